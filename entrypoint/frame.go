@@ -1,0 +1,188 @@
+package entrypoint
+
+import "encoding/json"
+
+// Protocol is the version of the frames, sent by the guest in started and ready.
+const Protocol = 1
+
+// Frame types. The first six and their fields are the execbox protocol's.
+const (
+	TypeExecute    = "execute"     // host → guest
+	TypeToolResult = "tool_result" // host → guest
+	TypeCancel     = "cancel"      // host → guest
+	TypePing       = "ping"        // host → guest
+	TypeReady      = "ready"       // guest → host
+	TypeStarted    = "started"     // guest → host
+	TypeToolCall   = "tool_call"   // guest → host
+	TypeOutput     = "output"      // guest → host
+	TypeArtifact   = "artifact"    // guest → host
+	TypeDone       = "done"        // guest → host
+	TypePong       = "pong"        // guest → host
+)
+
+// Error codes: execbox's seven and four of ours.
+const (
+	CodeTimeout       = "timeout"
+	CodeMemoryLimit   = "memory_limit"
+	CodeValidation    = "validation_error"
+	CodeTool          = "tool_error"
+	CodeRuntime       = "runtime_error"
+	CodeSerialization = "serialization_error"
+	CodeInternal      = "internal_error"
+	CodeCancelled     = "cancelled"
+	CodeOutputLimit   = "output_limit"
+	CodeCallLimit     = "call_limit"
+	CodeDenied        = "denied"
+)
+
+// Execute asks the guest to run code. It is sent once per guest.
+type Execute struct {
+	Type      string     `json:"type"`
+	ID        string     `json:"id"`
+	Code      string     `json:"code"`
+	Options   Options    `json:"options"`
+	Providers []Provider `json:"providers"`
+}
+
+// Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes of these.
+type Options struct {
+	TimeoutMs        int64 `json:"timeoutMs"`
+	MemoryLimitBytes int64 `json:"memoryLimitBytes"`
+	MaxLogLines      int   `json:"maxLogLines"`
+	MaxLogChars      int   `json:"maxLogChars"`
+	MaxArtifactBytes int64 `json:"maxArtifactBytes"`
+
+	// Rlimits are set, hard and soft, in the process that runs the code before any of it runs: "as", "core", "cpu", "data",
+	// "fsize", "nofile", "nproc" in setrlimit(2)'s units. "as" counts on top of what the interpreter has already mapped.
+	Rlimits map[string]int64 `json:"rlimits,omitempty"`
+
+	// Watch has the supervisor end the run when the processes of the container together pass a bound that the engine doesn't
+	// enforce. Zero means that bound isn't watched.
+	Watch Watch `json:"watch,omitzero"`
+
+	// Servers are all names that the code may ask for, each with its alias, whether or not its tools are known yet.
+	Discovered []Discovered `json:"discovered,omitempty"`
+}
+
+// Watch bounds all processes of a container together.
+type Watch struct {
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // sum of anonymous and shared resident memory
+	Processes   int64 `json:"processes,omitempty"`   // processes and threads
+}
+
+// Discovered is a configured server by name, for the guest's helpers.
+type Discovered struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// Provider is one server that the code may call. Its metadata is data: the guest never pastes it into Python text.
+type Provider struct {
+	Name        string `json:"name"`  // the server's real name
+	Alias       string `json:"alias"` // mcp_<alias>; see Alias
+	Description string `json:"description,omitempty"`
+
+	// Tools by safe name. Null means not known yet: the guest asks for them at the first touch, with a tool_call of the
+	// provider "runtime", tool "load_server", input {"server": name}, whose result is a Provider with Tools.
+	Tools map[string]Tool `json:"tools"`
+}
+
+// Tool is one tool of a Provider. The schemas are as the server sent them.
+type Tool struct {
+	SafeName     string          `json:"safeName"`
+	OriginalName string          `json:"originalName"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+// RuntimeProvider is the name of the built-in provider whose tools are the runtime's own helpers.
+const RuntimeProvider = "runtime"
+
+// ToolResult answers one ToolCall. Exactly one of Result and Error is meant, as OK says.
+type ToolResult struct {
+	Type   string          `json:"type"`
+	CallID string          `json:"callId"`
+	OK     bool            `json:"ok"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *CallError      `json:"error,omitempty"`
+}
+
+// CallError is why a tool call failed, for the code that made it.
+type CallError struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *CallError) Error() string { return e.Message }
+
+// Cancel asks the guest to stop promptly.
+type Cancel struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// Ping is the host's sign of life; the guest answers with a pong of the same n.
+type Ping struct {
+	Type string `json:"type"`
+	N    int64  `json:"n"`
+}
+
+// FromGuest is any frame of the guest, decoded in one step. Which fields mean something depends on Type. None of it is
+// trusted further than a request for what the run may have anyway, or text to be shown.
+type FromGuest struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"`
+
+	// ready, started
+	Protocol int    `json:"protocol,omitempty"`
+	Python   string `json:"python,omitempty"`
+	PID      int    `json:"pid,omitempty"`
+
+	// tool_call
+	CallID   string          `json:"callId,omitempty"`
+	Provider string          `json:"providerName,omitempty"`
+	Tool     string          `json:"safeToolName,omitempty"`
+	Input    json.RawMessage `json:"input,omitempty"`
+
+	// output
+	Stream string `json:"stream,omitempty"` // "stdout", "stderr"
+	Seq    int64  `json:"seq,omitempty"`
+	Text   string `json:"text,omitempty"`
+
+	// artifact
+	Name  string `json:"name,omitempty"`
+	Mime  string `json:"mime,omitempty"`
+	Data  string `json:"data,omitempty"` // base64
+	Chunk int    `json:"chunk,omitempty"`
+	Of    int    `json:"of,omitempty"`
+
+	// done
+	OK         bool            `json:"ok,omitempty"`
+	DurationMs float64         `json:"durationMs,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Error      *DoneError      `json:"error,omitempty"`
+	Wait       *Wait           `json:"wait,omitempty"`
+
+	// pong
+	N int64 `json:"n,omitempty"`
+}
+
+// DoneError is what the guest says of a failed run. Type, Message, Traceback and Line are the code's own word: text.
+type DoneError struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Type      string `json:"type,omitempty"`
+	Traceback string `json:"traceback,omitempty"`
+	Line      int    `json:"line,omitempty"`
+}
+
+// Wait is what the supervisor learned about the process that ran the code.
+type Wait struct {
+	Exited bool   `json:"exited"`           // it ended by exit, with Status
+	Status int    `json:"status"`           // exit status
+	Signal int    `json:"signal,omitempty"` // it was ended by this signal
+	Killed string `json:"killed,omitempty"` // why the supervisor itself ended it: "cancel", "memory", "processes"
+	OOM    int64  `json:"oom,omitempty"`    // processes of the container killed by the kernel for want of memory, by its own count
+}
