@@ -1,0 +1,189 @@
+// Package sandbox runs one piece of code in one new locked-down container: it turns policy into a runtime.Spec, speaks the
+// frames of package entrypoint with the guest, answers the guest's tool calls through a Host, keeps what was printed, and
+// decides how the run ended from its own record.
+//
+// It knows no engine but runtime.Driver, and no server's command, environment or secret: those stay behind Host.
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// A Host answers the tool calls of a run. Call is used concurrently; its ctx ends with the run. The result is any JSON
+// value. An error that is, or wraps, an *entrypoint.CallError reaches the code with its code and data, another one as
+// tool_error with its text: so it must not hold secrets.
+type Host interface {
+	Call(ctx context.Context, c Call) (json.RawMessage, error)
+}
+
+// Call is one request of the code for a tool. Its fields are the guest's words: nothing in them is checked yet but their size.
+type Call struct {
+	Run      string          // the Request's ID
+	ID       string          // unique in the run
+	Provider string          // server name, or entrypoint.RuntimeProvider
+	Tool     string          // safe or original name
+	Input    json.RawMessage // nil for none
+}
+
+// Request is one run.
+type Request struct {
+	ID        string        // for logs and calls; made up when empty
+	Code      string        // Python
+	Timeout   time.Duration // of the code's own time: from execute to done. Must be positive
+	Providers []entrypoint.Provider
+
+	// Discovered are all configured servers by name, whether or not this run may call them.
+	Discovered []entrypoint.Discovered
+
+	// Output takes what the code prints while it prints it, in order, from one goroutine at a time. It may be nil. It must
+	// not block for long: the guest waits for it.
+	Output func(Chunk)
+}
+
+// Chunk is a piece of what the code printed.
+type Chunk struct {
+	Stream string // "stdout" or "stderr"
+	Text   string
+}
+
+// Status is how a run ended.
+type Status string
+
+// The ways a run can end. Only StatusOK is success.
+const (
+	StatusOK          Status = "ok"
+	StatusError       Status = "error"        // an exception that nothing caught, or code that doesn't compile
+	StatusTimeout     Status = "timeout"      // Request.Timeout passed
+	StatusCancelled   Status = "cancelled"    // ctx ended
+	StatusMemoryLimit Status = "memory_limit" // the memory limit ended it, or an uncaught MemoryError did
+	StatusExit        Status = "exit"         // sys.exit, os._exit or a signal: see ExitCode and Signal
+)
+
+// Result is how a run ended and what it left. The zero value means nothing.
+type Result struct {
+	ID       string
+	Status   Status
+	ExitCode int    // of the process that ran the code; 128+n after signal n
+	Signal   int    // that ended it, or 0
+	Message  string // one sentence for the model: what ended the run; empty when Status is StatusOK
+
+	Output    []Chunk  // in the order it was read, cut at Config.OutputLimit
+	Truncated Dropped  // what is missing from Output
+	Error     *Failure // the exception, as the code's own process tells it; nil when there was none
+
+	Calls     int // tool calls made
+	Artifacts []Artifact
+	Took      Took
+}
+
+// Failure is an uncaught exception in the words of the process that ran the code: text, never the ground of a decision.
+type Failure struct {
+	Type      string
+	Message   string
+	Traceback string
+	Line      int // in the submitted code; 0 when unknown
+}
+
+// Dropped counts bytes of output that were read but not kept.
+type Dropped struct{ Stdout, Stderr int64 }
+
+// Artifact is a file or image that the code handed over.
+type Artifact struct {
+	Name string
+	Mime string
+	Data []byte
+}
+
+// Took tells a run's times apart.
+type Took struct {
+	Start time.Duration // from asking for a container until its guest was ready
+	Run   time.Duration // from execute to the end of the code, by the host's clock
+	Total time.Duration // all of it, the container's removal included
+}
+
+// Stdout is everything kept of standard output.
+func (r Result) Stdout() string { return r.stream("stdout") }
+
+// Stderr is everything kept of standard error.
+func (r Result) Stderr() string { return r.stream("stderr") }
+
+func (r Result) stream(name string) string {
+	var b strings.Builder
+	for _, c := range r.Output {
+		if c.Stream == name {
+			b.WriteString(c.Text)
+		}
+	}
+	return b.String()
+}
+
+// Config is what all runs of a Sandbox share. Limits and sizes must be positive.
+type Config struct {
+	// Images are tried in order: the first that the engine already has is used; when it has none, the first is pulled.
+	Images []string
+	User   string // "uid:gid"
+	Limits runtime.Limits
+	Owner  runtime.Owner
+
+	OutputLimit  int64         // bytes kept of what one run prints; the rest is counted
+	MaxCalls     int           // tool calls of one run; further ones fail with call_limit
+	Concurrency  int           // tool calls of one run answered at a time; further ones wait
+	StartTimeout time.Duration // from asking for a container until its guest is ready
+	MaxTimeout   time.Duration // the longest Request.Timeout; with StartTimeout it bounds a container's age
+	Log          *slog.Logger  // nil means silence
+}
+
+// Sandbox runs code. It is safe for concurrent use.
+type Sandbox struct {
+	driver runtime.Driver
+	cfg    Config
+	log    *slog.Logger
+
+	prepare preparation
+
+	mu     sync.Mutex
+	closed bool
+	runs   sync.WaitGroup
+}
+
+// ErrClosed is what Run returns after Close.
+var ErrClosed = errors.New("the sandbox is closed")
+
+// New checks the configuration. It doesn't touch the engine.
+func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
+	switch {
+	case len(cfg.Images) == 0:
+		return nil, errors.New("sandbox: no image is configured")
+	case cfg.OutputLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
+		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Sandbox{driver: d, cfg: cfg, log: log}
+	spec := s.spec(cfg.Images[0])
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return s, nil
+}
+
+// Close refuses further runs and waits for those under way, whose contexts are their callers' to end.
+func (s *Sandbox) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.runs.Wait()
+	return nil
+}

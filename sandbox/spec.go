@@ -1,0 +1,90 @@
+package sandbox
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// Sizes of the container's writable directories, in bytes. They are counted as memory where the engine enforces a memory limit.
+const (
+	workspaceSize = 128 << 20
+	tmpSize       = 64 << 20
+	ipcSize       = 16 << 20
+)
+
+// ageSlack is how much longer than the longest run a container may live by the engine's own clock, which is the last resort
+// after a killed bridge and a guest that doesn't hear its stdin end.
+const ageSlack = 30 * time.Second
+
+// asSlack is address space beyond the memory limit that the limit by rlimit leaves for thread stacks and allocator arenas,
+// which reserve far more than they use.
+const asSlack = 64 << 20
+
+// environment is all that a guest is given, the same for every run of every user.
+func environment() []string {
+	return []string{
+		"HOME=/workspace",
+		"LANG=C.UTF-8",
+		"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
+		"TMPDIR=/tmp",
+		// glibc reserves 64 MiB of address space per arena, and makes eight arenas a core: too much to be counted by RLIMIT_AS.
+		"MALLOC_ARENA_MAX=2",
+		"PYTHONDONTWRITEBYTECODE=1",
+		"MPLBACKEND=Agg",
+		"MPLCONFIGDIR=/tmp",
+	}
+}
+
+// spec is the policy: what every container gets.
+func (s *Sandbox) spec(image string) runtime.Spec {
+	return runtime.Spec{
+		Image:   image,
+		Command: entrypoint.Boot(),
+		Env:     environment(),
+		User:    s.cfg.User,
+		Limits:  s.cfg.Limits,
+		Tmpfs: []runtime.Tmpfs{
+			{Path: "/ipc", Size: ipcSize, Mode: 0o1777},
+			{Path: "/tmp", Size: tmpSize, Mode: 0o1777},
+			{Path: "/workspace", Size: workspaceSize, Mode: 0o1777},
+		},
+		Owner:  s.cfg.Owner,
+		// Twice the start: once for the guest's own, once for the servers that the code waits for off its clock.
+		MaxAge: 2*s.cfg.StartTimeout + s.cfg.MaxTimeout + ageSlack,
+	}
+}
+
+// options are the bounds that the guest keeps by itself: the constants, and whatever the engine doesn't enforce.
+func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
+	limits := s.cfg.Limits
+	o := entrypoint.Options{
+		TimeoutMs:        r.Timeout.Milliseconds(),
+		MemoryLimitBytes: limits.Memory,
+		MaxLogLines:      math.MaxInt32, // output is cut by bytes, by the host
+		MaxLogChars:      int(s.cfg.OutputLimit),
+		MaxArtifactBytes: s.cfg.OutputLimit,
+		Rlimits:          map[string]int64{"core": 0, "nofile": limits.NoFile},
+		Discovered:       r.Discovered,
+	}
+	if !f.Enforces.Memory {
+		o.Rlimits["as"] = limits.Memory + asSlack
+		o.Watch.MemoryBytes = limits.Memory
+	}
+	if !f.Enforces.PIDs {
+		// Not RLIMIT_NPROC: the kernel counts it over all containers whose users map to the same uid outside.
+		o.Watch.Processes = limits.PIDs
+	}
+	return o
+}
+
+// GuestLimits names the limits that the guest has to keep by itself on an engine, for doctor.
+func GuestLimits(f runtime.Facts) []string {
+	missing := map[string]bool{"memory": !f.Enforces.Memory, "pids": !f.Enforces.PIDs, "cpus": !f.Enforces.CPUs}
+	maps.DeleteFunc(missing, func(_ string, m bool) bool { return !m })
+	return slices.Sorted(maps.Keys(missing))
+}
