@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 )
 
 // A Driver runs containers on one engine. All methods may be called concurrently.
@@ -50,7 +49,7 @@ type Stdio struct {
 
 // Exit is how a container's first process ended.
 type Exit struct {
-	Code      int  // exit status; 128+n after signal n
+	Code      int  // exit status; 128+n after signal n; -1 when the engine had forgotten it before it could be asked
 	OOMKilled bool // the engine saw the kernel kill a process of the container for want of memory
 }
 
@@ -74,22 +73,6 @@ type Enforced struct {
 	PIDs   bool
 	CPUs   bool
 }
-
-// Owner says who a container belongs to, so that it can be told from another bridge's and from an orphan.
-type Owner struct {
-	Instance string // random, new for each process
-	PID      int
-	BootID   string    // of the machine where PID means something
-	Started  time.Time // of the process with PID, so that a reused PID is not taken for the owner
-}
-
-// Labels that every container carries, with the values of its Owner.
-const (
-	LabelInstance = "io.mcp-bridge.instance"
-	LabelPID      = "io.mcp-bridge.owner-pid"
-	LabelBootID   = "io.mcp-bridge.boot-id"
-	LabelStarted  = "io.mcp-bridge.owner-started"
-)
 
 // UnavailableError says that an engine can't be used on this machine as it is now. It is news for a person: Hint is what
 // to type next.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -66,8 +67,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("spec: the cpus limit is %v; it must not be negative", s.Limits.CPUs)
 	}
 	for _, t := range s.Tmpfs {
-		if !strings.HasPrefix(t.Path, "/") || t.Size <= 0 {
-			return fmt.Errorf("spec: tmpfs %q of %d bytes: the path must be absolute and the size positive", t.Path, t.Size)
+		if !path.IsAbs(t.Path) || path.Clean(t.Path) != t.Path || strings.ContainsAny(t.Path, ":,") || t.Size <= 0 {
+			return fmt.Errorf("spec: tmpfs %q of %d bytes: the path must be absolute and clean and the size positive", t.Path, t.Size)
 		}
 	}
 	return nil
