@@ -1,0 +1,249 @@
+// Package guard sees to it that nothing which the bridge started outlives it, not even when the bridge is ended by SIGKILL.
+//
+// Guard is the bridge's side: it starts a watchdog, a second process of the same binary, and tells it through a pipe which
+// process groups and files are the bridge's. Watch is the watchdog's body: when the pipe ends, and with it the bridge, it
+// ends the groups and removes the files. Process is a child that leads a process group of its own and is ended as a group.
+//
+// # What is promised
+//
+// A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A process that left its group
+// (setsid, setpgid) is out of reach of both the watchdog and Process.
+//
+// The watchdog is in a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so whoever ends the client's whole process
+// group or terminal doesn't end it before its work is done. It holds no descriptor but the pipe and the null device, and
+// ends as soon as the pipe does.
+//
+// # Between fork and registration
+//
+// A registration counts from the moment it is written: the pipe keeps it however soon the bridge dies. Before that, between
+// the fork of a child and the write, a killed bridge would leave the child behind. On Linux the parent-death signal, set
+// before exec, closes this gap: such a child is microseconds old and has neither children nor a handler for SIGTERM. That
+// signal is bound to the thread that forked, so Process keeps that thread until the child is gone. Elsewhere the gap is
+// open for those microseconds; the child still sees its stdin end.
+//
+// # Reused process ids
+//
+// The kernel doesn't give a number away while a process, a zombie or a group still has it. Process reaps its leader last,
+// after the group is empty and forgotten, so a registered number belongs to the registered group for as long as the bridge
+// lives. For the time after that, the watchdog compares the leader's start time with that at registration (Linux only), and
+// where the leader is gone, the session of the group's members; a group that isn't the registered one is left alone.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	writeWait   = time.Second     // a watchdog that hasn't read for this long is replaced
+	closeWait   = 3 * time.Second // a watchdog that hasn't ended for this long after Close is killed
+	steadyAfter = time.Second     // a watchdog that died younger than this is not restarted before the next registration
+)
+
+// A Guard keeps one watchdog running and informed. It is made by Start; its methods may be called concurrently.
+type Guard struct {
+	// Log takes one line for each watchdog that was lost or could not be started. Nil means silence. It must be set before
+	// the first registration.
+	Log *slog.Logger
+
+	argv []string
+
+	mu      sync.Mutex
+	next    int
+	entries map[int]string // the line that registers it, by id
+	dog     *dog           // nil while none runs
+	closed  bool
+}
+
+// dog is one watchdog process.
+type dog struct {
+	in    *os.File
+	cmd   *exec.Cmd
+	since time.Time
+	gone  chan struct{} // closed once the process is reaped
+}
+
+// Start starts argv, which must end up in Watch(os.Stdin), as the watchdog. It also marks every open descriptor of this
+// process close-on-exec, so that neither the watchdog nor any other child holds what the bridge's own parent left open.
+// A watchdog that dies is started again, at once or with the next registration, and told everything anew.
+func Start(argv []string) (*Guard, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("starting the watchdog: no command")
+	}
+	closeOnExec()
+	g := &Guard{argv: slices.Clone(argv), entries: map[int]string{}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.start(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Group registers a process group. Its leader must have been started and not yet been reaped. The group must be forgotten
+// when it is empty, and before its leader is reaped; Process does both. Forget may be called more than once.
+func (g *Guard) Group(pgid int) (forget func()) {
+	if pgid <= 1 {
+		return func() {} // 0 and 1 would mean ourselves and everyone
+	}
+	start, session := identity(pgid)
+	return g.register(fmt.Sprintf("group %d %d %d", pgid, start, session))
+}
+
+// File registers a file or a directory, which is removed with what is in it, after all groups have ended. The path must be
+// absolute; other paths are not registered, and logged.
+func (g *Guard) File(path string) (forget func()) {
+	if !removable(path) {
+		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
+		return func() {}
+	}
+	return g.register("file " + strconv.Quote(path))
+}
+
+// Close forgets everything that is registered, without ending or removing any of it, and ends the watchdog. It takes at
+// most a few seconds. Registrations after Close do nothing.
+func (g *Guard) Close() error {
+	g.mu.Lock()
+	d := g.dog
+	g.closed, g.dog, g.entries = true, nil, nil
+	g.mu.Unlock()
+	if d == nil {
+		return nil
+	}
+	_ = d.in.SetWriteDeadline(time.Now().Add(writeWait))
+	_, err := d.in.WriteString("end\n")
+	if err != nil {
+		_ = d.cmd.Process.Kill() // it must not see the pipe's end before it knows that this is a good one
+	}
+	_ = d.in.Close()
+	select {
+	case <-d.gone:
+	case <-time.After(closeWait):
+		_ = d.cmd.Process.Kill()
+		<-d.gone
+		return fmt.Errorf("the watchdog did not end within %v and was killed", closeWait)
+	}
+	return nil
+}
+
+func (g *Guard) register(line string) (forget func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return func() {}
+	}
+	g.next++
+	id := g.next
+	line = strconv.Itoa(id) + " " + line + "\n"
+	g.entries[id] = line
+	g.tell(line)
+	return sync.OnceFunc(func() { g.forget(id) })
+}
+
+func (g *Guard) forget(id int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	delete(g.entries, id)
+	if g.dog != nil {
+		g.tell(strconv.Itoa(id) + " forget\n")
+	}
+}
+
+// tell writes one line to the watchdog, and replaces a watchdog that doesn't take it. It is called with mu held; a new
+// watchdog is told all entries, so line, if it is a registration, must already be one of them.
+func (g *Guard) tell(line string) {
+	if g.dog != nil {
+		err := g.dog.write(line)
+		if err == nil {
+			return
+		}
+		g.log("the watchdog doesn't listen any more; starting another", err)
+		g.dog.kill()
+		g.dog = nil
+	}
+	if err := g.start(); err != nil {
+		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server tries again", err)
+	}
+}
+
+// start starts a watchdog and tells it all entries. It is called with mu held.
+func (g *Guard) start() error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("starting the watchdog: %w", err)
+	}
+	cmd := exec.Command(g.argv[0], g.argv[1:]...)
+	cmd.Stdin = r
+	cmd.Dir = rootDir()  // keeps no directory busy
+	cmd.Env = []string{} // and no secret in its environment
+	detach(cmd)
+	err = cmd.Start()
+	_ = r.Close()
+	if err != nil {
+		_ = w.Close()
+		return fmt.Errorf("starting the watchdog: %w", err)
+	}
+	d := &dog{in: w, cmd: cmd, since: time.Now(), gone: make(chan struct{})}
+	go func() { // ends with the watchdog, which Close waits for
+		_ = cmd.Wait()
+		close(d.gone)
+		g.lost(d)
+	}()
+	for _, id := range slices.Sorted(maps.Keys(g.entries)) {
+		if err := d.write(g.entries[id]); err != nil {
+			d.kill()
+			return fmt.Errorf("starting the watchdog: it ended at once or doesn't read: %w", err)
+		}
+	}
+	g.dog = d
+	return nil
+}
+
+// lost replaces a watchdog that ended without being asked to.
+func (g *Guard) lost(d *dog) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.dog != d {
+		return
+	}
+	g.dog = nil
+	_ = d.in.Close()
+	if time.Since(d.since) < steadyAfter {
+		g.log("the watchdog ended at once", errors.New(d.cmd.ProcessState.String()))
+		return
+	}
+	g.log("the watchdog died; starting another", errors.New(d.cmd.ProcessState.String()))
+	if err := g.start(); err != nil {
+		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server tries again", err)
+	}
+}
+
+func (g *Guard) log(msg string, err error) {
+	if g.Log != nil {
+		g.Log.Warn(msg, "error", err)
+	}
+}
+
+func (d *dog) write(line string) error {
+	_ = d.in.SetWriteDeadline(time.Now().Add(writeWait)) // not supported on every system; a watchdog always reads
+	_, err := d.in.WriteString(line)
+	return err
+}
+
+// kill ends a watchdog without letting it see the pipe's end, which it would take for the bridge's.
+func (d *dog) kill() {
+	_ = d.cmd.Process.Kill()
+	<-d.gone
+	_ = d.in.Close()
+}

@@ -1,0 +1,203 @@
+//go:build linux
+
+package guard
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// groups counts what is registered.
+type groups struct{ now, ever atomic.Int64 }
+
+func (g *groups) Group(int) func() {
+	g.now.Add(1)
+	g.ever.Add(1)
+	return func() { g.now.Add(-1) }
+}
+
+func TestEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		mode  string
+		ready int
+		want  syscall.Signal
+	}{
+		{name: "meek", mode: "meek", ready: 1, want: syscall.SIGTERM},
+		{name: "ignores SIGTERM", mode: "stubborn", ready: 1, want: syscall.SIGKILL},
+		{name: "with a grandchild that ignores SIGTERM", mode: "parent", ready: 2, want: syscall.SIGTERM},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			te, g := newTether(t), &groups{}
+			p := launch(t, te, g, tt.mode)
+			for range tt.ready {
+				te.ready(t)
+			}
+			if g.now.Load() != 1 {
+				t.Errorf("registered %d groups, want 1", g.now.Load())
+			}
+			if p.State() != nil {
+				t.Error("there is a state before the end")
+			}
+			var all sync.WaitGroup
+			for range 3 {
+				all.Go(func() {
+					if err := p.End(100 * time.Millisecond); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			te.released(t)
+			ws := p.State().Sys().(syscall.WaitStatus)
+			if got := ws.Signal(); got != tt.want {
+				t.Errorf("the leader was ended by %v, want %v", got, tt.want)
+			}
+			if g.now.Load() != 0 {
+				t.Errorf("still registered after End")
+			}
+		})
+	}
+}
+
+func TestEndAfterTheLeaderLeft(t *testing.T) {
+	te := newTether(t)
+	c := exec.Command(os.Args[0], "child", "orphaning")
+	c.ExtraFiles = []*os.File{te.w}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stdin = r
+	p, err := Launch(c, nil)
+	_ = r.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan := te.ready(t)
+	_ = w.Close()
+	<-p.Exited()
+	if err := p.End(0); err != nil {
+		t.Error(err)
+	}
+	ended(t, orphan)
+	te.released(t)
+	if !p.State().Success() {
+		t.Errorf("the leader's state is %v, want its own exit status 0", p.State())
+	}
+}
+
+func TestLaunchFails(t *testing.T) {
+	g := &groups{}
+	if _, err := Launch(exec.Command(filepath.Join(t.TempDir(), "none")), g); err == nil {
+		t.Error("no error")
+	}
+	if g.ever.Load() != 0 {
+		t.Error("a group was registered")
+	}
+}
+
+func TestWatchReadsLines(t *testing.T) {
+	dir := t.TempDir()
+	keep, gone := filepath.Join(dir, "keep"), filepath.Join(dir, "a\nb \xff")
+	for _, f := range []string{keep, gone} {
+		if err := os.WriteFile(f, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quoted := strconv.Quote(gone)
+	for _, tt := range []struct {
+		name    string
+		input   string
+		removed bool
+	}{
+		{name: "end of the pipe", input: "1 file " + quoted + "\n", removed: true},
+		{name: "good order", input: "1 file " + quoted + "\nend\n"},
+		{name: "forgotten", input: "1 file " + quoted + "\n1 forget\n"},
+		{name: "another forgotten", input: "1 file " + quoted + "\n2 forget\n", removed: true},
+		{name: "last line cut off", input: "1 file " + quoted},
+		{name: "noise and a line beyond the limit between", removed: true,
+			input: "\x00\xff\n\n1\n2 group -5 0 0\n3 group 1 0 0\n4 group x\n" + strings.Repeat("y", 3*maxLine) + "\n5 file /\n6 file \"rel\"\n7 file " + quoted + "\n8 sing\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.WriteFile(gone, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := Watch(strings.NewReader(tt.input)); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(gone); os.IsNotExist(err) != tt.removed {
+				t.Errorf("the file: %v, want removed=%v", err, tt.removed)
+			}
+			if _, err := os.Stat(keep); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A group whose number belongs to somebody else by now is left alone.
+func TestReusedNumberIsLeftAlone(t *testing.T) {
+	te := newTether(t)
+	p := launch(t, te, nil, "meek")
+	te.ready(t)
+	start, session := identity(p.PID())
+	if start == 0 || session == 0 {
+		t.Fatalf("identity: %d %d", start, session)
+	}
+	line := func(start uint64, session int) string {
+		return "1 group " + strconv.Itoa(p.PID()) + " " + strconv.FormatUint(start, 10) + " " + strconv.Itoa(session) + "\n"
+	}
+	for name, l := range map[string]string{"another leader": line(start+1, session), "another session": line(start, session+1)} {
+		if err := Watch(strings.NewReader(l)); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-p.Exited():
+			t.Fatalf("%s: the process was ended", name)
+		default:
+		}
+	}
+	if err := Watch(strings.NewReader(line(start, session))); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-p.Exited():
+	case <-time.After(10 * time.Second):
+		t.Error("the registered process was not ended")
+	}
+}
+
+func TestStatOfOddNames(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip("no sleep here")
+	}
+	odd := filepath.Join(t.TempDir(), "a) Z 1 (b")
+	if err := os.Symlink(sleep, odd); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Launch(exec.Command(odd, "60"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.End(0) }()
+	st, ok := readStat(strconv.Itoa(p.PID()))
+	if !ok || st.ended {
+		t.Errorf("got %+v %v, want a living process", st, ok)
+	}
+	if diff := cmp.Diff(p.PID(), st.pgid); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,111 @@
+package guard
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pinned: the leader is kept unreaped until its group has ended, and with it the group's number.
+const pinned = true
+
+// lead makes cmd the leader of a new group that is told when the bridge dies before it could register it.
+func lead(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+}
+
+// awaitExit waits for the child's end and leaves it unreaped, so that its number stays taken.
+func awaitExit(cmd *exec.Cmd) {
+	for {
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}
+
+// stat is what /proc says of one process.
+type stat struct {
+	pgid, session int
+	start         uint64 // clock ticks since boot
+	ended         bool   // a zombie
+}
+
+// identity tells a process from another one that gets its number later.
+func identity(pid int) (start uint64, session int) {
+	st, ok := readStat(strconv.Itoa(pid))
+	if !ok {
+		return 0, 0
+	}
+	return st.start, st.session
+}
+
+// present says whether the group that was registered, and no later one of that number, has a living process.
+func present(e entry) bool {
+	if st, ok := readStat(strconv.Itoa(e.pgid)); ok && e.start != 0 && st.start != e.start {
+		return false
+	}
+	for st := range processes {
+		if st.pgid == e.pgid && !st.ended && (e.session == 0 || st.session == e.session) {
+			return true
+		}
+	}
+	return false
+}
+
+// populated says whether a group has a living process.
+func populated(pgid int) bool { return present(entry{pgid: pgid}) }
+
+// processes yields every process that can be seen.
+func processes(yield func(stat) bool) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return
+	}
+	names, _ := dir.Readdirnames(-1)
+	_ = dir.Close()
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
+		if st, ok := readStat(name); ok && !yield(st) {
+			return
+		}
+	}
+}
+
+func readStat(pid string) (stat, bool) {
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	// pid (comm) state ppid pgrp session …, where comm may hold spaces and parentheses.
+	_, rest, ok := cutLast(string(b), ") ")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 20 {
+		return stat{}, false
+	}
+	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
+	var errs [3]error
+	st.pgid, errs[0] = strconv.Atoi(fields[2])
+	st.session, errs[1] = strconv.Atoi(fields[3])
+	st.start, errs[2] = strconv.ParseUint(fields[19], 10, 64)
+	return st, errors.Join(errs[:]...) == nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

@@ -1,0 +1,151 @@
+package guard
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	maxLine    = 32 << 10 // bytes of one line; longer ones are skipped
+	maxEntries = 1 << 16  // registrations held; more are refused
+	termGrace  = 2 * time.Second
+	killWait   = 5 * time.Second // for a killed group to be gone
+	firstPoll  = time.Millisecond
+	lastPoll   = 50 * time.Millisecond
+)
+
+// entry is what one line registers: a group, or a path.
+type entry struct {
+	path    string
+	pgid    int
+	start   uint64 // of the leader, in the kernel's own unit; 0 for unknown
+	session int    // 0 for unknown
+}
+
+// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered
+// (SIGTERM, after two seconds SIGKILL), removes every registered file, and returns. When it is told that the bridge ended in
+// good order it returns at once. It makes the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the
+// end of r takes at most seven seconds.
+//
+// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID forget" and "end". A line that can't be understood
+// is skipped; so is a last one without its newline.
+func Watch(r io.Reader) error {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	entries := map[int]entry{}
+	br := bufio.NewReaderSize(r, maxLine)
+	for {
+		line, err := br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = br.ReadSlice('\n')
+			}
+			line = nil
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				return errors.Join(fmt.Errorf("the watchdog's pipe: %w", err), finish(entries))
+			}
+			return finish(entries)
+		}
+		if string(line) == "end\n" {
+			return nil
+		}
+		obey(entries, string(bytes.TrimSuffix(line, []byte("\n"))))
+	}
+}
+
+// obey carries one line over into the entries.
+func obey(entries map[int]entry, line string) {
+	number, rest, _ := strings.Cut(line, " ")
+	id, err := strconv.Atoi(number)
+	if err != nil {
+		return
+	}
+	verb, rest, _ := strings.Cut(rest, " ")
+	if verb == "forget" {
+		delete(entries, id)
+		return
+	}
+	if len(entries) >= maxEntries {
+		return
+	}
+	switch verb {
+	case "group":
+		var e entry
+		if n, err := fmt.Sscanf(rest, "%d %d %d", &e.pgid, &e.start, &e.session); err == nil && n == 3 && e.pgid > 1 {
+			entries[id] = e
+		}
+	case "file":
+		if path, err := strconv.Unquote(rest); err == nil && removable(path) {
+			entries[id] = entry{path: path}
+		}
+	}
+}
+
+// finish ends the groups, all at the same time, and then removes the files.
+func finish(entries map[int]entry) error {
+	var groups []entry
+	for _, e := range entries {
+		if e.pgid > 1 && present(e) {
+			_ = terminate(e.pgid)
+			groups = append(groups, e)
+		}
+	}
+	groups = remaining(groups, termGrace)
+	for _, e := range groups {
+		_ = kill(e.pgid)
+	}
+	groups = remaining(groups, killWait)
+	var errs []error
+	for _, e := range groups {
+		errs = append(errs, fmt.Errorf("process group %d is still there %v after SIGKILL", e.pgid, killWait))
+	}
+	for _, e := range entries {
+		if e.path != "" {
+			errs = append(errs, os.RemoveAll(e.path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remaining waits until every group is gone or the time is over, and returns those that are not gone. A group is gone when
+// it was seen empty twice: a process that forks and ends while the table of processes is read can hide its child once.
+func remaining(groups []entry, within time.Duration) []entry {
+	deadline := time.Now().Add(within)
+	unseen := map[int]int{}
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
+		var left []entry
+		for _, e := range groups {
+			if present(e) {
+				unseen[e.pgid] = 0
+			} else {
+				unseen[e.pgid]++
+			}
+			if unseen[e.pgid] < 2 {
+				left = append(left, e)
+			}
+		}
+		if len(left) == 0 || !time.Now().Before(deadline) {
+			return left
+		}
+		groups = left
+		time.Sleep(pause)
+	}
+}
+
+// removable says whether a path may be registered: absolute, and not a root.
+func removable(path string) bool {
+	clean := filepath.Clean(path)
+	return filepath.IsAbs(path) && filepath.Dir(clean) != clean
+}
