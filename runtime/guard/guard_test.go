@@ -168,6 +168,23 @@ func ended(t *testing.T, pid int) {
 	}
 }
 
+// ignoring waits until a process has got as far as to ignore SIGTERM.
+func ignoring(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, mask, _ := strings.Cut(string(b), "SigIgn:\t")
+		mask, _, _ = strings.Cut(mask, "\n")
+		if bits, err := strconv.ParseUint(mask, 16, 64); err == nil && bits&(1<<(uint(syscall.SIGTERM)-1)) != 0 {
+			return
+		}
+	}
+	t.Fatalf("process %d never ignored SIGTERM", pid)
+}
+
 func launch(t *testing.T, te *tether, groups Groups, mode string) *Process {
 	t.Helper()
 	c := exec.Command(os.Args[0], "child", mode)
@@ -252,6 +269,7 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 				te.ready(t)
 			}
 			if tt.storm {
+				ignoring(t, watchdog)
 				for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 					_ = syscall.Kill(watchdog, s)
 				}
