@@ -139,6 +139,8 @@ type FromGuest struct {
 	Protocol int    `json:"protocol,omitempty"`
 	Python   string `json:"python,omitempty"`
 	PID      int    `json:"pid,omitempty"`
+	Seccomp  bool   `json:"seccomp,omitempty"` // the guest's own filter is in force
+	Note     string `json:"note,omitempty"`    // why it isn't, for a person
 
 	// tool_call
 	CallID   string          `json:"callId,omitempty"`

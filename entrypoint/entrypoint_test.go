@@ -1,0 +1,33 @@
+package entrypoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSource(t *testing.T) {
+	head, payload, _ := bytes.Cut(Source(), []byte("\n"))
+	if got, err := strconv.Atoi(string(head)); err != nil || got != len(payload) {
+		t.Errorf("length line %q, payload of %d bytes", head, len(payload))
+	}
+	var modules map[string]string
+	if err := json.Unmarshal(payload, &modules); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"__init__", "boot", "calls", "child", "confine", "ending", "errors", "execute", "host", "limits", "link", "loop",
+		"mcp_runtime", "names", "output", "requests", "results", "run", "servers", "streams", "supervisor", "values", "watch", "wire",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
+		t.Errorf("modules (-want +got):\n%s", diff)
+	}
+	if &Source()[0] != &Source()[0] {
+		t.Error("Source is computed anew for each run")
+	}
+}

@@ -1,0 +1,1 @@
+"""What runs inside the container: a supervisor that holds the frames, and the child that runs the code."""

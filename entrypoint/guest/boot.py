@@ -1,0 +1,61 @@
+"""Makes the sources that came over stdin importable, then hands over to the supervisor.
+
+Every module is compiled under a file name of its own, and its loader can give its source, so that a traceback reads as if
+the files were there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+
+PACKAGE = "guest"
+
+
+class Sources:
+    """Finds and loads `guest` and `guest.*` from a dict of module name to source text."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        self._sources = sources
+
+    def _key(self, name: str) -> str | None:
+        key = "__init__" if name == PACKAGE else name.removeprefix(PACKAGE + ".")
+        return key if (name == PACKAGE or key != name) and key in self._sources else None
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        key = self._key(name)
+        if key is None:
+            return None
+        spec = ModuleSpec(name, self, origin=file_name(key), is_package=name == PACKAGE)  # type: ignore[arg-type]
+        spec.has_location = True
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self.get_code(module.__name__), module.__dict__)
+
+    def get_code(self, name: str) -> CodeType:
+        key = self._key(name)
+        if key is None:
+            raise ImportError(f"no module {name!r} in the guest", name=name)
+        return compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
+
+    def get_source(self, name: str) -> str | None:
+        key = self._key(name)
+        return None if key is None else self._sources[key]
+
+
+def file_name(key: str) -> str:
+    return f"<guest>/{key}.py"
+
+
+def start(sources: dict[str, str]) -> None:
+    """Runs the guest on descriptors 0 and 1; it ends the process."""
+    sys.meta_path.insert(0, Sources(sources))  # type: ignore[arg-type]
+    from guest import supervisor
+
+    sys.exit(supervisor.main(0, 1))

@@ -1,0 +1,147 @@
+"""One call, in both styles: it blocks where no event loop runs in the thread, and is awaited where one does."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import weakref
+from collections.abc import Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
+
+from guest import wire
+from guest.link import Link
+from guest.results import SerializationError, ToolTimeout
+
+if TYPE_CHECKING:
+    import asyncio
+
+Finish = Callable[[wire.Frame], Any]  # makes the value of a tool_result, or raises what it says
+
+
+class Request:
+    """What is sent, and what becomes of the answer."""
+
+    def __init__(self, link: Link, name: str, provider: str, tool: str, given: bytes, finish: Finish) -> None:
+        self.link, self.name, self.provider, self.tool = link, name, provider, tool
+        self.given, self.finish = given, finish
+        self.timeout: float | None = None
+
+    def now(self) -> Any:
+        """Blocks and gives the value where no event loop runs in this thread, else gives an awaitable."""
+        return self.block() if running_loop() is None else Awaited(self)
+
+    def block(self) -> Any:
+        answers: queue.SimpleQueue[wire.Frame] = queue.SimpleQueue()
+        call = self._send(answers.put)
+        try:
+            frame = answers.get(timeout=self.timeout)
+        except queue.Empty:
+            raise self._late() from None
+        finally:
+            self.link.forget(call)
+        return self.finish(frame)
+
+    async def wait(self) -> Any:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[wire.Frame] = loop.create_future()
+
+        def deliver(frame: wire.Frame) -> None:
+            try:
+                loop.call_soon_threadsafe(_settle, future, frame)
+            except RuntimeError:  # the loop is closed: nobody waits any more
+                pass
+
+        call = self._send(deliver)
+        try:
+            frame = await asyncio.wait_for(future, self.timeout)
+        except asyncio.TimeoutError:
+            raise self._late() from None
+        finally:
+            self.link.forget(call)
+        return self.finish(frame)
+
+    def _send(self, deliver: Callable[[wire.Frame], None]) -> str:
+        try:
+            return self.link.call(self.provider, self.tool, self.given, deliver)
+        except ValueError as e:
+            raise SerializationError(f"{self.name}: {e}") from None
+
+    def _late(self) -> ToolTimeout:
+        text = f"{self.name} gave no result within {self.timeout:g} s"
+        return ToolTimeout(text, server=self.provider, tool=self.tool, code="timeout")
+
+
+def _settle(future: asyncio.Future[wire.Frame], frame: wire.Frame) -> None:
+    if not future.done():
+        future.set_result(frame)
+
+
+def running_loop() -> object | None:
+    """The event loop that runs in this thread. asyncio isn't imported for this: without it, there is none."""
+    events = sys.modules.get("asyncio.events")
+    return None if events is None else events._get_running_loop()
+
+
+class Awaited(Coroutine[Any, Any, Any]):
+    """A call that is sent when it is first awaited. One that never is says so on stderr, with its line."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._inner: Coroutine[Any, Any, Any] | None = None
+        self._line = user_line()
+        _unawaited.add(self)
+
+    def send(self, value: Any) -> Any:
+        return self._started().send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._started().throw(*error)
+
+    def close(self) -> None:
+        _unawaited.discard(self)
+        if self._inner is not None:
+            self._inner.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._started().__await__()
+
+    def _started(self) -> Coroutine[Any, Any, Any]:
+        if self._inner is None:
+            _unawaited.discard(self)
+            self._inner = self._request.wait()
+        return self._inner
+
+    def __repr__(self) -> str:
+        return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"
+
+    def report(self) -> None:
+        """Says that the call was never made."""
+        if self in _unawaited:
+            _unawaited.discard(self)
+            name = self._request.name
+            print(
+                f"{self._line}: {name}(...) was never awaited, so it wasn't called; write: await {name}(...)",
+                file=sys.stderr,
+            )
+
+    def __del__(self) -> None:
+        if self._inner is None:
+            self.report()
+
+
+_unawaited: weakref.WeakSet[Awaited] = weakref.WeakSet()
+
+
+def report_unawaited() -> None:
+    for call in list(_unawaited):
+        call.report()
+
+
+def user_line() -> str:
+    """File and line of the innermost frame that isn't the guest's own."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(wire.GUEST_FILES):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

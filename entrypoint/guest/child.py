@@ -1,0 +1,86 @@
+"""The child: warms up, waits for its one execute, runs the code, and tells the supervisor what became of it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import signal
+import sys
+import threading
+from typing import Any
+
+from guest import errors, execute, limits, mcp_runtime, streams, wire
+from guest.calls import report_unawaited
+from guest.link import Link
+
+HOME = "/workspace"
+
+
+def main(fd: int) -> None:
+    """Runs on the descriptor of the link; returns only when something of the guest's own failed."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    limits.first_for_oom()
+    streams.install()
+    link = Link(fd)
+    if not _is_asked(link):
+        import asyncio  # noqa: F401  (there is time: most code with await or tools will want it)
+    link.send({"type": "warm"})
+    frame = link.first()
+    namespace = surroundings()
+    mcp_runtime.Runtime(link, frame, namespace).install()
+    limits.apply((frame.get("options") or {}).get("rlimits") or {})
+    reserve = errors.Reserve()
+    status = 0
+    try:
+        execute.run(str(frame.get("code")), namespace)
+    except SystemExit as e:
+        status = exit_status(e.code)
+    except BaseException as e:
+        reserve.release()
+        status = 1
+        link.send({"type": "claim", "error": errors.told(e, namespace)})
+    leave(status)
+
+
+def surroundings() -> dict[str, Any]:
+    """The module __main__ of the code: its names, with the working directory and HOME set."""
+    if os.path.isdir(HOME):
+        os.chdir(HOME)
+        os.environ["HOME"] = HOME
+    sys.path.insert(0, "")
+    sys.argv[:] = [wire.USER_FILE]
+    main = type(sys)("__main__")
+    sys.modules["__main__"] = main
+    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    return main.__dict__
+
+
+def exit_status(code: object) -> int:
+    """What an interpreter exits with for the code of a SystemExit; a text is printed as it would be."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def leave(status: int) -> None:
+    """Ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output."""
+    for step in (report_unawaited, getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
+        try:
+            if step is not None:
+                step()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+    streams.flush()
+    os._exit(status)
+
+
+def _is_asked(link: Link) -> bool:
+    poller = select.poll()
+    poller.register(link.fd, select.POLLIN)
+    return bool(poller.poll(0))

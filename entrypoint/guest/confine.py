@@ -1,0 +1,126 @@
+"""What the guest forbids itself, and so the code, before there is any code: dumps and a list of system calls.
+
+The filter only ever adds to what the engine's own profile forbids; it can't be taken off, and it is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+
+EPERM, ENOSYS = 1, 38
+ALLOW = 0x7FFF0000
+ERRNO = 0x00050000
+KILL = 0x80000000
+
+# CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (NEWTIME can't be said to clone.)
+NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+AF_VSOCK = 40  # reaches the machine around a VM from any network namespace
+
+X32 = 0x40000000  # on x86_64: the bit of the x32 calls, which would get around the numbers below
+
+# Numbers from 424 on are the same on every architecture.
+_COMMON = {
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
+    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
+    "process_madvise": 440, "mount_setattr": 442, "process_mrelease": 448, "open_tree_attr": 467,
+}  # fmt: skip
+_X86_64 = {
+    "ptrace": 101, "syslog": 103, "personality": 135, "vhangup": 153, "pivot_root": 155, "_sysctl": 156, "adjtimex": 159,
+    "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168,
+    "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "create_module": 174,
+    "init_module": 175, "delete_module": 176, "quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227,
+    "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "unshare": 272,
+    "move_pages": 279, "perf_event_open": 298, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
+    "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321,
+    "userfaultfd": 323,
+}  # fmt: skip
+_AARCH64 = {
+    "lookup_dcookie": 18, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "vhangup": 58, "quotactl": 60,
+    "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
+    "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
+    "settimeofday": 170, "adjtimex": 171, "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225,
+    "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "open_by_handle_at": 265, "clock_adjtime": 266,
+    "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
+    "userfaultfd": 282, "kexec_file_load": 294,
+}  # fmt: skip
+_CLONE3 = 435
+
+# machine → AUDIT_ARCH, denied calls, clone, socket
+_ARCHITECTURES = {
+    "x86_64": (0xC000003E, _X86_64, 56, 41),
+    "aarch64": (0xC00000B7, _AARCH64, 220, 198),
+}
+
+
+def program(machine: str) -> bytes | None:
+    """The filter for a machine as os.uname() names it, or None where its numbers aren't known."""
+    if machine not in _ARCHITECTURES:
+        return None
+    arch, own, clone, socket = _ARCHITECTURES[machine]
+
+    def load(offset: int) -> bytes:
+        return struct.pack("=HBBI", 0x20, 0, 0, offset)  # A = 32 bits of the call's data
+
+    def jump(op: int, value: int, yes: int, no: int) -> bytes:
+        return struct.pack("=HBBI", 0x05 | op, yes, no, value)
+
+    def leave(action: int) -> bytes:
+        return struct.pack("=HBBI", 0x06, 0, 0, action)
+
+    equal, at_least, any_bit = 0x10, 0x30, 0x40
+    code = [load(4), jump(equal, arch, 1, 0), leave(KILL), load(0)]
+    if machine == "x86_64":
+        code += [jump(at_least, X32, 0, 1), leave(KILL)]
+    for number in sorted({*own.values(), *_COMMON.values()}):
+        code += [jump(equal, number, 0, 1), leave(ERRNO | EPERM)]
+    code += [jump(equal, _CLONE3, 0, 1), leave(ERRNO | ENOSYS)]  # its flags are in memory; without it libc uses clone
+    code += [jump(equal, clone, 0, 4), load(16), jump(any_bit, NEW_NAMESPACE, 0, 1), leave(ERRNO | EPERM), leave(ALLOW)]
+    code += [jump(equal, socket, 0, 4), load(16), jump(equal, AF_VSOCK, 0, 1), leave(ERRNO | EPERM), leave(ALLOW)]
+    return b"".join([*code, leave(ALLOW)])
+
+
+def confine() -> str:
+    """Makes this process undumpable and filters its system calls and those of all it will start.
+
+    Gives "" or, for a person, why one of the two could not be had.
+    """
+    try:
+        _prctl(PR_SET_DUMPABLE, 0)
+        code = program(os.uname().machine)
+        if code is None:
+            return f"no seccomp filter of the guest's own: the numbers of {os.uname().machine} calls aren't known"
+        import ctypes
+
+        memory = ctypes.create_string_buffer(code, len(code))
+        fprog = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(memory)))
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(fprog))
+    except ImportError as e:
+        return f"no seccomp filter of the guest's own: the image's Python has no ctypes ({e})"
+    except OSError as e:
+        return f"no seccomp filter of the guest's own: {e}"
+    return ""
+
+
+def undumpable(on: bool) -> None:
+    """The child is to be dumpable again: else its own /proc/self would be closed to it."""
+    try:
+        _prctl(PR_SET_DUMPABLE, 0 if on else 1)
+    except (ImportError, OSError):
+        pass
+
+
+def _prctl(option: int, value: int, more: int = 0) -> None:
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    args = [ctypes.c_ulong(n) for n in (value, more, 0, 0)]
+    if libc.prctl(ctypes.c_int(option), *args) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"prctl({option}): {os.strerror(error)}")

@@ -1,0 +1,77 @@
+"""The end of a run: everything is killed, what was printed is sent, and `done` says what waitpid said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from guest import watch, wire
+from guest.output import Output
+from guest.requests import Requests
+from guest.run import Run, Stop, kill_all
+
+RAISED = 1  # the exit status of a child that claims an exception
+PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
+CLAIM_MAX = 2 * wire.MAX_FRAME  # bytes of requests that are looked through for a claim
+
+_WHY = {
+    "cancel": ("cancelled", "the run was cancelled"),
+    "memory": ("memory_limit", "the processes of the run used more memory than it may"),
+    "processes": ("runtime_error", "the run had more processes and threads than it may"),
+}
+
+
+def finish(run: Run, requests: Requests | None, output: Output) -> None:
+    """Sends the last output and done. To be called once, when the child's status is known.
+
+    Raises Stop when the child died before there was anything to run.
+    """
+    status = run.status
+    assert status is not None
+    kill_all(run.child, collected=True)
+    if not run.asked:
+        for fd in sorted(output.open):
+            os.write(2, wire.read_some(fd) or b"")
+        raise Stop(wire.EXIT_INTERNAL, f"the child that is to run the code ended before there was any: {_told(status)}")
+    run.begin(regardless=True)
+    if requests:
+        requests.drain(CLAIM_MAX)
+    output.take_all()
+    output.finish(PIPE_MAX)
+    sys.stderr.flush()
+    run.send(_done(run, status))
+    run.done = True
+
+
+def _done(run: Run, status: int) -> wire.Frame:
+    exited = os.WIFEXITED(status)
+    code = os.WEXITSTATUS(status) if exited else 0
+    number = 0 if exited else os.WTERMSIG(status)
+    killed = run.killed if number == signal.SIGKILL else ""
+    oom = max(0, watch.oom_kills() - run.oom_before)
+    wait: wire.Frame = {"exited": exited, "status": code}
+    wait.update({name: value for name, value in (("signal", number), ("killed", killed), ("oom", oom)) if value})
+    frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
+    frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
+    frame["wait"] = wait
+    if killed:
+        frame["error"] = dict(zip(("code", "message"), _WHY[killed]))
+    elif number == signal.SIGKILL and oom:
+        frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
+    elif exited and code == RAISED and run.claim:
+        frame["error"] = run.claim
+    elif not frame["ok"]:
+        frame["error"] = {"code": "runtime_error", "message": f"the code ended with {_told(status)}"}
+    return frame
+
+
+def _told(status: int) -> str:
+    if os.WIFEXITED(status):
+        return f"exit status {os.WEXITSTATUS(status)}"
+    number = os.WTERMSIG(status)
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,85 @@
+"""Frames from the host. The host is trusted to be right: what it should not have sent stops the guest."""
+
+from __future__ import annotations
+
+import re
+
+from guest import wire
+from guest.run import Run, Stop
+
+# How the bridge writes a result. Read so far and no further: a result of megabytes is the child's to parse, once.
+_RESULT = re.compile(rb'\{"type":"tool_result","callId":"([0-9]{1,18})",')
+
+
+class Host:
+    """Takes the bytes that come from the host."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._lines = wire.Lines(wire.MAX_FRAME)
+
+    def feed(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        if isinstance(line, wire.Overlong):
+            raise Stop(wire.EXIT_PROTOCOL, f"the host sent a frame above the limit of {wire.MAX_FRAME} bytes")
+        if match := _RESULT.match(line):
+            self._result(match[1].decode(), line)
+            return
+        frame = wire.decode(line)
+        if frame is None:
+            raise Stop(wire.EXIT_PROTOCOL, "the host sent a line that is no JSON object")
+        kind = frame.get("type")
+        if kind == "ping" and isinstance(frame.get("n"), int):
+            self._run.send({"type": "pong", "n": frame["n"]})
+        elif kind == "tool_result" and isinstance(frame.get("callId"), str) and isinstance(frame.get("ok"), bool):
+            self._result(frame["callId"], line)
+        elif kind == "cancel" and isinstance(frame.get("id"), str):
+            self._cancel(frame["id"])
+        elif kind == "execute":
+            self._execute(frame, line)
+        else:
+            raise Stop(wire.EXIT_PROTOCOL, f"the host sent a frame that this guest doesn't take: type {str(kind)[:100]!r}")
+
+    def _result(self, call: str, line: bytes) -> None:
+        if call in self._run.calls:
+            self._run.calls.remove(call)
+            self._run.to_child.push(line + b"\n")
+
+    def _cancel(self, run: str) -> None:
+        if not self._run.asked:
+            self._run.cancelled_id = run
+        elif run == self._run.id:
+            self._run.kill("cancel")
+
+    def _execute(self, frame: wire.Frame, line: bytes) -> None:
+        if self._run.asked:
+            raise Stop(wire.EXIT_PROTOCOL, "the host sent a second execute; a guest is for one run")
+        if not _is_execute(frame):
+            raise Stop(wire.EXIT_PROTOCOL, "the host sent an execute whose fields are not of the types they must have")
+        bounds = frame["options"].get("watch") or {}
+        self._run.asked = True
+        self._run.id = frame["id"]
+        self._run.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
+        if self._run.cancelled_id == self._run.id:
+            self._run.kill("cancel")
+        else:
+            self._run.to_child.push(line + b"\n")
+        self._run.begin()
+
+
+def _is_execute(frame: wire.Frame) -> bool:
+    options = frame.get("options")
+    if not (isinstance(frame.get("id"), str) and isinstance(frame.get("code"), str) and isinstance(options, dict)):
+        return False
+    return (
+        isinstance(frame.get("providers") or [], list)
+        and _are_ints(options.get("rlimits") or {})
+        and _are_ints(options.get("watch") or {})
+    )
+
+
+def _are_ints(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(n, int) and n >= 0 for n in value.values())

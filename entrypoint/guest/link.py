@@ -1,0 +1,103 @@
+"""The child's end of its tie to the supervisor: requests out, results in."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from guest import wire
+
+Deliver = Callable[[wire.Frame], None]
+
+_GONE: wire.Frame = {"ok": False, "error": {"code": "internal_error", "message": "the supervisor takes no more calls"}}
+
+
+class Link:
+    """Sends calls and hands each result to whoever asked. Safe for use by any thread of the process that made it."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._pid = os.getpid()
+        self._lines = wire.Lines(wire.MAX_FRAME)
+        self._early: list[bytes] = []
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Deliver] = {}
+        self._last = 0
+        self._reader: threading.Thread | None = None
+
+    @property
+    def fd(self) -> int:
+        return self._fd
+
+    def mine(self) -> bool:
+        """Whether this is the process that was made to run the code, not a fork of it."""
+        return os.getpid() == self._pid
+
+    def first(self) -> wire.Frame:
+        """Waits for the first frame. To be called before any call is made. Raises EOFError when none will come."""
+        while not self._early:
+            data = wire.read_some(self._fd)
+            if not data:
+                raise EOFError("the supervisor is gone")
+            self._early += self._lines.feed(data)
+        return wire.decode(self._early.pop(0)) or {}
+
+    def send(self, frame: wire.Frame) -> None:
+        if self.mine():
+            with self._lock:
+                self._write(wire.encode(frame))
+
+    def call(self, provider: str, tool: str, given: bytes, deliver: Deliver) -> str:
+        """Sends a call whose input is a JSON object already, and gives its id. deliver is called once, in another thread.
+
+        Raises RuntimeError in a fork, ValueError when the frame is above the limit.
+        """
+        if not self.mine():
+            raise RuntimeError("tools can be called only by the process that runs the code, not by a fork of it; use threads")
+        names = wire.encode({"providerName": provider, "safeToolName": tool})[1:-2]
+        with self._lock:
+            call = str(self._last + 1)
+            line = b'{"type":"tool_call","callId":"%s",%s,"input":%s}\n' % (call.encode(), names, given)
+            if len(line) > wire.MAX_FRAME:
+                raise ValueError(f"the call takes {len(line)} bytes as a frame; the limit is {wire.MAX_FRAME}")
+            self._last += 1
+            if self._reader is None:
+                self._reader = threading.Thread(target=self._read, name="mcp-results", daemon=True)
+                self._reader.start()
+            self._waiting[call] = deliver
+            try:
+                self._write(line)
+            except OSError:
+                if self._waiting.pop(call, None):
+                    deliver(_GONE)
+        return call
+
+    def forget(self, call: str) -> None:
+        """The result of a call isn't wanted any more."""
+        self._waiting.pop(call, None)
+
+    def _write(self, line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+    def _read(self) -> None:
+        lines = self._early
+        while True:
+            for line in lines:
+                self._settle(line)
+            data = wire.read_some(self._fd, 1 << 18)
+            if not data:
+                break
+            lines = self._lines.feed(data)
+        while self._waiting:
+            try:
+                self._waiting.popitem()[1](_GONE)
+            except KeyError:
+                break
+
+    def _settle(self, line: bytes) -> None:
+        frame = wire.decode(line)
+        if frame is not None and (deliver := self._waiting.pop(str(frame.get("callId")), None)):
+            deliver(frame)

@@ -1,0 +1,152 @@
+"""The supervisor's one loop. It never blocks but in poll, holds bounded buffers, and believes nothing the child says."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+
+from guest import ending, wire
+from guest.host import Host
+from guest.output import Output
+from guest.requests import Requests
+from guest.run import Run, Stop, kill_all
+from guest.watch import INTERVAL, Watch
+
+
+class Loop:
+    """Moves frames, requests and output until `done` is sent, the host is gone, or it sent what can't be taken."""
+
+    def __init__(self, host_in: int, host_out: int, link: int, pipes: tuple[int, int], child: int, note: str) -> None:
+        self._in = host_in
+        self._run = Run(child, note, wire.Outbox(host_out), wire.Outbox(link))
+        self._output = Output(*pipes, self._run.output)
+        self._requests = Requests(self._run, self._output)
+        self._host = Host(self._run)
+        self._heard = time.monotonic()
+        self._looked = 0.0
+        self._watch: Watch | None = None
+        self._link_open = True
+        self._wake = os.pipe()
+
+    def run(self) -> int:
+        """Gives the exit status of the process."""
+        for fd in self._wake:
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        self._reap()
+        try:
+            while not (self._run.done and self._run.to_host.size == 0):
+                self._step()
+            return wire.EXIT_OK
+        except Stop as stop:
+            print(f"mcp-bridge guest: {stop}", file=sys.stderr)
+            return stop.status
+        except Exception:
+            traceback.print_exc()
+            return wire.EXIT_INTERNAL
+        finally:
+            kill_all(self._run.child, self._run.status is not None)
+
+    def _step(self) -> None:
+        for fd, event in self._poller().poll(self._timeout()):
+            self._handle(fd, event)
+        now = time.monotonic()
+        if now - self._heard > wire.SILENCE and not self._paused():
+            raise Stop(wire.EXIT_SILENT, f"nothing heard from the host for {wire.SILENCE:g} s")
+        if self._watch and now - self._looked >= INTERVAL and not self._run.done:
+            self._looked = now
+            self._run.kill(self._watch.exceeded())
+        if self._output.due is not None and self._output.due <= now:
+            self._output.flush()
+        if self._run.running and self._watch is None and any(self._run.watch):
+            self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
+        if self._run.status is not None and not self._run.done:
+            ending.finish(self._run, self._requests if self._link_open else None, self._output)
+        try:
+            self._run.to_host.flush()
+        except OSError as e:
+            raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
+        self._flush_link()
+
+    def _paused(self) -> bool:
+        """Whether results wait for the child to such an amount that no more are read."""
+        return self._run.to_child.size > wire.RESULTS_WATER
+
+    def _poller(self) -> select.poll:
+        poller = select.poll()
+        poller.register(self._in, 0 if self._paused() else select.POLLIN)
+        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size else 0)
+        poller.register(self._wake[0], select.POLLIN)
+        room = self._run.to_host.size < wire.HIGH_WATER
+        if room and self._run.running:
+            for fd in self._output.open:
+                poller.register(fd, select.POLLIN)
+        link = select.POLLIN if room and len(self._run.calls) < wire.MAX_CALLS else 0
+        link |= select.POLLOUT if self._run.to_child.size else 0
+        if self._link_open and link:
+            poller.register(self._run.to_child.fd, link)
+        return poller
+
+    def _timeout(self) -> float:
+        """Milliseconds to the next thing that is to be done by the clock."""
+        now = time.monotonic()
+        times = [self._heard + wire.SILENCE, now + 1.0]
+        if self._output.due is not None:
+            times.append(self._output.due)
+        if self._watch:
+            times.append(self._looked + INTERVAL)
+        return max(0.0, min(times) - now) * 1000 + 0.5
+
+    def _handle(self, fd: int, event: int) -> None:
+        if fd == self._in:
+            self._hear()
+        elif fd == self._run.to_host.fd:
+            if event & select.POLLERR:
+                raise Stop(wire.EXIT_HOST_GONE, "the host reads no more")
+        elif fd == self._wake[0]:
+            wire.read_some(fd)
+            self._reap()
+        elif fd == self._run.to_child.fd:
+            if event & ~select.POLLOUT and not self._requests.take():
+                self._close_link()
+        elif fd in self._output.open:
+            self._output.take(fd)
+
+    def _hear(self) -> None:
+        if self._paused():  # then poll only says that nobody can write any more
+            raise Stop(wire.EXIT_HOST_GONE, "the host is gone: stdin ended")
+        data = wire.read_some(self._in, 1 << 18)
+        if data == b"":
+            raise Stop(wire.EXIT_HOST_GONE, "the host is gone: stdin ended")
+        if data:
+            self._heard = time.monotonic()
+            self._host.feed(data)
+
+    def _flush_link(self) -> None:
+        if self._link_open:
+            try:
+                self._run.to_child.flush()
+            except OSError:
+                self._close_link()
+
+    def _close_link(self) -> None:
+        self._link_open = False
+        self._run.to_child.clear()
+        os.close(self._run.to_child.fd)
+
+    def _reap(self) -> None:
+        """Collects every dead process: as pid 1 also those that their own parents left behind."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self._run.child:
+                    self._run.status = status
+        except ChildProcessError:
+            return

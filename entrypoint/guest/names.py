@@ -1,0 +1,42 @@
+"""Names: which there are, and which one was meant."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+
+
+def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
+    """A sentence that says which names there are, the nearest to a wrong one first."""
+    listed = sorted(names)
+    if not listed:
+        return f"there are no {kind}"
+    text = f"the {kind} are {', '.join(listed[:20])}" + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
+    near = nearest(wrong, listed)
+    return f"did you mean {near}? ({text})" if near else text
+
+
+def nearest(wrong: str, names: Iterable[str]) -> str:
+    if not wrong:
+        return ""
+    import difflib
+
+    lower = {name.lower(): name for name in names}
+    found = difflib.get_close_matches(wrong.lower(), lower, n=1, cutoff=0.6)
+    return lower[found[0]] if found else ""
+
+
+def identifier(name: str) -> str:
+    """A name of a parameter as it can be written before a `=`."""
+    text = re.sub(r"\W+", "_", name) or "_"
+    if text[0].isdigit():
+        text = "_" + text
+    return text + "_" if keyword.iskeyword(text) else text
+
+
+class UnknownName(KeyError):
+    """A KeyError that reads as the sentence it is."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""

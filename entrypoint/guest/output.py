@@ -1,0 +1,83 @@
+"""What the code and all it started write to descriptors 1 and 2, on its way into output frames."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import time
+from collections.abc import Callable
+
+from guest import wire
+
+QUANTUM = 0.005  # seconds that text may wait for more, once some has just been sent
+CHUNK = 1 << 16  # bytes of text from which on it doesn't wait
+
+_decoder = codecs.getincrementaldecoder("utf-8")
+
+
+class Output:
+    """Reads both pipes and sends their text as it comes: at once after a pause, else every few milliseconds.
+
+    Each stream is in its order; the two are in the order in which they were read. `send` gets stream, seq and text.
+    """
+
+    def __init__(self, stdout: int, stderr: int, send: Callable[[str, int, str], None]) -> None:
+        self._names = {stdout: "stdout", stderr: "stderr"}
+        self._decoders = {stdout: _decoder("replace"), stderr: _decoder("replace")}
+        self._send = send
+        self._seq = 0
+        self._pending: list[tuple[str, str]] = []
+        self._size = 0
+        self._sent = 0.0
+        self.open = {stdout, stderr}
+
+    @property
+    def due(self) -> float | None:
+        """When flush is to be called, by time.monotonic; None when nothing waits."""
+        if not self._pending:
+            return None
+        return 0.0 if self._size >= CHUNK else self._sent + QUANTUM
+
+    def take(self, fd: int) -> int:
+        """Reads once what one pipe holds now and gives how much that was."""
+        data = wire.read_some(fd, CHUNK)
+        if data is None:
+            return 0
+        text = self._decoders[fd].decode(data, final=not data)
+        if text:
+            self._pending.append((self._names[fd], text))
+            self._size += len(data)
+        if not data:
+            self.open.discard(fd)
+            os.close(fd)
+        return len(data)
+
+    def take_all(self) -> None:
+        """Reads both pipes once: all that was written before a request of the same process is there by then."""
+        for fd in sorted(self.open):
+            self.take(fd)
+
+    def flush(self) -> None:
+        run: list[str] = []
+        for i, (stream, text) in enumerate(self._pending):
+            run.append(text)
+            if i + 1 == len(self._pending) or self._pending[i + 1][0] != stream:
+                self._seq += 1
+                self._send(stream, self._seq, "".join(run))
+                run = []
+        self._pending, self._size, self._sent = [], 0, time.monotonic()
+
+    def finish(self, limit: int) -> None:
+        """Reads up to limit bytes of what is still in the pipes, waiting for nothing, and ends both streams."""
+        for fd in sorted(self.open):
+            left = limit
+            while left > 0 and (n := self.take(fd)):
+                left -= n
+                if self._size >= CHUNK:
+                    self.flush()
+            if fd in self.open:
+                rest = self._decoders[fd].decode(b"", final=True)
+                self._pending += [(self._names[fd], rest)] if rest else []
+                os.close(fd)
+        self.open.clear()
+        self.flush()

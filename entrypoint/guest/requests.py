@@ -1,0 +1,107 @@
+"""Lines from the child. It runs hostile code: a line is dropped, answered here, or rebuilt field by field for the host."""
+
+from __future__ import annotations
+
+import re
+
+from guest import wire
+from guest.output import Output
+from guest.run import Run
+
+# What can be seen of a call on a line that was too long to be kept.
+_CALL_ID = re.compile(rb'\{"type":"tool_call","callId":"([0-9]{1,18})",')
+_CODES = {"runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error", "denied", "call_limit"}
+_NAME = 1000  # characters of a name
+
+
+class Requests:
+    """Takes what the child sends and passes on the calls among it."""
+
+    def __init__(self, run: Run, output: Output) -> None:
+        self._run, self._output = run, output
+        self._lines = wire.Lines(wire.MAX_FRAME)
+
+    def take(self) -> bool:
+        """Reads once. False means that there is nothing more to come."""
+        data = wire.read_some(self._run.to_child.fd)
+        if not data:
+            return data is None
+        lines = self._lines.feed(data)
+        if lines and self._run.running:  # what was printed before a call goes out before it
+            self._output.take_all()
+            self._output.flush()
+        for line in lines:
+            self._one(line)
+        return True
+
+    def drain(self, limit: int) -> None:
+        """Reads what a dead child left, for its claim; calls are too late."""
+        while limit > 0 and (data := wire.read_some(self._run.to_child.fd, 1 << 18)):
+            limit -= len(data)
+            for line in self._lines.feed(data):
+                frame = wire.decode(line)
+                if frame and frame.get("type") == "claim":
+                    self._run.claim = claim(frame)
+
+    def _one(self, line: bytes) -> None:
+        if isinstance(line, wire.Overlong):
+            match = _CALL_ID.match(line)
+            self._call({"callId": match[1].decode()} if match else {}, f"above the limit of {wire.MAX_FRAME} bytes a frame")
+            return
+        frame = wire.decode(line)
+        if frame is None:
+            match = _CALL_ID.match(line)
+            self._call({"callId": match[1].decode()} if match else {}, "no JSON")
+        elif frame.get("type") == "warm":
+            self._run.warmed()
+        elif frame.get("type") == "claim":
+            self._run.claim = claim(frame)
+        elif frame.get("type") == "tool_call":
+            self._call(frame, "")
+
+    def _call(self, frame: wire.Frame, wrong: str) -> None:
+        call = frame.get("callId")
+        if not self._run.running or not isinstance(call, str) or not re.fullmatch("[1-9][0-9]{0,17}", call):
+            return
+        if int(call) <= self._run.last_call:
+            return
+        self._run.last_call = int(call)
+        provider, tool, given = frame.get("providerName"), frame.get("safeToolName"), frame.get("input", {})
+        if not wrong:
+            if not isinstance(provider, str) or not isinstance(tool, str) or len(provider) > _NAME or len(tool) > _NAME:
+                wrong = f"without the names of a provider and a tool of up to {_NAME} characters each"
+            elif not isinstance(given, dict):
+                wrong = "whose input is no object"
+            elif len(line := self._encoded(call, provider, tool, given)) > wire.MAX_FRAME or not line:
+                wrong = f"above the limit of {wire.MAX_FRAME} bytes a frame" if line else "whose input JSON can't hold"
+            else:
+                self._run.calls.add(call)
+                self._run.to_host.push(line)
+                return
+        error = {"code": "validation_error", "message": f"a call {wrong} was not sent"}
+        self._run.to_child.push(wire.encode({"type": "tool_result", "callId": call, "ok": False, "error": error}))
+
+    def _encoded(self, call: str, provider: str, tool: str, given: wire.Frame) -> bytes:
+        frame = {"type": "tool_call", "callId": call, "providerName": provider, "safeToolName": tool, "input": given}
+        try:
+            return wire.encode(frame)
+        except (ValueError, RecursionError, MemoryError):
+            return b""
+
+
+def claim(frame: wire.Frame) -> wire.Frame:
+    """What the child says of its error, cut to the fields and sizes that done has for it."""
+    said = frame.get("error")
+    said = said if isinstance(said, dict) else {}
+    error: wire.Frame = {"code": "runtime_error"}
+    if said.get("code") in _CODES:
+        error["code"] = said["code"]
+    for name, limit in (("message", 1 << 16), ("type", 200), ("traceback", 1 << 18)):
+        value = said.get(name)
+        if isinstance(value, str) and (value or name == "message"):
+            error[name] = value if len(value) <= limit else f"{value[: limit // 2]}\n[... cut ...]\n{value[-(limit // 2) :]}"
+    error.setdefault("message", "")
+    line = said.get("line")
+    if isinstance(line, int) and 0 < line < 1 << 31:
+        error["line"] = line
+    return error

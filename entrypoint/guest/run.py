@@ -1,0 +1,87 @@
+"""What the supervisor knows of the one run it is for, and the frames that follow from that alone."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import time
+
+from guest import watch, wire
+
+
+class Stop(Exception):
+    """The guest is to end now, with an exit status and a sentence for stderr."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Run:
+    """The state of the run. Only the supervisor's loop changes it."""
+
+    def __init__(self, child: int, note: str, to_host: wire.Outbox, to_child: wire.Outbox) -> None:
+        self.child = child
+        self.to_host = to_host
+        self.to_child = to_child
+        self.id = ""
+        self.cancelled_id: str | None = None  # of a cancel that came before its execute
+        self.asked = False  # execute came
+        self.warm = False  # the child is ready to run code
+        self.running = False  # started was sent
+        self.done = False  # done was sent
+        self.status: int | None = None  # of the child, as waitpid gave it
+        self.killed = ""  # why the supervisor killed the child
+        self.claim: wire.Frame | None = None  # what the child says of its own error
+        self.calls: set[str] = set()  # ids that wait for a result
+        self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
+        self.watch = (0, 0)  # bounds of Watch: bytes, processes
+        self.began = 0.0
+        self.oom_before = watch.oom_kills()
+        self._note = note
+
+    def about(self) -> wire.Frame:
+        """The fields that ready and started share."""
+        fields: wire.Frame = {"protocol": wire.PROTOCOL, "python": platform.python_version(), "seccomp": not self._note}
+        return {**fields, "note": self._note} if self._note else fields
+
+    def send(self, frame: wire.Frame) -> None:
+        self.to_host.push(wire.encode(frame))
+
+    def output(self, stream: str, seq: int, text: str) -> None:
+        self.send({"type": "output", "id": self.id, "stream": stream, "seq": seq, "text": text})
+
+    def warmed(self) -> None:
+        if not self.warm:
+            self.warm = True
+            self.send({"type": "ready", **self.about(), "pid": os.getpid()})
+            self.begin()
+
+    def begin(self, regardless: bool = False) -> None:
+        """Sends started once there is an execute and a child that can run it (or one that never will: regardless)."""
+        if self.asked and (self.warm or regardless) and not self.running:
+            self.running = True
+            self.began = time.monotonic()
+            self.send({"type": "started", "id": self.id, **self.about()})
+
+    def kill(self, reason: str) -> None:
+        """Ends the child and all that it started, if there is a reason; the first one counts."""
+        if reason and self.status is None and not self.killed:
+            self.killed = reason
+            kill_all(self.child)
+
+
+def kill_all(child: int, collected: bool = False) -> None:
+    """Kills everything in the container but this process; where this isn't pid 1, the child and its process group.
+
+    A child that waitpid has collected is killed no more: its number may be another's by now.
+    """
+    try:
+        if os.getpid() == 1:
+            os.kill(-1, signal.SIGKILL)
+        else:
+            os.killpg(child, signal.SIGKILL)
+    except OSError:  # nothing left, or the child has no group of its own yet
+        if not collected:
+            os.kill(child, signal.SIGKILL)

@@ -1,0 +1,42 @@
+"""The code's own text streams, over the real descriptors 1 and 2, which the supervisor reads."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TextIO
+
+if sys.version_info >= (3, 12):
+    from collections.abc import Buffer
+else:
+    from typing import Any as Buffer
+
+
+class Unheld(io.BufferedWriter):
+    """Writes all of what it is given at once: nothing is lost at os._exit, a crash or a kill, and the order holds."""
+
+    def write(self, data: Buffer, /) -> int:
+        n = super().write(data)
+        self.flush()
+        return n
+
+
+def install() -> None:
+    """Replaces sys.stdin, sys.stdout and sys.stderr. Text that UTF-8 can't hold is written with escapes."""
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.__stdout__ = _text(1, "<stdout>")
+    sys.stderr = sys.__stderr__ = _text(2, "<stderr>")
+
+
+def _text(fd: int, name: str) -> TextIO:
+    raw = io.FileIO(fd, "wb", closefd=False)
+    raw.name = name
+    return io.TextIOWrapper(Unheld(raw), encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True)
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # the code may have closed or replaced it
+            pass

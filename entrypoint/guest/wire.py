@@ -1,0 +1,127 @@
+"""Lines of JSON and what bounds them: the part that both processes of the guest share."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from typing import Any
+
+PROTOCOL = 1
+
+MAX_FRAME = 16 << 20  # bytes of one frame, line end included, each way
+HIGH_WATER = 1 << 20  # bytes waiting for the host above which nothing more is read from the child
+RESULTS_WATER = 2 * MAX_FRAME  # bytes waiting for the child above which nothing more is read from the host
+MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones wait in the socket
+SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
+
+EXIT_OK = 0  # `done` was sent
+EXIT_PROTOCOL = 65  # the host sent a frame that this guest doesn't take
+EXIT_HOST_GONE = 66  # stdin ended, or stdout was closed
+EXIT_SILENT = 67  # nothing was heard from the host for SILENCE
+EXIT_INTERNAL = 70  # the supervisor failed, or the child died before there was anything to run
+
+USER_FILE = "<run_python>"  # the file name under which the code is compiled
+GUEST_FILES = "<guest>/"  # the beginning of the file names of the guest's own modules
+
+Frame = dict[str, Any]
+
+
+def encode(frame: object) -> bytes:
+    """One line. Raises ValueError for a number that JSON hasn't, TypeError for a value that it hasn't."""
+    try:
+        text = json.dumps(frame, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate: JSON can escape it, UTF-8 can't hold it
+        return json.dumps(frame, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Frame | None:
+    """The object on a line; None when there is none, or one that can't be held."""
+    try:
+        value = json.loads(line.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Overlong(bytes):
+    """The beginning of a line that was longer than the limit; the rest of it was dropped unread."""
+
+
+class Lines:
+    """Cuts a stream into lines without their ends. A line above the limit is never held: it comes out as Overlong."""
+
+    KEPT = 256  # bytes kept of an overlong line
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._cut = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that data completes, in order."""
+        *ends, rest = data.split(b"\n")
+        lines = []
+        for end in ends:
+            self._add(end)
+            whole = b"".join(self._parts)
+            lines.append(Overlong(whole) if self._cut else whole)
+            self._parts, self._size, self._cut = [], 0, False
+        self._add(rest)
+        return lines
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size < self._limit:
+            if part:
+                self._parts.append(part)
+        elif not self._cut:
+            self._cut = True
+            self._parts = [b"".join([*self._parts, part[: self.KEPT]])[: self.KEPT]]
+
+
+class Outbox:
+    """What waits to be written to a descriptor that doesn't block."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.size = 0
+        self._queue: deque[memoryview] = deque()
+
+    def push(self, line: bytes) -> None:
+        self._queue.append(memoryview(line))
+        self.size += len(line)
+
+    def flush(self) -> None:
+        """Writes what can be written now. Raises OSError when the other end is gone."""
+        while self._queue:
+            head = self._queue[0]
+            try:
+                n = os.write(self.fd, head)
+            except BlockingIOError:
+                return
+            self.size -= n
+            if n == len(head):
+                self._queue.popleft()
+            else:
+                self._queue[0] = head[n:]
+
+    def clear(self) -> None:
+        self._queue.clear()
+        self.size = 0
+
+
+def read_some(fd: int, size: int = 1 << 16) -> bytes | None:
+    """What is there to read, b"" at the end, None when there is nothing now."""
+    try:
+        return os.read(fd, size)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
