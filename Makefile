@@ -1,0 +1,70 @@
+# Two commands for a fresh machine: `make demo` and `make test`. `make help` lists the rest.
+#
+# Run as root, demo and test run containers as an ordinary user made for the purpose: see scripts/setup.
+
+TAGS := $(shell cat scripts/build-tags)
+# Without a usable git there is no revision to put into the binary, and Go would refuse to build.
+VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
+LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v golangci-lint))
+SHELLCHECK := $(shell command -v shellcheck)
+FUZZTIME ?= 30s
+
+.PHONY: help build demo test check setup fmt vet lint unit python npm image engine fuzz bench archive-demo clean
+.DEFAULT_GOAL := build
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
+
+build: ## build bin/mcp-bridge
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS)" -o bin/mcp-bridge ./cmd/mcp-bridge
+
+demo: ## from nothing to a run of real code over real servers
+	@scripts/demo
+
+test: ## everything: what check does, then real containers, real servers, a real client
+	@scripts/test
+
+check: fmt vet lint unit python ## the minute a developer waits for
+
+setup: ## install what is missing on this machine
+	@scripts/setup
+
+fmt: ## fail where gofmt would change something
+	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
+	  if [ -n "$$files" ]; then echo "gofmt -w would change:" $$files >&2; exit 1; fi
+
+vet: ## go vet
+	go vet -tags "$(TAGS)" ./...
+
+lint: ## golangci-lint and shellcheck, each where it is installed
+	@$(if $(LINT),$(LINT) run --build-tags "$(TAGS)",echo "golangci-lint is not installed: not run")
+	@$(if $(SHELLCHECK),$(SHELLCHECK) $$(grep -lE '^#!.*(/| )(ba)?sh$$' scripts/* .ci/run),echo "shellcheck is not installed: not run")
+
+unit: ## Go tests that need no container, with the race detector
+	go test -race -tags "$(TAGS)" ./...
+
+python: ## the guest's own tests, under every Python that is found
+	@scripts/python-tests
+
+npm: ## install the MCP servers and the client that the end-to-end tests run
+	@scripts/npm-setup
+
+image: build ## get the default image or make one like it
+	@scripts/image
+
+engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image and npm
+	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" \
+	  go test -race -count=1 -p 1 -timeout 15m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
+	  ./runtime/podman/... ./runtime/image/... ./sandbox/... ./cmd/...
+
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@scripts/fuzz "$(FUZZTIME)"
+
+bench: ## run the benchmarks; those of a container need setup and image
+	MCP_BRIDGE_TEST_RUNTIME=podman go test -run '^$$' -bench . -benchmem -p 1 -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" ./...
+
+archive-demo: ## run the two retired prototypes and see what they could not stop
+	@archive/demo
+
+clean: ## remove what was built, and the caches; the image and the user stay
+	rm -rf bin .cache
