@@ -1,0 +1,170 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// arguments are what a caller of run_python asks for, checked.
+type arguments struct {
+	code    string
+	servers []entry // that the code may call, by name
+	timeout time.Duration
+	clamped string // what the caller is told when timeout is not what was asked for
+}
+
+var argumentNames = []string{"code", "servers", "timeout"}
+
+// argumentError says in one sentence what is wrong with a call's arguments and what to do.
+type argumentError string
+
+func (e argumentError) Error() string { return string(e) }
+
+func bad(format string, a ...any) error { return argumentError(fmt.Sprintf(format, a...)) }
+
+// decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
+// argument that is null counts as absent, as some models write it so. Errors are argumentErrors.
+func (b *Bridge) decode(raw json.RawMessage) (arguments, error) {
+	given, err := fields(raw)
+	if err != nil {
+		return arguments{}, err
+	}
+	a := arguments{servers: b.catalog.servers, timeout: b.timeout}
+	if a.code, err = decodeCode(given["code"]); err != nil {
+		return arguments{}, err
+	}
+	if v := given["servers"]; v != nil {
+		if a.servers, err = b.catalog.decodeServers(v); err != nil {
+			return arguments{}, err
+		}
+	}
+	if v := given["timeout"]; v != nil {
+		if a.timeout, err = decodeTimeout(v); err != nil {
+			return arguments{}, err
+		}
+		if a.timeout > b.maxTimeout {
+			a.clamped = fmt.Sprintf("timeout: %.20s s is longer than this server allows; the run had %s s", v, seconds(b.maxTimeout))
+			a.timeout = b.maxTimeout
+		}
+	}
+	return a, nil
+}
+
+// fields takes an object apart. A null value is left out; an unknown or repeated name is refused.
+func fields(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	given := map[string]json.RawMessage{}
+	if len(raw) == 0 || string(raw) == "null" {
+		return given, nil
+	}
+	notObject := bad(`the arguments must be an object such as {"code": "print(1)"}, not %s`, kind(raw))
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, notObject
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return nil, notObject
+		}
+		name, _ := t.(string)
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return nil, notObject
+		}
+		if !slices.Contains(argumentNames, name) {
+			return nil, bad("run_python has no argument %q%s; it takes code, servers and timeout", name, didYouMean(name, argumentNames))
+		}
+		if seen[name] {
+			return nil, bad("argument %q is given twice; give it once", name)
+		}
+		seen[name] = true
+		if string(v) != "null" {
+			given[name] = v
+		}
+	}
+	return given, nil
+}
+
+func decodeCode(v json.RawMessage) (string, error) {
+	if v == nil {
+		return "", bad(`argument "code" is missing; pass the Python source to run as a string`)
+	}
+	var code string
+	if json.Unmarshal(v, &code) != nil {
+		return "", bad(`argument "code" must be a string with Python source, not %s`, kind(v))
+	}
+	if strings.TrimSpace(code) == "" {
+		return "", bad(`argument "code" is empty; pass the Python source to run`)
+	}
+	return code, nil
+}
+
+// decodeServers resolves names and aliases; what is named twice counts once. The empty list is valid: no servers.
+func (c *catalog) decodeServers(v json.RawMessage) ([]entry, error) {
+	var items []json.RawMessage
+	if json.Unmarshal(v, &items) != nil {
+		return nil, bad(`argument "servers" must be a list of server names such as ["github"], not %s; leave it out for all servers`, kind(v))
+	}
+	chosen := []entry{}
+	for _, item := range items {
+		var name string
+		if kind(item) != "a string" || json.Unmarshal(item, &name) != nil {
+			return nil, bad(`argument "servers" must be a list of server names, but holds %s; leave it out for all servers`, kind(item))
+		}
+		e, ok := c.find(name)
+		if !ok {
+			return nil, argumentError(c.unknown(name, c.servers))
+		}
+		if !slices.Contains(chosen, e) {
+			chosen = append(chosen, e)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return chosen, nil
+}
+
+// decodeTimeout takes a positive finite number of seconds. What is too long for a Duration is the longest one.
+func decodeTimeout(v json.RawMessage) (time.Duration, error) {
+	if kind(v) != "a number" {
+		return 0, bad(`argument "timeout" must be a positive number of seconds such as 30, not %s`, kind(v))
+	}
+	s, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || math.IsInf(s, 0) || math.IsNaN(s) || s <= 0 {
+		return 0, bad(`argument "timeout" must be a positive number of seconds such as 30, not %.40s`, v)
+	}
+	if s >= math.MaxInt64/float64(time.Second) {
+		return math.MaxInt64, nil
+	}
+	return max(time.Duration(s*float64(time.Second)), time.Millisecond), nil
+}
+
+// kind names the JSON type of a valid value.
+func kind(v json.RawMessage) string {
+	v = bytes.TrimSpace(v)
+	if len(v) == 0 {
+		return "nothing"
+	}
+	switch v[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// seconds writes a duration as seconds without zeros behind: 30, 0.5.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -1,0 +1,130 @@
+// Package bridge is the MCP surface: it answers an MCP client by having code run, and answers that code by having upstream MCP
+// servers call tools. It decides what a call may use, reports progress and renders what came back for a model.
+//
+// It starts no process and knows no engine: those are behind Runner and Upstreams. It alone writes to the client.
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Name is what the server calls itself.
+const Name = "mcp-bridge"
+
+// Output modes: what a result of run_python consists of.
+const (
+	OutputText       = "text"       // text for a model; never structuredContent, which makes hosts hide the text
+	OutputStructured = "structured" // structuredContent for programs, and the text
+)
+
+// defaultConcurrent is how many runs take place at a time unless the configuration says otherwise.
+const defaultConcurrent = 32
+
+// A Runner runs code; *sandbox.Sandbox is one. Both methods are used concurrently and end soon after their ctx. An error that
+// has a Hint() string method is shown with it.
+type Runner interface {
+	// Prepare makes the machine ready for runs, outside any run's time. Lines of what is being done go to p, which may be
+	// called until a little after Prepare has returned.
+	Prepare(ctx context.Context, p runtime.Progress) error
+
+	// Run runs code. An error means that the run could not take place; code that failed is a Result.
+	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
+}
+
+// Upstreams are the configured MCP servers, by name; *upstream.Pool is one. Both methods are used concurrently and end soon
+// after their ctx.
+type Upstreams interface {
+	Tools(ctx context.Context, server string) ([]upstream.Tool, error)
+
+	// Call returns the server's CallToolResult as it sent it.
+	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// Config is what a Bridge is made of.
+type Config struct {
+	Runner    Runner    // required
+	Upstreams Upstreams // required unless Servers is empty
+
+	Servers  []discovery.Server  // that code may call; names are unique
+	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
+
+	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
+	MaxTimeout time.Duration // the longest of any run; must be positive
+
+	// MaxConcurrent is how many runs take place at a time; further ones wait their turn. Zero means 32.
+	MaxConcurrent int
+
+	OutputMode string       // OutputText or OutputStructured; empty means OutputText
+	Version    string       // of the program; empty means "dev"
+	Log        *slog.Logger // one Info line per run; nil means silence
+}
+
+// Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed.
+type Bridge struct {
+	runner     Runner
+	upstreams  Upstreams
+	catalog    *catalog
+	timeout    time.Duration
+	maxTimeout time.Duration
+	structured bool
+	log        *slog.Logger
+	slots      chan struct{} // one per run
+	server     *server.MCPServer
+}
+
+// New checks the configuration. It starts nothing.
+func New(cfg Config) (*Bridge, error) {
+	switch {
+	case cfg.Runner == nil:
+		return nil, errors.New("bridge: no runner is given")
+	case cfg.Upstreams == nil && len(cfg.Servers) > 0:
+		return nil, errors.New("bridge: servers are configured but no upstreams are given")
+	case cfg.Timeout <= 0 || cfg.MaxTimeout <= 0:
+		return nil, errors.New("bridge: the timeout and the longest timeout must be positive")
+	case cfg.Timeout > cfg.MaxTimeout:
+		return nil, fmt.Errorf("the timeout %v is longer than the longest that is allowed, %v: lower MCP_BRIDGE_TIMEOUT or raise MCP_BRIDGE_MAX_TIMEOUT",
+			cfg.Timeout, cfg.MaxTimeout)
+	case cfg.MaxConcurrent < 0:
+		return nil, errors.New("bridge: the number of concurrent runs must not be negative")
+	}
+	mode := cmp.Or(cfg.OutputMode, OutputText)
+	if mode != OutputText && mode != OutputStructured {
+		return nil, fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s", mode, OutputText, OutputStructured)
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	b := &Bridge{
+		runner: cfg.Runner, upstreams: cfg.Upstreams,
+		catalog: newCatalog(cfg.Servers, cfg.Problems),
+		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
+		structured: mode == OutputStructured,
+		log:        log,
+		slots:      make(chan struct{}, cmp.Or(cfg.MaxConcurrent, defaultConcurrent)),
+	}
+	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
+		server.WithTitle("MCP Bridge"),
+		server.WithInstructions(instructions(b.catalog)),
+		server.WithToolCapabilities(false),
+		server.WithResourceCapabilities(false, false))
+	b.server.AddTool(b.tool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return b.runPython(ctx, req.Params.RawArguments), nil
+	})
+	b.server.AddResource(b.manualResource(), b.readManual)
+	return b, nil
+}

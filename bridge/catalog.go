@@ -1,0 +1,112 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+// maxNamed is how many names an error lists before it only counts the rest.
+const maxNamed = 50
+
+// entry is one configured server as code and callers know it.
+type entry struct {
+	name, alias, description string
+}
+
+// catalog holds the configured servers by their names. It doesn't change.
+type catalog struct {
+	servers  []entry // by name
+	byName   map[string]entry
+	byAlias  map[string]entry
+	problems []discovery.Problem
+}
+
+// newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
+func newCatalog(servers []discovery.Server, problems []discovery.Problem) *catalog {
+	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems}
+	names := make([]string, 0, len(servers))
+	for _, s := range servers {
+		names = append(names, s.Name)
+	}
+	aliases := entrypoint.Aliases(names)
+	for _, s := range servers {
+		e := entry{name: s.Name, alias: aliases[s.Name], description: s.Description}
+		c.servers = append(c.servers, e)
+		c.byName[e.name] = e
+		c.byAlias[e.alias] = e
+	}
+	slices.SortFunc(c.servers, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return c
+}
+
+// find takes a real name, an alias or mcp_<alias>, in that order.
+func (c *catalog) find(name string) (entry, bool) {
+	if e, ok := c.byName[name]; ok {
+		return e, true
+	}
+	if e, ok := c.byAlias[name]; ok {
+		return e, true
+	}
+	e, ok := c.byAlias[strings.TrimPrefix(name, "mcp_")]
+	return e, ok
+}
+
+// unknown says what to do about a name that find doesn't know, when only the servers of among may be used.
+func (c *catalog) unknown(name string, among []entry) string {
+	for _, p := range c.problems {
+		if p.Server == name && name != "" {
+			return fmt.Sprintf("server %q is configured in %s but can't be used: %s", name, p.Source.Path, sentence(p.Reason, p.Next))
+		}
+	}
+	names := namesOf(among)
+	if len(names) == 0 {
+		return fmt.Sprintf("there is no server %q: none is there to be called; `mcp-bridge servers` shows what was found where", name)
+	}
+	return fmt.Sprintf("there is no server %q%s; there are: %s", name, didYouMean(name, names), list(names))
+}
+
+func namesOf(entries []entry) []string {
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// didYouMean is a clause that names what is most like the wrong name, or nothing.
+func didYouMean(wrong string, names []string) string {
+	near := nearest(wrong, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return ", did you mean " + strings.Join(quoted(near), " or ") + "?"
+}
+
+// list is the names with commas, the first of them only when there are very many.
+func list(names []string) string {
+	if len(names) > maxNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(quoted(names[:maxNamed]), ", "), len(names)-maxNamed)
+	}
+	return strings.Join(quoted(names), ", ")
+}
+
+func quoted(names []string) []string {
+	q := make([]string, 0, len(names))
+	for _, n := range names {
+		q = append(q, fmt.Sprintf("%q", n))
+	}
+	return q
+}
+
+// sentence joins what happened and the next step, either of which may be empty.
+func sentence(what, next string) string {
+	what, next = strings.TrimRight(what, ". "), strings.TrimSpace(next)
+	if next == "" {
+		return what
+	}
+	return what + ". Next: " + next
+}

@@ -1,0 +1,195 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// helperInput is what the runtime's helpers take; each takes a part of it.
+type helperInput struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Detailed  bool            `json:"detailed"`
+}
+
+// serverInfo is one configured server for code that looks around.
+type serverInfo struct {
+	Name        string `json:"name"`
+	Alias       string `json:"alias"`
+	Description string `json:"description,omitempty"`
+	Allowed     bool   `json:"allowed"` // this run may call it
+}
+
+// toolInfo is one tool for code that looks around. The schemas are as the server sent them.
+type toolInfo struct {
+	Name         string          `json:"name"`
+	Alias        string          `json:"alias"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+// helpers are the tools of the built-in provider "runtime". Those that need a server take it from the input.
+var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any, error){
+	// load_server {server}: an entrypoint.Provider with its tools.
+	"load_server": func(h *host, ctx context.Context, in helperInput) (any, error) { return h.loadServer(ctx, in.Server) },
+	// list_servers {}: names of the servers that this run may call.
+	"list_servers": func(h *host, _ context.Context, _ helperInput) (any, error) { return namesOf(h.servers), nil },
+	// discovered_servers {detailed?}: names of all configured servers, or a serverInfo of each.
+	"discovered_servers": (*host).discoveredServers,
+	// list_tools {server}: a list of toolInfo.
+	"list_tools": func(h *host, ctx context.Context, in helperInput) (any, error) { return h.listTools(ctx, in.Server) },
+	// describe_server {server}: serverInfo, with the tools' names where this run may call it.
+	"describe_server": (*host).describeServer,
+	// call_tool {server, tool, arguments}: the CallToolResult.
+	"call_tool": (*host).callTool,
+}
+
+// helper answers a call of the provider "runtime".
+func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	run, ok := helpers[c.Tool]
+	if !ok {
+		names := []string{}
+		for name := range helpers {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return nil, invalid("the runtime has no helper %q%s; it has: %s", c.Tool, didYouMean(c.Tool, names), strings.Join(names, ", "))
+	}
+	input, err := object(c.Input)
+	if err != nil {
+		return nil, err
+	}
+	var in helperInput
+	dec := json.NewDecoder(bytes.NewReader(input))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return nil, invalid("bad arguments for runtime.%s: %s", c.Tool, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	v, err := run(h, ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := v.(json.RawMessage); ok {
+		return raw, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what runtime.%s found: %w", c.Tool, err)
+	}
+	return b, nil
+}
+
+// provider is a server as the guest is told of it before it asks: without tools, so that nothing has to be started for it.
+func provider(e entry) entrypoint.Provider {
+	return entrypoint.Provider{Name: e.name, Alias: e.alias, Description: e.description}
+}
+
+func (h *host) loadServer(ctx context.Context, name string) (entrypoint.Provider, error) {
+	s, err := h.server(name)
+	if err != nil {
+		return entrypoint.Provider{}, err
+	}
+	box, err := h.tools(ctx, s)
+	if err != nil {
+		return entrypoint.Provider{}, err
+	}
+	p := provider(s)
+	p.Tools = make(map[string]entrypoint.Tool, len(box.tools))
+	for _, t := range box.tools {
+		alias := box.aliases[t.Name]
+		p.Tools[alias] = entrypoint.Tool{
+			SafeName: alias, OriginalName: t.Name, Description: t.Description,
+			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		}
+	}
+	return p, nil
+}
+
+func (h *host) listTools(ctx context.Context, name string) ([]toolInfo, error) {
+	s, err := h.server(name)
+	if err != nil {
+		return nil, err
+	}
+	box, err := h.tools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]toolInfo, 0, len(box.tools))
+	for _, t := range box.tools {
+		infos = append(infos, toolInfo{
+			Name: t.Name, Alias: box.aliases[t.Name], Title: t.Title, Description: t.Description,
+			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
+		})
+	}
+	return infos, nil
+}
+
+func (h *host) info(e entry) serverInfo {
+	return serverInfo{Name: e.name, Alias: e.alias, Description: e.description, Allowed: slices.Contains(h.servers, e)}
+}
+
+func (h *host) discoveredServers(_ context.Context, in helperInput) (any, error) {
+	if !in.Detailed {
+		return namesOf(h.catalog.servers), nil
+	}
+	infos := make([]serverInfo, 0, len(h.catalog.servers))
+	for _, e := range h.catalog.servers {
+		infos = append(infos, h.info(e))
+	}
+	return infos, nil
+}
+
+func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) {
+	e, ok := h.catalog.find(in.Server)
+	if !ok {
+		return nil, invalid("%s", h.catalog.unknown(in.Server, h.catalog.servers))
+	}
+	description := struct {
+		serverInfo
+		Tools []string `json:"tools,omitempty"`
+	}{serverInfo: h.info(e)}
+	if !description.Allowed {
+		return description, nil
+	}
+	box, err := h.tools(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	description.Tools = box.names()
+	return description, nil
+}
+
+// callTool takes the tool's real name before an alias, as code writes it by hand.
+func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {
+	s, err := h.server(in.Server)
+	if err != nil {
+		return nil, err
+	}
+	args, err := object(in.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	box, err := h.tools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	name, ok := in.Tool, box.has(in.Tool)
+	if !ok {
+		name, ok = box.byAlias[in.Tool]
+	}
+	if !ok {
+		return nil, box.unknown(in.Tool)
+	}
+	return h.call(ctx, s, name, args)
+}

@@ -1,0 +1,174 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// host answers the tool calls of one run: for the servers of that run and for nothing else, whatever the guest asks for.
+// It is safe for concurrent use; a slow server holds up only the calls that ask for it.
+type host struct {
+	catalog   *catalog
+	upstreams Upstreams
+	servers   []entry // of this run, by name
+}
+
+// Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError.
+func (h *host) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	if c.Provider == entrypoint.RuntimeProvider {
+		return h.helper(ctx, c)
+	}
+	s, err := h.server(c.Provider)
+	if err != nil {
+		return nil, err
+	}
+	args, err := object(c.Input)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := h.tools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	// The frame's word is an alias; another tool's real name may look the same.
+	name, ok := tools.byAlias[c.Tool]
+	if !ok {
+		name, ok = c.Tool, tools.has(c.Tool)
+	}
+	if !ok {
+		return nil, tools.unknown(c.Tool)
+	}
+	return h.call(ctx, s, name, args)
+}
+
+func (h *host) call(ctx context.Context, s entry, tool string, args json.RawMessage) (json.RawMessage, error) {
+	res, err := h.upstreams.Call(ctx, s.name, tool, args)
+	if err != nil {
+		return nil, callError(ctx, s, err)
+	}
+	return res, nil
+}
+
+// server finds a server of this run. One that is configured but not of this run is denied.
+func (h *host) server(name string) (entry, error) {
+	e, ok := h.catalog.find(name)
+	switch {
+	case !ok:
+		return entry{}, invalid("%s", h.catalog.unknown(name, h.servers))
+	case !slices.Contains(h.servers, e):
+		return entry{}, &entrypoint.CallError{Code: entrypoint.CodeDenied,
+			Message: fmt.Sprintf("server %q is not part of this call; name it in run_python's argument servers, or leave that out", e.name)}
+	}
+	return e, nil
+}
+
+// toolbox is the tools of one server with their aliases.
+type toolbox struct {
+	server  entry
+	tools   []upstream.Tool
+	aliases map[string]string // by real name
+	byAlias map[string]string // real name by alias
+}
+
+// tools asks the server, which answers from memory while its session lives.
+func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
+	tools, err := h.upstreams.Tools(ctx, s.name)
+	if err != nil {
+		return nil, callError(ctx, s, err)
+	}
+	b := &toolbox{server: s, tools: tools, byAlias: make(map[string]string, len(tools))}
+	b.aliases = entrypoint.Aliases(b.names())
+	for name, alias := range b.aliases {
+		b.byAlias[alias] = name
+	}
+	return b, nil
+}
+
+func (b *toolbox) names() []string {
+	names := make([]string, 0, len(b.tools))
+	for _, t := range b.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (b *toolbox) has(name string) bool {
+	_, ok := b.aliases[name]
+	return ok
+}
+
+func (b *toolbox) unknown(name string) error {
+	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, didYouMean(name, b.names()), list(b.names()))
+}
+
+// object is the arguments of a tool: none count as no arguments.
+func object(input json.RawMessage) (json.RawMessage, error) {
+	input = bytes.TrimSpace(input)
+	switch {
+	case len(input) == 0 || string(input) == "null":
+		return json.RawMessage("{}"), nil
+	case input[0] != '{' || !json.Valid(input):
+		return nil, invalid("a tool's arguments must be an object, not %s", kind(input))
+	}
+	return input, nil
+}
+
+func invalid(format string, a ...any) error {
+	return &entrypoint.CallError{Code: entrypoint.CodeValidation, Message: fmt.Sprintf(format, a...)}
+}
+
+// codeInvalidParams is JSON-RPC's code for bad arguments.
+const codeInvalidParams = -32602
+
+// callError makes an upstream's error one for the code that called. What the server wrote to its stderr stays outside: it may
+// hold secrets.
+func callError(ctx context.Context, s entry, err error) error {
+	var known *entrypoint.CallError
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.name, reason(s, err))}
+	var rpc *upstream.RPCError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Code = entrypoint.CodeTimeout
+	case ctx.Err() != nil:
+		e.Code, e.Message = entrypoint.CodeCancelled, fmt.Sprintf("server %q: the run has ended before the answer came", s.name)
+	case errors.Is(err, upstream.ErrClosed):
+		e.Code, e.Message = entrypoint.CodeInternal, "the bridge is shutting down"
+	case errors.As(err, &rpc):
+		if rpc.Code == codeInvalidParams {
+			e.Code = entrypoint.CodeValidation
+		}
+		data, merr := json.Marshal(struct {
+			Code int             `json:"code"`
+			Data json.RawMessage `json:"data,omitempty"`
+		}{rpc.Code, rpc.Data})
+		if merr == nil {
+			e.Data = data
+		}
+	}
+	return e
+}
+
+// reason is an upstream's error without what its server wrote to stderr, but with the command that shows it.
+func reason(s entry, err error) string {
+	var e *upstream.ServerError
+	if !errors.As(err, &e) || e.Err == nil {
+		return err.Error()
+	}
+	text := strings.TrimPrefix(e.Op+": "+e.Err.Error(), ": ")
+	if e.Stderr != "" {
+		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.name)
+	}
+	return text
+}

@@ -1,0 +1,147 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// hostFor is the host side of a run with these servers.
+func hostFor(t *testing.T, b *Bridge, servers string) *host {
+	t.Helper()
+	a, err := b.decode(json.RawMessage(`{"code":"x","servers":` + servers + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &host{catalog: b.catalog, upstreams: b.upstreams, servers: a.servers}
+}
+
+func TestHost(t *testing.T) {
+	h := hostFor(t, build(t, nil), `["github","broken"]`)
+	for _, tc := range []struct {
+		name, provider, tool, input string
+		want                        string // the result, or "code: part of the message"
+	}{
+		{"by alias", "github", "list_issues", `{"a":1}`, `{"content":[{"type":"text","text":"github.list-issues{\"a\":1}"}]}`},
+		{"by the alias of a collision", "github", "list_issues__2", ``, `{"content":[{"type":"text","text":"github.list_issues{}"}]}`},
+		{"by real name", "github", "list-issues", `null`, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
+		{"big integers stay", "github", "me", `{"n":9007199254740993}`, `{"content":[{"type":"text","text":"github.me{\"n\":9007199254740993}"}]}`},
+		{"unknown tool", "github", "list_isues", `{}`, `validation_error: server "github" has no tool "list_isues", did you mean`},
+		{"arguments no object", "github", "me", `[1]`, `validation_error: must be an object, not a list`},
+		{"arguments no JSON", "github", "me", `{"a":`, `validation_error: must be an object`},
+		{"forged server", "My Files!", "read", `{}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers`},
+		{"forged alias", "my_files_", "read", `{}`, `denied: server "My Files!"`},
+		{"unknown server", "gitub", "me", `{}`, `validation_error: there is no server "gitub", did you mean "github"?; there are: "broken", "github"`},
+		{"unusable server", "linear", "me", `{}`, `validation_error: server "linear" is configured in`},
+		{"server that doesn't start", "broken", "me", `{}`, `tool_error: server "broken": starting it: exec: no such file`},
+
+		{"helper unknown", "runtime", "list_server", `{}`, `validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: call_tool, describe_server, discovered_servers, list_servers, list_tools, load_server`},
+		{"helper with a wrong argument", "runtime", "list_tools", `{"name":"github"}`, `validation_error: bad arguments for runtime.list_tools: unknown field "name"`},
+		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`, `validation_error: bad arguments for runtime.list_tools`},
+		{"list_servers", "runtime", "list_servers", ``, `["broken","github"]`},
+		{"discovered_servers", "runtime", "discovered_servers", `{}`, `["My Files!","broken","github"]`},
+		{"discovered_servers in detail", "runtime", "discovered_servers", `{"detailed":true}`,
+			`[{"name":"My Files!","alias":"my_files_","allowed":false},{"name":"broken","alias":"broken","allowed":true},` +
+				`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true}]`},
+		{"describe_server", "runtime", "describe_server", `{"server":"github"}`,
+			`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true,"tools":["list-issues","list_issues","me"]}`},
+		{"describe_server of another", "runtime", "describe_server", `{"server":"My Files!"}`, `{"name":"My Files!","alias":"my_files_","allowed":false}`},
+		{"describe_server unknown", "runtime", "describe_server", `{"server":"x"}`, `validation_error: there is no server "x"`},
+		{"list_tools", "runtime", "list_tools", `{"server":"github"}`,
+			`[{"name":"list-issues","alias":"list_issues","description":"List issues.","inputSchema":{"type":"object"}},` +
+				`{"name":"list_issues","alias":"list_issues__2"},{"name":"me","alias":"me"}]`},
+		{"list_tools of another", "runtime", "list_tools", `{"server":"my_files_"}`, `denied: server "My Files!"`},
+		{"load_server", "runtime", "load_server", `{"server":"github"}`,
+			`{"name":"github","alias":"github","description":"Issues and\npulls","tools":{` +
+				`"list_issues":{"safeName":"list_issues","originalName":"list-issues","description":"List issues.","inputSchema":{"type":"object"}},` +
+				`"list_issues__2":{"safeName":"list_issues__2","originalName":"list_issues"},"me":{"safeName":"me","originalName":"me"}}}`},
+		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`, `denied: server "My Files!"`},
+		{"call_tool by real name first", "runtime", "call_tool", `{"server":"github","tool":"list_issues","arguments":{"b":2}}`,
+			`{"content":[{"type":"text","text":"github.list_issues{\"b\":2}"}]}`},
+		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`, `{"content":[{"type":"text","text":"github.list_issues{}"}]}`},
+		{"call_tool of another", "runtime", "call_tool", `{"server":"My Files!","tool":"read"}`, `denied: server "My Files!"`},
+		{"call_tool unknown", "runtime", "call_tool", `{"server":"github","tool":"x"}`, `validation_error: server "github" has no tool "x"; it has: "list-issues"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			res, err := h.Call(t.Context(), sandbox.Call{Provider: tc.provider, Tool: tc.tool, Input: json.RawMessage(tc.input)})
+			got := string(res)
+			if err != nil {
+				var e *entrypoint.CallError
+				if !errors.As(err, &e) {
+					t.Fatalf("an error without a code: %v", err)
+				}
+				got = e.Code + ": " + e.Message
+				code, part, _ := strings.Cut(tc.want, ": ")
+				if e.Code == code && strings.Contains(e.Message, part) {
+					return
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestHostWithoutServers(t *testing.T) {
+	h := hostFor(t, build(t, nil), `[]`)
+	for _, provider := range []string{"github", "My Files!", "broken"} {
+		var e *entrypoint.CallError
+		if _, err := h.Call(t.Context(), sandbox.Call{Provider: provider, Tool: "me"}); !errors.As(err, &e) || e.Code != entrypoint.CodeDenied {
+			t.Errorf("%s: got %v, want denied", provider, err)
+		}
+	}
+	if res, err := h.Call(t.Context(), sandbox.Call{Provider: "runtime", Tool: "list_servers"}); err != nil || string(res) != "[]" {
+		t.Errorf("list_servers: %s, %v", res, err)
+	}
+}
+
+func TestUpstreamErrors(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, tc := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		want entrypoint.CallError
+	}{
+		{"bad arguments", t.Context(), &upstream.RPCError{Code: -32602, Message: "no owner", Data: json.RawMessage(`{"f":"owner"}`)},
+			entrypoint.CallError{Code: "validation_error", Data: json.RawMessage(`{"code":-32602,"data":{"f":"owner"}}`)}},
+		{"other JSON-RPC error", t.Context(), &upstream.RPCError{Code: -32050, Message: "boom"},
+			entrypoint.CallError{Code: "tool_error", Data: json.RawMessage(`{"code":-32050}`)}},
+		{"died", t.Context(), &upstream.ServerError{Server: "github", Op: "calling me", Err: errors.New("it has died"), Stderr: "secret"},
+			entrypoint.CallError{Code: "tool_error"}},
+		{"too slow", t.Context(), fmt.Errorf("listing tools: %w", context.DeadlineExceeded), entrypoint.CallError{Code: "timeout"}},
+		{"the run ended", ended, context.Canceled, entrypoint.CallError{Code: "cancelled"}},
+		{"shutdown", t.Context(), upstream.ErrClosed, entrypoint.CallError{Code: "internal_error"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := hostFor(t, build(t, func(c *Config) {
+				u := c.Upstreams.(fakeUpstreams)
+				u.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { return nil, tc.err }
+				c.Upstreams = u
+			}), `["github"]`)
+			_, err := h.Call(tc.ctx, sandbox.Call{Provider: "github", Tool: "me"})
+			var e *entrypoint.CallError
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v", err)
+			}
+			if e.Code != tc.want.Code || string(e.Data) != string(tc.want.Data) {
+				t.Errorf("got %s %s, want %s %s", e.Code, e.Data, tc.want.Code, tc.want.Data)
+			}
+			if strings.Contains(e.Message, "secret") {
+				t.Errorf("the message holds the server's stderr: %s", e.Message)
+			}
+			if tc.name == "died" && e.Message != `server "github": calling me: it has died (`+"`mcp-bridge tools \"github\"` shows what it wrote to stderr)" {
+				t.Errorf("message: %s", e.Message)
+			}
+		})
+	}
+}

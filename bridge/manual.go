@@ -1,0 +1,103 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	manualURI  = "resource://mcp-bridge/capabilities"
+	manualMIME = "text/markdown"
+)
+
+// maxProblems is how many problems the manual lists before it only counts the rest.
+const maxProblems = 20
+
+const manualText = `# What code in run_python sees
+
+A run is one Python 3 process in a container of its own: no network, a read-only root, no environment of the user's, uid 65534.
+Nothing is kept between runs. It may write to /workspace (its working directory, 128 MiB) and /tmp (64 MiB), in memory.
+
+## Calling tools
+
+    page = mcp_github.list_issues(owner="o", repo="r")     # mcp_<alias>.<tool alias>(keyword=argument)
+    page = mcp_servers["github"].list_issues(owner="o", repo="r")   # by the server's real name
+    page = mcp_github["list-issues"](owner="o", repo="r")  # by the tool's real name
+
+- Alias: the name in lower case, with "_" for every run of other characters than a-z, 0-9 and "_"; "_" before a digit in front, and
+  behind a keyword; "__2", "__3" where two names would be the same.
+- Plain code waits for the value. Where an event loop runs, as with top-level await, the call returns an awaitable:
+  ` + "`a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))`" + ` makes both calls at once. Threads work too.
+- The value is the tool's structured result where it declares one, else its text. A failed call raises ToolError.
+- A server is started when the code first touches it, and stays for later runs.
+- Argument ` + "`servers`" + ` of run_python: absent = all servers below; a list = only these; [] = none. No code can widen it.
+
+## Finding tools
+
+    from mcp import runtime
+    runtime.list_servers()                       # names that this run may call
+    runtime.discovered_servers(detailed=True)    # all that are configured: name, alias, description, allowed
+    runtime.describe_server("github")            # the same for one, with its tools' names
+    runtime.list_tools("github")                 # name, alias, description, inputSchema, outputSchema of each tool
+    runtime.call_tool("github", "list-issues", {"owner": "o"})
+    help(mcp_github.list_issues)
+
+## What comes back
+
+- stdout as it was printed, then stderr, then, unless the code ended well, a line "status: …" and the traceback.
+- Status: ok; error (an exception); exit n (sys.exit, os._exit, a signal); timeout; memory_limit; cancelled. All but ok are errors. What was printed
+  before is kept in every case.
+- Very long output is cut in the middle, with a mark that says how much is missing.
+`
+
+func (b *Bridge) manualResource() mcp.Resource {
+	return mcp.NewResource(manualURI, "capabilities",
+		mcp.WithResourceTitle("What code in run_python sees"),
+		mcp.WithResourceDescription("Manual of the sandbox: calling tools, finding them, output, limits, and the configured servers."),
+		mcp.WithMIMEType(manualMIME))
+}
+
+func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	return []mcp.ResourceContents{mcp.TextResourceContents{URI: manualURI, MIMEType: manualMIME, Text: b.manual()}}, nil
+}
+
+// manual is the text with this bridge's limits, servers and problems. It holds no command, argument or environment of a server.
+func (b *Bridge) manual() string {
+	var m strings.Builder
+	m.WriteString(manualText)
+	fmt.Fprintf(&m, "- A run has %s s unless `timeout` asks for more, at most %s s. Starting servers and their tools counts; getting the container image doesn't.\n",
+		seconds(b.timeout), seconds(b.maxTimeout))
+	m.WriteString("\n## Servers\n\n")
+	if len(b.catalog.servers) == 0 {
+		m.WriteString("None is configured. `mcp-bridge servers` shows where was looked.\n")
+	}
+	for _, e := range b.catalog.servers {
+		fmt.Fprintf(&m, "- %s: `mcp_%s`", oneLine(e.name), e.alias)
+		if e.description != "" {
+			fmt.Fprintf(&m, " – %s", oneLine(e.description))
+		}
+		m.WriteByte('\n')
+	}
+	if len(b.catalog.problems) == 0 {
+		return m.String()
+	}
+	m.WriteString("\n## Configured but not usable\n\n")
+	for i, p := range b.catalog.problems {
+		if i == maxProblems {
+			fmt.Fprintf(&m, "- and %d more: `mcp-bridge servers`\n", len(b.catalog.problems)-i)
+			break
+		}
+		name := p.Server
+		if name == "" {
+			name = p.Source.Path
+		}
+		fmt.Fprintf(&m, "- %s (%s): %s\n", oneLine(name), oneLine(p.Source.Host), oneLine(p.Reason))
+	}
+	return m.String()
+}
+
+// oneLine keeps configured text from breaking the list that it stands in.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

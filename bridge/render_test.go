@@ -1,0 +1,127 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+func TestText(t *testing.T) {
+	out := func(pairs ...string) (chunks []sandbox.Chunk) {
+		for i := 0; i < len(pairs); i += 2 {
+			chunks = append(chunks, sandbox.Chunk{Stream: pairs[i], Text: pairs[i+1]})
+		}
+		return chunks
+	}
+	for _, tc := range []struct {
+		name string
+		res  sandbox.Result
+		want string
+	}{
+		{"nothing", sandbox.Result{Status: "ok"}, "(no output)"},
+		{"every byte", sandbox.Result{Status: "ok", Output: out("stdout", "\n a\n\n", "stdout", "\tb  \n\n()\n")}, "\n a\n\n\tb  \n\n()\n"},
+		{"both streams", sandbox.Result{Status: "ok", Output: out("stdout", "a", "stderr", "w\n", "stdout", "b")}, "ab\nstderr:\nw\n"},
+		{"stderr alone", sandbox.Result{Status: "ok", Output: out("stderr", "w\n")}, "stderr:\nw\n"},
+		{"exception", sandbox.Result{Status: "error", ExitCode: 1, Output: out("stdout", "a\n"), Message: "The code raised.",
+			Error: &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "Traceback (most recent call last):\n  line 1\nValueError: no\n", Line: 1}},
+			"a\nstatus: error\nTraceback (most recent call last):\n  line 1\nValueError: no"},
+		{"exception without a traceback", sandbox.Result{Status: "error", Error: &sandbox.Failure{Type: "SyntaxError", Message: "bad"}}, "status: error — SyntaxError: bad"},
+		{"timeout", sandbox.Result{Status: "timeout", Output: out("stdout", "a"), Message: "The code was stopped after 2s, its time limit."},
+			"a\nstatus: timeout — The code was stopped after 2s, its time limit."},
+		{"exit", sandbox.Result{Status: "exit", ExitCode: 3, Message: "The code exited with code 3."}, "status: exit 3 — The code exited with code 3."},
+		{"signal", sandbox.Result{Status: "exit", ExitCode: 139, Signal: 11, Message: "Ended by signal 11."}, "status: exit (signal 11) — Ended by signal 11."},
+		{"memory", sandbox.Result{Status: "memory_limit", Message: "The limit is 512 MiB.", Error: &sandbox.Failure{Type: "MemoryError", Traceback: "MemoryError"}},
+			"status: memory_limit — The limit is 512 MiB.\nMemoryError"},
+		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", "a\n[... 7 bytes of stdout cut here ...]\nz"), Truncated: sandbox.Dropped{Stdout: 7}},
+			"a\n[... 7 bytes of stdout cut here ...]\nz\n[output: 7 bytes are cut out where marked; print less at a time]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newOutcome("c", arguments{}, tc.res)
+			if diff := cmp.Diff(tc.want, o.text()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := o.render(false); got.IsError != (tc.res.Status != "ok") || got.StructuredContent != nil || got.RawStructuredContent != nil {
+				t.Errorf("isError %v, structured %s", got.IsError, got.RawStructuredContent)
+			}
+		})
+	}
+}
+
+func TestStructured(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.OutputMode = OutputStructured
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			return sandbox.Result{
+				ID: r.ID, Status: sandbox.StatusError, ExitCode: 1, Message: "It raised.", Calls: 2,
+				Output:    []sandbox.Chunk{{Stream: "stdout", Text: "a\n"}, {Stream: "stderr", Text: "w"}},
+				Error:     &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "tb", Line: 4},
+				Truncated: sandbox.Dropped{Stdout: 5},
+				Artifacts: []sandbox.Artifact{{Name: "p.png", Mime: "image/png", Data: []byte{1}}, {Name: "t.csv", Mime: "text/csv", Data: []byte("a,b")}},
+				Took:      sandbox.Took{Start: time.Millisecond, Run: 2 * time.Millisecond, Total: 3 * time.Millisecond},
+			}, nil
+		}}
+	})
+	res := connect(t, b).call(`{"code":"x","timeout":1000}`)
+	var got map[string]any
+	if err := json.Unmarshal(res.Struct, &got); err != nil {
+		t.Fatal(err)
+	}
+	if id, _ := got["call"].(string); len(id) != 12 {
+		t.Errorf("call %v", got["call"])
+	}
+	delete(got, "call")
+	want := map[string]any{
+		"status": "error", "exitCode": 1.0, "message": "It raised.", "stdout": "a\n", "stderr": "w", "calls": 2.0, "timeoutSeconds": 120.0,
+		"error":     map[string]any{"type": "ValueError", "message": "no", "traceback": "tb", "line": 4.0},
+		"truncated": map[string]any{"stdoutBytes": 5.0, "stderrBytes": 0.0},
+		"artifacts": []any{map[string]any{"name": "p.png", "mime": "image/png", "bytes": 1.0}, map[string]any{"name": "t.csv", "mime": "text/csv", "bytes": 3.0}},
+		"notices":   []any{"output: 5 bytes are cut out where marked; print less at a time", "timeout: 1000 s is longer than this server allows; the run had 120 s"},
+		"durations": map[string]any{"startMs": 1.0, "runMs": 2.0, "totalMs": 3.0},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(res.Content) != 3 || res.Content[0].Type != "text" || res.Content[1].Type != "image" || res.Content[2].Type != "resource" || !res.IsError {
+		t.Errorf("content: %+v", res.Content)
+	}
+}
+
+// TestMachineErrors: what a person has to do reaches the model as one sentence and the next step.
+func TestMachineErrors(t *testing.T) {
+	unavailable := &runtime.UnavailableError{Engine: "podman", Err: errors.New("connection refused"), Next: "systemctl --user start podman.socket"}
+	noImage := &runtime.ImageError{Ref: "python:9", Err: errors.New("manifest unknown"), Next: "mcp-bridge image build"}
+	for _, tc := range []struct {
+		name         string
+		prepare, run error
+		want         string
+	}{
+		{"no engine", fmt.Errorf("preparing: %w", unavailable), nil,
+			"status: unavailable — preparing: podman is not available: connection refused. Next: systemctl --user start podman.socket"},
+		{"no image", noImage, nil, "status: unavailable — image python:9 can't be had: manifest unknown. Next: mcp-bridge image build"},
+		{"engine gone at the run", nil, unavailable, "status: unavailable — podman is not available: connection refused. Next: systemctl --user start podman.socket"},
+		{"other", nil, errors.New("no pipe"), "status: unavailable — no pipe"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := build(t, func(c *Config) {
+				c.Runner = fakeRunner{
+					prepare: func(context.Context, runtime.Progress) error { return tc.prepare },
+					run: func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+						return sandbox.Result{}, tc.run
+					},
+				}
+			})
+			res := connect(t, b).call(`{"code":"x"}`)
+			if !res.IsError || res.Content[0].Text != tc.want {
+				t.Errorf("got  %s\nwant %s", res.Content[0].Text, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,267 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+const (
+	// maxMessage bounds one message of the client, in bytes.
+	maxMessage = 16 << 20
+
+	// maxRequests is how many requests of a client are worked on or wait at a time. Beyond that nothing is read until one ends.
+	maxRequests = 1024
+
+	// stopGrace is how long Serve waits, once it is to end, for a client that doesn't read what it is sent.
+	stopGrace = 3 * time.Second
+)
+
+var (
+	errClientGone = errors.New("the client has ended the connection")
+	errCancelled  = errors.New("the client has cancelled the call")
+)
+
+// conn is one client. mcp-go answers the messages; reading, writing and cancelling is done here and not by its own stdio server, where
+// a cancel is lost while the call waits for a worker, a full queue stops the reading, progress comes after the answer,
+// and ids beyond 53 bits are rounded.
+type conn struct {
+	server *server.MCPServer
+	wire   *wire
+	slots  chan struct{}  // one per request under way
+	work   sync.WaitGroup // one per request under way
+
+	mu    sync.Mutex
+	calls map[string]*exchange // under way, by request id as the client wrote it
+}
+
+// exchange is one request of the client and how to answer it.
+type exchange struct {
+	id     json.RawMessage
+	token  json.RawMessage // for progress; nil when the client wants none
+	wire   *wire
+	cancel context.CancelCauseFunc
+}
+
+type exchangeKey struct{}
+
+// message is as much of a JSON-RPC message as it takes to route it.
+type message struct {
+	Method string          `json:"method"`
+	ID     json.RawMessage `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+	Params struct {
+		RequestID json.RawMessage `json:"requestId"`
+		Meta      struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	} `json:"params"`
+}
+
+// Serve answers one client, whose messages come from in, one JSON object per line, and go to out. Nothing else writes to out.
+// It returns when in ends (nil), ctx ends (its cause) or out takes no more (why). Calls that are under way then are cancelled and
+// have ended when it returns. Where a Read of in or a Write to out can't be interrupted, that one call stays behind; a client
+// that has stopped reading is given up after a few seconds. Serve may be called more than once, for several clients.
+func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	c := &conn{server: b.server, wire: newWire(out), slots: make(chan struct{}, maxRequests), calls: map[string]*exchange{}}
+	lines := make(chan line)
+	go func() {
+		defer close(lines)
+		read(ctx, in, lines)
+	}()
+
+	err := c.loop(ctx, lines)
+	end(errClientGone)
+	worked := make(chan struct{})
+	go func() {
+		c.work.Wait()
+		close(worked)
+	}()
+	hung := c.drain(worked)
+	<-worked
+	if err == nil {
+		err = hung
+	}
+	return err
+}
+
+// drain hangs up when all answers are out, or when the client doesn't take them: senders are let go then.
+func (c *conn) drain(worked <-chan struct{}) error {
+	tick := time.NewTicker(stopGrace / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-worked:
+			return c.wire.hangUp(stopGrace)
+		case <-c.wire.ended:
+			return c.wire.hangUp(stopGrace)
+		case <-tick.C:
+			if c.wire.stuck(stopGrace) {
+				return c.wire.hangUp(stopGrace)
+			}
+		}
+	}
+}
+
+// line is one line of the client, or why there is none.
+type line struct {
+	text []byte
+	err  error
+}
+
+// read hands on lines until in ends or ctx does. A read that fails ends it like EOF does, with its error as the last line.
+func read(ctx context.Context, in io.Reader, to chan<- line) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		text, err := readLine(r, maxMessage)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		select {
+		case to <- line{text, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil && !errors.Is(err, errTooLong) {
+			return
+		}
+	}
+}
+
+func (c *conn) loop(ctx context.Context, lines <-chan line) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.wire.ended:
+			return nil // hangUp says why
+		case l, more := <-lines:
+			switch {
+			case !more:
+				return nil
+			case errors.Is(l.err, errTooLong):
+				l.text = nil
+				c.answer(ctx, &exchange{}, func(context.Context) mcp.JSONRPCMessage {
+					return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
+				})
+			case l.err != nil:
+				return fmt.Errorf("reading from the client: %w", l.err)
+			case len(bytes.TrimSpace(l.text)) > 0:
+				c.route(ctx, l.text)
+			}
+		}
+	}
+}
+
+// route starts what a message asks for. It waits only for a free slot.
+func (c *conn) route(ctx context.Context, text []byte) {
+	var m message
+	// What doesn't decode is answered by mcp-go, which says what is wrong with it.
+	broken := json.Unmarshal(text, &m) != nil
+	switch {
+	case !broken && m.Method == "notifications/cancelled":
+		c.cancel(m.Params.RequestID)
+		return
+	case !broken && m.Method == "" && (m.Result != nil || m.Error != nil):
+		return // an answer to a request that was never made
+	}
+	x := &exchange{wire: c.wire}
+	if !broken && m.Method != "" {
+		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
+	}
+	c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
+}
+
+// given is raw, or nil where it is null or missing.
+func given(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// answer runs handle for x on a goroutine of its own and sends what it returns. The request can be cancelled from here on.
+func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Context) mcp.JSONRPCMessage) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-c.wire.ended:
+		return
+	case <-ctx.Done():
+		return
+	}
+	ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
+	if x.id != nil {
+		c.mu.Lock()
+		c.calls[string(x.id)] = x
+		c.mu.Unlock()
+	}
+	c.work.Go(func() {
+		defer func() { <-c.slots }()
+		defer x.cancel(nil)
+		response := recovered(ctx, handle)
+		if x.id != nil {
+			c.mu.Lock()
+			if c.calls[string(x.id)] == x {
+				delete(c.calls, string(x.id))
+			}
+			c.mu.Unlock()
+		}
+		// A cancelled request gets no answer.
+		if response == nil || errors.Is(context.Cause(ctx), errCancelled) {
+			return
+		}
+		// That it can't be sent is seen by the loop.
+		_ = c.wire.send(nil, withID(response, x.id))
+	})
+}
+
+// cancel ends the call with that request id; there may be none.
+func (c *conn) cancel(id json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if x := c.calls[string(id)]; x != nil {
+		x.cancel(errCancelled)
+	}
+}
+
+// recovered makes a panic of a handler the answer to its own request, and of no other.
+func recovered(ctx context.Context, handle func(context.Context) mcp.JSONRPCMessage) (m mcp.JSONRPCMessage) {
+	defer func() {
+		if r := recover(); r != nil {
+			m = rpcError(mcp.INTERNAL_ERROR, fmt.Sprintf("the bridge has failed on this request: %v", r))
+		}
+	}()
+	return handle(ctx)
+}
+
+func rpcError(code int, text string) mcp.JSONRPCMessage {
+	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.NewJSONRPCErrorDetails(code, text, nil)}
+}
+
+// withID puts the request's id, byte for byte, into its answer.
+func withID(m mcp.JSONRPCMessage, id json.RawMessage) mcp.JSONRPCMessage {
+	if id == nil {
+		return m
+	}
+	switch r := m.(type) {
+	case mcp.JSONRPCResponse:
+		r.ID = mcp.NewRequestId(id)
+		return r
+	case mcp.JSONRPCError:
+		r.ID = mcp.NewRequestId(id)
+		return r
+	}
+	return m
+}

@@ -1,0 +1,330 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// untilCancelled is a run that ends with its context only.
+func untilCancelled(started chan<- string, ended chan<- string) func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+	return func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		started <- r.Code
+		<-ctx.Done()
+		ended <- r.Code
+		return sandbox.Result{Status: sandbox.StatusCancelled, Message: "The run was cancelled."}, nil
+	}
+}
+
+func TestCancelEndsTheRun(t *testing.T) {
+	started, ended := make(chan string, 1), make(chan string, 1)
+	p := connect(t, running(t, untilCancelled(started, ended)))
+	for _, id := range []string{`7`, `"7"`, `9007199254740993`} {
+		p.send(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`, id)
+		<-started
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"no such"}}`)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"bored"}}`, id)
+		<-ended
+		p.send(`{"jsonrpc":"2.0","id":"after","method":"ping"}`)
+		if f := p.next(); string(f.ID) != `"after"` {
+			t.Errorf("the cancelled call %s was answered: %s %s", id, f.ID, f.Result)
+		}
+	}
+}
+
+// TestCancelIsNeverLost: a cancel right behind its call ends it, however far the call has come.
+func TestCancelIsNeverLost(t *testing.T) {
+	started, ended := make(chan string, 1000), make(chan string, 1000)
+	p := connect(t, running(t, untilCancelled(started, ended)))
+	for i := range 200 {
+		p.run(i, `{"code":"x"}`, "")
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
+	}
+	p.in.Close()
+	if err := <-p.served; err != nil {
+		t.Error(err)
+	}
+	for f := range p.frames {
+		t.Errorf("a cancelled call was answered: %s", f.ID)
+	}
+	if len(started) != len(ended) {
+		t.Errorf("%d runs started and %d ended", len(started), len(ended))
+	}
+}
+
+// TestManyAtOnce: no answer is mixed up, none waits for another, and a cancel gets through meanwhile.
+func TestManyAtOnce(t *testing.T) {
+	const calls = 30
+	var all sync.WaitGroup
+	all.Add(calls)
+	p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		if r.Code == "hang" {
+			<-ctx.Done()
+			return sandbox.Result{Status: sandbox.StatusCancelled}, nil
+		}
+		all.Done()
+		all.Wait()
+		return printed(r.Code), nil
+	}))
+	p.run(1000, `{"code":"hang"}`, "")
+	for i := range calls {
+		p.run(i, fmt.Sprintf(`{"code":"answer %d"}`, i), "")
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1000}}`)
+	seen := map[string]bool{}
+	for range calls {
+		f := p.next()
+		if got, want := f.tool(t).Content[0].Text, "answer "+string(f.ID); got != want {
+			t.Errorf("call %s got %q", f.ID, got)
+		}
+		seen[string(f.ID)] = true
+	}
+	if len(seen) != calls {
+		t.Errorf("%d calls were answered, want %d", len(seen), calls)
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	var now, most atomic.Int64
+	release := make(chan struct{})
+	started := make(chan string, 100)
+	b := build(t, func(c *Config) {
+		c.MaxConcurrent = 2
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			started <- r.Code
+			<-release
+			return printed(r.Code), nil
+		}}
+	})
+	p := connect(t, b)
+	for i := range 4 {
+		p.run(i, `{"code":"x"}`, `{"progressToken":"p"}`)
+	}
+	<-started
+	<-started
+	for { // one of those who wait says so
+		if f := p.next(); strings.Contains(f.Params.Message, "waiting for one of 2 runs to end") {
+			break
+		}
+	}
+	p.send(`{"jsonrpc":"2.0","id":9,"method":"ping"}`)
+	for f := p.next(); string(f.ID) != "9"; f = p.next() {
+	}
+	close(release)
+	for answers := 0; answers < 4; {
+		if f := p.next(); f.Method == "" {
+			answers++
+		}
+	}
+	if most.Load() != 2 {
+		t.Errorf("%d runs at a time, want 2", most.Load())
+	}
+}
+
+func TestCancelWhileWaiting(t *testing.T) {
+	started, ended := make(chan string, 10), make(chan string, 10)
+	b := build(t, func(c *Config) {
+		c.MaxConcurrent = 1
+		c.Runner = fakeRunner{run: untilCancelled(started, ended)}
+	})
+	p := connect(t, b)
+	p.run(1, `{"code":"first"}`, "")
+	<-started
+	p.run(2, `{"code":"second"}`, "")
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	p.run(3, `{"code":"third"}`, "")
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if got := <-started; got != "third" {
+		t.Errorf("%s ran after the first, want third", got)
+	}
+}
+
+func TestEndOfInput(t *testing.T) {
+	started, ended := make(chan string, 1), make(chan string, 1)
+	p := connect(t, running(t, untilCancelled(started, ended)))
+	p.run(1, `{"code":"x"}`, "")
+	<-started
+	p.in.Close()
+	if err := <-p.served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if len(ended) != 1 {
+		t.Error("Serve returned before the run had ended")
+	}
+	if f := p.next(); !f.tool(t).IsError {
+		t.Errorf("got %s", f.Result)
+	}
+}
+
+// TestPipedInput: requests before the end of the input are answered; `mcp-bridge < requests` is a way to look at a server.
+func TestPipedInput(t *testing.T) {
+	var out strings.Builder
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	if err := build(t, nil).Serve(t.Context(), in, &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":1,`) || !strings.Contains(got, `"id":2,`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestContextEndsServe(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	started, ended := make(chan string, 1), make(chan string, 1)
+	b := running(t, untilCancelled(started, ended))
+	in, w := io.Pipe()
+	defer w.Close()
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(ctx, in, io.Discard) }()
+	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
+	<-started
+	stop := errors.New("SIGTERM")
+	cancel(stop)
+	if err := <-served; !errors.Is(err, stop) || len(ended) != 1 {
+		t.Errorf("Serve: %v with %d runs ended", err, len(ended))
+	}
+}
+
+// TestClientStopsReading: it can't hold up the end of the bridge.
+func TestClientStopsReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := build(t, nil)
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- b.Serve(context.Background(), inR, outW) }()
+		for i := range 20 {
+			fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"},"_meta":{"progressToken":1}}}`+"\n", i)
+		}
+		synctest.Wait()
+		inW.Close()
+		began := time.Now()
+		if err := <-served; !errors.Is(err, errNotReading) {
+			t.Errorf("Serve: %v", err)
+		}
+		if took := time.Since(began); took > 3*stopGrace {
+			t.Errorf("Serve took %v to end", took)
+		}
+		outR.Close() // lets the one write go that nobody could interrupt
+	})
+}
+
+type failingWriter struct{ err error }
+
+func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
+
+func TestClientIsGone(t *testing.T) {
+	in, w := io.Pipe()
+	defer w.Close()
+	gone := errors.New("broken pipe")
+	served := make(chan error, 1)
+	go func() { served <- build(t, nil).Serve(t.Context(), in, failingWriter{gone}) }()
+	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if err := <-served; !errors.Is(err, gone) {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestOddMessages(t *testing.T) {
+	p := connect(t, build(t, nil))
+	for _, tc := range []struct{ name, line, want string }{
+		{"no JSON", `hello`, `null -32700`},
+		{"a batch", `[]`, `null -32700`},
+		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"tools/cull"}`, `"a" -32601`},
+		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_perl"}}`, `1 -32602`},
+		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`, `1 -32002`},
+		{"params of another type", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}`, `5 -32600`},
+		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`, `null -32600`},
+		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p.send(`{"jsonrpc":"2.0","id":3,"result":{}}`) // an answer that nobody waits for
+			p.send(`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"x"}}`)
+			p.send(`{"jsonrpc":"2.0","method":"notifications/whatever"}`)
+			p.send(`%s`, tc.line)
+			f := p.next()
+			got := string(f.ID) + " 0"
+			if f.Error != nil {
+				got = fmt.Sprintf("%s %d", f.ID, f.Error.Code)
+			}
+			if got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPanicIsOneAnswer(t *testing.T) {
+	p := connect(t, running(t, func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) { panic("oh") }))
+	p.run(1, `{"code":"x"}`, "")
+	if f := p.next(); f.Error == nil || string(f.ID) != "1" || !strings.Contains(f.Error.Message, "oh") {
+		t.Errorf("got %+v", f)
+	}
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	if f := p.next(); f.Error != nil {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	r := bufio.NewReaderSize(strings.NewReader("ab\n\n12345\n123456\nlast"), 16)
+	for _, want := range []string{"ab", "", "12345", "!the message is too long", "last", "!EOF"} {
+		line, err := readLine(r, 5)
+		got := string(line)
+		if err != nil {
+			got = "!" + err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	r = bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 100)+"\nnext\n"), 16)
+	if _, err := readLine(r, 50); !errors.Is(err, errTooLong) {
+		t.Errorf("got %v", err)
+	}
+	if line, err := readLine(r, 50); string(line) != "next" || err != nil {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+// TestOneLogLine: a call is one line, and neither code nor output is in it.
+func TestOneLogLine(t *testing.T) {
+	var mu sync.Mutex
+	var log strings.Builder
+	b := build(t, func(c *Config) {
+		c.Log = slog.New(slog.NewJSONHandler(writerFunc(func(p []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return log.Write(p)
+		}), nil))
+	})
+	connect(t, b).call(`{"code":"SECRET"}`)
+	mu.Lock()
+	defer mu.Unlock()
+	var line map[string]any
+	if err := json.Unmarshal([]byte(log.String()), &line); err != nil {
+		t.Fatalf("%v in %s", err, log.String())
+	}
+	if line["status"] != "ok" || line["call"] == nil || line["took"] == nil || strings.Contains(log.String(), "SECRET") {
+		t.Errorf("got %s", log.String())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

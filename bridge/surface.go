@@ -1,0 +1,108 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
+// tools/list stays under 2,000 bytes, as it is paid for in every conversation.
+
+const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run; only what you print() comes back.
+
+Each server is mcp_<alias>, each tool a function with keyword arguments:
+  page = mcp_github.list_issues(owner="o", repo="r")  # returns data; raises ToolError on failure
+  print(len(page))
+In async code await it: a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2)). Top-level await works.
+Look first when unsure (from mcp import runtime):
+  runtime.list_servers()                       # names
+  [t["name"] for t in runtime.list_tools("github")]  # also alias, description, inputSchema
+  help(mcp_github.list_issues)                 # signature
+  runtime.call_tool("github", "list-issues", {"owner": "o"})
+Full manual: resource ` + manualURI + `.`
+
+// maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
+const (
+	maxToolNames        = 200
+	maxInstructionNames = 600
+)
+
+// maxResultChars asks Claude Code to show results up to this size whole; above its own limit it shows 2 KB and a file's name.
+const maxResultChars = 500000
+
+// tool is run_python as it is listed.
+func (b *Bridge) tool() mcp.Tool {
+	no, yes := false, true
+	t := mcp.NewToolWithRawSchema("run_python", toolDescription, b.inputSchema())
+	t.Title = "Run Python with MCP tools"
+	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &no, OpenWorldHint: &yes}
+	t.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/maxResultSizeChars": maxResultChars})
+	return t
+}
+
+type property struct {
+	Type        string    `json:"type"`
+	Items       *property `json:"items,omitempty"`
+	Description string    `json:"description,omitempty"`
+}
+
+func (b *Bridge) inputSchema() json.RawMessage {
+	servers := "Names of the servers to use; default all, [] none."
+	if names := someNames(b.catalog.servers, maxToolNames); names != "" {
+		servers += " There are: " + names
+	}
+	schema := struct {
+		Type       string              `json:"type"`
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+		Additional bool                `json:"additionalProperties"`
+	}{"object", map[string]property{
+		"code":    {Type: "string", Description: "Python source"},
+		"servers": {Type: "array", Items: &property{Type: "string"}, Description: servers},
+		"timeout": {Type: "number", Description: fmt.Sprintf("Seconds; default %s, at most %s", seconds(b.timeout), seconds(b.maxTimeout))},
+	}, []string{"code"}, false}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		panic(err) // strings and booleans always encode
+	}
+	return raw
+}
+
+// someNames is as many of the servers' names as fit into so many bytes of JSON, and how many more there are.
+func someNames(servers []entry, limit int) string {
+	var b strings.Builder
+	size := 0
+	for i, e := range servers {
+		name := e.name
+		if i > 0 {
+			name = ", " + name
+		}
+		encoded, err := json.Marshal(name)
+		if err != nil {
+			panic(err) // a string always encodes
+		}
+		if size += len(encoded) - len(`""`); size > limit {
+			fmt.Fprintf(&b, " and %d more", len(servers)-i)
+			break
+		}
+		b.WriteString(name)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// instructions are what a host tells its model of the whole server.
+func instructions(c *catalog) string {
+	var b strings.Builder
+	b.WriteString(`mcp-bridge gives one tool, run_python, which runs Python in a locked-down container. From there the code can call the tools of the MCP servers that the user has configured elsewhere, without their definitions being loaded here. Use it when a task needs one of those servers, several tool calls, or work on data that is too large to read: write one program that calls the tools, filters and joins what they return, and prints only the answer.
+`)
+	if len(c.servers) == 0 {
+		b.WriteString("No servers are configured at present; plain Python works.")
+	} else {
+		fmt.Fprintf(&b, "Servers: %s.", someNames(c.servers, maxInstructionNames))
+		b.WriteString(` In code each is mcp_<alias> (its name in lower case, "_" for other characters): mcp_x.tool(key=value).`)
+	}
+	return b.String()
+}

@@ -1,0 +1,136 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+func indented(t *testing.T, raw json.RawMessage) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+func TestGoldens(t *testing.T) {
+	p := connect(t, build(t, nil))
+	for _, tc := range []struct{ file, method, params string }{
+		{"initialize.json", "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`},
+		{"tools_list.json", "tools/list", `{}`},
+		{"resources_list.json", "resources/list", `{}`},
+	} {
+		t.Run(tc.method, func(t *testing.T) {
+			p.send(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, tc.method, tc.params)
+			golden(t, tc.file, indented(t, p.next().Result))
+		})
+	}
+	golden(t, "manual.md", []byte(build(t, nil).manual()))
+}
+
+// TestSizes: hosts cut descriptions at 2,048 characters and instructions at about 2,000, and tools/list costs in every conversation.
+func TestSizes(t *testing.T) {
+	many := func(c *Config) {
+		for i := range 300 {
+			c.Servers = append(c.Servers, discovery.Server{Name: fmt.Sprintf("ein „Sörver“ <%d> & \u2028", i)})
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*Config)
+	}{{"few", nil}, {"many", many}, {"none", func(c *Config) { c.Servers = nil }}} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := build(t, tc.change)
+			p := connect(t, b)
+			p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+			if n := len(p.next().Result); n >= 2000 {
+				t.Errorf("tools/list has %d bytes", n)
+			} else {
+				t.Logf("tools/list has %d bytes", n)
+			}
+			if n := len(instructions(b.catalog)); n >= 1500 {
+				t.Errorf("the instructions have %d bytes", n)
+			}
+		})
+	}
+}
+
+func TestManualHoldsNoSecret(t *testing.T) {
+	text := build(t, nil).manual()
+	for _, want := range []string{"github: `mcp_github` – Issues and pulls", "My Files!: `mcp_my_files_`", "linear (Cursor): remote servers are not supported yet", "at most 120 s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the manual lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "secret") {
+		t.Error("the manual holds an environment value")
+	}
+}
+
+// TestClient uses the bridge as a program with an MCP library does.
+func TestClient(t *testing.T) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- build(t, nil).Serve(t.Context(), inR, outW)
+		outW.Close()
+	}()
+	c := client.NewClient(transport.NewIO(outR, inW, io.NopCloser(&bytes.Buffer{})))
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_LEGACY_PROTOCOL_VERSION
+	info, err := c.Initialize(t.Context(), hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.ServerInfo.Name != "mcp-bridge" || info.ServerInfo.Version != "1.2.3" {
+		t.Errorf("the server calls itself %+v", info.ServerInfo)
+	}
+	tools, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+	if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "run_python" {
+		t.Errorf("tools: %v, %v", tools, err)
+	}
+	var call mcp.CallToolRequest
+	call.Params.Name = "run_python"
+	call.Params.Arguments = map[string]any{"code": "a\n\nb"}
+	res, err := c.CallTool(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Content[0].(mcp.TextContent).Text; got != "a\n\nb" || res.IsError || res.StructuredContent != nil {
+		t.Errorf("got %+v", res)
+	}
+	listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
+	if err != nil || len(listed.Resources) != 1 {
+		t.Fatalf("resources: %v, %v", listed, err)
+	}
+	var read mcp.ReadResourceRequest
+	read.Params.URI = listed.Resources[0].URI
+	got, err := c.ReadResource(t.Context(), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := got.Contents[0].(mcp.TextResourceContents); text.MIMEType != listed.Resources[0].MIMEType || text.MIMEType != "text/markdown" {
+		t.Errorf("listed as %s, read as %s", listed.Resources[0].MIMEType, text.MIMEType)
+	}
+	inW.Close()
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	c.Close()
+}
