@@ -59,24 +59,24 @@ func (b *Bridge) decode(raw json.RawMessage) (arguments, error) {
 // fields takes an object apart. A null value is left out; an unknown or repeated name is refused.
 func fields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
-	if len(raw) == 0 || string(raw) == "null" {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
 		return given, nil
+	case !json.Valid(raw):
+		return nil, bad(`the arguments are no valid JSON; pass an object such as {"code": "print(1)"}`)
+	case raw[0] != '{':
+		return nil, bad(`the arguments must be an object such as {"code": "print(1)"}, not %s`, kind(raw))
 	}
-	notObject := bad(`the arguments must be an object such as {"code": "print(1)"}, not %s`, kind(raw))
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, notObject
-	}
+	_, _ = dec.Token() // the brace; the rest is valid too
 	seen := map[string]bool{}
 	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, notObject
-		}
+		t, _ := dec.Token()
 		name, _ := t.(string)
 		var v json.RawMessage
 		if err := dec.Decode(&v); err != nil {
-			return nil, notObject
+			return nil, bad("argument %q can't be read: %v", name, err)
 		}
 		if !slices.Contains(argumentNames, name) {
 			return nil, bad("run_python has no argument %q%s; it takes code, servers and timeout", name, didYouMean(name, argumentNames))

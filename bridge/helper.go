@@ -170,26 +170,10 @@ func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) 
 	return description, nil
 }
 
-// callTool takes the tool's real name before an alias, as code writes it by hand.
 func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {
 	s, err := h.server(in.Server)
 	if err != nil {
 		return nil, err
 	}
-	args, err := object(in.Arguments)
-	if err != nil {
-		return nil, err
-	}
-	box, err := h.tools(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	name, ok := in.Tool, box.has(in.Tool)
-	if !ok {
-		name, ok = box.byAlias[in.Tool]
-	}
-	if !ok {
-		return nil, box.unknown(in.Tool)
-	}
-	return h.call(ctx, s, name, args)
+	return h.call(ctx, s, in.Tool, in.Arguments)
 }

@@ -31,26 +31,27 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	args, err := object(c.Input)
-	if err != nil {
-		return nil, err
-	}
-	tools, err := h.tools(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	// The frame's word is an alias; another tool's real name may look the same.
-	name, ok := tools.byAlias[c.Tool]
-	if !ok {
-		name, ok = c.Tool, tools.has(c.Tool)
-	}
-	if !ok {
-		return nil, tools.unknown(c.Tool)
-	}
-	return h.call(ctx, s, name, args)
+	return h.call(ctx, s, c.Tool, c.Input)
 }
 
-func (h *host) call(ctx context.Context, s entry, tool string, args json.RawMessage) (json.RawMessage, error) {
+// call calls a tool by its alias or real name. An alias comes first: that is what frames have, and another tool's real name may
+// look the same.
+func (h *host) call(ctx context.Context, s entry, name string, input json.RawMessage) (json.RawMessage, error) {
+	args, err := object(input)
+	if err != nil {
+		return nil, err
+	}
+	box, err := h.tools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := box.byAlias[name]
+	if !ok {
+		tool, ok = name, box.has(name)
+	}
+	if !ok {
+		return nil, box.unknown(name)
+	}
 	res, err := h.upstreams.Call(ctx, s.name, tool, args)
 	if err != nil {
 		return nil, callError(ctx, s, err)

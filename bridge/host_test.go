@@ -63,8 +63,8 @@ func TestHost(t *testing.T) {
 				`"list_issues":{"safeName":"list_issues","originalName":"list-issues","description":"List issues.","inputSchema":{"type":"object"}},` +
 				`"list_issues__2":{"safeName":"list_issues__2","originalName":"list_issues"},"me":{"safeName":"me","originalName":"me"}}}`},
 		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`, `denied: server "My Files!"`},
-		{"call_tool by real name first", "runtime", "call_tool", `{"server":"github","tool":"list_issues","arguments":{"b":2}}`,
-			`{"content":[{"type":"text","text":"github.list_issues{\"b\":2}"}]}`},
+		{"call_tool by real name", "runtime", "call_tool", `{"server":"github","tool":"list-issues","arguments":{"b":2}}`,
+			`{"content":[{"type":"text","text":"github.list-issues{\"b\":2}"}]}`},
 		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`, `{"content":[{"type":"text","text":"github.list_issues{}"}]}`},
 		{"call_tool of another", "runtime", "call_tool", `{"server":"My Files!","tool":"read"}`, `denied: server "My Files!"`},
 		{"call_tool unknown", "runtime", "call_tool", `{"server":"github","tool":"x"}`, `validation_error: server "github" has no tool "x"; it has: "list-issues"`},
@@ -143,5 +143,37 @@ func TestUpstreamErrors(t *testing.T) {
 				t.Errorf("message: %s", e.Message)
 			}
 		})
+	}
+}
+
+// TestSlowServer: it holds up no call of another server, and ends with the run.
+func TestSlowServer(t *testing.T) {
+	asked := make(chan struct{})
+	h := hostFor(t, build(t, func(c *Config) {
+		u := c.Upstreams.(fakeUpstreams)
+		u.call = func(ctx context.Context, server, _ string, _ json.RawMessage) (json.RawMessage, error) {
+			if server == "github" {
+				close(asked)
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return json.RawMessage(`{}`), nil
+		}
+		c.Upstreams = u
+	}), `["github","My Files!"]`)
+	ctx, end := context.WithCancel(t.Context())
+	slow := make(chan error, 1)
+	go func() {
+		_, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me"})
+		slow <- err
+	}()
+	<-asked
+	if _, err := h.Call(ctx, sandbox.Call{Provider: "My Files!", Tool: "read"}); err != nil {
+		t.Error(err)
+	}
+	end()
+	var e *entrypoint.CallError
+	if err := <-slow; !errors.As(err, &e) || e.Code != entrypoint.CodeCancelled {
+		t.Errorf("got %v, want cancelled", err)
 	}
 }

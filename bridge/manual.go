@@ -18,8 +18,8 @@ const maxProblems = 20
 
 const manualText = `# What code in run_python sees
 
-A run is one Python 3 process in a container of its own: no network, a read-only root, no environment of the user's, uid 65534.
-Nothing is kept between runs. It may write to /workspace (its working directory, 128 MiB) and /tmp (64 MiB), in memory.
+A run is one Python 3 process in a container of its own: no network, a read-only root, nothing of the user's
+environment or files. It may write to /workspace, its working directory, and /tmp, which are small. Nothing is kept between runs.
 
 ## Calling tools
 
@@ -29,25 +29,29 @@ Nothing is kept between runs. It may write to /workspace (its working directory,
 
 - Alias: the name in lower case, with "_" for every run of other characters than a-z, 0-9 and "_"; "_" before a digit in front, and
   behind a keyword; "__2", "__3" where two names would be the same.
-- Plain code waits for the value. Where an event loop runs, as with top-level await, the call returns an awaitable:
-  ` + "`a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))`" + ` makes both calls at once. Threads work too.
-- The value is the tool's structured result where it declares one, else its text. A failed call raises ToolError.
+- Plain code waits for the value. Where an event loop runs, and that is everywhere in code with a top-level await, the call returns an awaitable:
+  ` + "`import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))`" + ` makes both calls at once. Threads work too.
+- The value is the tool's structured result where it declares one, else its text: a str with .json(), .content, .images and .structured.
+  A failed call raises ToolError, with .server, .tool, .code and .content. Big integers stay exact.
+- ` + "`mcp_x.f.options(timeout=5)(id=1)`" + ` raises ToolTimeout when no answer comes in 5 s.
+- A wrong name says which names there are and the nearest one.
 - A server is started when the code first touches it, and stays for later runs.
 - Argument ` + "`servers`" + ` of run_python: absent = all servers below; a list = only these; [] = none. No code can widen it.
 
 ## Finding tools
 
-    from mcp import runtime
+    from mcp import runtime                      # the bare name runtime works too
     runtime.list_servers()                       # names that this run may call
-    runtime.discovered_servers(detailed=True)    # all that are configured: name, alias, description, allowed
-    runtime.describe_server("github")            # the same for one, with its tools' names
+    runtime.discovered_servers(detailed=True)    # name and description of all that are configured
+    runtime.describe_server("github")            # name, alias, description, names of its tools
     runtime.list_tools("github")                 # name, alias, description, inputSchema, outputSchema of each tool
     runtime.call_tool("github", "list-issues", {"owner": "o"})
-    help(mcp_github.list_issues)
+    runtime.capability_summary()                 # this, in a few lines
+    dir(mcp_github)                              # the tools' aliases
 
 ## What comes back
 
-- stdout as it was printed, then stderr, then, unless the code ended well, a line "status: …" and the traceback.
+- stdout as it was printed, the value of a last expression, then stderr, then, unless the code ended well, a line "status: …" and the traceback.
 - Status: ok; error (an exception); exit n (sys.exit, os._exit, a signal); timeout; memory_limit; cancelled. All but ok are errors. What was printed
   before is kept in every case.
 - Very long output is cut in the middle, with a mark that says how much is missing.

@@ -20,7 +20,7 @@ const (
 	maxMessage = 16 << 20
 
 	// maxRequests is how many requests of a client are worked on or wait at a time. Beyond that nothing is read until one ends.
-	maxRequests = 1024
+	maxRequests = 256
 
 	// stopGrace is how long Serve waits, once it is to end, for a client that doesn't read what it is sent.
 	stopGrace = 3 * time.Second
@@ -152,7 +152,6 @@ func (c *conn) loop(ctx context.Context, lines <-chan line) error {
 			case !more:
 				return nil
 			case errors.Is(l.err, errTooLong):
-				l.text = nil
 				c.answer(ctx, &exchange{}, func(context.Context) mcp.JSONRPCMessage {
 					return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
 				})

@@ -11,18 +11,18 @@ import (
 // Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
 // tools/list stays under 2,000 bytes, as it is paid for in every conversation.
 
-const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run; only what you print() comes back.
+const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run: only what you print(), and the value of a last expression, comes back.
 
-Each server is mcp_<alias>, each tool a function with keyword arguments:
-  page = mcp_github.list_issues(owner="o", repo="r")  # returns data; raises ToolError on failure
-  print(len(page))
-In async code await it: a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2)). Top-level await works.
-Look first when unsure (from mcp import runtime):
-  runtime.list_servers()                       # names
-  [t["name"] for t in runtime.list_tools("github")]  # also alias, description, inputSchema
-  help(mcp_github.list_issues)                 # signature
-  runtime.call_tool("github", "list-issues", {"owner": "o"})
-Full manual: resource ` + manualURI + `.`
+Each server is mcp_<alias>, each tool a function with keyword arguments that returns its data and raises ToolError on failure:
+  issues = mcp_github.list_issues(owner="o", repo="r")
+  print(len(issues), issues[0])
+Many at once: import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))
+In code with a top-level await, await every call.
+When unsure, look first (from mcp import runtime):
+  runtime.list_servers(), dir(mcp_github)   # names of servers, of a server's tools
+  runtime.list_tools("github")              # name, alias, description, inputSchema, outputSchema of each
+  runtime.call_tool("github", "list-issues", {"owner": "o", "repo": "r"})
+Manual: ` + manualURI
 
 // maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
 const (

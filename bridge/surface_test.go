@@ -40,6 +40,10 @@ func TestGoldens(t *testing.T) {
 	golden(t, "manual.md", []byte(build(t, nil).manual()))
 }
 
+// modern are the params of a request without a handshake before it, as of protocol version 2026-07-28.
+const modern = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+	`"io.modelcontextprotocol/clientCapabilities":{}}}`
+
 // TestSizes: hosts cut descriptions at 2,048 characters and instructions at about 2,000, and tools/list costs in every conversation.
 func TestSizes(t *testing.T) {
 	many := func(c *Config) {
@@ -54,11 +58,14 @@ func TestSizes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := build(t, tc.change)
 			p := connect(t, b)
-			p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-			if n := len(p.next().Result); n >= 2000 {
-				t.Errorf("tools/list has %d bytes", n)
-			} else {
-				t.Logf("tools/list has %d bytes", n)
+			for _, params := range []string{`{}`, modern} {
+				p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":%s}`, params)
+				res := p.next().Result
+				if n := len(res); n >= 2000 || !bytes.Contains(res, []byte("run_python")) {
+					t.Errorf("tools/list has %d bytes: %s", n, res)
+				} else {
+					t.Logf("tools/list has %d bytes", n)
+				}
 			}
 			if n := len(instructions(b.catalog)); n >= 1500 {
 				t.Errorf("the instructions have %d bytes", n)
