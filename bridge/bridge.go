@@ -54,6 +54,11 @@ type Upstreams interface {
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 }
 
+var (
+	_ Runner    = (*sandbox.Sandbox)(nil)
+	_ Upstreams = (*upstream.Pool)(nil)
+)
+
 // Config is what a Bridge is made of.
 type Config struct {
 	Runner    Runner    // required

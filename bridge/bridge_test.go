@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -25,8 +26,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the goldens")
 
+// asServer in the environment makes the test binary the fixture server.
+const asServer = "BRIDGE_TEST_SERVE_FIXTURE"
+
 // TestMain fails when a goroutine of this package is left.
 func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		var exit *fixture.ExitError
+		if errors.As(fixture.Serve(context.Background(), os.Stdin, os.Stdout), &exit) {
+			os.Exit(exit.Code)
+		}
+		os.Exit(0)
+	}
 	flag.Parse()
 	code := m.Run()
 	if left := leaked(); code == 0 && left != "" {

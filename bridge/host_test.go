@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -175,5 +177,42 @@ func TestSlowServer(t *testing.T) {
 	var e *entrypoint.CallError
 	if err := <-slow; !errors.As(err, &e) || e.Code != entrypoint.CodeCancelled {
 		t.Errorf("got %v, want cancelled", err)
+	}
+}
+
+// TestRealServer has the calls of a run answered by a server of its own process.
+func TestRealServer(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := []discovery.Server{{Name: "shop", Command: self, Env: map[string]string{asServer: "1"}, Transport: "stdio"}}
+	pool := upstream.NewPool(upstream.Config{Servers: servers})
+	defer func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	h := hostFor(t, build(t, func(c *Config) { c.Servers, c.Upstreams = servers, pool }), `["shop"]`)
+	for _, tc := range []struct{ tool, input, want string }{
+		{"add", `{"a":9007199254740992,"b":1}`, `"structuredContent":{"sum":9007199254740993}`},
+		{"search_orders", `{"query":"ada"}`, `A-1057`},
+		{"fail", `{"message":"no tea"}`, `no tea`},
+		{"exit", `{"code":3}`, `tool_error: server "shop": `},
+		{"echo", `{"text":"again"}`, `again`},
+		{"nope", `{}`, `validation_error: server "shop" has no tool "nope"`},
+	} {
+		t.Run(tc.tool, func(t *testing.T) {
+			res, err := h.Call(t.Context(), sandbox.Call{Provider: "shop", Tool: tc.tool, Input: json.RawMessage(tc.input)})
+			got := string(res)
+			var e *entrypoint.CallError
+			if errors.As(err, &e) {
+				got = e.Code + ": " + e.Message
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			t.Log(got)
+		})
 	}
 }
