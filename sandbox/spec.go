@@ -53,7 +53,7 @@ func (s *Sandbox) spec(image string) runtime.Spec {
 			{Path: "/tmp", Size: tmpSize, Mode: 0o1777},
 			{Path: "/workspace", Size: workspaceSize, Mode: 0o1777},
 		},
-		Owner:  s.cfg.Owner,
+		Owner: s.cfg.Owner,
 		// Twice the start: once for the guest's own, once for the servers that the code waits for off its clock.
 		MaxAge: 2*s.cfg.StartTimeout + s.cfg.MaxTimeout + ageSlack,
 	}

@@ -1,0 +1,201 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containers/podman/v5/libpod/define"
+	"github.com/containers/podman/v5/pkg/bindings"
+	"github.com/containers/podman/v5/pkg/bindings/containers"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// cleanup bounds what has to be done after a run whatever became of its context: kill, ask how it ended, remove.
+const cleanup = 15 * time.Second
+
+// Run implements runtime.Driver. The engine removes the container by itself once it has ended, so that a killed bridge
+// leaves none; Run sees to it that this has happened before it returns.
+func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if err := s.Validate(); err != nil {
+		return runtime.Exit{}, err
+	}
+	c, err := d.connect(ctx)
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	created, err := containers.CreateWithSpec(c.with(ctx), generate(s, c.facts), nil)
+	if err != nil {
+		return runtime.Exit{}, d.createError(ctx, c, s, err)
+	}
+	r := &run{c: c, id: created.ID}
+	exit, err := r.play(ctx, std)
+	if gone := r.remove(ctx); err == nil {
+		err = gone
+	} else if gone != nil {
+		err = errors.Join(err, gone)
+	}
+	if err != nil {
+		return exit, d.lost(c, err)
+	}
+	return exit, nil
+}
+
+// createError tells the ways apart in which a container can't be made.
+func (d *Driver) createError(ctx context.Context, c *connection, s runtime.Spec, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// Podman 4 answers 500 for an unknown image.
+	if has, herr := d.HasImage(ctx, s.Image); herr == nil && !has {
+		return &runtime.ImageError{Ref: s.Image, Err: errors.New(oneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
+	}
+	return d.lost(c, fmt.Errorf("creating a container: %w", err))
+}
+
+// Attach asks by reflection whether its streams are nil, and panics where one is a struct, as io.Discard is.
+type (
+	source struct{ io.Reader }
+	sink   struct{ io.Writer }
+)
+
+// run is one container.
+type run struct {
+	c  *connection
+	id string
+}
+
+// play attaches, starts and waits. When ctx ends it kills the container; the attached streams end with it.
+func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error) {
+	attached := make(chan bool, 1)
+	ended := make(chan error, 1)
+	var attach sync.WaitGroup
+	attach.Go(func() {
+		// Attach doesn't heed its context: what ends it is the end of the container.
+		ended <- containers.Attach(r.c.apart(context.WithoutCancel(ctx)), r.id, &source{std.Stdin}, &sink{std.Stdout}, &sink{std.Stderr}, attached, nil)
+	})
+	select {
+	case <-attached:
+	case err := <-ended:
+		return runtime.Exit{}, fmt.Errorf("attaching to the container: %w", err)
+	}
+	waited, stopWaiting := r.wait(ctx)
+	defer stopWaiting()
+	err := containers.Start(r.c.with(context.WithoutCancel(ctx)), r.id, nil)
+	if err != nil {
+		// Nothing runs, so nothing ends the streams but the container's removal.
+		err = errors.Join(fmt.Errorf("starting the container: %w", errors.New(oneLine(err.Error()))), r.remove(ctx))
+		attach.Wait()
+		return runtime.Exit{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { r.kill(ctx) })
+	defer stop()
+	lost := <-ended
+	// The streams have ended: with the container, or because the engine went away or a writer failed. Then it is killed,
+	// since nobody hears it any more; killing one that has ended does nothing.
+	if lost != nil {
+		r.kill(ctx)
+	}
+	exit, err := r.exit(ctx, waited)
+	if err != nil && lost != nil {
+		err = fmt.Errorf("%w; and its streams broke: %w", err, lost)
+	}
+	return exit, err
+}
+
+// kill is by id. A container that isn't running any more is what was wanted.
+func (r *run) kill(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	_ = containers.Kill(r.c.with(ctx), r.id, new(containers.KillOptions).WithSignal("KILL"))
+}
+
+// wait asks for the exit code before the container is started: the engine removes the container by itself, and may have done
+// so before it can be inspected, but answers a wait that was there before. The channel gets one answer; -1 where there is none.
+func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answer := make(chan int, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n, err := containers.Wait(r.c.with(ctx), r.id, new(containers.WaitOptions).WithConditions([]string{"exited"}))
+		if err != nil {
+			n = -1
+		}
+		answer <- int(n)
+	}()
+	return answer, func() { cancel(); <-done }
+}
+
+// exit says how the container ended, after its streams have. An inspection is quicker than the wait, whose interval is the
+// engine's, and knows of kills for want of memory.
+func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	exit, there, err := r.inspect(ctx)
+	if there || err != nil {
+		return exit, err
+	}
+	select {
+	case exit.Code = <-waited:
+	case <-ctx.Done():
+		return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, cleanup)
+	}
+	if again, there, err := r.inspect(ctx); there && err == nil {
+		return again, nil
+	}
+	return exit, nil
+}
+
+// inspect says how the container ended, if the engine knows it still and it has.
+func (r *run) inspect(ctx context.Context) (e runtime.Exit, ended bool, err error) {
+	data, err := containers.Inspect(r.c.with(ctx), r.id, nil)
+	switch {
+	case noSuch(err):
+		return e, false, nil
+	case err != nil:
+		return e, false, fmt.Errorf("asking how the container ended: %w", err)
+	case data.State == nil || data.State.Running || data.State.FinishedAt.Before(data.State.StartedAt):
+		return e, false, nil
+	}
+	return runtime.Exit{Code: int(data.State.ExitCode), OOMKilled: data.State.OOMKilled}, true, nil
+}
+
+// remove returns once the container is gone, whoever removes it.
+func (r *run) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	opts := new(containers.RemoveOptions).WithForce(true).WithIgnore(true).WithVolumes(true).WithTimeout(0)
+	for {
+		_, err := containers.Remove(r.c.with(ctx), r.id, opts)
+		there, eerr := containers.Exists(r.c.with(ctx), r.id, nil)
+		if eerr == nil && !there {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("container %.12s is not gone after %v: %w", r.id, cleanup, errors.Join(err, eerr))
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// noSuch says whether an API error means that the container is not there. Podman 4.3 answers 500 for one that vanishes while
+// it is being looked at.
+func noSuch(err error) bool {
+	if err == nil {
+		return false
+	}
+	code, cerr := bindings.CheckResponseCode(err)
+	return cerr == nil && code == http.StatusNotFound || strings.Contains(err.Error(), define.ErrNoSuchCtr.Error())
+}

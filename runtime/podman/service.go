@@ -1,0 +1,160 @@
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	serviceStart = 20 * time.Second // until a service that was started must listen
+	serviceStop  = 3 * time.Second  // from TERM to KILL
+)
+
+// service is podman's API service as our child: `podman system service`, on a socket only this user can reach.
+type service struct {
+	cmd    *exec.Cmd
+	dir    string
+	gone   chan struct{} // closed when the child is reaped
+	forget []func()      // what the guard was told
+}
+
+// startService starts the service and returns its socket once it listens.
+func (d *Driver) startService(ctx context.Context) (socket string, err error) {
+	bin, err := exec.LookPath(d.cfg.Binary)
+	if err != nil {
+		return "", fmt.Errorf("there is no program %q on the PATH", d.cfg.Binary)
+	}
+	if os.Geteuid() == 0 && !d.cfg.AllowRootful {
+		return "", d.unavailable("", errors.New("this process runs as root, and so would podman"),
+			"run mcp-bridge as an ordinary user, or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
+	}
+	d.stopService() // one that died
+	parent := d.cfg.RuntimeDir
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(parent, "mcp-bridge-")
+	if err != nil {
+		return "", fmt.Errorf("making a private directory for podman's socket: %w", err)
+	}
+	s := &service{dir: dir, gone: make(chan struct{})}
+	socket = filepath.Join(dir, "podman.sock")
+	// A group of its own, so that a terminal's interrupt doesn't end it before its containers, and so that it can be ended
+	// whole. The signal at the parent's death closes the moment before the guard knows the group.
+	s.cmd = exec.Command(bin, "system", "service", "--time=0", "unix://"+socket)
+	s.cmd.SysProcAttr = ownGroup()
+	s.cmd.Stdin = nil
+	stderr := &lastLines{limit: 2 << 10}
+	s.cmd.Stdout, s.cmd.Stderr = io.Discard, stderr
+	s.cmd.WaitDelay = time.Second
+	if d.cfg.Guard != nil {
+		s.forget = append(s.forget, d.cfg.Guard.File(dir))
+	}
+	if err := s.cmd.Start(); err != nil {
+		s.forgotten()
+		return "", fmt.Errorf("starting %s: %w", bin, errors.Join(err, os.RemoveAll(dir)))
+	}
+	if d.cfg.Guard != nil {
+		s.forget = append(s.forget, d.cfg.Guard.Group(s.cmd.Process.Pid))
+	}
+	go func() {
+		defer close(s.gone)
+		s.cmd.Wait() //nolint:errcheck // how it ended is of no interest: it is never to end before us
+	}()
+	d.mu.Lock()
+	d.service = s
+	d.mu.Unlock()
+	if err := s.listens(ctx, socket); err != nil {
+		d.stopService()
+		if said := stderr.String(); said != "" {
+			err = fmt.Errorf("%w; it said: %s", err, said)
+		}
+		return "", d.unavailable("", err, "run: podman info")
+	}
+	return socket, nil
+}
+
+// listens waits until the socket takes connections.
+func (s *service) listens(ctx context.Context, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, serviceStart)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-tick.C:
+		case <-s.gone:
+			return errors.New("podman system service ended by itself")
+		case <-ctx.Done():
+			return fmt.Errorf("podman system service does not listen: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// stopService ends the child, if there is one, with its whole process group, and removes its socket.
+func (d *Driver) stopService() {
+	d.mu.Lock()
+	s := d.service
+	d.service = nil
+	d.mu.Unlock()
+	if s == nil {
+		return
+	}
+	pgid := s.cmd.Process.Pid
+	syscall.Kill(-pgid, syscall.SIGTERM) //nolint:errcheck // gone already is fine
+	select {
+	case <-s.gone:
+	case <-time.After(serviceStop):
+	}
+	syscall.Kill(-pgid, syscall.SIGKILL) //nolint:errcheck // as above
+	<-s.gone
+	if err := os.RemoveAll(s.dir); err != nil {
+		d.log.Warn("private directory not removed", "path", s.dir, "err", err)
+	}
+	s.forgotten()
+}
+
+func (s *service) forgotten() {
+	for _, f := range s.forget {
+		f()
+	}
+}
+
+// Close ends the service that the driver started, if it did. Containers of runs under way must be gone before.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.conn = nil
+	d.mu.Unlock()
+	d.stopService()
+	return nil
+}
+
+// lastLines keeps the end of what a program said. Only the goroutine of os/exec writes; read it after the program's end.
+type lastLines struct {
+	limit int
+	buf   []byte
+}
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	l.buf = append(l.buf, p...)
+	if over := len(l.buf) - l.limit; over > 0 {
+		l.buf = l.buf[over:]
+	}
+	return len(p), nil
+}
+
+func (l *lastLines) String() string { return strings.TrimSpace(string(l.buf)) }

@@ -1,0 +1,116 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/containers/podman/v5/pkg/specgen"
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// hostname is the same in every container, so that none learns anything by it.
+const hostname = "sandbox"
+
+// generate writes a Spec in podman's words and adds the lock-down, which no Spec can change. The items are those of the
+// design's security brief; runtimetest.LockDown sees each from inside.
+func generate(s runtime.Spec, f runtime.Facts) *specgen.SpecGenerator {
+	g := specgen.NewSpecGenerator(s.Image, false)
+
+	g.Entrypoint, g.Command = s.Command[:1], s.Command[1:]
+	g.Env = map[string]string{}
+	for _, kv := range s.Env {
+		k, v, _ := strings.Cut(kv, "=")
+		g.Env[k] = v
+	}
+	g.UnsetEnvAll, g.EnvHost, g.HTTPProxy = ptr(true), ptr(false), ptr(false)
+	g.Stdin, g.Terminal = ptr(true), ptr(false)
+	g.Labels = maps.Clone(s.Labels)
+	if g.Labels == nil {
+		g.Labels = map[string]string{}
+	}
+	maps.Copy(g.Labels, s.Owner.Labels())
+	g.LogConfiguration = &specgen.LogConfig{Driver: "none"}
+	g.Hostname = hostname
+	g.Systemd = "false"
+	g.SdNotifyMode = "ignore"
+
+	// The last resorts: the engine's own clock, and removal by the engine when we are no longer there to do it.
+	g.Timeout = uint(math.Ceil(s.MaxAge.Seconds()))
+	g.Remove = ptr(true)
+	g.RestartPolicy = "no"
+
+	// Files: a read-only root, sized tmpfs, nothing of the image's volumes, nothing of the host's names.
+	g.ReadOnlyFilesystem, g.ReadWriteTmpfs = ptr(true), ptr(false)
+	g.ImageVolumeMode = "ignore"
+	g.Volatile = ptr(true)
+	for _, t := range s.Tmpfs {
+		g.Mounts = append(g.Mounts, tmpfs(t))
+	}
+	g.ShmSize = ptr(s.Limits.Shm)
+	g.UseImageHosts, g.UseImageResolvConf = ptr(true), ptr(true)
+	g.Passwd = ptr(false)
+
+	// Namespaces, privileges.
+	g.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
+	for _, ns := range []*specgen.Namespace{&g.PidNS, &g.IpcNS, &g.UtsNS, &g.CgroupNS} {
+		ns.NSMode = specgen.Private
+	}
+	g.User = s.User
+	g.CapDrop = []string{"ALL"}
+	g.NoNewPrivileges = ptr(true)
+	g.Privileged = ptr(false)
+	g.Init = ptr(false) // the guest is its own init
+
+	limit(g, s.Limits, f)
+	return g
+}
+
+// tmpfs never copies up what the image has at the place: a directory of the code's own starts empty.
+func tmpfs(t runtime.Tmpfs) specs.Mount {
+	return specs.Mount{
+		Destination: t.Path,
+		Type:        "tmpfs",
+		Source:      "tmpfs",
+		Options:     []string{"rw", "nosuid", "nodev", "noexec", "notmpcopyup", fmt.Sprintf("size=%d", t.Size), fmt.Sprintf("mode=%o", t.Mode)},
+	}
+}
+
+// limit sets what the engine enforces. What it doesn't is left out, since podman then refuses or warns: the guest keeps
+// those limits by itself.
+func limit(g *specgen.SpecGenerator, l runtime.Limits, f runtime.Facts) {
+	// Podman writes the names in upper case and RLIMIT_ before them by itself.
+	g.Rlimits = []specs.POSIXRlimit{
+		{Type: "nofile", Soft: uint64(l.NoFile), Hard: uint64(l.NoFile)},
+		{Type: "core"},
+	}
+	if !f.Rootless {
+		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set. The kernel counts it
+		// over all containers of the same uid, so the cgroup's limit is the one that holds.
+		g.Rlimits = append(g.Rlimits, specs.POSIXRlimit{Type: "nproc", Soft: 4096, Hard: 4096})
+	}
+	r := &specs.LinuxResources{}
+	if f.Enforces.Memory {
+		// On cgroup v2 podman turns memory+swap into swap by itself; equal numbers mean no swap.
+		r.Memory = &specs.LinuxMemory{Limit: ptr(l.Memory), Swap: ptr(l.Memory)}
+	}
+	if f.Enforces.PIDs {
+		r.Pids = &specs.LinuxPids{Limit: l.PIDs}
+	}
+	if f.Enforces.CPUs && l.CPUs > 0 {
+		const period = 100 * time.Millisecond
+		r.CPU = &specs.LinuxCPU{
+			Period: ptr(uint64(period.Microseconds())),
+			Quota:  ptr(int64(l.CPUs * float64(period.Microseconds()))),
+		}
+	}
+	g.ResourceLimits = r
+}
+
+func ptr[T any](v T) *T { return &v }

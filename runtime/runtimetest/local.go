@@ -1,0 +1,88 @@
+// Package runtimetest is the definition of a correct runtime.Driver, as two suites: Behaviour, which any driver passes,
+// the plain subprocess Local included; and LockDown, which looks from inside a real container.
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// Local is a fake engine: it runs the command as a plain subprocess in a process group of its own. It isolates nothing, and
+// is for tests only. Every image exists but those whose name begins with "missing".
+type Local struct{}
+
+var _ runtime.Driver = Local{}
+
+// Name is "local".
+func (Local) Name() string { return "local" }
+
+// Facts say that nothing is enforced, which is so.
+func (Local) Facts(context.Context) (runtime.Facts, error) {
+	return runtime.Facts{Engine: "local", Version: "0", Rootless: true, CgroupVersion: 1}, nil
+}
+
+// EnsureImage knows every image but the missing ones.
+func (Local) EnsureImage(_ context.Context, ref string, _ runtime.Progress) error {
+	if strings.HasPrefix(ref, "missing") {
+		return &runtime.ImageError{Ref: ref, Err: errors.New("no such image"), Next: "name another"}
+	}
+	return nil
+}
+
+// Run runs the command and waits for it and for all that it started.
+func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if err := s.Validate(); err != nil {
+		return runtime.Exit{}, err
+	}
+	if err := l.EnsureImage(ctx, s.Image, nil); err != nil {
+		return runtime.Exit{}, err
+	}
+	cmd := exec.Command(s.Command[0], s.Command[1:]...) //nolint:noctx // killed as a group below
+	cmd.Env = s.Env
+	cmd.Stdout, cmd.Stderr = std.Stdout, std.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 200 * time.Millisecond // for what its children still hold open
+	stdin, err := cmd.StdinPipe()          // not cmd.Stdin: Wait would wait for a reader that blocks
+	if err != nil {
+		return runtime.Exit{}, fmt.Errorf("local: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return runtime.Exit{}, fmt.Errorf("local: %w", err)
+	}
+	go func() {
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := std.Stdin.Read(buf)
+			if _, werr := stdin.Write(buf[:n]); werr != nil || err != nil {
+				stdin.Close()
+				return
+			}
+		}
+	}()
+	killAll := func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } //nolint:errcheck // gone already is fine
+	deadline, cancel := context.WithTimeout(ctx, s.MaxAge)
+	defer cancel()
+	stop := context.AfterFunc(deadline, killAll)
+	defer stop()
+	werr := cmd.Wait()
+	killAll()
+	var exited *exec.ExitError
+	if werr != nil && !errors.As(werr, &exited) && !errors.Is(werr, exec.ErrWaitDelay) {
+		return runtime.Exit{}, fmt.Errorf("local: %w", werr)
+	}
+	ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return runtime.Exit{Code: 128 + int(ws.Signal())}, nil
+	}
+	return runtime.Exit{Code: ws.ExitStatus()}, nil
+}
+
+// Reap has nothing to remove: what Local runs dies with Run.
+func (Local) Reap(context.Context, runtime.Owner) (int, error) { return 0, nil }

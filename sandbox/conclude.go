@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// ending is what the host saw when the frames ended and the container was gone.
+type ending struct {
+	cancelled bool  // the caller's context had ended before the guest was done
+	cause     error // why the run's own context ended, if it had
+	exit      runtime.Exit
+	err       error // the driver's
+	stderr    string
+}
+
+// conclude decides, once and from the host's own record, how a run ended: our clocks first, then the engine, then what
+// waitpid told the guest's supervisor. An exception is the code's own word and decides only between ways of failing.
+func (n *session) conclude(e ending) (Result, error) {
+	r := Result{
+		ID:        n.req.ID,
+		Output:    n.captured.chunks(),
+		Truncated: n.captured.dropped,
+		Calls:     len(n.callIDs),
+		Artifacts: n.artifacts,
+	}
+	if !n.executed.IsZero() {
+		r.Took.Start, r.Took.Run = n.executed.Sub(n.begin), n.ended.Sub(n.executed)
+	}
+	n.mu.Lock()
+	timedOut := n.timedOut
+	n.mu.Unlock()
+	if n.badFrames > 0 {
+		n.sandbox.log.Warn("frames not understood", "call", n.req.ID, "count", n.badFrames)
+	}
+
+	// Done may have come just before the deadline was noticed, or as the answer to it: only the second has been killed.
+	finished := n.done != nil && wait(n.done).Killed != "cancel"
+	switch {
+	case !finished && e.cancelled:
+		r.Status = StatusCancelled
+		r.Message = "The run was cancelled."
+	case !finished && timedOut:
+		r.Status = StatusTimeout
+		r.Message = fmt.Sprintf("The code was stopped after %v, its time limit.", n.req.Timeout)
+	case n.done != nil:
+		n.byWait(&r, e.exit)
+	case e.err != nil:
+		return Result{}, e.err
+	case !n.ready:
+		start := &StartError{Image: n.machine.image, Exit: e.exit, Stderr: e.stderr}
+		if errors.Is(e.cause, errStartTimeout) {
+			start.Err = fmt.Errorf("it was not ready after %v", n.sandbox.cfg.StartTimeout)
+		}
+		return Result{}, start
+	case e.exit.OOMKilled:
+		r.Status, r.ExitCode, r.Signal = StatusMemoryLimit, e.exit.Code, int(syscall.SIGKILL)
+		r.Message = n.memoryMessage()
+	default:
+		r.Status, r.ExitCode = StatusExit, e.exit.Code
+		if e.exit.Code > 128 && e.exit.Code < 128+65 {
+			r.Signal = e.exit.Code - 128
+		}
+		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.", e.exit.Code)
+	}
+	return r, nil
+}
+
+// byWait reads the supervisor's account of the process that ran the code.
+func (n *session) byWait(r *Result, exit runtime.Exit) {
+	w := wait(n.done)
+	if e := n.done.Error; e != nil && e.Type != "" {
+		r.Error = &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Line: e.Line}
+	}
+	r.ExitCode = w.Status
+	if w.Signal > 0 {
+		r.Signal, r.ExitCode = w.Signal, 128+w.Signal
+	}
+	killed := w.Signal == int(syscall.SIGKILL)
+	switch {
+	case w.Killed == "memory", killed && (w.OOM > 0 || exit.OOMKilled):
+		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
+	case w.Killed == "processes":
+		r.Status = StatusExit
+		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the limit.", n.sandbox.cfg.Limits.PIDs)
+	case w.Signal > 0:
+		r.Status = StatusExit
+		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
+	case w.Exited && w.Status == 0:
+		r.Status, r.Error = StatusOK, nil
+	case r.Error != nil && r.Error.Type == "MemoryError":
+		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
+	case r.Error != nil:
+		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
+	case w.Exited:
+		r.Status, r.Message = StatusExit, fmt.Sprintf("The code exited with code %d.", w.Status)
+	default:
+		r.Status, r.ExitCode, r.Message = StatusExit, -1, "The guest did not say how the code ended."
+	}
+}
+
+func (n *session) memoryMessage() string {
+	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB.", n.sandbox.cfg.Limits.Memory>>20)
+}
+
+func wait(done *entrypoint.FromGuest) entrypoint.Wait {
+	if done.Wait == nil {
+		return entrypoint.Wait{}
+	}
+	return *done.Wait
+}
+
+// tailWriter keeps the last bytes written to it. It is safe for concurrent use.
+type tailWriter struct {
+	limit int
+	mu    sync.Mutex
+	buf   []byte
+}
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-t.limit):]...)
+	if over := len(t.buf) - t.limit; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tailWriter) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.buf)), "\uFFFD")
+}

@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// Bounds of a run that nobody has a reason to tune.
+const (
+	pingEvery   = 5 * time.Second // the guest ends itself after 20 s of silence
+	cancelGrace = time.Second     // from cancel to done: for the output that is still on its way
+	exitGrace   = 2 * time.Second // from done to the container's own end
+	stderrTail  = 2 << 10         // bytes kept of what the guest itself says on stderr
+)
+
+// Why a run's context ended.
+var (
+	errDeadline = errors.New("the time limit passed")
+	errOver     = errors.New("the run is over")
+	errLinger   = errors.New("the guest didn't end by itself")
+)
+
+// A StartError says that a container was started but its guest never answered.
+type StartError struct {
+	Image  string
+	Exit   runtime.Exit
+	Stderr string // the last of what it said
+	Err    error
+}
+
+func (e *StartError) Error() string {
+	why := fmt.Sprintf("it ended with code %d before it was ready", e.Exit.Code)
+	switch {
+	case e.Err != nil:
+		why = e.Err.Error()
+	case e.Exit.OOMKilled:
+		why = "it ran out of memory before it was ready"
+	}
+	msg := fmt.Sprintf("the container of image %s did not start Python: %s", e.Image, why)
+	if e.Stderr != "" {
+		msg += "; it said: " + e.Stderr
+	}
+	return msg
+}
+
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *StartError) Hint() string {
+	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
+}
+
+// Run runs the code in a new container and returns once that container is gone. When ctx ends the container is killed at
+// once and the Result's Status is StatusCancelled. How the code failed is told in the Result; an error means that the run
+// could not take place: *runtime.UnavailableError, *runtime.ImageError, *StartError, ErrClosed, or a bad Request.
+func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
+	begin := time.Now()
+	if r.Timeout <= 0 || r.Timeout > s.cfg.MaxTimeout {
+		return Result{}, fmt.Errorf("sandbox: timeout %v is not within 0 and %v", r.Timeout, s.cfg.MaxTimeout)
+	}
+	if len(r.Code) > maxCode {
+		return Result{}, fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), maxCode)
+	}
+	if r.ID == "" {
+		r.ID = rand.Text()
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return Result{}, ErrClosed
+	}
+	s.runs.Add(1)
+	s.mu.Unlock()
+	defer s.runs.Done()
+
+	m, err := s.prepared(ctx, nil)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Result{ID: r.ID, Status: StatusCancelled, Message: "The run was cancelled before it began."}, nil
+		}
+		return Result{}, err
+	}
+	res, err := newSession(s, r, h, m).run(ctx)
+	if err != nil {
+		s.forget()
+		return Result{}, err
+	}
+	res.Took.Total = time.Since(begin)
+	s.log.Debug("run", "call", r.ID, "status", res.Status, "start", res.Took.Start, "run", res.Took.Run, "took", res.Took.Total)
+	return res, nil
+}
+
+// maxCode leaves room for the rest of the execute frame.
+const maxCode = entrypoint.MaxFrame / 4
+
+// run starts the container and plays the host's part until it is gone.
+func (n *session) run(caller context.Context) (Result, error) {
+	ctx, cancel := context.WithCancelCause(caller)
+	defer cancel(errOver)
+	n.cancel = cancel
+
+	stdinR, stdinW := io.Pipe()
+	stdoutR, stdoutW := io.Pipe()
+	defer stdinW.Close()
+	n.stdin = entrypoint.NewWriter(stdinW, entrypoint.MaxFrame)
+	stderr := &tailWriter{limit: stderrTail}
+
+	var exit runtime.Exit
+	var runErr error
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		exit, runErr = n.sandbox.driver.Run(ctx, n.sandbox.spec(n.machine.image),
+			runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: stderr})
+		stdoutW.Close()
+		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
+	}()
+
+	starting := time.AfterFunc(n.sandbox.cfg.StartTimeout, func() { cancel(errStartTimeout) })
+	defer starting.Stop()
+	n.begin = time.Now()
+	n.background(func() { stdinW.Write(entrypoint.Source()) }) //nolint:errcheck // a guest that is gone is seen at stdout
+
+	n.readFrames(ctx, stdoutR, starting)
+	n.ended = time.Now()
+	cancelled := caller.Err() != nil
+	// No frame comes any more: the guest said done, or its stdout ended.
+	stdoutR.CloseWithError(io.ErrClosedPipe)
+	stdinW.Close()
+	linger := time.AfterFunc(exitGrace, func() { cancel(errLinger) })
+	<-gone
+	linger.Stop()
+	cause := context.Cause(ctx)
+	cancel(errOver)
+	n.stopClock()
+	n.wg.Wait()
+	return n.conclude(ending{cancelled, cause, exit, runErr, stderr.String()})
+}
+
+var errStartTimeout = errors.New("it was not ready in time")
+
+// readFrames handles what the guest sends until it says done or its stdout ends.
+func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *time.Timer) {
+	frames := entrypoint.NewReader(stdout, entrypoint.MaxFrame)
+	for n.done == nil {
+		f, err := frames.Read()
+		var bad *entrypoint.FrameError
+		switch {
+		case errors.As(err, &bad):
+			n.badFrames++
+			continue
+		case err != nil:
+			return
+		}
+		switch f.Type {
+		case entrypoint.TypeReady:
+			if !n.ready {
+				n.ready = true
+				starting.Stop()
+				n.start(ctx)
+			}
+		case entrypoint.TypeOutput:
+			n.output(f)
+		case entrypoint.TypeToolCall:
+			n.toolCall(ctx, f)
+		case entrypoint.TypeArtifact:
+			n.artifact(f)
+		case entrypoint.TypeDone:
+			if n.executed.IsZero() || f.ID != n.req.ID {
+				n.badFrames++
+				continue
+			}
+			n.done = &f
+		case entrypoint.TypeStarted, entrypoint.TypePong:
+		default:
+			n.badFrames++
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+// session is one run's talk with one guest. The fields without a lock belong to the goroutine that reads the frames.
+type session struct {
+	sandbox *Sandbox
+	req     Request
+	host    Host
+	machine machine
+
+	stdin  *entrypoint.Writer
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup // every goroutine of the run but the driver's
+
+	begin, executed, ended time.Time
+	ready                  bool
+	done                   *entrypoint.FromGuest
+	badFrames              int
+	captured               *capture
+	artifacts              []Artifact
+	artifactBytes          int64
+	parts                  map[string][]byte // artifacts of which not all chunks are there yet
+	callIDs                map[string]bool
+	slots                  chan struct{}
+
+	mu       sync.Mutex
+	clock    *clock
+	timedOut bool
+}
+
+func newSession(s *Sandbox, r Request, h Host, m machine) *session {
+	return &session{
+		sandbox:  s,
+		req:      r,
+		host:     h,
+		machine:  m,
+		captured: newCapture(s.cfg.OutputLimit),
+		parts:    map[string][]byte{},
+		callIDs:  map[string]bool{},
+		slots:    make(chan struct{}, s.cfg.Concurrency),
+	}
+}
+
+func (n *session) background(f func()) { n.wg.Go(f) }
+
+// start sends the code, starts its clock, and keeps telling the guest that somebody is there.
+func (n *session) start(ctx context.Context) {
+	n.executed = time.Now()
+	n.mu.Lock()
+	n.clock = startClock(n.req.Timeout, n.sandbox.cfg.StartTimeout, n.deadline)
+	n.mu.Unlock()
+	providers := n.req.Providers
+	if providers == nil {
+		providers = []entrypoint.Provider{}
+	}
+	frame := entrypoint.Execute{
+		Type:      entrypoint.TypeExecute,
+		ID:        n.req.ID,
+		Code:      n.req.Code,
+		Options:   n.sandbox.options(n.req, n.machine.facts),
+		Providers: providers,
+	}
+	n.background(func() {
+		n.send(frame)
+		tick := time.NewTicker(pingEvery)
+		defer tick.Stop()
+		for i := int64(1); ; i++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				n.send(entrypoint.Ping{Type: entrypoint.TypePing, N: i})
+			}
+		}
+	})
+}
+
+// send writes a frame to the guest. One that can't be written is dropped: a guest that is gone is seen at its stdout.
+func (n *session) send(frame any) {
+	if err := n.stdin.Write(frame); err != nil {
+		n.sandbox.log.Debug("frame not sent", "call", n.req.ID, "err", err)
+	}
+}
+
+// deadline asks the guest to stop, so that what was printed still arrives, and ends the container if that takes too long.
+// It runs in the clock's goroutine, which conclude doesn't wait for: it touches nothing but what is locked or lasting.
+func (n *session) deadline() {
+	n.mu.Lock()
+	n.timedOut = true
+	n.mu.Unlock()
+	time.AfterFunc(cancelGrace, func() { n.cancel(errDeadline) }) // harmless when the run is over by then
+	n.send(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID})
+}
+
+func (n *session) stopClock() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.clock != nil {
+		n.clock.stop()
+	}
+}
+
+func (n *session) output(f entrypoint.FromGuest) {
+	if f.ID != n.req.ID || (f.Stream != "stdout" && f.Stream != "stderr") {
+		n.badFrames++
+		return
+	}
+	ch := Chunk{f.Stream, f.Text}
+	n.captured.add(ch)
+	if n.req.Output != nil {
+		n.req.Output(ch)
+	}
+}
+
+// artifact collects the chunks of a file, in order, up to the limit of all artifacts of a run together.
+func (n *session) artifact(f entrypoint.FromGuest) {
+	data, err := base64.StdEncoding.DecodeString(f.Data)
+	if err != nil || f.ID != n.req.ID || f.Name == "" {
+		n.badFrames++
+		return
+	}
+	n.artifactBytes += int64(len(data)) + int64(len(f.Name))
+	if n.artifactBytes > n.sandbox.cfg.OutputLimit {
+		n.badFrames++
+		return
+	}
+	n.parts[f.Name] = append(n.parts[f.Name], data...)
+	if f.Of == 0 || f.Chunk == f.Of {
+		n.artifacts = append(n.artifacts, Artifact{Name: f.Name, Mime: f.Mime, Data: n.parts[f.Name]})
+		delete(n.parts, f.Name)
+	}
+}
+
+// toolCall answers one call in a goroutine of its own. Calls wait for a slot there, so that the guest's output is still read
+// while they do; how many can wait is bounded by the number of calls a run may make.
+func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
+	if f.CallID == "" || n.executed.IsZero() || n.callIDs[f.CallID] {
+		n.badFrames++
+		return
+	}
+	if len(n.callIDs) >= n.sandbox.cfg.MaxCalls {
+		n.background(func() {
+			n.answer(f.CallID, nil, &entrypoint.CallError{
+				Code:    entrypoint.CodeCallLimit,
+				Message: fmt.Sprintf("this run has made %d tool calls, which is the limit of one run", n.sandbox.cfg.MaxCalls),
+			})
+		})
+		return
+	}
+	n.callIDs[f.CallID] = true
+	n.mu.Lock()
+	ctx = context.WithValue(ctx, clockKey{}, n.clock)
+	n.mu.Unlock()
+	n.background(func() {
+		select {
+		case n.slots <- struct{}{}:
+			defer func() { <-n.slots }()
+		case <-ctx.Done():
+			return
+		}
+		result, err := n.host.Call(ctx, Call{Run: n.req.ID, ID: f.CallID, Provider: f.Provider, Tool: f.Tool, Input: f.Input})
+		if ctx.Err() != nil {
+			return // nobody listens any more
+		}
+		n.answer(f.CallID, result, err)
+	})
+}
+
+// answer sends a tool_result; one that is too long for a frame is replaced by an error that says so.
+func (n *session) answer(id string, result json.RawMessage, err error) {
+	frame := entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, OK: err == nil, Result: result}
+	if err != nil {
+		frame.Result, frame.Error = nil, callError(err)
+	} else if len(result) == 0 {
+		frame.Result = json.RawMessage("null")
+	}
+	werr := n.stdin.Write(frame)
+	var tooLong *entrypoint.FrameError
+	if errors.As(werr, &tooLong) {
+		n.send(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: &entrypoint.CallError{
+			Code:    entrypoint.CodeOutputLimit,
+			Message: fmt.Sprintf("the tool's result of %d bytes can't be passed on: %v; ask the tool for less at a time", len(result), tooLong),
+		}})
+	}
+}
+
+func callError(err error) *entrypoint.CallError {
+	var ce *entrypoint.CallError
+	if errors.As(err, &ce) {
+		return ce
+	}
+	return &entrypoint.CallError{Code: entrypoint.CodeTool, Message: err.Error()}
+}
