@@ -10,9 +10,9 @@
 // (setsid, setpgid) is out of reach of both the watchdog and Process.
 //
 // The watchdog is in a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so whoever ends the client's whole process
-// group or terminal doesn't end it before its work is done. (In its first milliseconds, before it has come to ignore them, a signal sent to
-// it alone does end it; the bridge then starts another.) It holds no descriptor but the pipe and the null device, and
-// ends as soon as the pipe does.
+// group or terminal doesn't end it before its work is done. (In its first milliseconds, before it has come to ignore them, a
+// signal sent to it alone does end it; the bridge then starts another.) It holds no descriptor but the pipe and the null
+// device, and once the pipe ends it ends too, after its work.
 //
 // # Between fork and registration
 //

@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
+	// A program built with -race sleeps for a second before it exits unless told not to.
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	code := m.Run()
 	if code == 0 {
 		code = leaks()
@@ -341,34 +343,60 @@ func TestCloseEndsTheWatchdogOnly(t *testing.T) {
 }
 
 func TestWatchdogKilled(t *testing.T) {
-	te := newTether(t)
-	g, log := start(t)
-	p := launch(t, te, g, "stubborn")
-	te.ready(t)
-	g.mu.Lock()
-	first := g.dog
-	g.mu.Unlock()
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		name   string
+		steady bool // it ran for a while: another is started at once, not with the next registration
+	}{{name: "just started"}, {name: "steady", steady: true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			te := newTether(t)
+			g, log := start(t)
+			first := launch(t, te, g, "stubborn")
+			te.ready(t)
+			g.mu.Lock()
+			old := g.dog
+			if tt.steady {
+				old.since = old.since.Add(-time.Hour)
+			}
+			g.mu.Unlock()
+			if err := old.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-old.gone
+			var second *Process
+			if !tt.steady {
+				second = launch(t, te, g, "meek")
+				te.ready(t)
+			}
+			dog := replacement(t, g, old)
+			// The new one knows all: it ends them when the pipe ends as it does with the bridge's death.
+			_ = dog.in.Close()
+			<-first.Exited()
+			if second != nil {
+				<-second.Exited()
+				_ = second.End(0)
+			}
+			_ = first.End(0)
+			te.released(t)
+			if !strings.Contains(log.String(), "watchdog") {
+				t.Errorf("the loss was not logged: %q", log)
+			}
+		})
 	}
-	<-first.gone
-	second := launch(t, te, g, "meek")
-	te.ready(t)
-	g.mu.Lock()
-	dog := g.dog
-	g.mu.Unlock()
-	if dog == nil || dog == first {
-		t.Fatalf("no new watchdog; log: %s", log)
+}
+
+// replacement waits for a watchdog other than old.
+func replacement(t *testing.T, g *Guard, old *dog) *dog {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
+		g.mu.Lock()
+		d := g.dog
+		g.mu.Unlock()
+		if d != nil && d != old {
+			return d
+		}
 	}
-	// The new one knows both: it ends them when the pipe ends as it does with the bridge's death.
-	_ = dog.in.Close()
-	<-p.Exited()
-	<-second.Exited()
-	_, _ = p.End(0), second.End(0)
-	te.released(t)
-	if !strings.Contains(log.String(), "watchdog") {
-		t.Errorf("the loss was not logged: %q", log)
-	}
+	t.Fatal("no new watchdog")
+	return nil
 }
 
 func TestWatchdogStopped(t *testing.T) {

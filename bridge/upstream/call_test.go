@@ -1,0 +1,250 @@
+//go:build unix
+
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestResultsAreRaw(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	for _, tt := range []struct{ name, tool, args, want string }{
+		{name: "byte for byte", tool: "raw", want: `{ "n" : 9007199254740993, "f":1.0,  "u":"\u00e9é" }`},
+		{name: "arguments reach the server exactly", tool: "echo", args: `{"n":9007199254740993,"f":1.0}`, want: `{"n":9007199254740993,"f":1.0}`},
+		{name: "no arguments", tool: "echo", want: `{}`},
+		{name: "null arguments", tool: "echo", args: "null", want: `{}`},
+		{name: "arguments over several lines", tool: "echo", args: "{\n\"a\":\r\n1}", want: `{"a":1}`},
+		{name: "bad UTF-8 in arguments", tool: "echo", args: "{\"a\":\"\xff\"}", want: `{"a":"�"}`},
+		{name: "bad UTF-8 in the result", tool: "bad utf-8", want: `{"t":"a�b"}`},
+		{name: "answered twice", tool: "twice", want: `{"n":1}`},
+		{name: "again after that", tool: "echo", args: `{"x":2}`, want: `{"x":2}`},
+		{name: "in a batch", tool: "batch", want: `{"b":1}`},
+		{name: "ten megabytes", tool: "big", want: text(strings.Repeat("0123456789abcdef", 10<<16))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := call(t, p, tt.tool, tt.args)
+			if got != tt.want {
+				t.Errorf("got %.200q (%d bytes), want %.200q (%d bytes)", got, len(got), tt.want, len(tt.want))
+			}
+		})
+	}
+}
+
+func TestErrorsOfTheServer(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	for _, tt := range []struct {
+		name, error string
+		want        RPCError
+	}{
+		{name: "code, message and data", error: `{"code":-32050,"message":"boom","data":{"n":9007199254740993}}`,
+			want: RPCError{Code: -32050, Message: "boom", Data: json.RawMessage(`{"n":9007199254740993}`)}},
+		{name: "a plain string", error: `"cursor_invalid"`, want: RPCError{Code: codeInternal, Message: "cursor_invalid"}},
+		{name: "a code that is none", error: `{"code":"EFAIL","message":"x"}`, want: RPCError{Code: codeInternal, Message: "x"}},
+		{name: "a message that is none", error: `{"code":5,"message":{"a":1}}`, want: RPCError{Code: 5, Message: `{"a":1}`}},
+		{name: "empty", error: `{}`, want: RPCError{Code: codeInternal, Message: "an error without a message"}},
+		{name: "a number", error: `5`, want: RPCError{Code: codeInternal, Message: "5"}},
+		{name: "with a secret", error: `{"code":1,"message":"bad s3cr3t-value","data":"s3cr3t-value"}`,
+			want: RPCError{Code: 1, Message: "bad ***", Data: json.RawMessage(`"***"`)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := p.Call(t.Context(), "fake", "error", json.RawMessage(`{"e":`+tt.error+`}`))
+			var got *RPCError
+			if !errors.As(serverError(t, err, `calling the tool "error"`), &got) {
+				t.Fatalf("got %v, want a *RPCError", err)
+			}
+			if diff := cmp.Diff(&tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("neither result nor error", func(t *testing.T) {
+		_, err := p.Call(t.Context(), "fake", "nothing", nil)
+		serverError(t, err, "neither a result nor an error")
+	})
+	t.Run("a result that can't be decoded", func(t *testing.T) {
+		_, err := p.Call(t.Context(), "fake", "deep", nil)
+		serverError(t, err, "can't be decoded")
+	})
+	t.Run("arguments that are no object", func(t *testing.T) {
+		for _, args := range []string{"[1]", "{", `"x"`} {
+			_, err := p.Call(t.Context(), "fake", "echo", json.RawMessage(args))
+			serverError(t, err, "no JSON object")
+		}
+	})
+	t.Run("the session lives", func(t *testing.T) {
+		if got := call(t, p, "echo", `{"a":1}`); got != `{"a":1}` {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestConcurrentCalls(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	const n = 50
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			args, _ := json.Marshal(map[string]int{"N": n, "i": i})
+			got, err := p.Call(t.Context(), "fake", "barrier", args) // answered only when all 50 wait
+			if err != nil || string(got) != string(args) {
+				t.Errorf("got %s, %v, want %s", got, err, args)
+			}
+		})
+	}
+	all.Wait()
+	if s := look(t, p); s.Lists != 0 {
+		t.Errorf("the tools were listed %d times, want never", s.Lists)
+	}
+}
+
+func TestCallEndsWithItsContext(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Call(ctx, "fake", "never", nil)
+		done <- err
+	}()
+	id := until(t, p, func(s seen) bool { return s.Waiting != "" }).Waiting
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	s := until(t, p, func(s seen) bool { return len(s.Cancelled) > 0 })
+	if diff := cmp.Diff([]string{id}, s.Cancelled); diff != "" {
+		t.Error(diff)
+	}
+	_, err := p.Call(withTimeout(t, 50*time.Millisecond), "fake", "never", nil)
+	if !errors.Is(serverError(t, err), context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	if _, err := p.Call(ctx, "fake", "echo", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: got %v", err)
+	}
+	if got := call(t, p, "echo", `{"a":1}`); got != `{"a":1}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestServerDiesInACall(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	first := look(t, p).PID
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			_, err := p.Call(t.Context(), "fake", "never", nil)
+			serverError(t, err, "exit status 3")
+		})
+	}
+	until(t, p, func(s seen) bool { return s.Waiting == "b-7" || s.Waiting > "b-5" })
+	_, err := p.Call(t.Context(), "fake", "die", nil)
+	e := serverError(t, err, `calling the tool "die"`, "exit status 3", "token is ***")
+	if !strings.Contains(e.Stderr, "token is ***") {
+		t.Errorf("Stderr is %q", e.Stderr)
+	}
+	if second := look(t, p).PID; second == first {
+		t.Errorf("the next call went to the same process")
+	}
+	vanished(t, first)
+	_, err = p.Call(t.Context(), "fake", "die", nil)
+	serverError(t, err)
+	all.Wait()
+}
+
+func TestLastAnswerOfADyingServerArrives(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	for range 10 {
+		if got := call(t, p, "answer and die", ""); got != `{"last":true}` {
+			t.Errorf("got %s", got)
+		}
+		p.mu.Lock()
+		s := p.entries["fake"].live
+		p.mu.Unlock()
+		<-s.dying // a call before that would go to the same process
+	}
+}
+
+func TestServerClosesItsOutput(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	first := look(t, p).PID
+	_, err := p.Call(t.Context(), "fake", "close output", nil)
+	serverError(t, err, "closed its output")
+	if second := look(t, p).PID; second == first {
+		t.Errorf("the next call went to the same process")
+	}
+	vanished(t, first)
+}
+
+func TestLineBeyondTheLimit(t *testing.T) {
+	p := open(t, func(c *Config) { c.MaxLine = 1 << 20 }, fake("normal"))
+	first := look(t, p).PID
+	_, err := p.Call(t.Context(), "fake", "huge", nil)
+	serverError(t, err, "1048576 bytes")
+	if second := look(t, p).PID; second == first {
+		t.Errorf("the next call went to the same process")
+	}
+}
+
+func TestServerStopsReading(t *testing.T) {
+	p := open(t, func(c *Config) { c.StallTimeout = 300 * time.Millisecond; c.MaxBacklog = 4 << 20 }, fake("stops reading"))
+	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)
+	call(t, p, "echo", "")
+	var all sync.WaitGroup
+	all.Go(func() {
+		began := time.Now()
+		_, err := p.Call(withTimeout(t, 50*time.Millisecond), "fake", "echo", args)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 250*time.Millisecond {
+			t.Errorf("got %v after %v, want the context's error at once", err, time.Since(began))
+		}
+	})
+	for range 2 {
+		all.Go(func() {
+			_, err := p.Call(t.Context(), "fake", "echo", args)
+			serverError(t, err, "read nothing of its input")
+		})
+	}
+	all.Wait()
+	call(t, p, "echo", "") // another process
+}
+
+func TestBacklogIsBounded(t *testing.T) {
+	p := open(t, func(c *Config) { c.MaxBacklog = 1 << 20 }, fake("stops reading"))
+	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 800<<10) + `"}`)
+	call(t, p, "echo", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := p.Call(ctx, "fake", "echo", args)
+			failed <- err
+		}()
+	}
+	serverError(t, <-failed, "bytes of requests unread")
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequestsOfTheServer(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	var got []string
+	if err := json.Unmarshal([]byte(call(t, p, "ask", "")), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"ping: {}"}
+	for _, m := range []string{"sampling/createMessage", "roots/list", "elicitation/create", "nonsense"} {
+		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`"}`)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

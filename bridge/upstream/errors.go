@@ -1,0 +1,103 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrUnknownServer says that no server of that name is configured.
+	ErrUnknownServer = errors.New("unknown server")
+
+	// ErrClosed says that the pool is closed, or was closed during the call.
+	ErrClosed = errors.New("the connections to the servers are closed")
+)
+
+// ServerError says what went wrong with one server. Err is a *RPCError where the server itself said so, the caller's context
+// error where that ended the call, ErrClosed, or what ended the session.
+type ServerError struct {
+	Server string // name
+	Op     string // what was being done: `calling the tool "x"`
+	Err    error
+	Stderr string // the last lines the server wrote there, if it didn't start or ended; secrets are masked
+}
+
+func (e *ServerError) Error() string {
+	text := fmt.Sprintf("server %q: %s: %v", e.Server, e.Op, e.Err)
+	if e.Stderr != "" {
+		text += "\nits last lines on stderr:\n" + strings.TrimRight(e.Stderr, "\n")
+	}
+	return text
+}
+
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// RPCError is the JSON-RPC error that a server answered with.
+type RPCError struct {
+	Code    int
+	Message string
+	Data    json.RawMessage // nil for none
+}
+
+func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+const (
+	codeMethodNotFound = -32601
+	codeInternal       = -32603
+)
+
+// rpcError reads the error of a response, in whatever shape it is: servers have been seen to send a plain string, or a code
+// that is none.
+func rpcError(raw json.RawMessage, mask *mask) *RPCError {
+	e := &RPCError{Code: codeInternal}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil {
+		e.Message = mask.text(textOf(raw))
+		return e
+	}
+	var code float64
+	if json.Unmarshal(object["code"], &code) == nil {
+		e.Code = int(code)
+	}
+	e.Message = mask.text(textOf(object["message"]))
+	if e.Message == "" {
+		e.Message = "an error without a message"
+	}
+	if data, ok := object["data"]; ok && string(data) != "null" {
+		e.Data = json.RawMessage(mask.text(string(data)))
+		if !json.Valid(e.Data) { // a number was masked
+			e.Data, _ = json.Marshal(string(e.Data))
+		}
+	}
+	return e
+}
+
+// textOf is the string that raw encodes, or raw itself where it is something else.
+func textOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// What ended a session. Each says what the server did.
+var (
+	errOutputEnded = errors.New("it closed its output")
+	errInputClosed = errors.New("it closed its input")
+	errLeft        = errors.New("it ended")
+)
+
+// lineTooLongError ends a session: the rest of the stream can't be trusted to be lines.
+func lineTooLongError(limit int) error {
+	return fmt.Errorf("it sent a line of more than %d bytes, which is the limit; it is ended, and started again by the next call", limit)
+}
+
+// backlogError refuses one request.
+type backlogError struct{ limit int }
+
+func (e *backlogError) Error() string {
+	return fmt.Sprintf("it has left %d bytes of requests unread; call it less at once, or with smaller arguments", e.limit)
+}

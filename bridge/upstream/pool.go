@@ -1,0 +1,221 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// A Pool holds one connection to each of the configured servers. It is made by NewPool; its methods may be called
+// concurrently.
+type Pool struct {
+	cfg    Config
+	ctx    context.Context // of everything that outlives a call; ended by Close
+	cancel context.CancelFunc
+	close  func() error
+	work   sync.WaitGroup // every dial and every session
+
+	mu      sync.Mutex
+	closed  bool
+	entries map[string]*entry // by server; the keys don't change
+}
+
+// entry is one configured server.
+type entry struct {
+	server discovery.Server
+	live   *session // the latest, perhaps dying; nil before the first
+	dial   *dial    // under way; nil for none
+}
+
+// dial is one attempt to start a server, which any number of callers wait for.
+type dial struct {
+	done    chan struct{}
+	session *session
+	err     error
+}
+
+// NewPool makes a pool and starts nothing.
+func NewPool(cfg Config) *Pool {
+	p := &Pool{cfg: cfg.withDefaults(), entries: make(map[string]*entry, len(cfg.Servers))}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.close = sync.OnceValue(p.shutDown)
+	for _, s := range cfg.Servers {
+		if p.entries[s.Name] == nil {
+			p.entries[s.Name] = &entry{server: s}
+		}
+	}
+	return p
+}
+
+// Tools is the list of a server's tools, of all its pages. The server is started if need be. The list is kept while the
+// session lives and the server doesn't say that it changed. A tool without a name is left out and logged; one with an odd
+// schema isn't. The slice is the caller's, the raw fields in it are not to be changed.
+//
+// The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
+func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
+	s, err := p.session(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := s.listTools(ctx)
+	if err != nil {
+		return nil, s.wrap("listing its tools", err)
+	}
+	return tools, nil
+}
+
+// Call calls a tool with a JSON object, or nil for none, and returns the CallToolResult as the server sent it, byte for
+// byte, but for bytes that are no UTF-8, which are replaced by U+FFFD. A result with isError is a result. The server is
+// started if need be; a call is sent once or not at all, never again.
+//
+// The error is ErrUnknownServer, ErrClosed, or a *ServerError around a *RPCError, the context's error, or what ended the
+// session. When ctx ends Call returns at once and the server is told to stop.
+func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	s, err := p.session(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.call(ctx, tool, args)
+	if err != nil {
+		return nil, s.wrap(callOp(tool), err)
+	}
+	return result, nil
+}
+
+// Close ends every server with everything it started: it closes their stdin, then sends SIGTERM, then SIGKILL, to all at the
+// same time, within CloseTimeout as a whole. Calls in flight fail with ErrClosed. It may be called more than once; all calls
+// return when the first does. The error names servers of which something could not be ended.
+func (p *Pool) Close() error { return p.close() }
+
+func (p *Pool) shutDown() error {
+	p.mu.Lock()
+	p.closed = true
+	for _, e := range p.entries {
+		if e.live != nil {
+			e.live.fail(ErrClosed)
+		}
+	}
+	p.mu.Unlock()
+	p.cancel() // ends the dials
+	all := make(chan struct{})
+	go func() { // ends with the last session
+		p.work.Wait()
+		close(all)
+	}()
+	ended := within(p.cfg.CloseTimeout, all)
+	var left []string
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, e := range p.entries {
+		if e.live != nil && (!within(0, e.live.gone) || e.live.endErr != nil) {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	switch {
+	case len(left) > 0:
+		return fmt.Errorf("processes of these servers could not be ended within %v: %s", p.cfg.CloseTimeout, strings.Join(left, ", "))
+	case !ended:
+		return fmt.Errorf("the servers were not ended within %v", p.cfg.CloseTimeout)
+	}
+	return nil
+}
+
+// session is the connection to a server, made if there is none.
+func (p *Pool) session(ctx context.Context, server string) (*session, error) {
+	p.mu.Lock()
+	e := p.entries[server]
+	switch {
+	case p.closed:
+		p.mu.Unlock()
+		return nil, ErrClosed
+	case e == nil:
+		p.mu.Unlock()
+		return nil, fmt.Errorf("%w: %q", ErrUnknownServer, server)
+	case e.live != nil && e.dial == nil && !e.live.isDying():
+		defer p.mu.Unlock()
+		return e.live, nil
+	}
+	if e.dial == nil {
+		d := &dial{done: make(chan struct{})}
+		e.dial = d
+		p.work.Go(func() { p.connect(e, d) })
+	}
+	d := e.dial
+	p.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.session, d.err
+	case <-ctx.Done():
+		return nil, &ServerError{Server: server, Op: "starting it", Err: ctx.Err()}
+	}
+}
+
+// connect carries out one dial, under the pool's context, whoever still waits for it.
+func (p *Pool) connect(e *entry, d *dial) {
+	began := time.Now()
+	s, err := p.start(e)
+	p.mu.Lock()
+	if err == nil && p.closed {
+		s.fail(ErrClosed)
+		err = ErrClosed
+	}
+	e.dial = nil
+	p.mu.Unlock()
+	if err != nil {
+		d.err = err
+	} else {
+		d.session = s
+		p.cfg.Log.Info("server started", "server", e.server.Name, "took", time.Since(began))
+	}
+	close(d.done)
+}
+
+// start starts a server and makes the connection. A session that was there before must be gone first: the server may hold
+// something that there is only one of.
+func (p *Pool) start(e *entry) (*session, error) {
+	fail := func(err error, said string) error {
+		if p.ctx.Err() != nil {
+			return ErrClosed
+		}
+		return &ServerError{Server: e.server.Name, Op: "starting it", Err: err, Stderr: said}
+	}
+	p.mu.Lock()
+	before := e.live
+	p.mu.Unlock()
+	if before != nil {
+		<-before.gone
+	}
+	if p.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	s, err := launch(p.cfg, e.server)
+	if err != nil {
+		return nil, fail(err, "")
+	}
+	p.work.Go(s.run)
+	p.mu.Lock()
+	e.live = s
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.StartTimeout)
+	defer cancel()
+	err = s.connect(ctx)
+	if err == nil {
+		return s, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("it did not answer within %v; run %s by hand to see what it waits for", p.cfg.StartTimeout, e.server.Command)
+	}
+	if p.ctx.Err() != nil {
+		err = ErrClosed
+	}
+	s.fail(err)
+	return nil, fail(err, s.said.tail())
+}

@@ -1,0 +1,279 @@
+//go:build unix
+
+package upstream
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// The test binary is also every server that the tests need. os.Args[2] is its mode; what a tool does is its name.
+
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Cursor    string          `json:"cursor"`
+		RequestID string          `json:"requestId"`
+		Meta      json.RawMessage `json:"_meta"`
+		Version   string          `json:"protocolVersion"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// server is the state of the fake.
+type server struct {
+	mode string
+	in   *bufio.Reader
+
+	mu        sync.Mutex // of out and what follows
+	lists     int
+	held      []request // calls of "barrier"
+	waiting   string    // id of a call of "never"
+	cancelled []string
+	asked     map[string]chan request
+}
+
+func fakeServer(args []string) {
+	s := &server{mode: args[0], in: bufio.NewReaderSize(os.Stdin, 1<<20), asked: map[string]chan request{}}
+	switch s.mode {
+	case "dies":
+		fmt.Fprintln(os.Stderr, "\x1b[31mcannot connect\x1b[0m with token", os.Getenv("TOKEN"), "to the database")
+		os.Exit(7)
+	case "dies once":
+		if _, err := os.Stat(args[1]); err != nil {
+			_ = os.WriteFile(args[1], nil, 0o600)
+			fmt.Fprintln(os.Stderr, "not yet")
+			os.Exit(1)
+		}
+	case "slow": // starts when the test writes to the fifo
+		f, err := os.Open(args[1])
+		if err == nil {
+			_, _ = f.Read(make([]byte, 1))
+		}
+	case "noise":
+		fmt.Print("Welcome to the server!\n\n{\"half\": \n[1,2\n{\"log\":\"x\"}\n\xff\xfe\n")
+		fmt.Fprint(os.Stderr, strings.Repeat("log ", 1<<18))
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "grandchild":
+		c := exec.Command(os.Args[0], "sleeper")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr // holds the pipes open
+		ready, _ := c.StdinPipe()
+		_ = ready
+		if err := c.Start(); err != nil {
+			panic(err)
+		}
+		s.waiting = strconv.Itoa(c.Process.Pid)
+	case "silent", "sleeper":
+		select {}
+	}
+	s.serve()
+	if s.mode == "stubborn" {
+		select {}
+	}
+}
+
+func (s *server) serve() {
+	for {
+		line, err := s.in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var r request
+		if json.Unmarshal(line, &r) != nil {
+			continue
+		}
+		s.handle(r)
+		if s.mode == "stops reading" && r.Method == "tools/call" {
+			select {}
+		}
+	}
+}
+
+func (s *server) send(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...)
+}
+
+func (s *server) result(r request, result string) {
+	s.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, r.ID, result)
+}
+
+func text(v string) string {
+	b, _ := json.Marshal(v)
+	return `{"content":[{"type":"text","text":` + string(b) + `}]}`
+}
+
+func (s *server) handle(r request) {
+	switch r.Method {
+	case "initialize":
+		s.initialize(r)
+	case "server/discover":
+		s.result(r, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`)
+	case "tools/list":
+		s.list(r)
+	case "tools/call":
+		s.call(r)
+	case "notifications/cancelled":
+		s.mu.Lock()
+		s.cancelled = append(s.cancelled, r.Params.RequestID)
+		s.mu.Unlock()
+	case "":
+		s.mu.Lock()
+		c := s.asked[string(r.ID)]
+		s.mu.Unlock()
+		if c != nil {
+			c <- r
+		}
+	}
+}
+
+func (s *server) initialize(r request) {
+	const result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`
+	switch s.mode {
+	case "modern":
+		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, r.ID)
+	case "refuses":
+		s.send(`{"jsonrpc":"2.0","id":%s,"error":"no license for %s"}`, r.ID, os.Getenv("TOKEN"))
+		os.Exit(0)
+	case "string ids":
+		s.send(`{"jsonrpc":"2.0","id":"%s","result":%s}`, r.ID, result)
+	case "flood":
+		for i := range 1000 {
+			s.send(`{"jsonrpc":"2.0","method":"notifications/unknown","params":{"n":%d}}`, i)
+			s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		s.result(r, result)
+	default:
+		s.result(r, result)
+	}
+}
+
+func (s *server) list(r request) {
+	s.lists++
+	switch s.mode {
+	case "odd":
+		s.result(r, `{"tools":[{"name":"a","inputSchema":true},7,{"name":"b","inputSchema":{"type":["object","null"]},"description":5},{"inputSchema":{}},{"name":"c"},{"name":"c","title":"again"},{"name":"d","title":"D","outputSchema":{"n":9007199254740993}}],"nextCursor":null}`)
+	case "pages for ever":
+		s.result(r, `{"tools":[{"name":"t`+strconv.Itoa(s.lists)+`"}],"nextCursor":"same"}`)
+	case "new pages for ever":
+		s.result(r, `{"tools":[],"nextCursor":"`+strconv.Itoa(s.lists)+`"}`)
+	case "pages":
+		n, _ := strconv.Atoi(r.Params.Cursor)
+		next := `,"nextCursor":"` + strconv.Itoa(n+1) + `"`
+		if n == 4 {
+			next = ""
+		}
+		s.result(r, fmt.Sprintf(`{"tools":[{"name":"t%d"}]%s}`, n, next))
+	case "no list":
+		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, r.ID)
+	case "bad list":
+		s.result(r, `{"tools":"none"}`)
+	default:
+		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d","inputSchema":{"type":"object"}}]}`, s.lists))
+	}
+}
+
+func (s *server) call(r request) {
+	switch r.Params.Name {
+	case "echo":
+		s.result(r, string(r.Params.Arguments))
+	case "raw":
+		s.result(r, "  { \"n\" : 9007199254740993, \"f\":1.0,  \"u\":\"\\u00e9é\" }  ")
+	case "die":
+		fmt.Fprintln(os.Stderr, "panic: token is", os.Getenv("TOKEN"))
+		os.Exit(3)
+	case "answer and die":
+		s.result(r, `{"last":true}`)
+		os.Exit(0)
+	case "close output":
+		_ = os.Stdout.Close()
+	case "never":
+		s.mu.Lock()
+		s.waiting = strings.Trim(string(r.ID), `"`)
+		s.mu.Unlock()
+	case "seen":
+		s.mu.Lock()
+		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(), "lists": s.lists})
+		s.mu.Unlock()
+		s.result(r, string(b))
+	case "barrier":
+		s.barrier(r)
+	case "huge":
+		_, _ = os.Stdout.WriteString(strings.Repeat("x", 3<<20))
+	case "big":
+		s.result(r, text(strings.Repeat("0123456789abcdef", 10<<16)))
+	case "twice":
+		s.result(r, `{"n":1}`)
+		s.result(r, `{"n":2}`)
+		s.send(`{"jsonrpc":"2.0","id":"b-999999","result":{}}`)
+	case "batch":
+		s.send(`[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":%s,"result":{"b":1}}]`, r.ID)
+	case "error":
+		s.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, r.ID, r.Params.Arguments[len(`{"e":`):len(r.Params.Arguments)-1])
+	case "nothing":
+		s.send(`{"jsonrpc":"2.0","id":%s}`, r.ID)
+	case "deep":
+		s.result(r, strings.Repeat("[", 20000)+strings.Repeat("]", 20000))
+	case "bad utf-8":
+		s.result(r, "{\"t\":\"a\xff\xfeb\"}")
+	case "environment":
+		b, _ := json.Marshal(os.Environ())
+		dir, _ := os.Getwd()
+		s.result(r, `{"env":`+string(b)+`,"dir":"`+dir+`"}`)
+	case "change":
+		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`)
+		s.result(r, `{}`)
+	case "ask":
+		go s.ask(r)
+	case "meta":
+		s.result(r, string(r.Params.Meta))
+	}
+}
+
+// barrier answers once as many calls wait as the arguments say, the last one first.
+func (s *server) barrier(r request) {
+	var a struct{ N int }
+	_ = json.Unmarshal(r.Params.Arguments, &a)
+	s.held = append(s.held, r)
+	if len(s.held) < a.N {
+		return
+	}
+	for i := len(s.held) - 1; i >= 0; i-- {
+		s.result(s.held[i], string(s.held[i].Params.Arguments))
+	}
+	s.held = nil
+}
+
+// ask asks the client and answers with what it said.
+func (s *server) ask(r request) {
+	var got []string
+	for i, method := range []string{"ping", "sampling/createMessage", "roots/list", "elicitation/create", "nonsense"} {
+		id := strconv.Itoa(i)
+		if i%2 == 1 {
+			id = `"s` + id + `"`
+		}
+		c := make(chan request, 1)
+		s.mu.Lock()
+		s.asked[id] = c
+		s.mu.Unlock()
+		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method)
+		a := <-c
+		got = append(got, method+": "+string(a.Result)+string(a.Error))
+	}
+	b, _ := json.Marshal(got)
+	s.result(r, string(b))
+}

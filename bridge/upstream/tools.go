@@ -1,0 +1,121 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	maxPages     = 1000
+	maxTools     = 10_000
+	maxToolBytes = 64 << 20 // of all definitions of one server
+)
+
+// toolCache keeps a session's tools until the server says that they changed.
+type toolCache struct {
+	stale atomic.Int64  // raised by every notification
+	turn  chan struct{} // has room for one: who lists. It guards what follows
+	valid bool
+	asOf  int64 // stale when the list was begun
+	list  []Tool
+}
+
+// listTools is the server's tools, from the cache if they didn't change. Of several callers one lists, under its own
+// context, and the others wait under theirs.
+func (s *session) listTools(ctx context.Context) ([]Tool, error) {
+	c := &s.tools
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := c.stale.Load()
+	if c.valid && c.asOf == now {
+		return slices.Clone(c.list), nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout, fmt.Errorf("it did not list its tools within %v", s.cfg.ListTimeout))
+	defer cancel()
+	list, err := s.fetchTools(ctx)
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	c.valid, c.asOf, c.list = true, now, list
+	return slices.Clone(list), nil
+}
+
+// fetchTools reads all pages. A server that knows no tools/list has no tools.
+func (s *session) fetchTools(ctx context.Context) ([]Tool, error) {
+	var list []Tool
+	names, cursors, size := map[string]bool{}, map[string]bool{}, 0
+	for cursor := ""; ; {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		raw, err := s.request(ctx, string(mcp.MethodToolsList), params)
+		var refusal *RPCError
+		if errors.As(err, &refusal) && refusal.Code == codeMethodNotFound && cursor == "" {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Tools      []json.RawMessage `json:"tools"`
+			NextCursor json.RawMessage   `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return nil, fmt.Errorf("its list of tools can't be read: %w", err)
+		}
+		for i, rawTool := range page.Tools {
+			t, ok := readTool(rawTool)
+			if !ok || names[t.Name] {
+				s.cfg.Log.Warn("a tool without a name, or with another's, is left out", "server", s.server.Name, "position", i, "tool", t.Name)
+				continue
+			}
+			names[t.Name] = true
+			list = append(list, t)
+		}
+		if size += len(raw); len(list) > maxTools || size > maxToolBytes {
+			return nil, fmt.Errorf("its list of tools is beyond the limit of %d tools and %d bytes", maxTools, maxToolBytes)
+		}
+		if len(page.NextCursor) == 0 || string(page.NextCursor) == "null" {
+			return list, nil
+		}
+		cursor = textOf(page.NextCursor)
+		if cursor == "" {
+			return list, nil
+		}
+		if cursors[cursor] || len(cursors) >= maxPages {
+			return nil, fmt.Errorf("its list of tools doesn't end: after %d pages it named the next page %.40q", len(cursors)+1, cursor)
+		}
+		cursors[cursor] = true
+	}
+}
+
+// readTool reads one definition field by field, so that an odd one costs nothing but itself.
+func readTool(raw json.RawMessage) (Tool, bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return Tool{}, false
+	}
+	str := func(key string) (s string) {
+		_ = json.Unmarshal(fields[key], &s)
+		return s
+	}
+	t := Tool{
+		Name: str("name"), Title: str("title"), Description: str("description"),
+		InputSchema: fields["inputSchema"], OutputSchema: fields["outputSchema"], Annotations: fields["annotations"],
+	}
+	return t, t.Name != ""
+}

@@ -1,0 +1,86 @@
+// Package upstream keeps the connections to the user's MCP servers: one lazily started, persistent client for each, shared
+// by all calls. It hands out what a server said as it said it: raw tool definitions, raw results, raw errors.
+//
+// A Pool starts a server with the first call that needs it, under its own context; who waits for that waits under the
+// caller's. A server that died is started again by the next call, and no call is ever repeated: a tool may have done its
+// work before the connection broke. Close ends every server with everything it started, within a bound.
+//
+// What a server is given is its own configuration and a minimal environment, never the bridge's. What it sends is bounded
+// (the length of a line, the number of pages, what it leaves unread), and whatever it does breaks at most its own session.
+//
+// The package knows nothing of guest code, of policy, or of how results are shown.
+package upstream
+
+import (
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// Config is what a Pool is made from. The zero value of each field but Servers means the default that it names.
+type Config struct {
+	Servers []discovery.Server // by unique names; stdio ones
+
+	// Guard is told the process group of every server, so that they end with the bridge even when it is killed. Nil: nobody is.
+	Guard Guard
+	// Log takes one line for each server that was started or ended. Nil: silence.
+	Log *slog.Logger
+
+	StartTimeout time.Duration // from the start of a server to its answer to initialize; 20 s
+	ListTimeout  time.Duration // for all pages of one list; 20 s
+	StallTimeout time.Duration // how long a server may leave its input unread while there is some; 60 s
+	CloseTimeout time.Duration // for Close as a whole; 5 s
+
+	MaxLine    int // bytes of one line from a server; 32 MiB
+	MaxBacklog int // bytes waiting for one server to read them; 64 MiB
+
+	ClientName    string   // said to servers; "mcp-bridge"
+	ClientVersion string   // said to servers; "dev"
+	Environ       []string // the environment to take the few variables from that every server gets; os.Environ()
+}
+
+// A Guard is told of every process group while it exists. Its method is called concurrently and must not block long.
+type Guard interface {
+	Group(pgid int) (forget func())
+}
+
+// Tool is one tool as its server defines it. The raw fields are the server's own JSON, which need not be valid schemas;
+// those it didn't send are nil.
+type Tool struct {
+	Name, Title, Description string
+
+	InputSchema, OutputSchema, Annotations json.RawMessage
+}
+
+const (
+	defaultStart   = 20 * time.Second
+	defaultList    = 20 * time.Second
+	defaultStall   = 60 * time.Second
+	defaultClose   = 5 * time.Second
+	defaultLine    = 32 << 20
+	defaultBacklog = 64 << 20
+)
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.StartTimeout, defaultStart)
+	setDefault(&c.ListTimeout, defaultList)
+	setDefault(&c.StallTimeout, defaultStall)
+	setDefault(&c.CloseTimeout, defaultClose)
+	setDefault(&c.MaxLine, defaultLine)
+	setDefault(&c.MaxBacklog, defaultBacklog)
+	setDefault(&c.ClientName, "mcp-bridge")
+	setDefault(&c.ClientVersion, "dev")
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
