@@ -55,7 +55,7 @@ def file_name(key: str) -> str:
 
 def start(sources: dict[str, str]) -> None:
     """Runs the guest on descriptors 0 and 1; it ends the process."""
-    sys.meta_path.insert(0, Sources(sources))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Sources(sources))
     from guest import supervisor
 
     sys.exit(supervisor.main(0, 1))

@@ -27,20 +27,26 @@ def main(fd: int) -> None:
     link = Link(fd)
     if not _is_asked(link):
         import asyncio  # noqa: F401  (there is time: most code with await or tools will want it)
+    reserve = errors.Reserve()
     link.send({"type": "warm"})
     frame = link.first()
-    namespace = surroundings()
-    mcp_runtime.Runtime(link, frame, namespace).install()
-    limits.apply((frame.get("options") or {}).get("rlimits") or {})
-    reserve = errors.Reserve()
-    status = 0
+    status = 1
+    namespace: dict[str, Any] = {}
+    try:
+        namespace = surroundings()
+        mcp_runtime.Runtime(link, frame, namespace).install()
+        limits.apply((frame.get("options") or {}).get("rlimits") or {})
+    except Exception as e:
+        told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
+        link.send({"type": "claim", "error": {"code": "internal_error", "message": told}})
+        leave(status)
     try:
         execute.run(str(frame.get("code")), namespace)
+        status = 0
     except SystemExit as e:
         status = exit_status(e.code)
     except BaseException as e:
         reserve.release()
-        status = 1
         link.send({"type": "claim", "error": errors.told(e, namespace)})
     leave(status)
 

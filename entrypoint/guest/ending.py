@@ -50,14 +50,14 @@ def _done(run: Run, status: int) -> wire.Frame:
     code = os.WEXITSTATUS(status) if exited else 0
     number = 0 if exited else os.WTERMSIG(status)
     killed = run.killed if number == signal.SIGKILL else ""
-    oom = max(0, watch.oom_kills() - run.oom_before)
+    oom = max(0, watch.oom_kills() - run.oom_before) if status != 0 else 0
     wait: wire.Frame = {"exited": exited, "status": code}
     wait.update({name: value for name, value in (("signal", number), ("killed", killed), ("oom", oom)) if value})
     frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
     frame["wait"] = wait
     if killed:
-        frame["error"] = dict(zip(("code", "message"), _WHY[killed]))
+        frame["error"] = {"code": _WHY[killed][0], "message": _WHY[killed][1]}
     elif number == signal.SIGKILL and oom:
         frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
     elif exited and code == RAISED and run.claim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import traceback
 from typing import Any
 
@@ -10,24 +11,22 @@ from guest.results import ToolError
 
 
 class Reserve:
-    """Memory held back, so that there is some to tell of a MemoryError with."""
+    """Address space held back, so that there is some to tell of a MemoryError with. It takes no memory while it is held."""
 
     SIZE = 4 << 20
 
     def __init__(self) -> None:
-        self._held: bytearray | None = None
-        try:
-            self._held = bytearray(self.SIZE)
-        except MemoryError:  # the limit is lower than that
-            pass
+        self._held = mmap.mmap(-1, self.SIZE)
 
     def release(self) -> None:
-        self._held = None
+        self._held.close()
 
 
 def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
     """The fields of a claim."""
     claim: wire.Frame = {"code": "runtime_error", "type": type(error).__name__, "message": _text(error)}
+    if isinstance(error, SyntaxError) and error.filename == wire.USER_FILE:
+        claim["message"] = str(error.msg)
     if isinstance(error, ToolError):
         claim["code"] = str(error.code)
     if isinstance(error, MemoryError):

@@ -68,7 +68,7 @@ class Runtime:
 
     def install(self) -> None:
         """Makes the names and modules of the run; later ones replace modules of the image with the same names."""
-        mcp, runtime, servers = self._modules.values()
+        mcp, runtime, servers = (self._modules[name] for name in ("mcp", "mcp.runtime", "mcp.servers"))
         for package in (mcp, servers):
             package.__path__ = []
         mcp.runtime, mcp.servers = runtime, servers  # type: ignore[attr-defined]

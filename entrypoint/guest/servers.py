@@ -51,7 +51,7 @@ class Tool:
         """Checks the names of the arguments against the tool's schema."""
         if len(args) > len(self._order):
             raise TypeError(f"{self.__qualname__}() takes at most {len(self._order)} positional arguments ({self._listed()})")
-        bound = dict(zip(self._order, args))
+        bound = dict(zip(self._order, args, strict=False))
         by_identifier = {names.identifier(name): name for name in reversed(self._order)}
         for key, value in kwargs.items():
             name = key if key in self._properties else by_identifier.get(key, key)

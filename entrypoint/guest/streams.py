@@ -23,9 +23,14 @@ class Unheld(io.BufferedWriter):
 
 def install() -> None:
     """Replaces sys.stdin, sys.stdout and sys.stderr. Text that UTF-8 can't hold is written with escapes."""
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = sys.__stdout__ = _text(1, "<stdout>")
-    sys.stderr = sys.__stderr__ = _text(2, "<stderr>")
+    made: dict[str, TextIO] = {
+        "stdin": io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"),
+        "stdout": _text(1, "<stdout>"),
+        "stderr": _text(2, "<stderr>"),
+    }
+    for name, stream in made.items():
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _text(fd: int, name: str) -> TextIO:

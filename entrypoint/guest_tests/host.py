@@ -1,0 +1,163 @@
+"""A host for the guest: starts the real process as the bridge does, and speaks frames with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+HERE = Path(__file__).resolve().parent.parent
+PATIENCE = 20.0  # seconds to wait for anything; only a failing test waits so long
+
+Frame = dict[str, Any]
+
+
+def sources() -> dict[str, str]:
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted((HERE / "guest").glob("*.py"))}
+
+
+class Guest:
+    """One guest process. Use it in a with statement: it is gone at the end of that."""
+
+    def __init__(self, changed: dict[str, tuple[str, str]] | None = None) -> None:
+        """changed gives, for a module, a text of its source and what is to stand there instead."""
+        modules = sources()
+        for name, (old, new) in (changed or {}).items():
+            assert old in modules[name], f"{name} has no {old!r}"
+            modules[name] = modules[name].replace(old, new)
+        payload = json.dumps(modules).encode()
+        python = "python3" if os.environ.get("GUEST_UNDER") else sys.executable
+        command = [*shlex.split(os.environ.get("GUEST_UNDER", "")), python, "-I", "-B", "-c", (HERE / "boot.py").read_text()]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+        assert self.process.stdin and self.process.stdout and self.process.stderr
+        self._in, self._out, self._err = self.process.stdin, self.process.stdout.fileno(), self.process.stderr
+        self._rest = b""
+        self.raw(b"%d\n" % len(payload) + payload)
+
+    def __enter__(self) -> Guest:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            for stream in (self.process.stdout, self.process.stderr):
+                assert stream
+                stream.close()
+
+    def raw(self, data: bytes) -> None:
+        self._in.write(data)
+        self._in.flush()
+
+    def send(self, frame: Frame) -> None:
+        self.raw(json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+    def execute(self, code: str, providers: list[Frame] | None = None, **options: Any) -> None:
+        self.send({"type": "execute", "id": "run-1", "code": code, "options": options, "providers": providers or []})
+
+    def close(self) -> None:
+        try:
+            self._in.close()
+        except BrokenPipeError:
+            pass
+
+    def line(self, patience: float = PATIENCE) -> bytes | None:
+        """The next line, None at the end."""
+        end = time.monotonic() + patience
+        parts = [self._rest]
+        while b"\n" not in parts[-1]:
+            if not select.select([self._out], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise TimeoutError("the guest sends nothing")
+            data = os.read(self._out, 1 << 20)
+            if not data:
+                assert not b"".join(parts), "the guest ended in the middle of a line"
+                return None
+            parts.append(data)
+        line, _, self._rest = b"".join(parts).partition(b"\n")
+        return line
+
+    def read(self, patience: float = PATIENCE) -> Frame | None:
+        """The next frame, None at the end. Every line must be one."""
+        line = self.line(patience)
+        if line is None:
+            return None
+        frame = json.loads(line)
+        assert isinstance(frame, dict), line
+        return frame
+
+    def drain(self) -> None:
+        """Reads to the end, whatever comes: a guest that stops at once may stop in the middle of a line."""
+        while os.read(self._out, 1 << 20):
+            pass
+
+    def until(self, kind: str) -> list[Frame]:
+        """All frames up to the first of a type."""
+        frames: list[Frame] = []
+        while True:
+            frame = self.read()
+            assert frame is not None, f"the guest ended without {kind}: {frames} {self.errors()}"
+            frames.append(frame)
+            if frame["type"] == kind:
+                return frames
+
+    def status(self) -> int:
+        """Waits for the end of the process."""
+        return self.process.wait(PATIENCE)
+
+    def errors(self) -> str:
+        """What the supervisor wrote to its own stderr; to be asked once, at the end."""
+        return self._err.read().decode()
+
+
+class Ran:
+    """What a finished run left."""
+
+    def __init__(self, frames: list[Frame]) -> None:
+        self.frames = frames
+        self.done = frames[-1]
+        self.ok: bool = self.done["ok"]
+        self.wait: Frame = self.done["wait"]
+        self.error: Frame = self.done.get("error", {})
+        self.stdout, self.stderr = (
+            "".join(f["text"] for f in frames if f["type"] == "output" and f["stream"] == stream)
+            for stream in ("stdout", "stderr")
+        )
+
+
+def provider(*tools: str, name: str = "shop", **schema: Any) -> Frame:
+    """A provider whose tools take any arguments, or those of a schema."""
+    described = {tool: {"safeName": tool, "originalName": tool, "inputSchema": {"type": "object", **schema}} for tool in tools}
+    return {"name": name, "alias": name, "description": "", "tools": described}
+
+
+def text(said: str) -> Frame:
+    """A result of a tool that says something."""
+    return {"content": [{"type": "text", "text": said}]}
+
+
+def run(code: str, providers: list[Frame] | None = None, answer: Any = None, **options: Any) -> Ran:
+    """Runs code in a guest of its own. answer(frame) gives the tool_result's fields for a tool_call."""
+    with Guest() as guest:
+        guest.execute(code, providers, **options)
+        frames: list[Frame] = []
+        while not frames or frames[-1]["type"] != "done":
+            frame = guest.read()
+            assert frame is not None, f"no done after {frames[-3:]}: {guest.errors()}"
+            frames.append(frame)
+            if frame["type"] == "tool_call":
+                guest.send({"type": "tool_result", "callId": frame["callId"], **answer(frame)})
+        assert guest.read() is None, "a frame after done"
+        assert guest.status() == 0, guest.errors()
+    return Ran(frames)

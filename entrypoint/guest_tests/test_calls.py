@@ -1,0 +1,215 @@
+"""Tools as code calls them."""
+
+from __future__ import annotations
+
+import json
+import unittest
+
+from guest_tests.host import Frame, Guest, Ran, provider, run, text
+
+SHOP = provider(
+    "price", "buy", properties={"item": {"type": "string"}, "count": {"type": "integer"}, "from": {}}, required=["count"]
+)
+
+
+def echo(frame: Frame) -> Frame:
+    return {"ok": True, "result": text(json.dumps(frame["input"]))}
+
+
+class Arguments(unittest.TestCase):
+    def said(self, call: str) -> Ran:
+        return run(f"print({call})", [SHOP], echo)
+
+    def test_pass(self) -> None:
+        for call, want in (
+            ("mcp_shop.price(count=2)", {"count": 2}),
+            ("mcp_shop.price(2, 'tea')", {"count": 2, "item": "tea"}),
+            ("mcp_shop.price(2, from_='x')", {"count": 2, "from": "x"}),
+            ("mcp_shop.price(2, **{'from': 'x'})", {"count": 2, "from": "x"}),
+            ("mcp_servers['shop']['price'](count=2**60 + 1)", {"count": 2**60 + 1}),
+            ("runtime.call_tool('shop', 'price', {'count': 1})", {"count": 1}),
+            ("__import__('mcp.servers.shop').servers.shop.price(1)", {"count": 1}),
+        ):
+            with self.subTest(call):
+                ran = self.said(call)
+                self.assertTrue(ran.ok, ran.error)
+                self.assertEqual(json.loads(ran.stdout), want)
+
+    def test_fail_before_anything_is_sent(self) -> None:
+        for call, kind, words in (
+            ("mcp_shop.price()", "TypeError", ["lacks 'count'", "item"]),
+            ("mcp_shop.price(1, itme='x')", "TypeError", ["no parameter 'itme'", "did you mean item?"]),
+            ("mcp_shop.price(1, 2, 3, 4)", "TypeError", ["at most 3", "count, from, item"]),
+            ("mcp_shop.price(1, count=2)", "TypeError", ["two values for 'count'"]),
+            ("mcp_shop.prcie(1)", "AttributeError", ["no tool 'prcie'", "did you mean price?", "buy, price"]),
+            ("mcp_shop['nothing']", "UnknownName", ["no tool 'nothing'", "buy, price"]),
+            ("mcp_servers['shpo']", "UnknownName", ["no server 'shpo'", "did you mean shop?"]),
+            ("mcp_shpo.price(1)", "NameError", ["did you mean mcp_shop?"]),
+            ("__import__('mcp.servers.shpo')", "ModuleNotFoundError", ["did you mean mcp_shop?"]),
+            ("mcp_shop.price({1})", "SerializationError", ["count", "set"]),
+            ("mcp_shop.price(1, 'x' * (17 << 20))", "SerializationError", ["limit is 16777216"]),
+            ("mcp_shop.price.options(timeout=-1)", "ValueError", ["positive"]),
+        ):
+            with self.subTest(call):
+                ran = self.said(call)
+                self.assertEqual((ran.error.get("type"), ran.error.get("line")), (kind, 1))
+                for word in words:
+                    self.assertIn(word, ran.error["message"])
+                self.assertNotIn("tool_call", [frame["type"] for frame in ran.frames])
+                self.assertNotIn("<guest>", ran.error["traceback"])
+
+
+class Results(unittest.TestCase):
+    def value(self, code: str, result: object, **tool: object) -> Ran:
+        shop = provider("price")
+        shop["tools"]["price"].update(tool)
+        return run(f"r = mcp_shop.price()\n{code}", [shop], lambda frame: {"ok": True, "result": result})
+
+    def test_values(self) -> None:
+        big = 2**63 - 25
+        both = {"content": [{"type": "text", "text": '{"n": 1}'}], "structuredContent": {"n": big}}
+        image = {"content": [{"type": "image", "data": "AAE=", "mimeType": "image/png"}, {"type": "text", "text": "cap"}]}
+        for code, result, tool, want in (
+            ("print(r['n'])", both, {"outputSchema": {"type": "object"}}, f"{big}\n"),
+            ("print(r, r.json(), r.structured, isinstance(r, str))", both, {}, f"{{\"n\": 1}} {{'n': 1}} {{'n': {big}}} True\n"),
+            ("print(r)", {"content": [], "structuredContent": {"n": 2}}, {}, "{'n': 2}\n"),
+            ("print(r, r.images, r.images[0].data)", image, {}, "cap [<image image/png, 2 bytes>] b'\\x00\\x01'\n"),
+            ("print(repr(r), r.content)", {"content": []}, {}, "'' []\n"),
+            ("print(r)", {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {}, "a\nb\n"),
+        ):
+            with self.subTest(code):
+                ran = self.value(code, result, **tool)
+                self.assertEqual((ran.stdout, ran.error), (want, {}))
+
+    def test_a_failure_is_raised(self) -> None:
+        ran = run(
+            "try: mcp_shop.price()\nexcept ToolError as e: print(e, e.server, e.tool, e.code, e.content)\nmcp_shop.price()",
+            [provider("price")],
+            lambda frame: {"ok": True, "result": {**text("sold out"), "isError": True}},
+        )
+        self.assertEqual(ran.stdout, "sold out shop price tool_error [{'type': 'text', 'text': 'sold out'}]\n")
+        self.assertEqual((ran.error["type"], ran.error["code"], ran.error["line"]), ("ToolError", "tool_error", 3))
+
+    def test_a_denial_is_raised(self) -> None:
+        ran = run(
+            "mcp_shop.price()",
+            [provider("price")],
+            lambda frame: {"ok": False, "error": {"code": "denied", "message": "not allowed"}},
+        )
+        self.assertEqual((ran.error["type"], ran.error["code"], ran.error["message"]), ("ToolError", "denied", "not allowed"))
+
+    def test_ten_megabytes(self) -> None:
+        ran = self.value("print(len(r), r[-1])", text("ä" * 5_000_000 + "!"))
+        self.assertEqual(ran.stdout, "5000001 !\n")
+
+
+class Styles(unittest.TestCase):
+    def test_one_name_both_styles(self) -> None:
+        ran = run(
+            "import asyncio, threading\n"
+            "def blocking(): return mcp_shop.price(n='plain')\n"
+            "print(blocking())\n"
+            "async def main():\n"
+            "    print(await mcp_shop.price(n='awaited'))\n"
+            "    print(await asyncio.create_task(mcp_shop.price(n='task')))\n"
+            "    print(await asyncio.to_thread(blocking))\n"
+            "    print(await asyncio.wait_for(mcp_shop.price(n='timed'), 5))\n"
+            "asyncio.run(main())\n"
+            "t = threading.Thread(target=lambda: print(mcp_shop.price(n='thread'))); t.start(); t.join()",
+            [provider("price")],
+            echo,
+        )
+        said = [json.loads(line)["n"] for line in ran.stdout.splitlines()]
+        self.assertEqual(said, ["plain", "awaited", "task", "plain", "timed", "thread"])
+
+    def test_at_once(self) -> None:
+        for code in (
+            "import asyncio\nprint(await asyncio.gather(*(mcp_shop.price(n=n) for n in range(50))))",
+            "from concurrent.futures import ThreadPoolExecutor as T\n"
+            "with T(50) as t: print(list(t.map(lambda n: mcp_shop.price(n=n), range(50))))",
+        ):
+            with self.subTest(code), Guest() as guest:
+                guest.execute(code, [provider("price")])
+                calls = [guest.until("tool_call")[-1] for _ in range(50)]
+                for call in sorted(calls, key=lambda call: -call["input"]["n"]):
+                    result = {"content": [], "structuredContent": call["input"]["n"]}
+                    guest.send({"type": "tool_result", "callId": call["callId"], "ok": True, "result": result})
+                self.assertEqual(Ran(guest.until("done")).stdout, f"{list(range(50))}\n")
+
+    def test_a_forgotten_await_is_told(self) -> None:
+        ran = run(
+            "import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1)\nx = mcp_shop.price(n=2)\nprint('end')",
+            [provider("price")],
+        )
+        self.assertEqual(ran.stdout, "end\n")
+        self.assertEqual(
+            [line.split(" was")[0] for line in ran.stderr.splitlines()],
+            ["<run_python>:3: mcp_shop.price(...)", "<run_python>:4: mcp_shop.price(...)"],
+        )
+
+    def test_timeout(self) -> None:
+        for call in ("mcp_shop.price.options(timeout=0.1)()", "await mcp_shop.price.options(timeout=0.1)()"):
+            with self.subTest(call), Guest() as guest:
+                guest.execute(f"try: {call}\nexcept TimeoutError as e: print(type(e).__name__, e.code, e)", [provider("price")])
+                self.assertEqual(
+                    Ran(guest.until("done")).stdout, "ToolTimeout timeout mcp_shop.price gave no result within 0.1 s\n"
+                )
+
+    def test_not_from_a_fork(self) -> None:
+        ran = run(
+            "import os\nif os.fork(): os.wait()\nelse:\n"
+            "    try: mcp_shop.price()\n    except RuntimeError as e: print(e)\n    os._exit(0)",
+            [provider("price")],
+        )
+        self.assertIn("not by a fork", ran.stdout)
+
+
+class Runtime(unittest.TestCase):
+    def lazy(self, frame: Frame) -> Frame:
+        if (frame["providerName"], frame["safeToolName"]) == ("runtime", "load_server"):
+            name = frame["input"]["server"]
+            return (
+                {"ok": True, "result": provider("price", name=name)}
+                if name != "bad"
+                else {"ok": False, "error": {"code": "tool_error", "message": "it does not start"}}
+            )
+        return echo(frame)
+
+    def test_tools_are_asked_for_at_the_first_touch(self) -> None:
+        shop = {"name": "shop", "alias": "shop", "tools": None}
+        ran = run("print(mcp_shop)\nprint(mcp_shop.price(n=1))\nprint(mcp_shop.price(n=2), dir(mcp_shop))", [shop], self.lazy)
+        calls = [(f["providerName"], f["safeToolName"], f["input"]) for f in ran.frames if f["type"] == "tool_call"]
+        self.assertEqual(
+            calls, [("runtime", "load_server", {"server": "shop"}), ("shop", "price", {"n": 1}), ("shop", "price", {"n": 2})]
+        )
+
+    def test_a_server_that_does_not_start(self) -> None:
+        ran = run("mcp_bad.price()", [{"name": "bad", "alias": "bad", "tools": None}], self.lazy)
+        self.assertEqual((ran.error["type"], ran.error["message"]), ("ToolError", "it does not start"))
+
+    def test_load_server(self) -> None:
+        for prefix in ("", "await "):
+            ran = run(
+                f"s = {prefix}runtime.load_server('more')\n"
+                f"print({prefix}s.price(n=1), mcp_more is s, {prefix}runtime.list_servers())",
+                [],
+                self.lazy,
+            )
+            self.assertEqual(ran.stdout, "{\"n\": 1} True ['more']\n", ran.error)
+
+    def test_helpers(self) -> None:
+        code = (
+            "from mcp import runtime as r\nfrom mcp.servers.shop import price\nimport mcp.runtime, json, os\n"
+            "print(r.list_servers(), r.describe_server('shop')['tools'], [t['name'] for t in r.list_tools('shop')])\n"
+            "print(r.discovered_servers())\n"
+            "print(json.loads(os.environ['MCP_AVAILABLE_SERVERS']), json.loads(os.environ['MCP_DISCOVERED_SERVERS']))\n"
+            "'mcp_shop' in r.capability_summary()"
+        )
+        want = (
+            "['shop'] ['price'] ['price']\n['a']\n[{'name': 'shop', 'alias': 'shop'}] [{'name': 'a', 'description': 'd'}]\nTrue\n"
+        )
+        self.assertEqual(run(code, [provider("price")], discovered=[{"name": "a", "description": "d"}]).stdout, want)
+        awaited = (
+            "print(await runtime.list_servers(), await runtime.capability_summary() != '', await runtime.describe_server('shop'))"
+        )
+        self.assertIn("['shop'] True {'name': 'shop'", run(awaited, [provider("price")]).stdout)

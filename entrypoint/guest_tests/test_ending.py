@@ -1,0 +1,157 @@
+"""How runs end, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import unittest
+
+from guest_tests.host import Guest, Ran, run
+
+
+class Ending(unittest.TestCase):
+    def test_statuses(self) -> None:
+        for code, status in {
+            "pass": 0,
+            "import sys; sys.exit()": 0,
+            "import sys; sys.exit(0)": 0,
+            "import sys; sys.exit(3)": 3,
+            "raise SystemExit(257)": 1,
+            "import os; os._exit(4)": 4,
+            "import sys, asyncio\nawait asyncio.sleep(0)\nsys.exit(5)": 5,
+        }.items():
+            with self.subTest(code):
+                ran = run(code)
+                self.assertEqual(ran.wait, {"exited": True, "status": status})
+                self.assertEqual(ran.ok, status == 0)
+                self.assertEqual(ran.error.get("type"), None)
+                self.assertEqual("error" in ran.done, status != 0)
+
+    def test_exit_with_text(self) -> None:
+        ran = run("import sys; sys.exit('no such thing')")
+        self.assertEqual((ran.wait["status"], ran.stderr), (1, "no such thing\n"))
+        self.assertNotIn("type", ran.error)
+
+    def test_signals(self) -> None:
+        for code, number in {
+            "import os; os.kill(os.getpid(), 9)": signal.SIGKILL,
+            "import os; os.abort()": signal.SIGABRT,
+            "print('before', end=''); import ctypes; ctypes.string_at(0)": signal.SIGSEGV,
+        }.items():
+            with self.subTest(code):
+                ran = run(code)
+                self.assertEqual(ran.wait, {"exited": False, "status": 0, "signal": number})
+                self.assertFalse(ran.ok)
+                self.assertIn(number.name, ran.error["message"])
+
+    def test_what_was_printed_before_a_crash_is_kept(self) -> None:
+        for end in ("import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)", "import ctypes; ctypes.string_at(0)"):
+            with self.subTest(end):
+                self.assertEqual(run(f"print('before', end='')\n{end}").stdout, "before")
+
+    def test_threads_and_exit_handlers_end_first(self) -> None:
+        ran = run(
+            "import atexit, threading, time\n"
+            "atexit.register(print, 'handler')\n"
+            "def late():\n    time.sleep(0.2)\n    print('thread')\n"
+            "threading.Thread(target=late).start()\n"
+            "print('code')"
+        )
+        self.assertEqual(ran.stdout, "code\nthread\nhandler\n")
+
+    def test_what_is_left_running_is_killed(self) -> None:
+        ran = run("import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('started')")
+        self.assertEqual((ran.ok, ran.stdout), (True, "started\n"))
+
+    def test_a_fork_that_goes_on_is_no_second_run(self) -> None:
+        ran = run("import os\nif os.fork():\n    os.wait()\nelse:\n    raise ValueError('in the fork')\nprint('parent')")
+        self.assertEqual((ran.ok, ran.stdout), (True, "parent\n"))
+
+
+class Cancelling(unittest.TestCase):
+    def test_while_it_runs(self) -> None:
+        for code in (
+            "while True: pass",
+            "import time; time.sleep(1000)",
+            "import signal\nsignal.pthread_sigmask(0, range(1, 65))\nwhile 1: pass",
+        ):
+            with self.subTest(code), Guest() as guest:
+                guest.execute("print('begun', flush=True)\n" + code)
+                guest.until("output")
+                guest.send({"type": "cancel", "id": "another"})
+                guest.send({"type": "cancel", "id": "run-1"})
+                ran = Ran(guest.until("done"))
+                self.assertEqual(ran.wait, {"exited": False, "status": 0, "signal": 9, "killed": "cancel"})
+                self.assertEqual(ran.error["code"], "cancelled")
+                self.assertEqual(guest.status(), 0)
+
+    def test_before_it_runs(self) -> None:
+        with Guest() as guest:
+            guest.send({"type": "cancel", "id": "run-1"})
+            guest.execute("print('never')")
+            ran = Ran(guest.until("done"))
+            self.assertEqual([f["type"] for f in ran.frames if f["type"] != "ready"], ["started", "done"])
+            self.assertEqual(ran.wait["killed"], "cancel")
+
+
+class Host(unittest.TestCase):
+    def test_gone(self) -> None:
+        for code in (None, "while True: pass", "while True: print('x' * 1000)"):
+            with self.subTest(code), Guest() as guest:
+                if code:
+                    guest.execute(code)
+                    guest.until("started")
+                guest.close()
+                guest.drain()
+                self.assertEqual(guest.status(), 66)
+
+    @unittest.skipIf(os.environ.get("GUEST_UNDER"), "the status is the engine's own then")
+    def test_reads_no_more(self) -> None:
+        with Guest() as guest:
+            guest.execute("while True: print('x' * 1000)")
+            guest.until("output")
+            assert guest.process.stdout
+            guest.process.stdout.close()
+            self.assertEqual(guest.status(), 66)
+
+    def test_silent(self) -> None:
+        with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
+            guest.until("ready")
+            self.assertIsNone(guest.read())
+            self.assertEqual(guest.status(), 67)
+            self.assertIn("nothing heard", guest.errors())
+
+    def test_pings_are_answered_while_the_code_is_busy(self) -> None:
+        with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
+            guest.execute("import re; re.match('(a*)*b', 'a' * 28)")
+            for n in range(4):
+                guest.send({"type": "ping", "n": n})
+                self.assertEqual(guest.until("pong")[-1], {"type": "pong", "n": n})
+                with self.assertRaises(TimeoutError):
+                    while True:
+                        guest.read(0.3)
+
+    def test_frames_that_stop_the_guest(self) -> None:
+        execute = b'{"type":"execute","id":"run-1","code":"while 1: pass","options":{},"providers":[]}\n'
+        for name, data in {
+            "unknown type": b'{"type":"grease-4f2a"}\n',
+            "no type": b"{}\n",
+            "no JSON": b"hello\n",
+            "no object": b"[1]\n",
+            "NaN": b'{"type":"ping","n":NaN}\n',
+            "bad UTF-8": b'{"type":"cancel","id":"\xff"}\n',
+            "deeply nested": b'{"type":' + b"[" * 100_000 + b"\n",
+            "too long": b'{"type":"cancel","id":"' + b"x" * (16 << 20) + b'"}\n',
+            "second execute": execute + execute,
+            "no code": b'{"type":"execute","id":"run-1","options":{},"providers":[]}\n',
+            "bad limits": b'{"type":"execute","id":"run-1","code":"","options":{"rlimits":{"as":"x"}},"providers":[]}\n',
+        }.items():
+            with self.subTest(name), Guest() as guest:
+                guest.until("ready")
+                try:
+                    guest.raw(data)
+                except BrokenPipeError:
+                    pass
+                guest.drain()
+                self.assertEqual(guest.status(), 65)
+                self.assertIn("mcp-bridge guest: the host sent", guest.errors())

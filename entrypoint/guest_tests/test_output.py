@@ -1,0 +1,123 @@
+"""What is written to descriptors 1 and 2, by whomever."""
+
+from __future__ import annotations
+
+import unittest
+
+from guest_tests.host import Guest, run
+
+
+class Output(unittest.TestCase):
+    def test_texts(self) -> None:
+        for code, stdout, stderr in (
+            ("print('a\\n\\n\\n  b')\nprint()", "a\n\n\n  b\n\n", ""),
+            ("import sys\nprint('é😀', file=sys.stderr)", "", "é😀\n"),
+            ("import os\nfor b in 'é😀'.encode(): os.write(1, bytes([b]))", "é😀", ""),
+            ("import os\nos.write(1, b'\\xffa\\xe2\\x82')\npass", "\ufffda\ufffd", ""),
+            ("print('\\udc80', '\\x00', '\\r\\n')", "\\udc80 \x00 \r\n\n", ""),
+            ("import sys\nprint(sys.stdout.encoding, sys.stdout.fileno(), sys.stdout.isatty())", "utf-8 1 False\n", ""),
+            ("import sys\nsys.stdout.writelines(['a', 'b'])\nsys.stdout.buffer.write(b'c')\nsys.stdout.flush()", "abc", ""),
+            ("import os\nos.system('echo out; echo err >&2')", "out\n0\n", "err\n"),
+            ("import subprocess\nsubprocess.run(['cat'])\nprint(len(subprocess.check_output(['echo', 'x'])))", "2\n", ""),
+            ("import sys\ntry: input()\nexcept EOFError: print('end', repr(sys.stdin.read()))", "end ''\n", ""),
+            ("import ctypes\nctypes.CDLL(None).puts(b'from C')\nctypes.CDLL(None).fflush(None)", "from C\n0\n", ""),
+            (
+                "import warnings\nwarnings.warn('careful')",
+                "",
+                "<run_python>:2: UserWarning: careful\n  warnings.warn('careful')\n",
+            ),
+        ):
+            with self.subTest(code):
+                ran = run(code)
+                self.assertEqual((ran.stdout, ran.stderr, ran.error), (stdout, stderr, {}))
+
+    def test_last_expression(self) -> None:
+        for code, want in (
+            ("1 + 1", "2\n"),
+            ("x = 3\nx", "3\n"),
+            ("None", ""),
+            ("'text'", "'text'\n"),
+            ("x = 1", ""),
+            ("for x in 'a': x", ""),
+            ("import asyncio\nawait asyncio.sleep(0, 'slept')", "'slept'\n"),
+            ("1\n2", "2\n"),
+            ("", ""),
+            ("# only a comment", ""),
+            ("from __future__ import annotations\ndef f(x: nothing): pass\nf.__annotations__", "{'x': 'nothing'}\n"),
+        ):
+            with self.subTest(code):
+                ran = run(code)
+                self.assertEqual((ran.stdout, ran.error), (want, {}))
+
+    def test_order(self) -> None:
+        ran = run(
+            "import sys, time\nfor n in range(5):\n    print(n); time.sleep(.02); print(-n, file=sys.stderr); time.sleep(.02)"
+        )
+        outputs = [frame for frame in ran.frames if frame["type"] == "output"]
+        self.assertEqual([frame["seq"] for frame in outputs], list(range(1, len(outputs) + 1)))
+        self.assertEqual("".join(frame["text"] for frame in outputs), "".join(f"{n}\n{-n}\n" for n in range(5)))
+
+    def test_live(self) -> None:
+        with Guest() as guest:
+            guest.execute("print('now', end='')\nimport time\ntime.sleep(1000)")
+            self.assertEqual(guest.until("output")[-1]["text"], "now")
+            guest.send({"type": "cancel", "id": "run-1"})
+            guest.until("done")
+
+    def test_five_megabytes_at_once(self) -> None:
+        ran = run("print('é' * 2_500_000)")
+        self.assertEqual(ran.stdout, "é" * 2_500_000 + "\n")
+
+    def test_frames_are_not_one_a_write(self) -> None:
+        ran = run("for n in range(20_000): print(n)")
+        self.assertEqual(ran.stdout, "".join(f"{n}\n" for n in range(20_000)))
+        self.assertLess(len(ran.frames), 500)
+
+
+class Errors(unittest.TestCase):
+    def test_told(self) -> None:
+        for code, kind, message, line, part in (
+            ("x = 1\n1/0", "ZeroDivisionError", "division by zero", 2, 'File "<run_python>", line 2, in <module>\n    1/0\n'),
+            ("x = (", "SyntaxError", "'(' was never closed", 1, "    x = (\n"),
+            ("def f():\n    return g()\nf()", "NameError", "name 'g' is not defined", 2, "line 3, in <module>\n    f()\n"),
+            ("import asyncio\nawait asyncio.sleep(0)\nraise ValueError('é')", "ValueError", "é", 3, "line 3, in <module>"),
+            ("import json\njson.loads('{')", "JSONDecodeError", None, 2, "json/decoder.py"),
+            ("class E(Exception):\n    def __str__(self): 1/0\nraise E", "E", None, 3, "line 3"),
+            ("raise KeyboardInterrupt", "KeyboardInterrupt", "", 1, "KeyboardInterrupt"),
+            ("def f(): f()\nf()", "RecursionError", None, 1, "Previous line repeated"),
+            ("x = '\\ud800'\nraise ValueError(x)", "ValueError", "\ud800", 2, "ValueError"),
+            (
+                "import asyncio\nasyncio.run(asyncio.sleep(0))\nawait asyncio.sleep(0)",
+                "RuntimeError",
+                None,
+                2,
+                "asyncio/runners.py",
+            ),
+        ):
+            with self.subTest(code):
+                ran = run(code)
+                self.assertEqual(ran.wait, {"exited": True, "status": 1})
+                self.assertEqual((ran.error["code"], ran.error["type"], ran.error.get("line")), ("runtime_error", kind, line))
+                if message is not None:
+                    self.assertEqual(ran.error["message"], message)
+                self.assertIn(part, ran.error["traceback"])
+                self.assertNotIn("<guest>", ran.error["traceback"])
+                self.assertEqual(ran.stderr, "")
+
+    def test_chains(self) -> None:
+        ran = run("def f(): 1/0\ntry: f()\nexcept Exception as e:\n    raise ValueError('worse') from e")
+        traceback = ran.error["traceback"]
+        self.assertLess(traceback.index("ZeroDivisionError"), traceback.index("direct cause"))
+        self.assertEqual(ran.error["line"], 4)
+        self.assertNotIn("<guest>", traceback)
+
+    def test_source_can_be_asked_for(self) -> None:
+        ran = run("import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f), end='')")
+        self.assertEqual(ran.stdout, "def f():\n    return 1\n", ran.error)
+
+    def test_main(self) -> None:
+        ran = run(
+            "import pickle, sys\nclass A: pass\npickle.loads(pickle.dumps(A()))\n"
+            "print(__name__, sys.argv, sys.modules['__main__'].A is A)"
+        )
+        self.assertEqual(ran.stdout, "__main__ ['<run_python>'] True\n", ran.error)
