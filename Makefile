@@ -9,7 +9,7 @@ LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v gola
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test check setup fmt vet lint unit python npm image engine fuzz bench archive-demo clean
+.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image engine fuzz bench archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -39,6 +39,9 @@ vet: ## go vet
 lint: ## golangci-lint and shellcheck, each where it is installed
 	@$(if $(LINT),$(LINT) run --build-tags "$(TAGS)",echo "golangci-lint is not installed: not run")
 	@$(if $(SHELLCHECK),$(SHELLCHECK) $$(grep -lE '^#!.*(/| )(ba)?sh$$' scripts/* .ci/run),echo "shellcheck is not installed: not run")
+
+lint-setup: ## build golangci-lint into .cache/bin
+	@scripts/lint-setup
 
 unit: ## Go tests that need no container, with the race detector
 	go test -race -tags "$(TAGS)" ./...
