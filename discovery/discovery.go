@@ -1,3 +1,200 @@
-// Package discovery finds the MCP servers that the user has already configured for other programs. It only reads: it starts
-// nothing, opens no socket and writes no file.
+// Package discovery finds the MCP servers that the user has already configured for other programs (hosts). It only reads:
+// it starts nothing, opens no socket and writes no file, and it takes the file system as an fs.FS.
+//
+// Every entry that it finds is either a Server, which may be started as it stands, or a Problem, which says why not and
+// what to do about it. A host's own rules are kept host by host: what the host denies, disables or has not approved is a
+// Problem. A file that can't be read or parsed is one Problem and hides nothing but itself, with one exception: while a
+// file of an administrator's rules can't be read, the servers under those rules are Problems.
+//
+// Nothing in a Problem or an error comes from a value that may be a secret: environment and header values, arguments and
+// URLs are never quoted; server names, file paths and names of fields and variables are.
 package discovery
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+// A Server is one that may be started as it stands.
+type Server struct {
+	Name        string            // as in the file; unique in a Catalog
+	Command     string            // as in the file: a path, or a name to look up in Env's PATH, if it has one, or in ours
+	Args        []string          // nil for none
+	Env         map[string]string // the entry's own variables only; nil for none; values may be secrets
+	Dir         string            // working directory, absolute; empty: the starter's
+	URL         string            // empty: remote servers are Problems for now
+	Transport   string            // always "stdio" for now
+	Description string            // what the file says of it; often empty
+	Source      Source            // the first of those that define it
+	Also        []Source          // the others that define a server of the same name identically, in order of precedence
+}
+
+// String names the server and its source. It leaves out everything that may be a secret.
+func (s Server) String() string { return fmt.Sprintf("%q of %s", s.Name, s.Source) }
+
+// LogValue is String: a Server that is logged by accident tells no secret.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// A Source is one file of one host, or the part of it that is of one scope.
+type Source struct {
+	Host  string // "Claude Code"; "mcp-bridge" for the bridge's own
+	Scope string // the host's own word, such as "user", "local", "project"
+	Path  string // absolute, as the operating system writes it
+}
+
+// String is what messages call the source, such as `/home/u/.cursor/mcp.json (Cursor, user)`.
+func (s Source) String() string { return fmt.Sprintf("%s (%s, %s)", show(s.Path), s.Host, s.Scope) }
+
+// A Problem is something that was found and can't be used.
+type Problem struct {
+	Source Source
+	Server string // its name, quoted and cut where it can't be shown as it is; empty when it is about the whole file
+	Reason string // a clause without a period
+	Next   string // what to do about it, a clause without a period; may be empty
+}
+
+// String is the whole of it in one line.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Server != "" {
+		fmt.Fprintf(&b, "server %s in ", p.Server)
+	}
+	fmt.Fprintf(&b, "%s: %s", p.Source, p.Reason)
+	if p.Next != "" {
+		fmt.Fprintf(&b, "; %s", p.Next)
+	}
+	return b.String()
+}
+
+// A Catalog is what one Scan found. It shares nothing with another one.
+type Catalog struct {
+	Servers  []Server  // by name
+	Problems []Problem // in the order of the sources, then by server name
+	Sources  []Source  // the files that could be read and parsed, the hosts' rules included, each once
+}
+
+// Self is what the bridge knows of itself, so that it never lists itself.
+type Self struct {
+	Executable string   // absolute, with links resolved; empty when it isn't known
+	Names      []string // of its program, packages and images; nil means mcp-bridge
+}
+
+// Env is everything beside the files that a Scan depends on. Paths are absolute and as the system GOOS writes them. Current
+// makes one for this process.
+type Env struct {
+	Home       string // empty: files below it are not looked for, and that is a Problem
+	Dir        string // the working directory, links resolved; empty: no project files are looked for
+	ConfigHome string // $XDG_CONFIG_HOME; empty or not absolute means Home/.config
+	AppData    string // %APPDATA%; empty means Home\AppData\Roaming; used on windows only
+	GOOS       string // "linux", "darwin", "windows"; others count as linux
+
+	Getenv func(string) string // nil means that no variable is set
+	Self   Self
+
+	// Resolve says which file would be run for a command: looked up in path (a list like $PATH; empty means our own PATH)
+	// if it is a bare name, with all links resolved; empty when there is none. Nil resolves nothing.
+	Resolve func(command, path string) string
+
+	// ConfigPaths are the files, and directories of *.json files, that MCP_BRIDGE_CONFIG lists. They come first. Relative
+	// ones count from Dir, and a leading ~ is Home.
+	ConfigPaths []string
+}
+
+// Scan reads every source there is for env and reports what it found; it never fails as a whole. The root of fsys is the
+// root of the file system, so that /etc/x is read as etc/x, and on windows C:\x as C:/x; Root is the real one. Scan reads
+// at most maxFile bytes of a file and only regular files, keeps nothing, and may be called concurrently.
+//
+// The first source that defines a name wins: ConfigPaths, then the rows of the table of sources from top to bottom. What
+// can't be used doesn't count, unless the host it belongs to would use it: then that host's further entries of the name
+// don't count either.
+func Scan(fsys fs.FS, env Env) Catalog {
+	s := newScan(fsys, env)
+	if env.Home == "" {
+		s.problem(Source{Host: own, Scope: "user", Path: "~"}, "", "the home directory is not known, so nothing below it was looked for", "set HOME")
+	}
+	s.claude = s.readPolicy()
+	for _, p := range env.ConfigPaths {
+		s.listed(p)
+	}
+	for _, r := range sources {
+		s.row(r)
+	}
+	return s.catalog()
+}
+
+// scan is one run of Scan.
+type scan struct {
+	fsys   fs.FS
+	env    Env
+	places places
+	claude policy
+
+	files   map[string]*file // by path: read once, and reported once
+	listing map[string]bool  // paths that ConfigPaths lists: the user's word on them is enough
+	order   map[Source]int   // for sorting problems
+
+	servers  []Server
+	byName   map[string]int       // index in servers
+	held     map[[2]string]Source // host and name → the entry that this host uses and we can't
+	problems []Problem
+	read     []Source
+}
+
+func newScan(fsys fs.FS, env Env) *scan {
+	if env.Getenv == nil {
+		env.Getenv = func(string) string { return "" }
+	}
+	if len(env.Self.Names) == 0 {
+		env.Self.Names = []string{own}
+	}
+	s := &scan{
+		fsys: fsys, env: env, files: map[string]*file{}, listing: map[string]bool{}, order: map[Source]int{},
+		byName: map[string]int{}, held: map[[2]string]Source{},
+	}
+	s.places = newPlaces(s)
+	return s
+}
+
+// problem records one, in the place of its source.
+func (s *scan) problem(src Source, server, reason, next string) {
+	s.rank(src)
+	s.problems = append(s.problems, Problem{Source: src, Server: server, Reason: reason, Next: next})
+}
+
+func (s *scan) rank(src Source) {
+	if _, ok := s.order[src]; !ok {
+		s.order[src] = len(s.order)
+	}
+}
+
+// add makes a server of the catalog, folds it into one that is identical, or reports which one hides it.
+func (s *scan) add(srv Server) {
+	rename := "give it another name to use both"
+	if i, ok := s.byName[srv.Name]; ok {
+		if first := &s.servers[i]; sameDefinition(*first, srv) {
+			first.Also = append(first.Also, srv.Source)
+		} else {
+			s.problem(srv.Source, display(srv.Name), "shadowed by the server of the same name in "+first.Source.String(), rename)
+		}
+		return
+	}
+	if by, ok := s.held[[2]string{srv.Source.Host, srv.Name}]; ok {
+		s.problem(srv.Source, display(srv.Name),
+			fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host), rename)
+		return
+	}
+	s.byName[srv.Name] = len(s.servers)
+	s.servers = append(s.servers, srv)
+}
+
+func (s *scan) catalog() Catalog {
+	slices.SortFunc(s.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(s.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(s.order[a.Source], s.order[b.Source]), strings.Compare(a.Server, b.Server), strings.Compare(a.Reason, b.Reason))
+	})
+	return Catalog{Servers: s.servers, Problems: s.problems, Sources: s.read}
+}

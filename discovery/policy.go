@@ -1,0 +1,336 @@
+package discovery
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// policy is what Claude Code's settings say about which servers it uses.
+//
+// It is about Claude Code's own servers. Where the bridge is run by Claude Code, what the administrator and the settings
+// deny or don't allow holds for every other host's servers too: the bridge must not be the way around it.
+type policy struct {
+	blind       *Source // rules of an administrator that couldn't be read
+	exclusive   *Source // managed-mcp.json: only its servers
+	pluginsOnly *Source // strictPluginOnlyCustomization
+
+	denied      []rule
+	allowed     []rule
+	allowedSet  *Source // where allowedMcpServers is; nil means that everything is allowed
+	managedOnly bool    // only the administrator's allowedMcpServers counts
+
+	disabled map[string]Source // servers switched off for this project
+	rejected map[string]Source // servers of .mcp.json, by plain name
+	approved map[string]bool   // servers of .mcp.json
+	all      bool              // enableAllProjectMcpServers
+
+	projects   []*hujson.Object // what ~/.claude.json says about this project, what counts first
+	projectsOf Source
+}
+
+// rule is one entry of allowedMcpServers or deniedMcpServers: exactly one of its matches is set.
+type rule struct {
+	source  Source
+	name    string
+	command []string
+	url     bool // serverUrl: about remote servers, which aren't used yet
+}
+
+// word is how far a settings file is believed.
+type word int
+
+const (
+	guest   word = iota // it lies in a project that isn't trusted: it may take away, not give
+	user                // the user's own
+	manager             // the administrator's
+)
+
+// reserved are names that Claude Code keeps for servers of its own and skips elsewhere.
+var reserved = []string{"workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"}
+
+// readPolicy reads Claude Code's settings files and what ~/.claude.json says about this project.
+func (s *scan) readPolicy() policy {
+	p := policy{disabled: map[string]Source{}, rejected: map[string]Source{}, approved: map[string]bool{}}
+	for _, path := range s.places.expand(managed("managed-mcp.json")) {
+		src := Source{claudeCode, "managed", path}
+		if f := s.load(src, true, false); f.root != nil {
+			p.exclusive = &src
+		} else if f.broken {
+			p.blind = &src
+		}
+	}
+	seen := map[string]bool{}
+	settings := func(scope, path string, w word) {
+		if !seen[path] {
+			seen[path] = true
+			s.settings(&p, Source{claudeCode, scope, path}, w)
+		}
+	}
+	for _, path := range s.places.expand(managed("managed-settings.json")) {
+		settings("managed settings", path, manager)
+	}
+	for _, dir := range s.places.expand(managed("managed-settings.d")) {
+		src := Source{claudeCode, "managed settings", dir}
+		names, err := s.list(dir)
+		if err != nil {
+			if reason, next := unreadable(err, false); reason != "" {
+				s.problem(src, "", reason, next)
+				p.blind = &src
+			}
+		}
+		for _, name := range names {
+			settings("managed settings", dir+s.places.native("/"+name), manager)
+		}
+	}
+	for _, path := range s.places.expand(all("{claude}/settings.json")) {
+		settings("user settings", path, user)
+	}
+	projects, src := s.projects()
+	w := guest
+	if s.trusted(projects) {
+		w = user
+	}
+	for _, path := range s.places.expand(all("{workspace}/.claude/settings.json")) {
+		settings("project settings", path, w)
+	}
+	for _, path := range s.places.expand(all("{workspace}/.claude/settings.local.json")) {
+		settings("local settings", path, w)
+	}
+	p.projects, p.projectsOf = s.project(projects), src
+	for i, o := range p.projects {
+		s.approvals(&p, src, o, i == 0)
+		for _, name := range s.strings(src, o, "disabledMcpServers") {
+			p.disabled[name] = src
+		}
+	}
+	return p
+}
+
+// settings reads one settings file. What a file with comments gives is not taken, as Claude Code may reject such a file;
+// what it takes away is.
+func (s *scan) settings(p *policy, src Source, w word) {
+	f := s.load(src, false, false)
+	if f.broken && w == manager {
+		p.blind = &src
+	}
+	if f.root == nil {
+		return
+	}
+	denied, ok := s.rules(src, f.root, "deniedMcpServers")
+	p.denied = append(p.denied, denied...)
+	if !ok && w == manager {
+		p.blind = &src
+	}
+	if v := get(f.root, "allowedMcpServers"); v != nil && kind(v) != "null" && (w == manager || !p.managedOnly) {
+		if p.allowedSet == nil {
+			p.allowedSet = &src
+		}
+		if allowed, _ := s.rules(src, f.root, "allowedMcpServers"); w == manager || w == user && f.standard {
+			p.allowed = append(p.allowed, allowed...)
+		}
+	}
+	if w == manager {
+		if kind(get(f.root, "allowManagedMcpServersOnly")) == "true" {
+			p.managedOnly = true
+		}
+		v := get(f.root, "strictPluginOnlyCustomization")
+		if kind(v) == "true" || kind(v) == "an array" && slices.Contains(s.strings(src, f.root, "strictPluginOnlyCustomization"), "mcp") {
+			p.pluginsOnly = &src
+		}
+	}
+	s.approvals(p, src, f.root, w != guest && f.standard)
+}
+
+// approvals reads the user's answers about the servers of .mcp.json.
+func (s *scan) approvals(p *policy, src Source, o *hujson.Object, believed bool) {
+	for _, name := range s.strings(src, o, "disabledMcpjsonServers") {
+		if _, ok := p.rejected[plain(name)]; !ok {
+			p.rejected[plain(name)] = src
+		}
+	}
+	approved := s.strings(src, o, "enabledMcpjsonServers")
+	if !believed {
+		return
+	}
+	for _, name := range approved {
+		p.approved[name] = true
+	}
+	p.all = p.all || kind(get(o, "enableAllProjectMcpServers")) == "true"
+}
+
+// rules reads a list of rules; false if it is no list.
+func (s *scan) rules(src Source, o *hujson.Object, key string) ([]rule, bool) {
+	v := get(o, key)
+	if k := kind(v); k == "nothing" || k == "null" {
+		return nil, true
+	}
+	list, ok := v.Value.(*hujson.Array)
+	if !ok {
+		s.problem(src, "", `its "`+key+`" is `+kind(v)+", not an array", "correct it")
+		return nil, false
+	}
+	var rules []rule
+	for i := range list.Elements {
+		r, ok := ruleOf(&list.Elements[i])
+		if !ok {
+			s.problem(src, "", fmt.Sprintf(`entry %d of its "%s" is not understood`, i+1, key),
+				"give it exactly one of serverName, serverCommand and serverUrl")
+			continue
+		}
+		r.source = src
+		rules = append(rules, r)
+	}
+	return rules, true
+}
+
+func ruleOf(v *hujson.Value) (r rule, ok bool) {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return r, false
+	}
+	if name, ok := stringOf(get(o, "serverName")); ok && name != "" {
+		r.name = name
+		return r, true
+	}
+	if list, ok := stringsOf(get(o, "serverCommand")); ok && len(list) > 0 {
+		r.command = list
+		return r, true
+	}
+	_, r.url = stringOf(get(o, "serverUrl"))
+	return r, r.url
+}
+
+// strings reads a list of strings under a key, none if there is none.
+func (s *scan) strings(src Source, o *hujson.Object, key string) []string {
+	v := get(o, key)
+	if k := kind(v); k == "nothing" || k == "null" {
+		return nil
+	}
+	list, ok := stringsOf(v)
+	if !ok {
+		s.problem(src, "", `its "`+key+`" is not an array of strings`, "correct it")
+	}
+	return list
+}
+
+// stringsOf is the strings of an array; false if it holds others too, or is none.
+func stringsOf(v *hujson.Value) (list []string, ok bool) {
+	if v == nil {
+		return nil, false
+	}
+	a, ok := v.Value.(*hujson.Array)
+	if !ok {
+		return nil, false
+	}
+	for i := range a.Elements {
+		if t, isString := stringOf(&a.Elements[i]); isString {
+			list = append(list, t)
+		} else {
+			ok = false
+		}
+	}
+	return list, ok
+}
+
+// forbidden says why Claude Code doesn't use a server, if it doesn't.
+func (s *scan) forbidden(r row, srv Server) refusal {
+	p := &s.claude
+	at := r.host == claudeCode
+	if at || s.env.Getenv("CLAUDECODE") != "" {
+		if bad := p.withheld(srv, at && r.scope == "managed", s.env.Getenv); bad != (refusal{}) {
+			return bad
+		}
+	}
+	if !at {
+		return refusal{}
+	}
+	if by, ok := p.disabled[srv.Name]; ok {
+		return refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
+	}
+	if slices.Contains(reserved, srv.Name) {
+		return refusal{"Claude Code keeps this name for a server of its own and skips it", "give it another name"}
+	}
+	if p.pluginsOnly != nil && r.scope != "managed" {
+		return refusal{"Claude Code's administrator allows only servers of plugins, in " + p.pluginsOnly.String(), "ask the administrator"}
+	}
+	if r.form.gate == asked {
+		return p.approval(srv.Name)
+	}
+	return refusal{}
+}
+
+// withheld says what the settings keep back of any scope's servers. The allow list isn't for those of the administrator.
+func (p *policy) withheld(srv Server, managed bool, getenv func(string) string) refusal {
+	const ask = "ask the administrator"
+	switch {
+	case p.blind != nil:
+		return refusal{"it can't be told whether Claude Code's administrator allows it: " + p.blind.String() + " can't be used", "correct that file"}
+	case p.exclusive != nil && !managed:
+		return refusal{"Claude Code's administrator allows only the servers of " + p.exclusive.String(), ask}
+	}
+	argv := append([]string{srv.Command}, srv.Args...)
+	for _, r := range p.denied {
+		command := r.command != nil && (slices.Equal(r.command, argv) || slices.Equal(expand(r.command, getenv), argv))
+		if command || r.name == srv.Name {
+			return refusal{"Claude Code's settings deny it, in " + r.source.String(), "take it out of deniedMcpServers there to use it"}
+		}
+	}
+	if p.allowedSet == nil || managed || srv.Transport != "stdio" {
+		return refusal{}
+	}
+	byCommand := slices.ContainsFunc(p.allowed, func(r rule) bool { return r.command != nil })
+	if !slices.ContainsFunc(p.allowed, func(r rule) bool {
+		if byCommand {
+			return r.command != nil && slices.Equal(expand(r.command, getenv), argv)
+		}
+		return r.name == srv.Name
+	}) {
+		return refusal{"Claude Code's settings don't allow it: it is not in allowedMcpServers of " + p.allowedSet.String(), "add it there to use it"}
+	}
+	return refusal{}
+}
+
+// approval says what is missing for a server of .mcp.json.
+func (p *policy) approval(name string) refusal {
+	if by, ok := p.rejected[plain(name)]; ok {
+		return refusal{"it was rejected in Claude Code, in " + by.String(), "take it out of disabledMcpjsonServers there to use it"}
+	}
+	if !p.all && !p.approved[name] {
+		return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
+	}
+	return refusal{}
+}
+
+// plain is a name as Claude Code compares it when a server is rejected.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+// expand fills in variables in the way of Claude Code. One that isn't set and has no default stays as it is.
+func expand(argv []string, getenv func(string) string) []string {
+	out := make([]string, 0, len(argv))
+	for _, a := range argv {
+		out = append(out, variable.ReplaceAllStringFunc(a, func(ref string) string {
+			m := variable.FindStringSubmatch(ref)
+			if v := getenv(m[1]); v != "" {
+				return v
+			}
+			if m[2] != "" {
+				return strings.TrimPrefix(m[2], ":-")
+			}
+			return ref
+		}))
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package discovery
+
+import (
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// projects is the object of ~/.claude.json that holds what Claude Code knows of each project, by the project's path; nil if
+// there is none.
+func (s *scan) projects() (*hujson.Object, Source) {
+	paths := s.places.expand(all("{claude.json}"))
+	if len(paths) == 0 {
+		return nil, Source{}
+	}
+	src := Source{claudeCode, "user", paths[0]}
+	f := s.load(src, true, false)
+	if f.root == nil {
+		return nil, src
+	}
+	v := get(f.root, "projects")
+	if v == nil || kind(v) == "null" {
+		return nil, src
+	}
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		s.problem(src, "", `its "projects" is `+kind(v)+", not an object", "correct it")
+	}
+	return o, src
+}
+
+// project is what Claude Code knows of this project: under the root of its repository, then under the working directory.
+func (s *scan) project(projects *hujson.Object) []*hujson.Object {
+	var found []*hujson.Object
+	dirs := s.places.by["workspace"]
+	for i := len(dirs) - 1; i >= 0; i-- {
+		if o := s.places.under(projects, dirs[i]); o != nil {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// trusted says whether the user has trusted the working directory or one above it in Claude Code.
+func (s *scan) trusted(projects *hujson.Object) bool {
+	for _, dir := range s.places.by["up"] {
+		if o := s.places.under(projects, dir); o != nil && kind(get(o, "hasTrustDialogAccepted")) == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// under is the object under a path; on windows by either kind of slash and in any case.
+func (p places) under(o *hujson.Object, dir string) *hujson.Object {
+	if o == nil {
+		return nil
+	}
+	var found *hujson.Object
+	for _, m := range o.Members {
+		key := nameOf(m)
+		if key == dir || p.windows && strings.EqualFold(p.clean(key), dir) {
+			found, _ = m.Value.Value.(*hujson.Object)
+		}
+	}
+	return found
+}
+
+// pickLocal is the servers that the user has added for this project only.
+func pickLocal(s *scan, _ *hujson.Object) []servers {
+	src := s.claude.projectsOf
+	src.Scope = "local"
+	for _, o := range s.claude.projects {
+		if group, _ := s.objectAt(src, o, "mcpServers"); group != nil {
+			return []servers{{entries: group}}
+		}
+		break
+	}
+	return nil
+}

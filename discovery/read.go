@@ -1,0 +1,259 @@
+package discovery
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+const (
+	maxFile  = 8 << 20 // bytes of one file
+	maxDepth = 200     // of nested objects and arrays: the parser recurses
+)
+
+// file is a file as it was read. Root is nil when there is none or it couldn't be read.
+type file struct {
+	root     *hujson.Object
+	standard bool // without comments and trailing commas
+	broken   bool // it is there and couldn't be read or parsed
+}
+
+// fsName is a path as an fs.FS wants it.
+func (s *scan) fsName(native string) string {
+	if s.env.GOOS == "windows" {
+		native = strings.ReplaceAll(native, `\`, "/")
+	}
+	if p := strings.TrimPrefix(path.Clean("/"+native), "/"); p != "" {
+		return p
+	}
+	return "."
+}
+
+func (s *scan) stat(native string) (fs.FileInfo, error) { return fs.Stat(s.fsys, s.fsName(native)) }
+
+// list is the names of the *.json files in a directory, hidden ones left out, sorted.
+func (s *scan) list(dir string) ([]string, error) {
+	info, err := s.stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, errors.New("it is not a directory")
+	}
+	entries, err := fs.ReadDir(s.fsys, s.fsName(dir))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if n := e.Name(); strings.HasSuffix(n, ".json") && !strings.HasPrefix(n, ".") {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// load reads and parses a file, and reports what is wrong with it, once.
+func (s *scan) load(src Source, strict, required bool) *file {
+	if f, ok := s.files[src.Path]; ok {
+		return f
+	}
+	f := &file{}
+	s.files[src.Path] = f
+	data, err := s.bytes(src.Path)
+	if err != nil {
+		reason, next := unreadable(err, required)
+		if f.broken = reason != ""; f.broken {
+			s.problem(src, "", reason, next)
+		}
+		return f
+	}
+	root, standard, bad := parse(data)
+	if bad.reason == "" && strict && !standard {
+		bad = refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host + " rejects the whole file", "take it out"}
+	}
+	if bad.reason != "" {
+		s.problem(src, "", bad.reason, bad.next)
+		f.broken = true
+		return f
+	}
+	f.root, f.standard = root, standard
+	s.rank(src)
+	s.read = append(s.read, src)
+	return f
+}
+
+// bytes is what a regular file holds. It looks before it opens: opening a pipe would wait for a writer.
+func (s *scan) bytes(native string) ([]byte, error) {
+	info, err := s.stat(native)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.IsDir():
+		return nil, errors.New("it is a directory, not a file")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > maxFile:
+		return nil, errTooLarge
+	}
+	f, err := s.fsys.Open(s.fsName(native))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // a size may be untrue, as in /proc
+	if err == nil && len(data) > maxFile {
+		return nil, errTooLarge
+	}
+	return data, err
+}
+
+var errTooLarge = fmt.Errorf("it is larger than %d MiB, which no such file is", maxFile>>20)
+
+// unreadable says what an error of the file system means for who wrote the path. A file that needn't be there and isn't
+// is no reason.
+func unreadable(err error, required bool) (reason, next string) {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err // the path is the source's
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		if !required {
+			return "", ""
+		}
+		return "it does not exist", "make it, or take it out of MCP_BRIDGE_CONFIG"
+	case errors.Is(err, fs.ErrPermission):
+		return "it can't be read: permission denied", "make it readable for the user that runs mcp-bridge"
+	case errors.Is(err, fs.ErrInvalid):
+		return "its path is not one that can be opened", "correct the path"
+	case errors.Is(err, errTooLarge):
+		return err.Error(), "move it away or make it smaller"
+	}
+	return "it can't be read: " + err.Error(), "correct or remove it"
+}
+
+// refusal is why something isn't used, and what to do about it. Its zero value refuses nothing.
+type refusal struct{ reason, next string }
+
+// parse is the object that a file holds, or why it holds none. It quotes no more of the file than one character.
+func parse(data []byte) (root *hujson.Object, standard bool, bad refusal) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	utf16 := bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
+	switch {
+	case utf16:
+		return nil, false, refusal{"it is written in UTF-16", "save it as UTF-8"}
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, false, refusal{"it is empty", "write {} into it, or remove it"}
+	case bytes.IndexByte(data, 0) >= 0:
+		return nil, false, refusal{"it has a NUL byte" + at(data, bytes.IndexByte(data, 0)), "save it as UTF-8 text"}
+	case !utf8.Valid(data):
+		return nil, false, refusal{"it is not UTF-8" + at(data, invalidUTF8(data)), "save it as UTF-8"}
+	}
+	if i := tooDeep(data); i >= 0 {
+		return nil, false, refusal{fmt.Sprintf("it nests more than %d levels deep%s", maxDepth, at(data, i)), "correct it there"}
+	}
+	v, err := hujson.Parse(data)
+	if err != nil {
+		what, where := syntax(err)
+		return nil, false, refusal{"it is not valid JSON: " + what + where, "correct it there"}
+	}
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil, false, refusal{"it holds " + kind(&v) + ", not an object", `write {"mcpServers": {…}}`}
+	}
+	return o, v.IsStandard(), refusal{}
+}
+
+// nonstandard is where plain JSON ends in a file that has comments or trailing commas.
+func nonstandard(data []byte) string {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var e *json.SyntaxError
+	if err := json.Unmarshal(data, new(any)); errors.As(err, &e) && e.Offset > 0 {
+		return at(data, int(e.Offset)-1)
+	}
+	return ""
+}
+
+// syntax tells an error of the parser without its quotes from the file: a malformed literal may be a secret.
+func syntax(err error) (what, where string) {
+	var line, column int
+	if _, e := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); e == nil {
+		where = fmt.Sprintf(" at line %d, column %d", line, column)
+	}
+	inner := errors.Unwrap(err)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early", where
+	case inner != nil && strings.HasPrefix(inner.Error(), "invalid character "):
+		return inner.Error(), where
+	}
+	return "a value is malformed", where
+}
+
+// at is a position as editors count it: lines and bytes of a line, from one.
+func at(data []byte, offset int) string {
+	before := data[:offset]
+	return fmt.Sprintf(" at line %d, column %d", 1+bytes.Count(before, []byte("\n")), offset-bytes.LastIndexByte(before, '\n'))
+}
+
+func invalidUTF8(data []byte) int {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return 0
+}
+
+// tooDeep is where data nests deeper than maxDepth, -1 if nowhere. It reads strings and comments as the parser does, which
+// has no such limit and would run out of stack.
+func tooDeep(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return i
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			end := ""
+			switch {
+			case bytes.HasPrefix(data[i:], []byte("//")):
+				end = "\n"
+			case bytes.HasPrefix(data[i:], []byte("/*")):
+				end = "*/"
+			default:
+				return -1 // the parser stops here
+			}
+			n := bytes.Index(data[i+2:], []byte(end))
+			if n < 0 {
+				return -1
+			}
+			i += 2 + n + len(end) - 1
+		}
+	}
+	return -1
+}
