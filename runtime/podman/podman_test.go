@@ -71,14 +71,16 @@ func TestServiceIsChild(t *testing.T) {
 	if d.service == nil {
 		t.Skipf("a podman service listens already at %s", f.Endpoint)
 	}
-	dir, gone := d.service.dir, d.service.gone
+	dir, process := d.service.dir, d.service.process
 	if fi, err := os.Stat(dir); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("the socket's directory is %v, %v; want mode 0700", fi, err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	<-gone
+	if process.State() == nil {
+		t.Error("the service's process isn't reaped")
+	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there: %v", filepath.Base(dir), err)
 	}

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
 const (
@@ -21,10 +22,9 @@ const (
 
 // service is podman's API service as our child: `podman system service`, on a socket only this user can reach.
 type service struct {
-	cmd    *exec.Cmd
-	dir    string
-	gone   chan struct{} // closed when the child is reaped
-	forget []func()      // what the guard was told
+	process *guard.Process
+	dir     string
+	forget  func() // the guard was told of dir
 }
 
 // startService starts the service and returns its socket once it listens.
@@ -46,30 +46,21 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("making a private directory for podman's socket: %w", err)
 	}
-	s := &service{dir: dir, gone: make(chan struct{})}
 	socket = filepath.Join(dir, "podman.sock")
-	// A group of its own, so that a terminal's interrupt doesn't end it before its containers, and so that it can be ended
-	// whole. The signal at the parent's death closes the moment before the guard knows the group.
-	s.cmd = exec.Command(bin, "system", "service", "--time=0", "unix://"+socket)
-	s.cmd.SysProcAttr = ownGroup()
-	s.cmd.Stdin = nil
-	stderr := &lastLines{limit: 2 << 10}
-	s.cmd.Stdout, s.cmd.Stderr = io.Discard, stderr
-	s.cmd.WaitDelay = time.Second
+	s := &service{dir: dir, forget: func() {}}
+	var groups guard.Groups
 	if d.cfg.Guard != nil {
-		s.forget = append(s.forget, d.cfg.Guard.File(dir))
+		s.forget, groups = d.cfg.Guard.File(dir), d.cfg.Guard
 	}
-	if err := s.cmd.Start(); err != nil {
-		s.forgotten()
+	// In a group of its own, a terminal's interrupt doesn't end it before its containers.
+	stderr := &lastLines{limit: 2 << 10}
+	cmd := exec.Command(bin, "system", "service", "--time=0", "unix://"+socket)
+	cmd.Stderr = stderr
+	cmd.WaitDelay = time.Second // for podman's own pause process, which lives on and may hold stderr
+	if s.process, err = guard.Launch(cmd, groups); err != nil {
+		s.forget()
 		return "", fmt.Errorf("starting %s: %w", bin, errors.Join(err, os.RemoveAll(dir)))
 	}
-	if d.cfg.Guard != nil {
-		s.forget = append(s.forget, d.cfg.Guard.Group(s.cmd.Process.Pid))
-	}
-	go func() {
-		defer close(s.gone)
-		s.cmd.Wait() //nolint:errcheck // how it ended is of no interest: it is never to end before us
-	}()
 	d.mu.Lock()
 	d.service = s
 	d.mu.Unlock()
@@ -96,7 +87,7 @@ func (s *service) listens(ctx context.Context, socket string) error {
 		}
 		select {
 		case <-tick.C:
-		case <-s.gone:
+		case <-s.process.Exited():
 			return errors.New("podman system service ended by itself")
 		case <-ctx.Done():
 			return fmt.Errorf("podman system service does not listen: %w", context.Cause(ctx))
@@ -113,24 +104,13 @@ func (d *Driver) stopService() {
 	if s == nil {
 		return
 	}
-	pgid := s.cmd.Process.Pid
-	syscall.Kill(-pgid, syscall.SIGTERM) //nolint:errcheck // gone already is fine
-	select {
-	case <-s.gone:
-	case <-time.After(serviceStop):
+	if err := s.process.End(serviceStop); err != nil {
+		d.log.Warn("podman's API service not ended", "err", err)
 	}
-	syscall.Kill(-pgid, syscall.SIGKILL) //nolint:errcheck // as above
-	<-s.gone
 	if err := os.RemoveAll(s.dir); err != nil {
 		d.log.Warn("private directory not removed", "path", s.dir, "err", err)
 	}
-	s.forgotten()
-}
-
-func (s *service) forgotten() {
-	for _, f := range s.forget {
-		f()
-	}
+	s.forget()
 }
 
 // Close ends the service that the driver started, if it did. Containers of runs under way must be gone before.
@@ -143,13 +123,16 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// lastLines keeps the end of what a program said. Only the goroutine of os/exec writes; read it after the program's end.
+// lastLines keeps the end of what a program said.
 type lastLines struct {
 	limit int
+	mu    sync.Mutex
 	buf   []byte
 }
 
 func (l *lastLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.buf = append(l.buf, p...)
 	if over := len(l.buf) - l.limit; over > 0 {
 		l.buf = l.buf[over:]
@@ -157,4 +140,8 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lastLines) String() string { return strings.TrimSpace(string(l.buf)) }
+func (l *lastLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.TrimSpace(string(l.buf))
+}

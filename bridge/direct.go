@@ -1,0 +1,59 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Direct is a run that the program's own user asks for, not an MCP client.
+type Direct struct {
+	Code     string
+	Servers  []string      // by name or alias; nil for all
+	Timeout  time.Duration // 0 for the configured one
+	Output   func(sandbox.Chunk)
+	Progress runtime.Progress // what is done before the code runs
+}
+
+// Report is what came of a Direct.
+type Report struct {
+	Result  sandbox.Result
+	Notices []string        // what the caller should know besides, such as that the timeout was clamped
+	JSON    json.RawMessage // all of it, as structuredContent in OutputStructured
+}
+
+// RunDirect runs code under the same rules as the tool run_python. An error means that the code was not run: its text is one
+// sentence, and it has a Hint() where the next step is known.
+func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
+	raw := map[string]any{"code": d.Code}
+	if d.Servers != nil {
+		raw["servers"] = d.Servers
+	}
+	if d.Timeout > 0 {
+		raw["timeout"] = d.Timeout.Seconds()
+	}
+	args, err := json.Marshal(raw)
+	if err != nil {
+		return Report{}, err
+	}
+	a, err := b.decode(args)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := b.runner.Prepare(ctx, d.Progress); err != nil {
+		return Report{}, err
+	}
+	id := newID()
+	req := b.request(id, a, nil)
+	req.Output = d.Output
+	res, err := b.runner.Run(ctx, req, &host{catalog: b.catalog, upstreams: b.upstreams, servers: a.servers})
+	if err != nil {
+		return Report{}, err
+	}
+	o := newOutcome(id, a, res)
+	text, err := json.Marshal(o)
+	return Report{Result: res, Notices: o.Notices, JSON: text}, err
+}

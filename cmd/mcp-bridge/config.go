@@ -1,0 +1,226 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agext/levenshtein"
+	"github.com/docker/go-units"
+	"github.com/kelseyhightower/envconfig"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/image"
+)
+
+const prefix = "MCP_BRIDGE"
+
+// config is the environment. Each field is a variable with the prefix MCP_BRIDGE_; the README has the same list.
+type config struct {
+	Runtime            string   `desc:"container engine: podman, or the URL of its API"`
+	Image              string   `desc:"container image with python3; default python:3.12-slim, else one made by mcp-bridge image build"`
+	Timeout            seconds  `default:"30" desc:"of a run whose caller names none"`
+	MaxTimeout         seconds  `split_words:"true" default:"120" desc:"longest timeout of a run"`
+	Memory             size     `default:"512m" desc:"memory of a run, swap counted in"`
+	PIDs               int64    `envconfig:"PIDS" default:"128" desc:"processes and threads of a run"`
+	CPUs               float64  `envconfig:"CPUS" default:"0" desc:"cores of a run; 0 means all"`
+	ContainerUser      string   `split_words:"true" default:"65534:65534" desc:"uid:gid of the code, numbers, neither 0"`
+	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"until an idle podman machine that the bridge started is stopped; 0 never"`
+	Config             pathList `desc:"files and directories with server definitions, read before all others"`
+	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
+	LogLevel           *level   `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
+	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
+	AllowRootful       bool     `split_words:"true" default:"false" desc:"use an engine that runs as root"`
+}
+
+// internal variables are set by the bridge itself, or for its tests.
+func internal(name string) bool {
+	return name == prefix+"_DEPTH" || strings.HasPrefix(name, prefix+"_TEST_")
+}
+
+// readConfig reads the environment. A variable with our prefix that we don't know is an error naming the nearest one.
+func readConfig() (config, error) {
+	var c config
+	if err := unknownVariable(os.Environ()); err != nil {
+		return c, usageError{err}
+	}
+	if err := envconfig.Process(prefix, &c); err != nil {
+		var parse *envconfig.ParseError
+		if errors.As(err, &parse) {
+			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, parse.Err)
+		}
+		return c, usageError{err}
+	}
+	if err := c.check(); err != nil {
+		return c, usageError{err}
+	}
+	return c, nil
+}
+
+func (c config) check() error {
+	switch {
+	case c.Timeout <= 0 || c.MaxTimeout <= 0:
+		return errors.New("MCP_BRIDGE_TIMEOUT and MCP_BRIDGE_MAX_TIMEOUT must be positive")
+	case c.Timeout > c.MaxTimeout:
+		return fmt.Errorf("MCP_BRIDGE_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)", time.Duration(c.Timeout), time.Duration(c.MaxTimeout))
+	case c.Memory < minMemory:
+		return fmt.Errorf("MCP_BRIDGE_MEMORY must be at least %dm: Python itself needs most of that", minMemory>>20)
+	case c.PIDs < minPIDs:
+		return fmt.Errorf("MCP_BRIDGE_PIDS must be at least %d: the guest itself needs four", minPIDs)
+	case c.CPUs < 0 || math.IsNaN(c.CPUs) || math.IsInf(c.CPUs, 0):
+		return errors.New("MCP_BRIDGE_CPUS must be a number of cores such as 1.5, or 0 for all")
+	case c.RuntimeIdleTimeout < 0:
+		return errors.New("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT must not be negative")
+	case c.LogFormat != "text" && c.LogFormat != "json":
+		return fmt.Errorf("MCP_BRIDGE_LOG_FORMAT=%q: it is text or json", c.LogFormat)
+	case c.OutputMode != "text" && c.OutputMode != "structured":
+		return fmt.Errorf("MCP_BRIDGE_OUTPUT_MODE=%q: it is text or structured", c.OutputMode)
+	case c.Runtime != "" && c.Runtime != "podman" && !strings.Contains(c.Runtime, "://"):
+		return fmt.Errorf("MCP_BRIDGE_RUNTIME=%q: it is podman, or the URL of a podman API such as unix:///run/user/1000/podman/podman.sock", c.Runtime)
+	}
+	if err := runtime.ValidUser(c.ContainerUser); err != nil {
+		return fmt.Errorf("MCP_BRIDGE_CONTAINER_USER: %w", err)
+	}
+	return nil
+}
+
+const (
+	minMemory = 64 << 20
+	minPIDs   = 16
+)
+
+// images are what to run, in order of preference.
+func (c config) images() []string {
+	if c.Image != "" {
+		return []string{c.Image}
+	}
+	return []string{"docker.io/library/python:3.12-slim", image.LocalRef}
+}
+
+// logger writes to w from the configured level on, or from usual.
+func (c config) logger(w io.Writer, usual slog.Level) *slog.Logger {
+	if c.LogLevel != nil {
+		usual = slog.Level(*c.LogLevel)
+	}
+	opts := &slog.HandlerOptions{Level: usual}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// variables are the names of all fields.
+func variables() []string {
+	var names []string
+	for f := range fieldsOf(reflect.TypeFor[config]()) {
+		names = append(names, f)
+	}
+	return names
+}
+
+func fieldsOf(t reflect.Type) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := range t.NumField() {
+			name := t.Field(i).Tag.Get("envconfig")
+			if name == "" {
+				name = snake(t.Field(i).Name)
+			}
+			if !yield(prefix + "_" + name) {
+				return
+			}
+		}
+	}
+}
+
+// snake writes MaxTimeout as MAX_TIMEOUT.
+func snake(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+func unknownVariable(environ []string) error {
+	known := variables()
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, prefix+"_") || internal(name) || slices.Contains(known, name) {
+			continue
+		}
+		near := slices.MinFunc(known, func(a, b string) int {
+			return levenshtein.Distance(name, a, nil) - levenshtein.Distance(name, b, nil)
+		})
+		return fmt.Errorf("there is no variable %s; did you mean %s? (mcp-bridge serve --help lists them)", name, near)
+	}
+	return nil
+}
+
+// seconds is a duration: "30" and "30s" are the same.
+type seconds time.Duration
+
+// Decode implements envconfig.Decoder.
+func (s *seconds) Decode(v string) error {
+	if n, err := strconv.ParseFloat(v, 64); err == nil {
+		if !(n >= 0 && n < 1e9) {
+			return errors.New("it must be a number of seconds such as 30")
+		}
+		*s = seconds(n * float64(time.Second))
+		return nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return errors.New("it must be a duration such as 30, 30s or 2m")
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// size is bytes: "512m" and "536870912" are the same.
+type size int64
+
+// Decode implements envconfig.Decoder.
+func (s *size) Decode(v string) error {
+	n, err := units.RAMInBytes(v)
+	if err != nil || n < 0 {
+		return errors.New("it must be a size such as 512m or 1g")
+	}
+	*s = size(n)
+	return nil
+}
+
+// level is a slog.Level.
+type level slog.Level
+
+// Decode implements envconfig.Decoder.
+func (l *level) Decode(v string) error {
+	if err := (*slog.Level)(l).UnmarshalText([]byte(v)); err != nil {
+		return errors.New("it must be debug, info, warn or error")
+	}
+	return nil
+}
+
+// pathList is paths with the system's separator between them.
+type pathList []string
+
+// Decode implements envconfig.Decoder.
+func (p *pathList) Decode(v string) error {
+	for _, s := range filepath.SplitList(v) {
+		if s != "" {
+			*p = append(*p, s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/image"
+)
+
+func (a *app) imageCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "image",
+		Short: "Show, get or make the container image that code runs in",
+		Args:  cobra.NoArgs,
+		RunE:  a.imageAction(a.showImages),
+	}
+	cmd.AddCommand(
+		&cobra.Command{Use: "pull", Short: "Pull the configured image", Args: cobra.NoArgs, RunE: a.imageAction(a.pullImage)},
+		&cobra.Command{Use: "build", Short: "Make an image from this machine's distribution packages, for where no registry is reached",
+			Args: cobra.NoArgs, RunE: a.imageAction(a.buildImage)},
+		&cobra.Command{Use: "ensure", Short: "Have an image: the one that is there, else pull it, else build one",
+			Args: cobra.NoArgs, RunE: a.imageAction(a.ensureImage)},
+	)
+	return cmd
+}
+
+func (a *app) imageAction(f func(context.Context, *parts) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), slog.LevelWarn, f) }
+}
+
+func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
+
+// present is the first of the configured images that the engine has, or "".
+func (p *parts) present(ctx context.Context) (string, error) {
+	for _, ref := range p.cfg.images() {
+		has, err := p.driver.HasImage(ctx, ref)
+		if err != nil {
+			return "", err
+		}
+		if has {
+			return ref, nil
+		}
+	}
+	return "", nil
+}
+
+func (a *app) showImages(ctx context.Context, p *parts) error {
+	used := false
+	for _, ref := range p.cfg.images() {
+		has, err := p.driver.HasImage(ctx, ref)
+		if err != nil {
+			return err
+		}
+		switch {
+		case has && !used:
+			used = true
+			fmt.Fprintln(a.stdout, ref+"  in use")
+		case has:
+			fmt.Fprintln(a.stdout, ref+"  present")
+		default:
+			fmt.Fprintln(a.stdout, ref+"  missing")
+		}
+	}
+	return nil
+}
+
+func (a *app) pullImage(ctx context.Context, p *parts) error {
+	ref := p.cfg.images()[0]
+	if err := p.driver.EnsureImage(ctx, ref, a.say); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, ref)
+	return nil
+}
+
+func (a *app) ensureImage(ctx context.Context, p *parts) error {
+	ref, err := p.present(ctx)
+	if err != nil {
+		return err
+	}
+	if ref != "" {
+		fmt.Fprintln(a.stdout, ref)
+		return nil
+	}
+	err = a.pullImage(ctx, p)
+	var missing *runtime.ImageError
+	if err == nil || !errors.As(err, &missing) || p.cfg.Image != "" {
+		return err
+	}
+	a.say(err.Error())
+	a.say("making one from this machine's packages instead")
+	return a.buildImage(ctx, p)
+}
+
+// buildImage makes the root file system in a temporary file: the engine wants to know that it is whole before it imports it.
+func (a *app) buildImage(ctx context.Context, p *parts) (err error) {
+	if _, err := p.driver.Facts(ctx); err != nil {
+		return err // before half a minute of work
+	}
+	f, err := os.CreateTemp("", "mcp-bridge-image-*.tar")
+	if err != nil {
+		return fmt.Errorf("making a temporary file for the image: %w", err)
+	}
+	defer p.guard.File(f.Name())()
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	if err := image.Build(ctx, f, image.Options{Progress: a.say}); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := p.driver.ImportImage(ctx, image.LocalRef, f); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, image.LocalRef)
+	return nil
+}

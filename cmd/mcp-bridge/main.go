@@ -1,0 +1,67 @@
+// Command mcp-bridge is one MCP server that runs Python in locked-down containers and lets it call the user's other servers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes. A run of code that ended by itself ends the command with the code's own status instead.
+const (
+	exitOK          = 0
+	exitFailure     = 1   // something went wrong; the code raised an exception
+	exitUsage       = 2   // the command line or the environment is wrong
+	exitUnavailable = 69  // the machine isn't ready, as EX_UNAVAILABLE in sysexits(3)
+	exitTimeout     = 124 // the code's time was up, as in timeout(1)
+	exitInterrupted = 130 // SIGINT, or the run was cancelled
+	exitMemory      = 137 // the code ran out of memory
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the program: everything but the end of the process.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var code exitError
+	if errors.As(err, &code) {
+		return code.code
+	}
+	fmt.Fprintln(stderr, "mcp-bridge: "+err.Error())
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		fmt.Fprintln(stderr, "next: "+hinted.Hint())
+		return exitUnavailable
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// exitError ends the command with a code; everything to be said has been said.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// usageError is a mistake in the command line or the environment.
+type usageError struct{ error }

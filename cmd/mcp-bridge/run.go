@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+type runOptions struct {
+	code    string
+	servers []string
+	timeout string
+	json    bool
+}
+
+func (a *app) runCmd() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [FILE|-]",
+		Short: "Run Python in a container, as run_python would",
+		Example: "  mcp-bridge run -c 'print(1)'\n  mcp-bridge run script.py --timeout 10\n" +
+			"  mcp-bridge run --server github - < script.py",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, err := a.source(cmd, o, args)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.run(cmd, o, code)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.code, "code", "c", "", "the code itself")
+	f.StringArrayVar(&o.servers, "server", nil, "a server that the code may call; repeat for more (default: all; '' for none)")
+	f.StringVar(&o.timeout, "timeout", "", "the code's own time, such as 10 or 10s")
+	f.BoolVar(&o.json, "json", false, "print one JSON object with everything there is to know of the run")
+	return cmd
+}
+
+// source is the code: of -c, of a file, or of standard input.
+func (a *app) source(cmd *cobra.Command, o runOptions, args []string) (string, error) {
+	given := cmd.Flags().Changed("code")
+	switch {
+	case given && len(args) > 0:
+		return "", errors.New("there is code in -c and in a file: give one of them")
+	case given:
+		return o.code, nil
+	case len(args) == 0:
+		return "", errors.New("no code: name a file, - for standard input, or use -c CODE")
+	case args[0] == "-":
+		b, err := io.ReadAll(a.stdin)
+		return string(b), err
+	}
+	b, err := os.ReadFile(args[0])
+	return string(b), err
+}
+
+func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
+	d := bridge.Direct{Code: code, Progress: func(line string) { fmt.Fprintln(a.stderr, "mcp-bridge: "+line) }}
+	if o.timeout != "" {
+		var s seconds
+		if err := s.Decode(o.timeout); err != nil || s <= 0 {
+			return usageError{fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10", o.timeout)}
+		}
+		d.Timeout = time.Duration(s)
+	}
+	if cmd.Flags().Changed("server") {
+		d.Servers = []string{}
+		for _, s := range o.servers {
+			if s != "" {
+				d.Servers = append(d.Servers, s)
+			}
+		}
+	}
+	if !o.json {
+		d.Output = func(c sandbox.Chunk) {
+			w := a.stdout
+			if c.Stream == "stderr" {
+				w = a.stderr
+			}
+			io.WriteString(w, c.Text) //nolint:errcheck // as print does
+		}
+	}
+	return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error {
+		r, err := p.bridge.RunDirect(ctx, d)
+		if err != nil {
+			return err
+		}
+		if o.json {
+			fmt.Fprintln(a.stdout, string(r.JSON))
+		} else {
+			a.explain(r)
+		}
+		if code := exitCode(r.Result); code != exitOK {
+			return exitError{code}
+		}
+		return nil
+	})
+}
+
+// explain says on stderr what the output itself doesn't.
+func (a *app) explain(r bridge.Report) {
+	if e := r.Result.Error; e != nil {
+		fmt.Fprint(a.stderr, e.Traceback)
+		if e.Traceback == "" {
+			fmt.Fprintf(a.stderr, "%s: %s\n", e.Type, e.Message)
+		}
+	}
+	for _, f := range r.Result.Artifacts {
+		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) was handed over; --json shows it\n", f.Name, f.Mime, len(f.Data))
+	}
+	for _, n := range r.Notices {
+		fmt.Fprintln(a.stderr, "mcp-bridge: "+n)
+	}
+	if r.Result.Message != "" {
+		fmt.Fprintln(a.stderr, "mcp-bridge: "+r.Result.Message)
+	}
+}
+
+func exitCode(r sandbox.Result) int {
+	switch r.Status {
+	case sandbox.StatusOK:
+		return exitOK
+	case sandbox.StatusTimeout:
+		return exitTimeout
+	case sandbox.StatusCancelled:
+		return exitInterrupted
+	case sandbox.StatusMemoryLimit:
+		return exitMemory
+	case sandbox.StatusExit:
+		if r.ExitCode > 0 && r.ExitCode < 256 {
+			return r.ExitCode
+		}
+	}
+	return exitFailure
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) serveCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP over stdio; what a host runs",
+		Long:  "Serve MCP over standard input and output until the input ends.\n\nVariables:\n" + describeVariables(),
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
+	}
+}
+
+func (a *app) serve(ctx context.Context) error {
+	return a.withParts(ctx, slog.LevelInfo, func(ctx context.Context, p *parts) error {
+		for _, problem := range p.catalog.Problems {
+			p.log.Debug("not used", "problem", problem.String())
+		}
+		if p.cfg.AllowRootful {
+			p.log.Warn("MCP_BRIDGE_ALLOW_ROOTFUL is set: a flaw in a rootful engine would hand over the machine")
+		}
+		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
+		err := p.bridge.Serve(ctx, a.stdin, a.stdout)
+		if errors.Is(err, context.Canceled) {
+			return nil // a signal: that is how one ends it
+		}
+		return err
+	})
+}
+
+func describeVariables() string {
+	var b strings.Builder
+	t := reflect.TypeFor[config]()
+	i := 0
+	for name := range fieldsOf(t) {
+		tag := t.Field(i).Tag
+		i++
+		def := tag.Get("default")
+		if def != "" {
+			def = " (default " + def + ")"
+		}
+		fmt.Fprintf(&b, "  %-34s %s%s\n", name, tag.Get("desc"), def)
+	}
+	return b.String()
+}

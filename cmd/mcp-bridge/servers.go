@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+func (a *app) serversCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "servers",
+		Short: "Show which servers were found where, which were not used, and why",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, err := readConfig()
+			if err != nil {
+				return err
+			}
+			catalog := scan(cfg)
+			if asJSON {
+				return a.serversJSON(catalog)
+			}
+			return a.serversText(catalog)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func aliases(c discovery.Catalog) map[string]string {
+	names := make([]string, 0, len(c.Servers))
+	for _, s := range c.Servers {
+		names = append(names, s.Name)
+	}
+	return entrypoint.Aliases(names)
+}
+
+func (a *app) serversText(c discovery.Catalog) error {
+	alias := aliases(c)
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	if len(c.Servers) > 0 {
+		fmt.Fprintln(w, "SERVER\tIN CODE\tFOUND IN")
+	}
+	for _, s := range c.Servers {
+		from := []string{s.Source.String()}
+		for _, also := range s.Also {
+			from = append(from, also.String())
+		}
+		fmt.Fprintf(w, "%s\tmcp_%s\t%s\n", s.Name, alias[s.Name], strings.Join(from, ", "))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(c.Servers) == 0 {
+		fmt.Fprintln(a.stdout, "no servers that can be used were found; MCP_BRIDGE_CONFIG names files with more")
+	}
+	if len(c.Problems) > 0 {
+		fmt.Fprintln(a.stdout, "\nnot used:")
+	}
+	for _, p := range c.Problems {
+		fmt.Fprintln(a.stdout, "  "+p.String())
+	}
+	return nil
+}
+
+// serverJSON is what a program is told: never a command, an argument or a variable, which may hold secrets.
+type serverJSON struct {
+	Name        string             `json:"name"`
+	Alias       string             `json:"alias"`
+	Transport   string             `json:"transport"`
+	Description string             `json:"description,omitempty"`
+	Source      discovery.Source   `json:"source"`
+	Also        []discovery.Source `json:"also,omitempty"`
+}
+
+func (a *app) serversJSON(c discovery.Catalog) error {
+	alias := aliases(c)
+	out := struct {
+		Servers  []serverJSON        `json:"servers"`
+		Problems []discovery.Problem `json:"problems"`
+		Sources  []discovery.Source  `json:"sources"`
+	}{[]serverJSON{}, c.Problems, c.Sources}
+	for _, s := range c.Servers {
+		out.Servers = append(out.Servers, serverJSON{s.Name, alias[s.Name], s.Transport, s.Description, s.Source, s.Also})
+	}
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+func (a *app) toolsCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "tools [SERVER]",
+		Short: "Start the servers, or one, and list their tools",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error {
+				alias := aliases(p.catalog)
+				var names []string
+				for _, s := range p.catalog.Servers {
+					if len(args) == 0 || args[0] == s.Name || strings.TrimPrefix(args[0], "mcp_") == alias[s.Name] {
+						names = append(names, s.Name)
+					}
+				}
+				if len(args) == 1 && len(names) == 0 {
+					return usageError{fmt.Errorf("there is no server %q; mcp-bridge servers lists them", args[0])}
+				}
+				return a.listTools(ctx, p, names, alias, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the servers' own definitions as JSON")
+	return cmd
+}
+
+// listTools asks all servers side by side and prints in the order of names. A server that fails is named; the others go on.
+func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map[string]string, asJSON bool) error {
+	tools := make([][]upstream.Tool, len(names))
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { tools[i], errs[i] = p.pool.Tools(ctx, name) })
+	}
+	wg.Wait()
+	failed := false
+	all := map[string][]toolJSON{}
+	for i, name := range names {
+		if errs[i] != nil {
+			failed = true
+			fmt.Fprintln(a.stderr, "mcp-bridge: "+errs[i].Error())
+			continue
+		}
+		if asJSON {
+			all[name] = toolsJSON(tools[i])
+		} else {
+			a.printTools(name, alias[name], tools[i])
+		}
+	}
+	if asJSON {
+		e := json.NewEncoder(a.stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(all); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return exitError{exitFailure}
+	}
+	return nil
+}
+
+type toolJSON struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+func toolsJSON(tools []upstream.Tool) []toolJSON {
+	out := []toolJSON{}
+	for _, t := range tools {
+		out = append(out, toolJSON(t))
+	}
+	return out
+}
+
+func (a *app) printTools(name, alias string, tools []upstream.Tool) {
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	safe := entrypoint.Aliases(names)
+	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
+	for _, t := range slices.Clone(tools) {
+		fmt.Fprintf(a.stdout, "  mcp_%s.%s  %s\n", alias, safe[t.Name], firstLine(t.Description, 100))
+	}
+}
+
+// firstLine is the first line of s, at most n characters of it.
+func firstLine(s string, n int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
