@@ -1,0 +1,208 @@
+"""An MCP client that shows mcp-bridge at work: demo.py BRIDGE NPM_DIRECTORY.
+
+It starts the bridge over stdio, as Claude Code would, with a config file that names MCP servers, and calls run_python with
+code that calls those servers' tools. Everything that is shown came out of the bridge. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 300  # seconds that one answer may take; a first start may load an image
+
+SHOP = """
+import asyncio
+
+first = await mcp_shop.list_orders(page=1)
+others = await asyncio.gather(*(mcp_shop.list_orders(page=p) for p in range(2, first["pages"] + 1)))
+orders = [order for page in (first, *others) for order in page["orders"]]
+
+revenue = {}
+for order in orders:
+    revenue[order["status"]] = revenue.get(order["status"], 0) + order["total_cents"]
+for status, cents in sorted(revenue.items(), key=lambda item: -item[1]):
+    print(f"{status:<10}{cents / 100:>10,.2f}")
+print(f"{len(orders)} orders on {first['pages']} pages, and none of them went through the model")
+"""
+
+THREE_SERVERS = """
+import asyncio
+
+note = (await mcp_filesystem.read_text_file(path=NOTE))["content"].strip()
+print("the file says:", note)
+echo, total, order = await asyncio.gather(
+    mcp_everything.echo(message=note),
+    mcp_everything.get_sum(a=40, b=2),
+    mcp_shop.get_order(id="A-1001"),
+)
+print(echo)
+print(total)
+await mcp_filesystem.write_file(path=REPORT, content=f"{order['customer']} bought {order['items'][0]['name']}\\n")
+"""
+
+AT_ONCE = """
+import asyncio, time
+
+begun = time.perf_counter()
+await asyncio.gather(*(mcp_shop.wait(ms=100) for _ in range(50)))
+print(f"50 calls that take 100 ms each: {time.perf_counter() - begun:.2f} s")
+"""
+
+WALLS = """
+import os, socket
+
+print("user", os.getuid(), "- environment", sorted(os.environ))
+for what, attempt in {
+    "open the host's note.txt": lambda: open(NOTE),
+    "write to /usr": lambda: open("/usr/here", "w"),
+    "reach the network": lambda: socket.create_connection(("1.1.1.1", 53), timeout=2),
+    "become root": lambda: os.setuid(0),
+}.items():
+    try:
+        attempt()
+        print(what, "- possible!")
+    except OSError as error:
+        print(what, "-", error.strerror)
+"""
+
+
+class Failure(Exception):
+    """What went wrong, for a person."""
+
+
+class Bridge:
+    """One mcp-bridge process and the JSON-RPC lines to and from it."""
+
+    def __init__(self, argv: list[str], env: dict[str, str]) -> None:
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        self.lines: queue.Queue[bytes | None] = queue.Queue()
+        self.last_id = 0
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def notify(self, method: str) -> None:
+        self._send({"method": method})
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.last_id += 1
+        self._send({"id": self.last_id, "method": method, "params": params})
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise Failure(f"no answer to {method} within {PATIENCE} s") from None
+            if line is None:
+                raise Failure(f"the bridge ended with {self.process.wait()} before it answered {method}")
+            message = json.loads(line)
+            if message.get("id") != self.last_id:
+                continue
+            if "error" in message:
+                raise Failure(f"{method}: {message['error']['message']}")
+            return message["result"]
+
+    def close(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failure("the bridge didn't end when its input did") from None
+
+
+def servers(bridge: Path, npm: Path, scratch: Path, files: Path) -> dict[str, Any]:
+    """The entries of the config file, in the form that Claude Desktop made common."""
+    # The bridge never lists itself, so its made-up shop gets a name of its own.
+    shop = scratch / "shop"
+    shop.write_text(f"#!/bin/sh\nexec {shlex.quote(str(bridge))} demo-server\n")
+    shop.chmod(0o755)
+    found: dict[str, Any] = {"shop": {"command": str(shop)}}
+    bin_dir = npm / "node_modules" / ".bin"
+    for name, arguments in {"everything": [], "filesystem": [str(files)]}.items():
+        program = bin_dir / f"mcp-server-{name}"
+        if (npm / "installed").exists():
+            path = f"{bin_dir}{os.pathsep}{os.environ['PATH']}"
+            found[name] = {"command": str(program), "args": arguments, "env": {"PATH": path}}
+    return found
+
+
+def indented(text: str, margin: str) -> str:
+    return textwrap.indent(text.strip(), margin, lambda line: True)
+
+
+def show(title: str, code: str, bridge: Bridge, use: list[str]) -> None:
+    print(f"\n=== {title}")
+    print(indented(code, "    | "))
+    begun = time.perf_counter()
+    result = bridge.ask("tools/call", {"name": "run_python", "arguments": {"code": code, "servers": use}})
+    took = time.perf_counter() - begun
+    text = "\n".join(part["text"] for part in result["content"] if part["type"] == "text")
+    print(indented(text, "    > "))
+    print(f"    {took:.2f} s from asking to the answer, with a fresh container")
+    if result.get("isError"):
+        raise Failure(f"the run {title!r} failed")
+
+
+def main(bridge_path: Path, npm: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="mcp-bridge-demo-") as name:
+        scratch = Path(name).resolve()
+        files = scratch / "files"
+        files.mkdir()
+        note, report = files / "note.txt", files / "report.txt"
+        note.write_text("from a file on this machine\n")
+        known = servers(bridge_path, npm, scratch, files)
+        config = scratch / "mcp.json"
+        config.write_text(json.dumps({"mcpServers": known}, indent=2))
+
+        begun = time.perf_counter()
+        bridge = Bridge([str(bridge_path), "serve"], {"MCP_BRIDGE_LOG_LEVEL": "warn", **os.environ, "MCP_BRIDGE_CONFIG": str(config)})
+        try:
+            hello = bridge.ask("initialize", {
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "demo", "version": "1"},
+            })
+            bridge.notify("notifications/initialized")
+            tools = bridge.ask("tools/list", {})["tools"]
+            print(f"\n{hello['serverInfo']['name']} {hello['serverInfo']['version']} answers over stdio after "
+                  f"{time.perf_counter() - begun:.2f} s; tools: {', '.join(tool['name'] for tool in tools)}; "
+                  f"servers in its config: {', '.join(known)}")
+            show("all pages of a server's list, added up in one call", SHOP, bridge, ["shop"])
+            if len(known) == 3:
+                code = THREE_SERVERS.replace("NOTE", repr(str(note))).replace("REPORT", repr(str(report)))
+                show("three servers in one piece of code", code, bridge, list(known))
+                print(f"    the bridge's machine now has {report.name}: {report.read_text().strip()}")
+            show("many calls at once", AT_ONCE, bridge, ["shop"])
+            show("what the code is held by", WALLS.replace("NOTE", repr(str(note))), bridge, [])
+        finally:
+            bridge.close()
+    print("\ndemo: done; the bridge, its servers and its containers are gone")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(f"usage: {sys.argv[0]} BRIDGE NPM_DIRECTORY")
+    try:
+        main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
+    except Failure as failure:
+        sys.exit(f"demo: {failure}")
