@@ -8,7 +8,7 @@ import struct
 import unittest
 
 from guest import confine
-from guest_tests.host import run
+from guest_tests.host import Guest, run
 
 MIB = 1 << 20
 
@@ -123,6 +123,16 @@ class Confinement(unittest.TestCase):
         ran = run(code)
         self.assertEqual(ran.stdout, "-1 1\n" * 10 + "thread\nSeccomp:\t2\n")
         self.assertIs(ran.frames[0]["seccomp"], True)
+
+
+    def test_an_image_without_ctypes_is_told(self) -> None:
+        with Guest({"confine": ("import ctypes", "import no_ctypes")}) as guest:
+            guest.execute("print(1)")
+            ready, started, *_, done = guest.until("done")
+            for frame in (ready, started):
+                self.assertIs(frame["seccomp"], False)
+                self.assertIn("no ctypes", frame["note"])
+            self.assertTrue(done["ok"])
 
 
 def decide(program: bytes, arch: int, call: int, arg: int = 0) -> int:
