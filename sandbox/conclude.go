@@ -13,11 +13,10 @@ import (
 
 // ending is what the host saw when the frames ended and the container was gone.
 type ending struct {
-	cancelled bool  // the caller's context had ended before the guest was done
-	cause     error // why the run's own context ended, if it had
-	exit      runtime.Exit
-	err       error // the driver's
-	stderr    string
+	cause  error // why the run's own context ended, if it had
+	exit   runtime.Exit
+	err    error // the driver's
+	stderr string
 }
 
 // conclude decides, once and from the host's own record, how a run ended: our clocks first, then the engine, then what
@@ -34,19 +33,19 @@ func (n *session) conclude(e ending) (Result, error) {
 		r.Took.Start, r.Took.Run = n.executed.Sub(n.begin), n.ended.Sub(n.executed)
 	}
 	n.mu.Lock()
-	timedOut := n.timedOut
+	stopped := n.stopped
 	n.mu.Unlock()
 	if n.badFrames > 0 {
 		n.sandbox.log.Warn("frames not understood", "call", n.req.ID, "count", n.badFrames)
 	}
 
-	// Done may have come just before the deadline was noticed, or as the answer to it: only the second has been killed.
+	// Done may have come just before we stopped the code, or as the answer to that: only the second has been killed.
 	finished := n.done != nil && wait(n.done).Killed != "cancel"
 	switch {
-	case !finished && e.cancelled:
+	case !finished && stopped == byCaller:
 		r.Status = StatusCancelled
 		r.Message = "The run was cancelled."
-	case !finished && timedOut:
+	case !finished && stopped == byDeadline:
 		r.Status = StatusTimeout
 		r.Message = fmt.Sprintf("The code was stopped after %v, its time limit.", n.req.Timeout)
 	case n.done != nil:

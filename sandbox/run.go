@@ -15,16 +15,16 @@ import (
 // Bounds of a run that nobody has a reason to tune.
 const (
 	pingEvery   = 5 * time.Second // the guest ends itself after 20 s of silence
-	cancelGrace = time.Second     // from cancel to done: for the output that is still on its way
+	cancelGrace = time.Second     // from cancel to done, for the output that is still on its way: it is killed after that
 	exitGrace   = 2 * time.Second // from done to the container's own end
 	stderrTail  = 2 << 10         // bytes kept of what the guest itself says on stderr
 )
 
 // Why a run's context ended.
 var (
-	errDeadline = errors.New("the time limit passed")
-	errOver     = errors.New("the run is over")
-	errLinger   = errors.New("the guest didn't end by itself")
+	errStopped = errors.New("the run was stopped")
+	errOver    = errors.New("the run is over")
+	errLinger  = errors.New("the guest didn't end by itself")
 )
 
 // A StartError says that a container was started but its guest never answered.
@@ -57,8 +57,8 @@ func (e *StartError) Hint() string {
 	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
 }
 
-// Run runs the code in a new container and returns once that container is gone. When ctx ends the container is killed at
-// once and the Result's Status is StatusCancelled. How the code failed is told in the Result; an error means that the run
+// Run runs the code in a new container and returns once that container is gone. When ctx ends the code is killed at once, its
+// container a moment later at most, and the Result's Status is StatusCancelled. How the code failed is told in the Result; an error means that the run
 // could not take place: *runtime.UnavailableError, *runtime.ImageError, *StartError, ErrClosed, or a bad Request.
 func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	begin := time.Now()
@@ -102,9 +102,12 @@ const maxCode = entrypoint.MaxFrame / 4
 
 // run starts the container and plays the host's part until it is gone.
 func (n *session) run(caller context.Context) (Result, error) {
-	ctx, cancel := context.WithCancelCause(caller)
+	// The container outlives its caller's context by a moment: what was printed is still on its way.
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(caller))
 	defer cancel(errOver)
 	n.cancel = cancel
+	stopped := context.AfterFunc(caller, n.cancelled)
+	defer stopped()
 
 	stdinR, stdinW := io.Pipe()
 	stdoutR, stdoutW := io.Pipe()
@@ -130,7 +133,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 
 	n.readFrames(ctx, stdoutR, starting)
 	n.ended = time.Now()
-	cancelled := caller.Err() != nil
+	n.stopClock()
 	// No frame comes any more: the guest said done, or its stdout ended.
 	stdoutR.CloseWithError(io.ErrClosedPipe)
 	stdinW.Close()
@@ -139,9 +142,8 @@ func (n *session) run(caller context.Context) (Result, error) {
 	linger.Stop()
 	cause := context.Cause(ctx)
 	cancel(errOver)
-	n.stopClock()
 	n.wg.Wait()
-	return n.conclude(ending{cancelled, cause, exit, runErr, stderr.String()})
+	return n.conclude(ending{cause, exit, runErr, stderr.String()})
 }
 
 var errStartTimeout = errors.New("it was not ready in time")

@@ -34,9 +34,10 @@ type session struct {
 	callIDs                map[string]bool
 	slots                  chan struct{}
 
-	mu       sync.Mutex
-	clock    *clock
-	timedOut bool
+	mu      sync.Mutex
+	clock   *clock
+	stopped stoppage
+	over    bool
 }
 
 func newSession(s *Sandbox, r Request, h Host, m machine) *session {
@@ -93,19 +94,43 @@ func (n *session) send(frame any) {
 	}
 }
 
-// deadline asks the guest to stop, so that what was printed still arrives, and ends the container if that takes too long.
-// It runs in the clock's goroutine, which conclude doesn't wait for: it touches nothing but what is locked or lasting.
-func (n *session) deadline() {
+// stoppage is why the host had the code stopped.
+type stoppage int
+
+const (
+	notStopped stoppage = iota
+	byDeadline
+	byCaller
+)
+
+func (n *session) deadline()  { n.stop(byDeadline) }
+func (n *session) cancelled() { n.stop(byCaller) }
+
+// stop has the guest kill the code, so that what was printed still arrives, and ends the container if that takes too long, or
+// at once if there is no code yet. The first reason counts. It runs in a goroutine of the clock or of the caller's context,
+// which the run doesn't wait for: it touches nothing but what is locked or lasting.
+func (n *session) stop(why stoppage) {
 	n.mu.Lock()
-	n.timedOut = true
+	if n.stopped != notStopped || n.over {
+		n.mu.Unlock()
+		return
+	}
+	n.stopped = why
+	begun := n.clock != nil
 	n.mu.Unlock()
-	time.AfterFunc(cancelGrace, func() { n.cancel(errDeadline) }) // harmless when the run is over by then
+	if !begun {
+		n.cancel(errStopped)
+		return
+	}
+	time.AfterFunc(cancelGrace, func() { n.cancel(errStopped) }) // harmless when the run is over by then
 	n.send(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID})
 }
 
+// stopClock is for when no frame comes any more: from now on nothing can be stopped.
 func (n *session) stopClock() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.over = true
 	if n.clock != nil {
 		n.clock.stop()
 	}

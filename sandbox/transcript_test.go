@@ -1,0 +1,219 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// TestTranscripts plays the guest's lines of the protocol's transcripts into a Sandbox and compares what the host sends and
+// makes of the run. The Python tests play the other side of the same files.
+func TestTranscripts(t *testing.T) {
+	all, err := transcript.Load(os.DirFS("../entrypoint/testdata/transcripts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	for _, tr := range all {
+		if tr.PlayedBy == transcript.Guest {
+			continue // about the guest's conduct only
+		}
+		played++
+		t.Run(tr.Name, func(t *testing.T) { playTranscript(t, tr) })
+	}
+	if played < 12 {
+		t.Errorf("only %d transcripts were played", played)
+	}
+}
+
+func playTranscript(t *testing.T, tr transcript.Transcript) {
+	p := &player{Local: runtimetest.Local{}, t: t, lines: tr.Lines}
+	for range tr.Lines {
+		p.turn = append(p.turn, make(chan struct{}))
+	}
+	s, err := sandbox.New(p, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var want transcript.Result
+	if err := json.Unmarshal(tr.Result, &want); err != nil {
+		t.Fatal(err)
+	}
+	req := sandbox.Request{ID: "run-1", Code: tr.Code, Timeout: 20 * time.Second}
+	for i, l := range tr.Lines {
+		switch {
+		case l.From == transcript.Host && l.Type() == entrypoint.TypeExecute:
+			var e entrypoint.Execute
+			if err := json.Unmarshal(l.Sample(), &e); err != nil {
+				t.Fatal(err)
+			}
+			req.Code, req.Providers = e.Code, e.Providers
+		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel && want.Status == string(sandbox.StatusCancelled):
+			go func() {
+				select {
+				case <-p.turn[i]:
+				case <-ctx.Done():
+				}
+				cancel()
+			}()
+		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel:
+			req.Timeout = 300 * time.Millisecond
+		}
+	}
+	got, err := s.Run(ctx, req, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareResult(t, want, got)
+}
+
+func compareResult(t *testing.T, want transcript.Result, got sandbox.Result) {
+	t.Helper()
+	if string(got.Status) != want.Status {
+		t.Errorf("status is %s (%s), want %s", got.Status, got.Message, want.Status)
+	}
+	text := func(what string, want *string, got string) {
+		if want != nil && !transcript.Text(*want, got) {
+			t.Errorf("%s is %.200q, want %.200q", what, got, *want)
+		}
+	}
+	number := func(what string, want *int, got int) {
+		if want != nil && *want != got {
+			t.Errorf("%s is %d, want %d", what, got, *want)
+		}
+	}
+	text("stdout", want.Stdout, got.Stdout())
+	text("stderr", want.Stderr, got.Stderr())
+	number("exit code", want.ExitCode, got.ExitCode)
+	number("signal", want.Signal, got.Signal)
+	if cut := got.Truncated != (sandbox.Dropped{}); want.Truncated != nil && *want.Truncated != cut {
+		t.Errorf("truncated is %v, want %v", cut, *want.Truncated)
+	}
+	if want.Error == nil {
+		return
+	}
+	if got.Error == nil {
+		t.Fatal("there is no error")
+	}
+	text("error type", want.Error.Type, got.Error.Type)
+	text("error message", want.Error.Message, got.Error.Message)
+	number("error line", want.Error.Line, got.Error.Line)
+}
+
+// player is an engine whose containers are the guest's side of a transcript, and the host that answers its calls when the
+// transcript says so.
+type player struct {
+	runtimetest.Local
+	t     *testing.T
+	lines []transcript.Line
+	turn  []chan struct{} // closed when it is the host's turn at that line
+}
+
+// Run plays the guest's lines in order. A host's line is awaited before the next one of the guest's is sent.
+func (p *player) Run(ctx context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	in := bufio.NewReader(std.Stdin)
+	length, err := in.ReadString('\n')
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(length))
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	if _, err := io.CopyN(io.Discard, in, int64(n)); err != nil {
+		return runtime.Exit{}, err
+	}
+	seq := 0
+	for i, l := range p.lines {
+		switch {
+		case l.Exit != nil:
+			return runtime.Exit{Code: *l.Exit}, nil
+		case l.From == transcript.Guest:
+			text := l.Raw
+			if l.Frame != nil {
+				text = l.Sample()
+				if l.Type() == entrypoint.TypeOutput {
+					seq++
+					text = fmt.Appendf(nil, `%s,"seq":%d}`, text[:len(text)-1], seq)
+				}
+			}
+			std.Stdout.Write(append(text, '\n')) // a host that has heard enough doesn't listen
+		case l.Frame != nil:
+			close(p.turn[i])
+			if err := p.expect(l, in); err != nil {
+				p.t.Errorf("line %d: %v", l.At, err)
+				return runtime.Exit{Code: 1}, nil
+			}
+		}
+	}
+	return runtime.Exit{}, nil
+}
+
+// expect reads the host's next frame, pings aside, and compares it.
+func (p *player) expect(l transcript.Line, in *bufio.Reader) error {
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return fmt.Errorf("the host sent nothing more, want %s", l.Frame)
+		}
+		var f map[string]any
+		if err := json.Unmarshal(line, &f); err != nil {
+			return err
+		}
+		if f["type"] == entrypoint.TypePing {
+			continue
+		}
+		want := l.Frame
+		if f["type"] == entrypoint.TypeExecute { // the host's settings are its own
+			var w map[string]any
+			if err := json.Unmarshal(want, &w); err != nil {
+				return err
+			}
+			w["options"], f["options"] = "", ""
+			if want, err = json.Marshal(w); err != nil {
+				return err
+			}
+			if line, err = json.Marshal(f); err != nil {
+				return err
+			}
+		}
+		return transcript.Match(want, line)
+	}
+}
+
+// Call answers with the transcript's tool_result of the same call, once it is its turn.
+func (p *player) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	for i, l := range p.lines {
+		var r entrypoint.ToolResult
+		if l.From != transcript.Host || l.Type() != entrypoint.TypeToolResult || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID {
+			continue
+		}
+		select {
+		case <-p.turn[i]:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if r.Error != nil {
+			return nil, r.Error
+		}
+		return r.Result, nil
+	}
+	<-ctx.Done() // the transcript leaves it open
+	return nil, ctx.Err()
+}
