@@ -73,7 +73,7 @@ func (p Problem) String() string {
 // A Catalog is what one Scan found. It shares nothing with another one.
 type Catalog struct {
 	Servers  []Server  // by name
-	Problems []Problem // in the order of the sources, then by server name
+	Problems []Problem // of hosts' rules and of ConfigPaths first, then in the order of the sources; then by server name
 	Sources  []Source  // the files that could be read and parsed, the hosts' rules included, each once
 }
 
@@ -161,11 +161,12 @@ func newScan(fsys fs.FS, env Env) *scan {
 
 // problem records one, in the place of its source.
 func (s *scan) problem(src Source, server, reason, next string) {
-	s.rank(src)
+	s.number(src)
 	s.problems = append(s.problems, Problem{Source: src, Server: server, Reason: reason, Next: next})
 }
 
-func (s *scan) rank(src Source) {
+// number notes the order in which files are come across.
+func (s *scan) number(src Source) {
 	if _, ok := s.order[src]; !ok {
 		s.order[src] = len(s.order)
 	}
@@ -191,10 +192,16 @@ func (s *scan) add(srv Server) {
 	s.servers = append(s.servers, srv)
 }
 
+// rank is the place of a source's row in the table. The hosts' rules and what ConfigPaths lists come before all rows.
+func rank(src Source) int {
+	return slices.IndexFunc(sources, func(r row) bool { return r.host == src.Host && r.scope == src.Scope })
+}
+
 func (s *scan) catalog() Catalog {
 	slices.SortFunc(s.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(s.problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(s.order[a.Source], s.order[b.Source]), strings.Compare(a.Server, b.Server), strings.Compare(a.Reason, b.Reason))
+		return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)), cmp.Compare(s.order[a.Source], s.order[b.Source]),
+			strings.Compare(a.Server, b.Server), strings.Compare(a.Reason, b.Reason))
 	})
 	return Catalog{Servers: s.servers, Problems: s.problems, Sources: s.read}
 }

@@ -48,7 +48,7 @@ func (s *scan) list(dir string) ([]string, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, errors.New("it is not a directory")
+		return nil, unfit("it is not a directory")
 	}
 	entries, err := fs.ReadDir(s.fsys, s.fsName(dir))
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		return f
 	}
 	f.root, f.standard = root, standard
-	s.rank(src)
+	s.number(src)
 	s.read = append(s.read, src)
 	return f
 }
@@ -102,9 +102,9 @@ func (s *scan) bytes(native string) ([]byte, error) {
 	}
 	switch {
 	case info.IsDir():
-		return nil, errors.New("it is a directory, not a file")
+		return nil, unfit("it is a directory, not a file")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
+		return nil, unfit("it is not a regular file")
 	case info.Size() > maxFile:
 		return nil, errTooLarge
 	}
@@ -120,12 +120,18 @@ func (s *scan) bytes(native string) ([]byte, error) {
 	return data, err
 }
 
-var errTooLarge = fmt.Errorf("it is larger than %d MiB, which no such file is", maxFile>>20)
+// unfit is what is wrong with something that could be read.
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
+var errTooLarge = unfit(fmt.Sprintf("it is larger than %d MiB, which no such file is", maxFile>>20))
 
 // unreadable says what an error of the file system means for who wrote the path. A file that needn't be there and isn't
 // is no reason.
 func unreadable(err error, required bool) (reason, next string) {
 	var pathErr *fs.PathError
+	var wrong unfit
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err // the path is the source's
 	}
@@ -139,8 +145,8 @@ func unreadable(err error, required bool) (reason, next string) {
 		return "it can't be read: permission denied", "make it readable for the user that runs mcp-bridge"
 	case errors.Is(err, fs.ErrInvalid):
 		return "its path is not one that can be opened", "correct the path"
-	case errors.Is(err, errTooLarge):
-		return err.Error(), "move it away or make it smaller"
+	case errors.As(err, &wrong):
+		return wrong.Error(), "move it away, or make it what it should be"
 	}
 	return "it can't be read: " + err.Error(), "correct or remove it"
 }

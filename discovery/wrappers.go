@@ -135,7 +135,11 @@ func ofScript(script string, depth int) (found []string) {
 	if depth > maxWrappers {
 		return nil
 	}
-	for _, command := range simpleCommands(script) {
+	commands := simpleCommands(script)
+	if strings.Contains(script, "`") || strings.Contains(script, "$(") { // what is substituted within quotes is run too
+		commands = append(commands, simpleCommands(strings.ReplaceAll(script, `"`, ";"))...)
+	}
+	for _, command := range commands {
 		for len(command) > 0 && (isAssignment(command[0]) || slices.Contains(leadIns, command[0])) {
 			command = command[1:]
 		}
@@ -171,8 +175,6 @@ func simpleCommands(script string) (commands [][]string) {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
-		case quote == '"' && r == '`':
-			endCommand() // what is in there is run too
 		case quote != 0:
 			word.WriteRune(r)
 		case r == '\'' || r == '"':

@@ -1,0 +1,155 @@
+package discovery
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree is a file system by path, as the system writes it.
+type tree map[string]string
+
+func (f tree) fs() fstest.MapFS {
+	m := fstest.MapFS{}
+	for p, data := range f {
+		m[strings.TrimPrefix(strings.ReplaceAll(p, `\`, "/"), "/")] = &fstest.MapFile{Data: []byte(data), Mode: 0o600}
+	}
+	return m
+}
+
+// with is a copy with one file more or another.
+func (f tree) with(p, data string) tree {
+	c := maps.Clone(f)
+	c[p] = data
+	return c
+}
+
+// linux is the user u, who works in the repository /w/p.
+func linux(vars ...string) Env {
+	return Env{Home: "/home/u", Dir: "/w/p", GOOS: "linux", Getenv: getenv(vars...), Self: Self{Executable: "/opt/bin/mcp-bridge-1.0"}}
+}
+
+// getenv is an environment of "K=V" words.
+func getenv(vars ...string) func(string) string {
+	return func(key string) string {
+		for _, kv := range vars {
+			if k, v, _ := strings.Cut(kv, "="); k == key {
+				return v
+			}
+		}
+		return ""
+	}
+}
+
+// brief renders servers as "name: command args" with what is beside it, and problems as "name: reason" or "path: reason".
+func brief(c Catalog) (servers, problems []string) {
+	for _, s := range c.Servers {
+		line := s.Name + ": " + strings.Join(append([]string{s.Command}, s.Args...), " ")
+		for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+			line += " " + k + "=" + s.Env[k]
+		}
+		if s.Dir != "" {
+			line += " in " + s.Dir
+		}
+		servers = append(servers, line)
+	}
+	for _, p := range c.Problems {
+		name := p.Server
+		if name == "" {
+			name = p.Source.Path
+		}
+		problems = append(problems, name+": "+p.Reason)
+	}
+	return servers, problems
+}
+
+func check(t *testing.T, c Catalog, servers, problems []string) {
+	t.Helper()
+	gotServers, gotProblems := brief(c)
+	if d := cmp.Diff(servers, gotServers); d != "" {
+		t.Errorf("servers (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(problems, gotProblems); d != "" {
+		t.Errorf("problems (-want +got):\n%s", d)
+	}
+}
+
+// full renders everything but the values of variables.
+func full(c Catalog) string {
+	var b strings.Builder
+	for _, s := range c.Servers {
+		fmt.Fprintf(&b, "server %q\n  command %q %q\n", s.Name, s.Command, s.Args)
+		if keys := slices.Sorted(maps.Keys(s.Env)); len(keys) > 0 {
+			fmt.Fprintf(&b, "  env %s\n", strings.Join(keys, " "))
+		}
+		if s.Dir != "" {
+			fmt.Fprintf(&b, "  dir %s\n", s.Dir)
+		}
+		if s.Description != "" {
+			fmt.Fprintf(&b, "  description %s\n", s.Description)
+		}
+		fmt.Fprintf(&b, "  from %s\n", s.Source)
+		for _, a := range s.Also {
+			fmt.Fprintf(&b, "  also %s\n", a)
+		}
+	}
+	for _, p := range c.Problems {
+		fmt.Fprintf(&b, "problem %s\n", p)
+	}
+	for _, s := range c.Sources {
+		fmt.Fprintf(&b, "read %s\n", s)
+	}
+	return b.String()
+}
+
+// archive reads a tree from a file of testdata: a line "-- path --" before what each file holds.
+func archive(t testing.TB, name string) tree {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tree{}
+	current := ""
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "-- "); ok {
+			current = strings.TrimSuffix(strings.TrimSpace(rest), " --")
+			files[current] = ""
+		} else if current != "" {
+			files[current] += line
+		}
+	}
+	if len(files) == 0 {
+		t.Fatalf("testdata/%s holds no files", name)
+	}
+	return files
+}
+
+// failing is a file system in which opening some files fails.
+type failing struct {
+	fs.FS
+	errs map[string]error
+}
+
+func (f failing) Open(name string) (fs.File, error) {
+	if err, ok := f.errs[name]; ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f.FS.Open(name)
+}
+
+func quoteJSON(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}

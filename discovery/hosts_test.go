@@ -1,0 +1,176 @@
+package discovery
+
+import (
+	"testing"
+)
+
+const one = `{"mcpServers": {"fs": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"]}}}`
+
+func TestHosts(t *testing.T) {
+	const fsServer = "fs: npx -y @modelcontextprotocol/server-filesystem /w"
+	windows := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, AppData: `C:\Users\u\AppData\Roaming`, GOOS: "windows"}
+	mac := Env{Home: "/Users/u", Dir: "/w/p", GOOS: "darwin"}
+	xdg := linux()
+	xdg.ConfigHome = "/cfg"
+	code := `{
+	// written by hand
+	"inputs": [{"id": "key", "type": "promptString", "password": true}],
+	"servers": {
+		"fs": {"type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"], "env": {"PORT": 8080, "GONE": null}, "cwd": "sub"},
+		"gh": {"type": "http", "url": "https://api.githubcopilot.com/mcp/"},
+		"key": {"command": "npx", "env": {"KEY": "${input:key}"}},
+		"dir": {"command": "npx", "args": ["${workspaceFolder}"]},
+		"file": {"command": "npx", "envFile": "${workspaceFolder}/.env"},
+		"box": {"command": "npx", "sandboxEnabled": true},
+		"off": {"command": "npx", "disabled": true},
+	},
+}`
+	codeProblems := []string{
+		"box: VS Code runs it in a sandbox of its own, which the bridge can't do",
+		"dir: its args[0] has a ${…} in it, and these are not filled in yet",
+		"file: its envFile is not read yet",
+		"gh: remote servers (http) are not supported yet",
+		"key: its env.KEY asks for an input of VS Code, which nobody else can read",
+		"off: it is disabled there",
+	}
+	for _, tt := range []struct {
+		name     string
+		env      Env
+		files    tree
+		servers  []string
+		problems []string
+	}{
+		{"Claude Code, user scope", linux(), tree{"/home/u/.claude.json": `{"numStartups": 3, "mcpServers": {
+			"fs": {"type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"], "env": {}},
+			"linear": {"type": "sse", "url": "https://mcp.linear.app/sse"},
+			"kept": {"command": "kept", "disabled": true, "cwd": "/ignored"}}}`},
+			[]string{fsServer, "kept: kept"}, []string{"linear: remote servers (sse) are not supported yet"}},
+		{"Claude Code, local scope of the repository", linux(), tree{
+			"/w/p/.git/HEAD":       "",
+			"/home/u/.claude.json": `{"projects": {"/w/p": ` + one + `, "/w/other": {"mcpServers": {"other": {"command": "x"}}}}}`},
+			[]string{fsServer}, nil},
+		{"Claude Code, local scope seen from below", Env{Home: "/home/u", Dir: "/w/p/deep/er"}, tree{
+			"/w/p/.git": "gitdir: elsewhere", "/home/u/.claude.json": `{"projects": {"/w/p": ` + one + `}}`},
+			[]string{fsServer}, nil},
+		{"Claude Code, another directory for its files", linux("CLAUDE_CONFIG_DIR=/cc"), tree{
+			"/cc/.claude.json": one, "/home/u/.claude.json": `{"mcpServers": {"unread": {"command": "x"}}}`},
+			[]string{fsServer}, nil},
+		{"Claude Code, files it doesn't read", linux(), tree{
+			"/home/u/.claude/settings.json": one, "/home/u/.claude/mcp.json": one, "/home/u/.claude/.mcp.json": one},
+			nil, nil},
+		{"Claude Code on windows", windows, tree{`C:\Users\u\.claude.json`: `{"projects": {"c:/w/P": ` + one + `}}`}, []string{fsServer}, nil},
+		{"Claude Desktop on Linux", linux(), tree{"/home/u/.config/Claude/claude_desktop_config.json": one}, []string{fsServer}, nil},
+		{"Claude Desktop on Linux, elsewhere", xdg, tree{"/cfg/Claude/claude_desktop_config.json": one}, []string{fsServer}, nil},
+		{"Claude Desktop on macOS", mac, tree{"/Users/u/Library/Application Support/Claude/claude_desktop_config.json": one}, []string{fsServer}, nil},
+		{"Claude Desktop on windows", windows, tree{`C:\Users\u\AppData\Roaming\Claude\claude_desktop_config.json`: one}, []string{fsServer}, nil},
+		{"Cursor", linux(), tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {
+			"fs": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"]},
+			"figma": {"url": "http://127.0.0.1:3845/sse"},
+			"env": {"command": "npx", "env": {"K": "${env:K}"}},
+			"old": {"command": "npx", "enabled": false}}}`},
+			[]string{fsServer}, []string{
+				"env: its env.K has a ${…} in it, and these are not filled in yet",
+				"figma: remote servers (http) are not supported yet",
+				"old: it is disabled there"}},
+		{"Cursor on windows", windows, tree{`C:\Users\u\.cursor\mcp.json`: one}, []string{fsServer}, nil},
+		{"Cursor, project", linux(), tree{"/w/p/.cursor/mcp.json": one}, nil, []string{
+			"fs: Cursor asks before it starts what a project brings along, and its answer can't be read from outside"}},
+		{"VS Code on Linux", linux(), tree{"/home/u/.config/Code/User/mcp.json": code},
+			[]string{fsServer + " PORT=8080 in /w/p/sub"}, codeProblems},
+		{"VS Code on macOS", mac, tree{"/Users/u/Library/Application Support/Code/User/mcp.json": code},
+			[]string{fsServer + " PORT=8080 in /w/p/sub"}, codeProblems},
+		{"VS Code on windows", windows, tree{`C:\Users\u\AppData\Roaming\Code\User\mcp.json`: code},
+			[]string{fsServer + ` PORT=8080 in C:\w\p\sub`}, codeProblems},
+		{"VS Code Insiders and a remote one", linux(), tree{
+			"/home/u/.config/Code - Insiders/User/mcp.json": `{"servers": {"insider": {"command": "x"}}}`,
+			"/home/u/.vscode-server/data/User/mcp.json":     `{"servers": {"far": {"command": "x"}}}`},
+			[]string{"far: x", "insider: x"}, nil},
+		{"VS Code, workspace", linux(), tree{"/w/p/.vscode/mcp.json": `{"servers": {"fs": {"command": "x"}}}`}, nil, []string{
+			"fs: VS Code asks before it starts what a project brings along, and its answer can't be read from outside"}},
+		{"VS Code, the key of others", linux(), tree{"/home/u/.config/Code/User/mcp.json": one}, nil, []string{
+			`/home/u/.config/Code/User/mcp.json: it has "mcpServers" but no "servers", which is the only one that VS Code reads`}},
+		{"our own directory", linux(), tree{
+			"/home/u/.config/mcp/servers/many.json":    `{"description": "of the team", "mcpServers": {"a": {"command": "a", "cwd": "x"}, "b": {"command": "b", "cwd": "/y"}}}`,
+			"/home/u/.config/mcp/servers/single.json":  `{"command": "s", "args": ["1"]}`,
+			"/home/u/.config/mcp/servers/none.json":    `{"$schema": "x"}`,
+			"/home/u/.config/mcp/servers/note.txt":     `not read`,
+			"/home/u/.config/mcp/servers/.hidden.json": `not read`},
+			[]string{"a: a in /home/u/.config/mcp/servers/x", "b: b in /y", "single: s 1"},
+			[]string{`/home/u/.config/mcp/servers/none.json: it holds no servers: there is neither an object "mcpServers" nor a "command"`}},
+		{"no home", Env{Dir: "/w/p", GOOS: "linux"}, tree{}, nil, []string{"~: the home directory is not known, so nothing below it was looked for"}},
+		{"nothing at all", linux(), tree{}, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			check(t, Scan(tt.files.fs(), tt.env), tt.servers, tt.problems)
+		})
+	}
+}
+
+func TestConfigPaths(t *testing.T) {
+	files := tree{
+		"/w/p/mine.json":           `{"mcpServers": {"fs": {"command": "mine"}}}`,
+		"/home/u/more/a.json":      `{"servers": {"a": {"command": "a"}}}`,
+		"/home/u/more/b.json":      `{"command": "b"}`,
+		"/home/u/.cursor/mcp.json": one,
+		"/w/p/.cursor/mcp.json":    `{"mcpServers": {"trusted": {"command": "t"}}}`,
+		"/w/p/.mcp.json":           `{"mcpServers": {"asked": {"command": "x"}}}`,
+	}
+	env := linux()
+	env.ConfigPaths = []string{"mine.json", "~/more", "/nowhere.json", "", "./.cursor/mcp.json", ".mcp.json"}
+	check(t, Scan(files.fs(), env),
+		[]string{"a: a", "asked: x", "b: b", "fs: mine", "trusted: t"},
+		[]string{"/nowhere.json: it does not exist", "fs: shadowed by the server of the same name in /w/p/mine.json (mcp-bridge, MCP_BRIDGE_CONFIG)"})
+
+	env.Dir = ""
+	env.ConfigPaths = []string{"mine.json"}
+	check(t, Scan(files.fs(), env), []string{"fs: npx -y @modelcontextprotocol/server-filesystem /w"},
+		[]string{"mine.json: it is not an absolute path, and there is no working directory that it could count from"})
+}
+
+func TestPrecedence(t *testing.T) {
+	server := func(command string) string {
+		return `{"mcpServers": {"s": {"command": "` + command + `", "args": [], "env": {}}}}`
+	}
+	const cursor, ours = "/home/u/.cursor/mcp.json", "/home/u/.config/mcp/servers/s.json"
+	for _, tt := range []struct {
+		name     string
+		files    tree
+		servers  []string
+		problems []string
+	}{
+		{"local before project before user", tree{
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "mcpServers": {"s": {"command": "local"}}}}, "mcpServers": {"s": {"command": "user"}}}`,
+			"/w/p/.mcp.json":       server("project")},
+			[]string{"s: local"}, []string{
+				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local)",
+				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local)"}},
+		{"the nearest .mcp.json", tree{
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
+			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"), "/.mcp.json": server("root")},
+			[]string{"s: near"}, []string{"s: shadowed by the server of the same name in /w/p/.mcp.json (Claude Code, project)"}},
+		{"identical ones are folded", tree{cursor: server("x"), ours: `{"command": "x"}`}, []string{"s: x"}, nil},
+		{"a remote one keeps its name in its host", tree{
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"mcpServers": {"s": {"type": "http", "url": "https://x"}}}}, "mcpServers": {"s": {"command": "user"}}}`},
+			nil, []string{
+				"s: remote servers (http) are not supported yet",
+				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local), which Claude Code uses and the bridge can't"}},
+		{"but not in others", tree{
+			"/home/u/.claude.json": `{"mcpServers": {"s": {"type": "http", "url": "https://x"}}}`, cursor: server("c")},
+			[]string{"s: c"}, []string{"s: remote servers (http) are not supported yet"}},
+		{"one that its host doesn't use keeps nothing", tree{
+			"/home/u/.claude.json": `{"mcpServers": {"s": {"command": "user"}}}`, "/w/p/.mcp.json": server("project")},
+			[]string{"s: user"}, []string{"s: it is not yet approved in Claude Code"}},
+		{"twice in a file", tree{cursor: `{"mcpServers": {"s": {"command": "first"}, "s": {"command": "last"}}}`},
+			[]string{"s: last"}, []string{"s: the file has this name more than once; only the last one counts"}},
+		{"the object twice in a file", tree{cursor: `{"mcpServers": {"a": {"command": "first"}}, "mcpServers": {"b": {"command": "last"}}}`},
+			[]string{"b: last"}, []string{cursor + `: it has "mcpServers" more than once; only the last one counts`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			check(t, Scan(tt.files.fs(), linux()), tt.servers, tt.problems)
+		})
+	}
+	c := Scan(tree{cursor: server("x"), ours: `{"command": "x"}`}.fs(), linux())
+	if got := c.Servers[0].Also; len(got) != 1 || got[0].Path != ours {
+		t.Errorf("Also = %v, want %s", got, ours)
+	}
+}
