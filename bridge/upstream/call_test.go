@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,7 +114,7 @@ func TestCallEndsWithItsContext(t *testing.T) {
 		_, err := p.Call(ctx, "fake", "never", nil)
 		done <- err
 	}()
-	id := until(t, p, func(s seen) bool { return s.Waiting != "" }).Waiting
+	id := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 }).Waiting[0]
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
@@ -144,7 +145,7 @@ func TestServerDiesInACall(t *testing.T) {
 			serverError(t, err, "exit status 3")
 		})
 	}
-	until(t, p, func(s seen) bool { return s.Waiting == "b-7" || s.Waiting > "b-5" })
+	until(t, p, func(s seen) bool { return len(s.Waiting) == 5 })
 	_, err := p.Call(t.Context(), "fake", "die", nil)
 	e := serverError(t, err, `calling the tool "die"`, "exit status 3", "token is ***")
 	if !strings.Contains(e.Stderr, "token is ***") {
@@ -231,6 +232,39 @@ func TestBacklogIsBounded(t *testing.T) {
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequestsWithoutEnd(t *testing.T) {
+	p := open(t, func(c *Config) { c.MaxBacklog = 1 << 20 }, fake("normal"))
+	_, err := p.Call(t.Context(), "fake", "ask without end", nil)
+	serverError(t, err, "doesn't read the answers")
+	call(t, p, "echo", "")
+}
+
+// A grandchild keeps the pipes open when the server dies; the caller must not wait for it, and it must not stay.
+func TestServerDiesBeforeItsChild(t *testing.T) {
+	p := open(t, nil, fake("grandchild"))
+	child := look(t, p).Child
+	_, err := p.Call(t.Context(), "fake", "die", nil)
+	serverError(t, err, "exit status 3")
+	vanished(t, child)
+	call(t, p, "echo", "")
+}
+
+func TestServerDiesBetweenCalls(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	first := look(t, p).PID
+	p.mu.Lock()
+	s := p.entries["fake"].live
+	p.mu.Unlock()
+	_ = syscall.Kill(first, syscall.SIGKILL)
+	<-s.dying
+	if second := look(t, p).PID; second == first {
+		t.Error("the next call went to the same process")
+	}
+	if !strings.Contains(s.cause.Error(), "signal: killed") {
+		t.Errorf("the cause is %q", s.cause)
 	}
 }
 

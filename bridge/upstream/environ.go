@@ -113,5 +113,5 @@ func origin(s discovery.Server) string {
 	if s.Source.Path == "" {
 		return "its configuration"
 	}
-	return s.Source.Path
+	return s.Source.String()
 }

@@ -111,9 +111,10 @@ func call(t *testing.T, p *Pool, tool, args string) string {
 
 // seen is what the server saw so far.
 type seen struct {
-	Waiting   string
+	Waiting   []string
 	Cancelled []string
 	PID       int
+	Child     int
 	Lists     int
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
 // groups counts what is registered.
@@ -30,6 +31,8 @@ func (g *groups) Group(int) func() {
 	g.ever.Add(1)
 	return func() { g.now.Add(-1) }
 }
+
+var _ Guard = (*guard.Guard)(nil)
 
 func TestNothingStartsBeforeItIsUsed(t *testing.T) {
 	g := &groups{}
@@ -163,8 +166,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		}
 		pids = append(pids, got.PID)
 		if s.Args[1] == "grandchild" {
-			child, _ := strconv.Atoi(got.Waiting)
-			pids = append(pids, child)
+			pids = append(pids, got.Child)
 		}
 	}
 	var calls sync.WaitGroup

@@ -40,7 +40,8 @@ type server struct {
 	mu        sync.Mutex // of out and what follows
 	lists     int
 	held      []request // calls of "barrier"
-	waiting   string    // id of a call of "never"
+	waiting   []string  // ids of the calls of "never"
+	child     int       // pid of a grandchild
 	cancelled []string
 	asked     map[string]chan request
 }
@@ -75,7 +76,7 @@ func fakeServer(args []string) {
 		if err := c.Start(); err != nil {
 			panic(err)
 		}
-		s.waiting = strconv.Itoa(c.Process.Pid)
+		s.child = c.Process.Pid
 	case "silent", "sleeper":
 		select {}
 	}
@@ -203,11 +204,11 @@ func (s *server) call(r request) {
 		_ = os.Stdout.Close()
 	case "never":
 		s.mu.Lock()
-		s.waiting = strings.Trim(string(r.ID), `"`)
+		s.waiting = append(s.waiting, strings.Trim(string(r.ID), `"`))
 		s.mu.Unlock()
 	case "seen":
 		s.mu.Lock()
-		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(), "lists": s.lists})
+		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(), "child": s.child, "lists": s.lists})
 		s.mu.Unlock()
 		s.result(r, string(b))
 	case "barrier":
@@ -237,6 +238,10 @@ func (s *server) call(r request) {
 	case "change":
 		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`)
 		s.result(r, `{}`)
+	case "ask without end": // and never read the answers
+		for i := 0; ; i++ {
+			s.send(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i)
+		}
 	case "ask":
 		go s.ask(r)
 	case "meta":

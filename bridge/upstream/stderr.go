@@ -81,21 +81,28 @@ func (r *ring) tail() string {
 // mask hides the values that a server's configuration gives it from every text that is shown. It is immutable.
 type mask struct{ replacer *strings.Replacer }
 
-// secretFlag finds arguments whose value is nobody's business.
-var secretFlag = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|auth|header)`)
+var (
+	secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|pwd|credential|auth|header)`)
 
-// newMask makes a mask for every environment value of at least four characters and for the values of arguments that are
-// named like secrets.
+	// plainValue are paths, addresses without user or query, and single words: they tell nothing, and an error without them
+	// tells nobody what is wrong.
+	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[a-z]+://[^@?]*|[a-z-]{1,16})$`)
+)
+
+// newMask makes a mask for the environment values of at least four characters, but for plain ones whose name says nothing of
+// a secret, and for the values of arguments that are named like secrets.
 func newMask(env map[string]string, args []string) *mask {
 	var values []string
-	for _, v := range env {
-		values = append(values, v)
-		values = append(values, strings.Split(v, "\n")...)
+	for k, v := range env {
+		if secretName.MatchString(k) || !plainValue.MatchString(v) {
+			values = append(values, v)
+			values = append(values, strings.Split(v, "\n")...)
+		}
 	}
 	for i, a := range args {
 		name, value, ok := strings.Cut(a, "=")
 		switch {
-		case !strings.HasPrefix(a, "-") || !secretFlag.MatchString(name):
+		case !strings.HasPrefix(a, "-") || !secretName.MatchString(name):
 		case ok:
 			values = append(values, value)
 		case i+1 < len(args):

@@ -16,11 +16,13 @@
 //
 // # Between fork and registration
 //
-// A registration counts from the moment it is written: the pipe keeps it however soon the bridge dies. Before that, between
-// the fork of a child and the write, a killed bridge would leave the child behind. On Linux the parent-death signal, set
-// before exec, closes this gap: such a child is microseconds old and has neither children nor a handler for SIGTERM. That
-// signal is bound to the thread that forked, so Process keeps that thread until the child is gone. Elsewhere the gap is
-// open for those microseconds; the child still sees its stdin end.
+// A registration counts from the moment it is written: the pipe keeps it however soon the bridge dies. For the time before
+// that, from the fork of a child to the write, which on a busy machine is long enough for the child to get going, there are
+// two belts, both of Linux. Before the fork the watchdog is told a random mark that the child gets in its environment; while
+// a mark is registered and the group isn't yet, the watchdog looks for it in the environments of all processes. And a child
+// that has not even come to exec, where its environment is still the bridge's, gets the parent-death signal. That is bound
+// to the thread that forked, so Process keeps that thread until the child is gone. Elsewhere this gap is open; the child
+// still sees its stdin end.
 //
 // # Reused process ids
 //
@@ -108,6 +110,10 @@ func (g *Guard) File(path string) (forget func()) {
 	}
 	return g.register("file " + strconv.Quote(path))
 }
+
+// Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to be forgotten once the
+// child's group is registered. Launch does all of it.
+func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
 
 // Close forgets everything that is registered, without ending or removing any of it, and ends the watchdog. It takes at
 // most a few seconds. Registrations after Close do nothing.

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,6 +99,7 @@ func bridge(args []string) {
 		panic(err)
 	}
 	g.File(args[0])
+	fmt.Printf("%d\n", g.dog.cmd.Process.Pid)
 	for _, mode := range args[1:] {
 		c := exec.Command(os.Args[0], "child", mode)
 		c.ExtraFiles = []*os.File{os.NewFile(3, "tether")}
@@ -105,7 +107,6 @@ func bridge(args []string) {
 			panic(err)
 		}
 	}
-	fmt.Printf("%d\n", g.dog.cmd.Process.Pid)
 	select {}
 }
 
@@ -240,6 +241,7 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 		{name: "a child that ignores SIGTERM and EOF", modes: []string{"stubborn"}, ready: 1},
 		{name: "a child with a stubborn grandchild", modes: []string{"parent"}, ready: 2},
 		{name: "several", modes: []string{"parent", "stubborn", "meek", "parent"}, ready: 6},
+		{name: "killed while it starts children", modes: slices.Repeat([]string{"parent", "meek"}, 10), ready: 3},
 		{name: "the watchdog is sent signals first", modes: []string{"stubborn"}, ready: 1, storm: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,15 @@ import (
 // Groups is where a Process registers its group: a *Guard, or nothing.
 type Groups interface {
 	Group(pgid int) (forget func())
+}
+
+// MarkVar is the variable that carries the mark of a child that Launch started with a *Guard. Its name has no common prefix
+// with the bridge's own variables, which are checked for misspellings.
+const MarkVar = "_MCPBRIDGE_MARK"
+
+// marker is what a *Guard can in addition.
+type marker interface {
+	Mark(mark string) (forget func())
 }
 
 // A Process is a child that leads a process group of its own. Whoever launches one must call End, also when the child ended
@@ -29,7 +39,7 @@ type Process struct {
 }
 
 // Launch starts cmd as the leader of a new process group and registers that with groups, which may be nil. It sets what it
-// needs in cmd.SysProcAttr and leaves the rest of cmd alone; cmd must not have a context. Standard streams that are not
+// needs in cmd.SysProcAttr, adds MarkVar to cmd.Env, and leaves the rest of cmd alone; cmd must not have a context. Standard streams that are not
 // files are copied by cmd's own goroutines, which End waits for, so they had better be files.
 func Launch(cmd *exec.Cmd, groups Groups) (*Process, error) {
 	lead(cmd)
@@ -47,13 +57,9 @@ func Launch(cmd *exec.Cmd, groups Groups) (*Process, error) {
 func (p *Process) live(groups Groups, started chan<- error) {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
-	if err := p.cmd.Start(); err != nil {
+	if err := p.start(groups); err != nil {
 		started <- err
 		return
-	}
-	p.forget = func() {}
-	if groups != nil {
-		p.forget = groups.Group(p.cmd.Process.Pid)
 	}
 	started <- nil
 	awaitExit(p.cmd)
@@ -61,6 +67,26 @@ func (p *Process) live(groups Groups, started chan<- error) {
 	<-p.reap
 	_ = p.cmd.Wait() // what it says is in State
 	close(p.gone)
+}
+
+// start starts the child and registers its group: by a mark until it has one.
+func (p *Process) start(groups Groups) error {
+	if m, ok := groups.(marker); ok {
+		mark := rand.Text()
+		if p.cmd.Env == nil {
+			p.cmd.Env = os.Environ()
+		}
+		p.cmd.Env = append(p.cmd.Env, MarkVar+"="+mark)
+		defer m.Mark(mark)()
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.forget = func() {}
+	if groups != nil {
+		p.forget = groups.Group(p.cmd.Process.Pid)
+	}
+	return nil
 }
 
 // PID is the process id of the leader and the id of the group.

@@ -3,9 +3,11 @@
 package guard
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -176,6 +178,47 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 	case <-p.Exited():
 	case <-time.After(10 * time.Second):
 		t.Error("the registered process was not ended")
+	}
+}
+
+// unregistered is a Guard whose bridge always dies between a child's start and its registration.
+type unregistered struct{ lines strings.Builder }
+
+func (u *unregistered) Group(int) func() { return func() {} }
+
+func (u *unregistered) Mark(mark string) func() {
+	u.lines.WriteString("1 mark " + mark + "\n")
+	return func() {}
+}
+
+func TestMarkedChildIsEnded(t *testing.T) {
+	te, u := newTether(t), &unregistered{}
+	p := launch(t, te, u, "parent")
+	q := launch(t, te, nil, "meek")
+	for range 3 {
+		te.ready(t)
+	}
+	if err := Watch(strings.NewReader("1 mark short\n" + u.lines.String())); err != nil {
+		t.Error(err)
+	}
+	if populated(p.PID()) {
+		t.Error("the marked child, or its child, is still there")
+	}
+	if !populated(q.PID()) {
+		t.Error("another child was ended")
+	}
+}
+
+func TestMarkIsForgottenOnceRegistered(t *testing.T) {
+	te := newTether(t)
+	g, _ := start(t)
+	p := launch(t, te, g, "meek")
+	te.ready(t)
+	g.mu.Lock()
+	got := slices.Collect(maps.Values(g.entries))
+	g.mu.Unlock()
+	if len(got) != 1 || !strings.Contains(got[0], " group "+strconv.Itoa(p.PID())+" ") {
+		t.Errorf("registered: %q, want the group alone", got)
 	}
 }
 

@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,9 +37,10 @@ func awaitExit(cmd *exec.Cmd) {
 
 // stat is what /proc says of one process.
 type stat struct {
-	pgid, session int
-	start         uint64 // clock ticks since boot
-	ended         bool   // a zombie
+	pid, pgid int
+	session   int
+	start     uint64 // clock ticks since boot
+	ended     bool   // a zombie
 }
 
 // identity tells a process from another one that gets its number later.
@@ -64,6 +67,29 @@ func present(e entry) bool {
 
 // populated says whether a group has a living process.
 func populated(pgid int) bool { return present(entry{pgid: pgid}) }
+
+// marked finds the groups of the processes that carry one of the marks in their environment.
+func marked(entries map[int]entry) []entry {
+	var marks [][]byte
+	for _, e := range entries {
+		if e.mark != "" {
+			marks = append(marks, []byte(MarkVar+"="+e.mark+"\x00"))
+		}
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	var found []entry
+	for st := range processes {
+		environ, err := os.ReadFile("/proc/" + strconv.Itoa(st.pid) + "/environ")
+		if err != nil || st.pgid <= 1 || !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(environ, m) }) {
+			continue
+		}
+		start, _ := identity(st.pgid)
+		found = append(found, entry{pgid: st.pgid, start: start, session: st.session})
+	}
+	return found
+}
 
 // processes yields every process that can be seen.
 func processes(yield func(stat) bool) {
@@ -95,10 +121,11 @@ func readStat(pid string) (stat, bool) {
 		return stat{}, false
 	}
 	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
-	var errs [3]error
+	var errs [4]error
 	st.pgid, errs[0] = strconv.Atoi(fields[2])
 	st.session, errs[1] = strconv.Atoi(fields[3])
 	st.start, errs[2] = strconv.ParseUint(fields[19], 10, 64)
+	st.pid, errs[3] = strconv.Atoi(pid)
 	return st, errors.Join(errs[:]...) == nil
 }
 

@@ -18,15 +18,17 @@ import (
 const (
 	maxLine    = 32 << 10 // bytes of one line; longer ones are skipped
 	maxEntries = 1 << 16  // registrations held; more are refused
+	minMark    = 16       // characters of a mark; shorter ones could be somebody else's
 	termGrace  = 2 * time.Second
 	killWait   = 5 * time.Second // for a killed group to be gone
 	firstPoll  = time.Millisecond
 	lastPoll   = 50 * time.Millisecond
 )
 
-// entry is what one line registers: a group, or a path.
+// entry is what one line registers: a group, a path, or a mark.
 type entry struct {
 	path    string
+	mark    string
 	pgid    int
 	start   uint64 // of the leader, in the kernel's own unit; 0 for unknown
 	session int    // 0 for unknown
@@ -37,7 +39,7 @@ type entry struct {
 // good order it returns at once. It makes the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the
 // end of r takes at most seven seconds.
 //
-// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID forget" and "end". A line that can't be understood
+// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end". A line that can't be understood
 // is skipped; so is a last one without its newline.
 func Watch(r io.Reader) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -86,6 +88,10 @@ func obey(entries map[int]entry, line string) {
 		if n, err := fmt.Sscanf(rest, "%d %d %d", &e.pgid, &e.start, &e.session); err == nil && n == 3 && e.pgid > 1 {
 			entries[id] = e
 		}
+	case "mark":
+		if len(rest) >= minMark {
+			entries[id] = entry{mark: rest}
+		}
 	case "file":
 		if path, err := strconv.Unquote(rest); err == nil && removable(path) {
 			entries[id] = entry{path: path}
@@ -98,11 +104,15 @@ func finish(entries map[int]entry) error {
 	var groups []entry
 	for _, e := range entries {
 		if e.pgid > 1 && present(e) {
-			_ = terminate(e.pgid)
 			groups = append(groups, e)
 		}
 	}
-	groups = remaining(groups, termGrace)
+	groups = append(groups, marked(entries)...)
+	for _, e := range groups {
+		_ = terminate(e.pgid)
+	}
+	// A marked child may have come to exec meanwhile.
+	groups = append(remaining(groups, termGrace), marked(entries)...)
 	for _, e := range groups {
 		_ = kill(e.pgid)
 	}
