@@ -120,7 +120,8 @@ class Bridge:
                 continue
             if "error" in message:
                 raise Failure(f"{method}: {message['error']['message']}")
-            return message["result"]
+            result: dict[str, Any] = message["result"]
+            return result
 
     def close(self) -> None:
         assert self.process.stdin
