@@ -108,10 +108,10 @@ def confine() -> str:
     return ""
 
 
-def undumpable(on: bool) -> None:
-    """The child is to be dumpable again: else its own /proc/self would be closed to it."""
+def be_dumpable() -> None:
+    """For the child, which has nothing to hide: else its own /proc/self would be closed to it."""
     try:
-        _prctl(PR_SET_DUMPABLE, 0 if on else 1)
+        _prctl(PR_SET_DUMPABLE, 1)
     except (ImportError, OSError):
         pass
 

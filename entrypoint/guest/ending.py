@@ -62,6 +62,8 @@ def _done(run: Run, status: int) -> wire.Frame:
         frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
     elif exited and code == RAISED and run.claim:
         frame["error"] = run.claim
+    elif not run.warm:
+        frame["error"] = {"code": "internal_error", "message": f"the guest failed before it ran the code: {_told(status)}"}
     elif not frame["ok"]:
         frame["error"] = {"code": "runtime_error", "message": f"the code ended with {_told(status)}"}
     return frame

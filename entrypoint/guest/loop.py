@@ -7,7 +7,6 @@ import select
 import signal
 import sys
 import time
-import traceback
 
 from guest import ending, wire
 from guest.host import Host
@@ -47,6 +46,8 @@ class Loop:
             print(f"mcp-bridge guest: {stop}", file=sys.stderr)
             return stop.status
         except Exception:
+            import traceback  # as late as this: it takes 2 ms
+
             traceback.print_exc()
             return wire.EXIT_INTERNAL
         finally:

@@ -100,7 +100,8 @@ class Runtime:
 
     def _add(self, server: Server) -> Server:
         self._servers[server._name] = server
-        self._namespace[f"mcp_{server._alias}"] = server
+        if server._alias != "servers":  # mcp_servers is all of them
+            self._namespace[f"mcp_{server._alias}"] = server
         module = ServerModule(server)
         self._modules[module.__name__] = sys.modules[module.__name__] = module
         setattr(self._modules["mcp.servers"], server._alias, module)

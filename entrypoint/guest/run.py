@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
 import signal
+import sys
 import time
 
 from guest import watch, wire
@@ -43,7 +43,7 @@ class Run:
 
     def about(self) -> wire.Frame:
         """The fields that ready and started share."""
-        fields: wire.Frame = {"protocol": wire.PROTOCOL, "python": platform.python_version(), "seccomp": not self._note}
+        fields: wire.Frame = {"protocol": wire.PROTOCOL, "python": sys.version.split()[0], "seccomp": not self._note}
         return {**fields, "note": self._note} if self._note else fields
 
     def send(self, frame: wire.Frame) -> None:

@@ -71,11 +71,13 @@ def run_child(link: int, stdout: int, stderr: int) -> None:
         kept = private(link)
         os.closerange(3, kept)
         os.closerange(kept + 1, max(os.sysconf("SC_OPEN_MAX"), kept + 1))
-        confine.undumpable(False)
+        confine.be_dumpable()
         from guest import child
 
         child.main(kept)
     except BaseException:
-        sys.excepthook(*sys.exc_info())
+        import traceback  # knows the sources of modules that have no files
+
+        traceback.print_exc()
     finally:
         os._exit(wire.EXIT_INTERNAL)

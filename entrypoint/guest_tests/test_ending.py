@@ -94,6 +94,34 @@ class Cancelling(unittest.TestCase):
             self.assertEqual(ran.wait["killed"], "cancel")
 
 
+class Failing(unittest.TestCase):
+    """What is said when the guest itself fails."""
+
+    def test_while_it_waits(self) -> None:
+        with Guest({"child": ("    streams.install()", "    raise OSError('no streams')")}) as guest:
+            self.assertIsNone(guest.read())
+            self.assertEqual(guest.status(), 70)
+            errors = guest.errors()
+            self.assertIn('File "<guest>/child.py"', errors)
+            self.assertIn("raise OSError('no streams')", errors)
+            self.assertIn("ended before there was any: exit status 70", errors)
+
+    def test_with_code_to_run(self) -> None:
+        with Guest({"child": ("    streams.install()", "    import time; time.sleep(0.3); 1/0")}) as guest:
+            guest.execute("print('never')")
+            ran = Ran(guest.until("done"))
+            self.assertEqual([frame["type"] for frame in ran.frames], ["started", "output", "done"])
+            self.assertEqual((ran.error["code"], ran.stdout), ("internal_error", ""))
+            self.assertIn("ZeroDivisionError", ran.stderr)
+
+    def test_the_supervisor(self) -> None:
+        with Guest({"host": ("def feed(self", "def fed(self")}) as guest:
+            guest.execute("while True: pass")
+            guest.drain()
+            self.assertEqual(guest.status(), 70)
+            self.assertIn("AttributeError", guest.errors())
+
+
 class Host(unittest.TestCase):
     def test_gone(self) -> None:
         for code in (None, "while True: pass", "while True: print('x' * 1000)"):

@@ -124,7 +124,6 @@ class Confinement(unittest.TestCase):
         self.assertEqual(ran.stdout, "-1 1\n" * 10 + "thread\nSeccomp:\t2\n")
         self.assertIs(ran.frames[0]["seccomp"], True)
 
-
     def test_an_image_without_ctypes_is_told(self) -> None:
         with Guest({"confine": ("import ctypes", "import no_ctypes")}) as guest:
             guest.execute("print(1)")
