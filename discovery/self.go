@@ -6,18 +6,25 @@ import (
 	"strings"
 )
 
+// demoServer is the bridge's command that serves a shop to try the bridge with, and calls nobody.
+const demoServer = "demo-server"
+
 // isSelf says whether a server's command line starts the bridge: by path, through a link, by a name on PATH, or by the name
 // of its package, image or program behind the wrappers that such entries use. It looks at what would be run, not at every
 // word: a server that is given the path of a directory called mcp-bridge is not the bridge.
 func (s *scan) isSelf(srv Server) bool {
+	if slices.Equal(srv.Args, []string{demoServer}) {
+		return false // the program is ours, but what it serves then is a made-up shop
+	}
 	pathList := srv.Env["PATH"]
-	for _, w := range append([]string{srv.Command}, srv.Args...) {
+	words := append([]string{srv.Command}, srv.Args...)
+	for _, w := range words[:min(len(words), maxLooked)] {
 		// The bridge's own file is meant wherever it stands, behind wrappers that aren't known too.
 		if strings.ContainsAny(w, `/\`) && s.isExecutable(w, pathList) {
 			return true
 		}
 	}
-	for _, c := range programs(append([]string{srv.Command}, srv.Args...), 0) {
+	for _, c := range programs(words) {
 		if s.isOurName(c) || s.isExecutable(c, pathList) {
 			return true
 		}
@@ -79,52 +86,68 @@ func programName(word string) string {
 	return name
 }
 
-// maxWrappers bounds how deep wrappers are followed.
-const maxWrappers = 16
+const (
+	maxLooked   = 256  // words of one command line that are looked up as files
+	maxWrappers = 16   // how deep wrappers are followed
+	maxCommands = 1000 // how many command lines within one are followed
+)
 
 // programs is every word of a command line that names something to be run, wrappers included, as far as the wrappers are
 // known.
-func programs(words []string, depth int) []string {
-	if len(words) == 0 || depth > maxWrappers {
-		return nil
+func programs(words []string) []string {
+	f := finder{left: maxCommands}
+	f.command(words, 0)
+	return f.found
+}
+
+// finder collects the programs of one command line.
+type finder struct {
+	found []string
+	left  int // command lines that may still be followed
+}
+
+func (f *finder) command(words []string, depth int) {
+	if f.left--; len(words) == 0 || depth > maxWrappers || f.left < 0 {
+		return
 	}
-	found := []string{words[0]}
+	f.found = append(f.found, words[0])
 	name := strings.ToLower(programName(words[0]))
-	if isShell(name) {
-		return append(found, ofShell(name, words[1:], depth)...)
-	}
 	w, known := wrappers[name]
-	if !known {
-		if i := slices.Index(words, "--"); i >= 0 { // as every program that runs another one can take it
-			return append(found, programs(words[i+1:], depth+1)...)
+	switch {
+	case isShell(name):
+		f.shell(name, words[1:], depth)
+	case known:
+		f.wrapped(w, words[1:], depth)
+	default: // any program that runs another one may take it after --
+		if i := slices.Index(words, "--"); i >= 0 {
+			f.command(words[i+1:], depth+1)
 		}
-		return found
 	}
-	return append(found, w.programs(words[1:], depth)...)
 }
 
 // wrapper is how a program that runs another one takes its arguments.
 type wrapper struct {
 	verbs    []string            // subcommands after which something is run; nil: it takes none
+	nested   map[string]*wrapper // subcommands whose arguments are those of another wrapper
 	values   []string            // options that take the next word as their value
+	names    []string            // options whose value names a package or a program
+	scripts  []string            // options whose value is a command line for a shell
 	flags    string              // short options without a value; if set, every other option takes one
 	switches []string            // long options without a value, where flags is set
-	names    []string            // of values: those that name a package or program
-	scripts  []string            // of values: those that hold a command line for a shell
 	skip     int                 // words before the program that are something else
 	next     bool                // what comes after the program is a command line too
-	nested   map[string]*wrapper // verbs whose arguments are those of another wrapper
 }
 
-// programs is what a wrapper with these arguments runs.
-func (w *wrapper) programs(words []string, depth int) (found []string) {
+// wrapped finds what a wrapper with these arguments runs.
+func (f *finder) wrapped(w *wrapper, words []string, depth int) {
 	verb := w.verbs == nil
 	skip := w.skip
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		switch {
 		case word == "--":
-			return append(found, programs(words[i+1:], depth+1)...)
+			f.command(words[i+1:], depth+1)
+			return
 		case strings.HasPrefix(word, "-") && len(word) > 1:
 			option, value, attached := strings.Cut(word, "=")
 			if !attached && w.takesValue(option) && i+1 < len(words) {
@@ -132,28 +155,31 @@ func (w *wrapper) programs(words []string, depth int) (found []string) {
 				value = words[i]
 			}
 			if slices.Contains(w.scripts, option) {
-				found = append(found, ofScript(value, depth+1)...)
+				f.script(value, depth+1)
 			} else if slices.Contains(w.names, option) {
-				found = append(found, value)
+				f.found = append(f.found, value)
 			}
 		case !verb:
 			if nested := w.nested[word]; nested != nil {
-				return append(found, nested.programs(words[i+1:], depth+1)...)
+				f.wrapped(nested, words[i+1:], depth)
+				return
 			}
 			if !slices.Contains(w.verbs, word) {
-				return found // what it does otherwise runs nothing of ours
+				return // what it does otherwise runs nothing of ours
 			}
 			verb = true
 		case isAssignment(word):
 		case skip > 0:
 			skip--
 		case w.next:
-			return append(append(found, word), programs(words[i+1:], depth+1)...)
+			f.found = append(f.found, word)
+			f.command(words[i+1:], depth+1)
+			return
 		default:
-			return append(found, programs(words[i:], depth+1)...)
+			f.command(words[i:], depth+1)
+			return
 		}
 	}
-	return found
 }
 
 func (w *wrapper) takesValue(option string) bool {

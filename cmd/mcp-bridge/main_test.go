@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Variables that make the test binary another program.
+const (
+	asMain   = "MCP_BRIDGE_TEST_MAIN"   // the real one
+	asClient = "MCP_BRIDGE_TEST_CLIENT" // an MCP client with the real one as its server
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(asMain) != "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment is empty
+		main()
+	case os.Getenv(asClient) != "":
+		os.Exit(clientMain())
+	}
+	testscript.Main(m, map[string]func(){"mcp-bridge": main})
+}
+
+// needEngine skips where there is no engine to test against. With MCP_BRIDGE_TEST_RUNTIME=podman its absence is a failure.
+func needEngine(t *testing.T) {
+	t.Helper()
+	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "podman" {
+		t.Skip("MCP_BRIDGE_TEST_RUNTIME is not podman: no engine to test against")
+	}
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// entry is a server in a configuration file.
+type entry struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+}
+
+// shop is the demo server of this very binary.
+func shop(t *testing.T) entry {
+	return entry{Command: self(t), Args: []string{"demo-server"}, Env: map[string]string{asMain: "1"}}
+}
+
+// configure writes a configuration file and returns its path.
+func configure(t *testing.T, servers map[string]entry) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// command is the real program with a configuration.
+func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
+	cmd := exec.Command(self(t), args...)
+	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers))
+	cmd.WaitDelay = 20 * time.Second
+	return cmd
+}
+
+// client talks to a bridge over its pipes.
+type client struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+
+	mu      sync.Mutex
+	next    int
+	waiting map[string]chan message
+	notes   chan message // notifications; dropped when nobody takes them
+	ended   chan struct{}
+}
+
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// serve starts a bridge and initializes it. It is ended with the test, and must then be gone with a code of 0.
+func serve(t *testing.T, cmd *exec.Cmd) *client {
+	t.Helper()
+	c := &client{t: t, cmd: cmd, waiting: map[string]chan message{}, notes: make(chan message, 1000), ended: make(chan struct{})}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.stdin, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go c.read(stdout)
+	t.Cleanup(c.close)
+	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
+	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return c
+}
+
+func (c *client) close() {
+	c.stdin.Close()
+	<-c.ended
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Errorf("the bridge ended with %v", err)
+	}
+}
+
+func (c *client) read(r io.Reader) {
+	defer close(c.ended)
+	in := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			c.t.Errorf("the bridge wrote what is no message: %.200s", line)
+			return
+		}
+		if m.Method != "" {
+			select {
+			case c.notes <- m:
+			default:
+			}
+			continue
+		}
+		c.mu.Lock()
+		ch := c.waiting[string(m.ID)]
+		delete(c.waiting, string(m.ID))
+		c.mu.Unlock()
+		if ch != nil {
+			ch <- m
+		}
+	}
+}
+
+func (c *client) send(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.stdin.Write(append(b, '\n')); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// start sends a request and returns where its answer comes.
+func (c *client) start(method string, params any) (id int, answer <-chan message) {
+	ch := make(chan message, 1)
+	c.mu.Lock()
+	c.next++
+	id = c.next
+	c.waiting[fmt.Sprint(id)] = ch
+	c.mu.Unlock()
+	c.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	return id, ch
+}
+
+func (c *client) request(method string, params any) message {
+	c.t.Helper()
+	_, answer := c.start(method, params)
+	select {
+	case m := <-answer:
+		return m
+	case <-c.ended:
+		c.t.Errorf("the bridge ended before it answered %s", method)
+		return message{}
+	}
+}
+
+// answer is a tool result as a host sees it.
+type answer struct {
+	Text    string
+	IsError bool
+}
+
+func parseAnswer(t *testing.T, m message) answer {
+	t.Helper()
+	var r struct {
+		Content []struct{ Type, Text string }
+		IsError bool
+	}
+	if m.Error != nil {
+		t.Errorf("JSON-RPC error %d: %s", m.Error.Code, m.Error.Message)
+		return answer{}
+	}
+	if err := json.Unmarshal(m.Result, &r); err != nil {
+		t.Errorf("%v in %.200s", err, m.Result)
+	}
+	var b strings.Builder
+	for _, c := range r.Content {
+		b.WriteString(c.Text)
+	}
+	return answer{b.String(), r.IsError}
+}
+
+// python calls run_python.
+func (c *client) python(code string, more map[string]any) answer {
+	c.t.Helper()
+	args := map[string]any{"code": code}
+	for k, v := range more {
+		args[k] = v
+	}
+	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "run_python", "arguments": args}))
+}

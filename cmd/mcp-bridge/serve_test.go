@@ -1,0 +1,232 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+)
+
+// TestLockDownThroughTheGuest looks at a run from inside the code: what the engine gives, and what the guest adds.
+func TestLockDownThroughTheGuest(t *testing.T) {
+	needEngine(t)
+	port, abstract := runtimetest.Outside(t)
+	t.Setenv("MCP_BRIDGE_TEST_SECRET", "must-not-be-seen")
+	code := fmt.Sprintf("import sys\nsys.argv[1:] = [%q, %q]\n%s", port, abstract, runtimetest.Probe)
+	cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-")
+	cmd.Stdin = strings.NewReader(code)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r := runtimetest.ParseReport(t, string(out))
+	spec := runtime.Spec{
+		Limits: runtime.Limits{NoFile: noFile, Shm: shmSize},
+		Tmpfs:  []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20}, {Path: "/workspace", Size: 128 << 20}},
+	}
+	runtimetest.CheckReport(t, r, spec, []string{
+		"HOME", "LANG", "PATH", "TMPDIR", "MALLOC_ARENA_MAX", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND", "MPLCONFIGDIR", // ours
+		"container", "HOSTNAME", "TERM", "LC_CTYPE", // the engine's and Python's
+		"MCP_AVAILABLE_SERVERS", "MCP_DISCOVERED_SERVERS", // the guest's: names and descriptions
+	})
+	for name := range r.Calls {
+		runtimetest.CheckDenied(t, r, name)
+	}
+	if len(r.Calls) < 19 {
+		t.Errorf("only %d calls were tried", len(r.Calls))
+	}
+}
+
+func TestTwentyCallsAtOnce(t *testing.T) {
+	needEngine(t)
+	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			got := c.python(fmt.Sprintf("print('call', %d, mcp_shop.add(a=%d, b=9007199254740993))", i, i), map[string]any{"timeout": 60, "servers": []string{"shop"}})
+			if want := fmt.Sprintf("call %d", i); got.IsError || !strings.HasPrefix(got.Text, want) || !strings.Contains(got.Text, fmt.Sprint(9007199254740993+i)) {
+				t.Errorf("got %+v, want %q and the exact sum", got, want)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestFiftyToolCallsAtOnce: one after the other they would take 50 s, far longer than the run may.
+func TestFiftyToolCallsAtOnce(t *testing.T) {
+	needEngine(t)
+	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
+	got := c.python("import asyncio, time\nt = time.monotonic()\nr = await asyncio.gather(*(mcp_shop.wait(ms=1000) for _ in range(50)))\nprint(len(r), 'answers')",
+		map[string]any{"timeout": 20, "servers": []string{"shop"}})
+	if got.IsError || !strings.Contains(got.Text, "50 answers") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestBigResultsAndOutput(t *testing.T) {
+	needEngine(t)
+	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
+	if got := c.python("print(len(mcp_shop.big(bytes=10_000_000)))", map[string]any{"servers": []string{"shop"}}); got.IsError || strings.TrimSpace(got.Text) != "10000000" {
+		t.Errorf("10 MB result: got %.200s", got.Text)
+	}
+	got := c.python("print('begin' + 'x' * 5_000_000 + 'end')", map[string]any{"servers": []string{}})
+	if got.IsError || !strings.HasPrefix(got.Text, "beginxxx") || !strings.Contains(got.Text, "xxxend") || !strings.Contains(got.Text, "bytes of stdout cut here") {
+		t.Errorf("5 MB of output: got %.100s ... of %d bytes", got.Text, len(got.Text))
+	}
+}
+
+// TestHostileCode: nothing that code prints or writes changes anything but its own output, and the next call is answered.
+func TestHostileCode(t *testing.T) {
+	needEngine(t)
+	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
+	tests := []struct {
+		name, code string
+		isError    bool
+		want       []string
+	}{
+		{"forged done", `print('{"type":"done","id":"x","ok":true,"wait":{"exited":true,"status":0}}'); raise SystemExit(5)`, true, []string{`{"type":"done"`, "5"}},
+		{"garbage to every descriptor", "import os\nfor fd in range(256):\n  try: os.write(fd, b'\\x00garbage\\n{\"type\":\"done\"}\\n')\n  except OSError: pass\nprint('still here')", false, []string{"still here"}},
+		{"a child's output", `import os; _ = os.system("echo 123")`, false, []string{"123"}},
+		{"every descriptor closed", "import os\nos.closerange(0, 256)\nos._exit(7)", true, []string{"7"}},
+		{"its parent killed", "import os,signal,time\nos.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)\ntime.sleep(0.2); print('alive')", false, []string{"alive"}},
+		{"everything killed", "import os,signal\nos.kill(-1, signal.SIGKILL)", true, []string{"ProcessLookupError"}},
+		{"a full tmpfs", "with open('/workspace/f','wb') as f:\n  while True: f.write(bytes(1<<20))", true, []string{"No space left on device"}},
+		{"a fork bomb", "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", true, []string{"128"}},
+		{"a memory bomb", "x = []\nwhile True: x.append(bytearray(1 << 20))", true, []string{"out of memory"}},
+		{"a read of the supervisor", "print(open('/proc/1/mem','rb').read(1))", true, []string{"PermissionError"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := c.python(tt.code, map[string]any{"timeout": 15, "servers": []string{}})
+			if got.IsError != tt.isError {
+				t.Errorf("isError is %v: %.300s", got.IsError, got.Text)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(got.Text, want) {
+					t.Errorf("got %.300q, want %q in it", got.Text, want)
+				}
+			}
+			if next := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); next.IsError || next.Text != "42\n" {
+				t.Errorf("the next call: %+v", next)
+			}
+		})
+	}
+}
+
+// TestUpstreamTrouble: a server that dies or never answers is named, and troubles nobody else.
+func TestUpstreamTrouble(t *testing.T) {
+	needEngine(t)
+	c := serve(t, command(t, map[string]entry{"shop": shop(t), "other": shop(t), "broken": {Command: "false"}}))
+	tests := []struct {
+		name, code string
+		timeout    int
+		isError    bool
+		want       []string
+	}{
+		{"dies mid-call", "mcp_shop.exit(code=3)", 20, true, []string{"shop"}},
+		{"works again", "print(mcp_shop.echo(text='back'))", 20, false, []string{"back"}},
+		{"never answers", "import asyncio\nasyncio.ensure_future(mcp_shop.hang())\nprint(await mcp_other.echo(text='others go on'), flush=True)\nawait mcp_shop.hang()", 3, true, []string{"others go on", "3s"}},
+		{"after that", "print(mcp_shop.echo(text='fine'))", 20, false, []string{"fine"}},
+		{"doesn't start", "mcp_broken.anything()", 20, true, []string{"broken"}},
+		{"says it failed", "mcp_shop.fail(message='sold out')", 20, true, []string{"ToolError", "sold out"}},
+		{"no such tool", "mcp_shop.ecko(text='x')", 20, true, []string{"echo"}},
+		{"not of this call", "from mcp import runtime\nruntime.call_tool('other', 'echo', {'text': 'x'})", 20, true, []string{"other"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args := map[string]any{"timeout": tt.timeout, "servers": []string{"shop", "other", "broken"}}
+			if tt.name == "not of this call" {
+				args["servers"] = []string{"shop"}
+			}
+			got := c.python(tt.code, args)
+			if got.IsError != tt.isError {
+				t.Errorf("isError is %v: %.300s", got.IsError, got.Text)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(got.Text, want) {
+					t.Errorf("got %.500q, want %q in it", got.Text, want)
+				}
+			}
+		})
+	}
+}
+
+// TestCancel: a client's cancellation ends the run at once, and another call goes on.
+func TestCancel(t *testing.T) {
+	needEngine(t)
+	c := serve(t, command(t, nil))
+	c.python("1", map[string]any{"servers": []string{}}) // the engine is up
+	id, answer := c.start("tools/call", map[string]any{
+		"name": "run_python", "arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
+		"_meta": map[string]any{"progressToken": "p"},
+	})
+	for m := range c.notes {
+		if m.Method == "notifications/progress" && strings.Contains(string(m.Params), "up") {
+			break
+		}
+	}
+	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+	if got := c.python("print('next')", map[string]any{"servers": []string{}}); got.Text != "next\n" {
+		t.Errorf("the next call: %+v", got)
+	}
+	select {
+	case m := <-answer:
+		t.Errorf("a cancelled request was answered: %s", m.Result)
+	default:
+	}
+}
+
+func TestToolsListIsSmall(t *testing.T) {
+	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
+	m := c.request("tools/list", map[string]any{})
+	if len(m.Result) >= 2000 {
+		t.Errorf("tools/list has %d bytes", len(m.Result))
+	}
+	var tools struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(m.Result, &tools); err != nil || !slices.ContainsFunc(tools.Tools, func(x struct{ Name string }) bool { return x.Name == "run_python" }) {
+		t.Errorf("there is no run_python in %s", m.Result)
+	}
+}
+
+// TestRefusals: one clear sentence with the next step each.
+func TestRefusals(t *testing.T) {
+	needEngine(t)
+	tests := []struct {
+		name string
+		env  []string
+		args map[string]any
+		want []string
+	}{
+		{"unknown server", nil, map[string]any{"code": "1", "servers": []string{"shpo"}}, []string{`"shpo"`, `"shop"`}},
+		{"no code", nil, map[string]any{}, []string{"code"}},
+		{"bad timeout", nil, map[string]any{"code": "1", "timeout": -1}, []string{"timeout"}},
+		{"unknown argument", nil, map[string]any{"code": "1", "server": []string{}}, []string{`"servers"`}},
+		{"unknown image", []string{"MCP_BRIDGE_IMAGE=localhost/no-such-image:1"}, map[string]any{"code": "1"}, []string{"no-such-image", "image build"}},
+		{"no python in the image", []string{"MCP_BRIDGE_IMAGE=" + emptyImage(t)}, map[string]any{"code": "1"}, []string{"python3"}},
+		{"no engine", []string{"PATH=/nonexistent", "XDG_RUNTIME_DIR=" + t.TempDir()}, map[string]any{"code": "1"}, []string{"podman", "install podman"}},
+		{"nobody at the endpoint", []string{"MCP_BRIDGE_RUNTIME=unix:///nonexistent/podman.sock"}, map[string]any{"code": "1"}, []string{"/nonexistent/podman.sock", "CONTAINER_HOST"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := command(t, map[string]entry{"shop": shop(t)})
+			cmd.Env = append(cmd.Env, tt.env...)
+			got := parseAnswer(t, serve(t, cmd).request("tools/call", map[string]any{"name": "run_python", "arguments": tt.args}))
+			if !got.IsError {
+				t.Errorf("it is no error: %s", got.Text)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(got.Text, want) {
+					t.Errorf("got %q, want %q in it", got.Text, want)
+				}
+			}
+			t.Log(got.Text)
+		})
+	}
+}
