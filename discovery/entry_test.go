@@ -199,4 +199,13 @@ func TestManyFiles(t *testing.T) {
 	if len(c.Servers) != maxFiles || len(c.Problems) != 1 || c.Servers[maxFiles-1].Name != "00999" {
 		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
 	}
+
+	var entries strings.Builder
+	for i := range maxEntries + 5 {
+		fmt.Fprintf(&entries, `"%05d": {"command": "x"},`, i)
+	}
+	c = Scan(tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {` + entries.String() + `}}`}.fs(), linux())
+	if len(c.Servers) != maxEntries || len(c.Problems) != 1 || c.Servers[maxEntries-1].Name != "00999" {
+		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
+	}
 }

@@ -97,6 +97,9 @@ func TestHosts(t *testing.T) {
 			"/home/u/.config/mcp/servers/.hidden.json": `not read`},
 			[]string{"a: a in /home/u/.config/mcp/servers/x", "b: b in /y", "single: s 1"},
 			[]string{`/home/u/.config/mcp/servers/none.json: it holds no servers: there is neither an object "mcpServers" nor a "command"`}},
+		{"working in the home directory", Env{Home: "/home/u", Dir: "/home/u", GOOS: "linux"}, tree{
+			"/home/u/.cursor/mcp.json": one, "/home/u/.claude.json": `{"projects": {"/home/u": {"mcpServers": {"h": {"command": "h"}}}}}`},
+			[]string{fsServer, "h: h"}, nil},
 		{"no home", Env{Dir: "/w/p", GOOS: "linux"}, tree{}, nil, []string{"~: the home directory is not known, so nothing below it was looked for"}},
 		{"nothing at all", linux(), tree{}, nil, nil},
 	} {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode"
@@ -31,6 +32,9 @@ func count(o *hujson.Object, key string) (n int) {
 
 func nameOf(m hujson.ObjectMember) string {
 	lit, _ := m.Name.Value.(hujson.Literal)
+	if len(lit) >= 2 && bytes.IndexByte(lit, '\\') < 0 { // most names, and there may be very many
+		return string(lit[1 : len(lit)-1])
+	}
 	return lit.String()
 }
 

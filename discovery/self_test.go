@@ -122,8 +122,11 @@ func TestSelf(t *testing.T) {
 		for i := range words {
 			words[i] = "env"
 		}
-		if programs(words, 0) == nil {
-			t.Error("nothing found")
+		if len(programs(words)) != maxWrappers+1 {
+			t.Error("it was followed too far, or not at all")
+		}
+		if n := len(programs([]string{"cmd", "/c", strings.Repeat("cmd /c ", 10000) + "`$(x)`"})); n == 0 || n > 2*maxCommands {
+			t.Errorf("%d programs found", n)
 		}
 	})
 	t.Run("under other names", func(t *testing.T) {

@@ -1,7 +1,9 @@
 package discovery
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -225,10 +227,20 @@ func (s *scan) row(r row) {
 			s.directory(r, dir, false)
 			continue
 		}
+		if r.form.gate == unknown && s.usersOwn(r.host, p) {
+			continue // in the home directory, a project's file is the user's
+		}
 		if !s.listing[p] || r.pick != nil { // what the user has listed needs no host's word
 			s.file(r, p, false)
 		}
 	}
+}
+
+// usersOwn says whether a file is one that the user wrote for all projects.
+func (s *scan) usersOwn(host, p string) bool {
+	return slices.ContainsFunc(sources, func(r row) bool {
+		return r.host == host && r.form.gate == open && slices.Contains(s.places.expand(r.where), p)
+	})
 }
 
 // listed reads a path of MCP_BRIDGE_CONFIG, which has to be there.
@@ -258,8 +270,11 @@ func (s *scan) listed(p string) {
 	s.file(r, p, true)
 }
 
-// maxFiles bounds how many files of one directory are read.
-const maxFiles = 1000
+// A catalog is for people and models to read: beyond these a file isn't one that a host wrote.
+const (
+	maxFiles   = 1000 // of one directory
+	maxEntries = 1000 // of one file
+)
 
 // directory reads the *.json files of a directory, by name.
 func (s *scan) directory(r row, dir string, required bool) {
@@ -272,7 +287,7 @@ func (s *scan) directory(r row, dir string, required bool) {
 		return
 	}
 	if len(names) > maxFiles {
-		s.problem(src, "", "it holds more files than are read from one directory; the ones that come last by name were left out", "keep at most 1000 *.json files in it")
+		s.problem(src, "", "it holds more files than are read from one directory; the ones that come last by name were left out", fmt.Sprintf("keep at most %d *.json files in it", maxFiles))
 		names = names[:maxFiles]
 	}
 	for _, name := range names {
@@ -341,11 +356,17 @@ func (s *scan) objectAt(src Source, o *hujson.Object, key string) (*hujson.Objec
 
 // entries reads every entry of an object. Of two with one name the last counts, as in every JSON reader of a host.
 func (s *scan) entries(r row, src Source, group servers) {
+	members := group.entries.Members
+	if len(members) > maxEntries {
+		s.problem(src, "", fmt.Sprintf("it has %d servers, more than are read from one file; those after the first %d were left out", len(members), maxEntries),
+			"split it, and take out what isn't used")
+		members = members[:maxEntries]
+	}
 	last := map[string]int{}
-	for i, m := range group.entries.Members {
+	for i, m := range members {
 		last[nameOf(m)] = i
 	}
-	for i, m := range group.entries.Members {
+	for i, m := range members {
 		name := nameOf(m)
 		if last[name] != i {
 			s.problem(src, display(name), "the file has this name more than once; only the last one counts", "give them different names")

@@ -25,6 +25,7 @@ var (
 	}
 	container = containers(map[string]*wrapper{"container": containers(nil)})
 	prefix    = &wrapper{}
+	subsystem = &wrapper{values: []string{"-d", "--distribution", "-u", "--user", "--cd"}}
 )
 
 // containers is docker and its likes: the image or container, then a command in it.
@@ -88,40 +89,69 @@ func isShell(name string) bool {
 	return strings.HasPrefix(name, "python") || name == "py"
 }
 
-// ofShell is what a shell with these arguments runs: a script in an argument, or a file.
-func ofShell(name string, words []string, depth int) []string {
+// shell finds what a shell or an interpreter with these arguments runs: a script in an argument, or a file.
+func (f *finder) shell(name string, words []string, depth int) {
 	switch {
 	case strings.HasPrefix(name, "python"), name == "py":
-		return script.programs(words, depth)
+		f.wrapped(script, words, depth)
 	case name == "busybox", name == "wsl":
-		return (&wrapper{values: []string{"-d", "--distribution", "-u", "--user", "--cd"}, scripts: nil}).programs(trimWords(words, "-e", "--exec"), depth)
+		f.wrapped(subsystem, trimWords(words, "-e", "--exec"), depth)
+	case name == "cmd":
+		f.cmd(words, depth)
+	case name == "powershell", name == "pwsh":
+		f.powershell(words, depth)
+	default:
+		f.posixShell(words, depth)
 	}
+}
+
+func (f *finder) posixShell(words []string, depth int) {
 	for i, w := range words {
-		low := strings.ToLower(w)
 		switch {
-		case name == "cmd" && (strings.HasPrefix(low, "/c") || strings.HasPrefix(low, "/k")):
-			rest := append([]string{w[2:]}, words[i+1:]...)
-			return append(programs(trimWords(rest, ""), depth+1), ofScript(strings.Join(rest, " "), depth+1)...)
-		case name == "cmd" && strings.HasPrefix(w, "/"):
-		case (name == "powershell" || name == "pwsh") && strings.HasPrefix("-command", low) && len(low) > 1:
-			return ofScript(strings.Join(words[i+1:], " "), depth+1)
-		case (name == "powershell" || name == "pwsh") && (low == "-file" || low == "-f"):
-			return slices.Clone(words[i+1 : min(i+2, len(words))])
-		case (name == "powershell" || name == "pwsh") && strings.HasPrefix(w, "-"):
 		case i > 0 && slices.Contains([]string{"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}, words[i-1]):
 		case strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "c"):
 			if i+1 < len(words) {
-				return ofScript(words[i+1], depth+1)
+				f.script(words[i+1], depth+1)
 			}
-			return nil
+			return
 		case strings.HasPrefix(w, "-"), strings.HasPrefix(w, "+"):
-		case name == "pwsh" || name == "powershell":
-			return ofScript(strings.Join(words[i:], " "), depth+1)
 		default:
-			return []string{w} // a script file
+			f.found = append(f.found, w) // a script file
+			return
 		}
 	}
-	return nil
+}
+
+func (f *finder) cmd(words []string, depth int) {
+	for i, w := range words {
+		low := strings.ToLower(w)
+		switch {
+		case strings.HasPrefix(low, "/c"), strings.HasPrefix(low, "/k"):
+			rest := trimWords(append([]string{w[2:]}, words[i+1:]...), "")
+			f.command(rest, depth+1)
+			f.script(strings.Join(rest, " "), depth+1)
+			return
+		case !strings.HasPrefix(w, "/"):
+			return
+		}
+	}
+}
+
+func (f *finder) powershell(words []string, depth int) {
+	for i, w := range words {
+		low := strings.ToLower(w)
+		switch {
+		case len(low) > 1 && strings.HasPrefix("-command", low):
+			f.script(strings.Join(words[i+1:], " "), depth+1)
+			return
+		case low == "-file", low == "-f":
+			f.found = append(f.found, words[i+1:min(i+2, len(words))]...)
+			return
+		case !strings.HasPrefix(w, "-"):
+			f.script(strings.Join(words[i:], " "), depth+1)
+			return
+		}
+	}
 }
 
 // trimWords leaves out the words that are one of drop.
@@ -129,23 +159,22 @@ func trimWords(words []string, drop ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(drop, w) })
 }
 
-// ofScript is what the simple commands of a shell script run. It knows quotes and separators, and takes a word with a
+// script finds what the simple commands of a shell script run. It knows quotes and separators, and takes a word with a
 // variable in it as it stands.
-func ofScript(script string, depth int) (found []string) {
-	if depth > maxWrappers {
-		return nil
+func (f *finder) script(text string, depth int) {
+	if depth > maxWrappers || f.left < 0 {
+		return
 	}
-	commands := simpleCommands(script)
-	if strings.Contains(script, "`") || strings.Contains(script, "$(") { // what is substituted within quotes is run too
-		commands = append(commands, simpleCommands(strings.ReplaceAll(script, `"`, ";"))...)
+	commands := simpleCommands(text)
+	if strings.Contains(text, "`") || strings.Contains(text, "$(") { // what is substituted within quotes is run too
+		commands = append(commands, simpleCommands(strings.ReplaceAll(text, `"`, ";"))...)
 	}
-	for _, command := range commands {
-		for len(command) > 0 && (isAssignment(command[0]) || slices.Contains(leadIns, command[0])) {
-			command = command[1:]
+	for _, words := range commands {
+		for len(words) > 0 && (isAssignment(words[0]) || slices.Contains(leadIns, words[0])) {
+			words = words[1:]
 		}
-		found = append(found, programs(command, depth)...)
+		f.command(words, depth)
 	}
-	return found
 }
 
 // leadIns are words of a shell that may stand before a command.
