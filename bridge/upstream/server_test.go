@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // The test binary is also every server that the tests need. os.Args[2] is its mode; what a tool does is its name.
@@ -78,11 +79,18 @@ func fakeServer(args []string) {
 		}
 		s.child = c.Process.Pid
 	case "silent", "sleeper":
-		select {}
+		park()
 	}
 	s.serve()
 	if s.mode == "stubborn" {
-		select {}
+		park()
+	}
+}
+
+// park keeps a process there. An empty select wouldn't: the runtime ends a program of which no goroutine can go on.
+func park() {
+	for {
+		time.Sleep(time.Hour)
 	}
 }
 
@@ -98,7 +106,7 @@ func (s *server) serve() {
 		}
 		s.handle(r)
 		if s.mode == "stops reading" && r.Method == "tools/call" {
-			select {}
+			park()
 		}
 	}
 }
