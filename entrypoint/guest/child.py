@@ -38,7 +38,7 @@ def main(fd: int) -> None:
         limits.apply((frame.get("options") or {}).get("rlimits") or {})
     except Exception as e:
         told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
-        link.send({"type": "claim", "error": {"code": "internal_error", "message": told}})
+        link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})
         leave(status)
     try:
         execute.run(str(frame.get("code")), namespace)

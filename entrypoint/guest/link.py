@@ -63,8 +63,9 @@ class Link:
                 raise ValueError(f"the call takes {len(line)} bytes as a frame; the limit is {wire.MAX_FRAME}")
             self._last += 1
             if self._reader is None:
-                self._reader = threading.Thread(target=self._read, name="mcp-results", daemon=True)
-                self._reader.start()
+                reader = threading.Thread(target=self._read, name="mcp-results", daemon=True)
+                reader.start()  # may raise: then the next call tries again
+                self._reader = reader
             self._waiting[call] = deliver
             try:
                 self._write(line)

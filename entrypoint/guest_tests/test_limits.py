@@ -42,6 +42,16 @@ class Rlimits(unittest.TestCase):
                 self.assertEqual(ran.wait, {"exited": True, "status": 1})
                 self.assertGreater(ran.error.get("line", 2), 1)  # too little may be left for a line
 
+    def test_threads_have_room_under_it(self) -> None:
+        ran = run(
+            "import threading, time\n"
+            "ts = [threading.Thread(target=lambda: ([object() for _ in range(1000)], time.sleep(0.3))) for _ in range(50)]\n"
+            "for t in ts: t.start()\n"
+            "print('started')",
+            rlimits={"as": 256 * MIB},
+        )
+        self.assertEqual((ran.ok, ran.stdout), (True, "started\n"), ran.error)
+
     def test_memory_error_that_is_caught(self) -> None:
         ran = run("try: bytearray(1 << 30)\nexcept MemoryError: print('caught')", rlimits={"as": 64 * MIB})
         self.assertEqual((ran.ok, ran.stdout), (True, "caught\n"))
