@@ -84,6 +84,9 @@ func TestSelf(t *testing.T) {
 		{"whatever --run /opt/bin/mcp-bridge-1.0", "", true},
 		{"whatever --run /usr/local/bin/bridge", "", true},
 
+		{"/opt/bin/mcp-bridge-1.0 demo-server", "", false},
+		{"mcp-bridge demo-server serve", "", true},
+		{"mcp-bridge serve demo-server", "", true},
 		{"npx -y @modelcontextprotocol/server-filesystem /home/u/src/mcp-bridge", "", false},
 		{"npx -y @modelcontextprotocol/server-filesystem mcp-bridge", "", false},
 		{"npx -y --registry mcp-bridge other", "", false},
