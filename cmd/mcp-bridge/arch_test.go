@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mcp-bridge/mcp-bridge/"
+
+// mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
+var mayImport = map[string][]string{
+	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "runtime", "runtime/guard",
+		"runtime/image", "runtime/podman", "sandbox"},
+	"bridge":                {"bridge/upstream", "discovery", "entrypoint", "runtime", "sandbox"},
+	"bridge/fixture":        {},
+	"bridge/upstream":       {"discovery", "runtime/guard"},
+	"sandbox":               {"entrypoint", "runtime"},
+	"entrypoint":            {},
+	"entrypoint/transcript": {},
+	"discovery":             {},
+	"runtime":               {},
+	"runtime/guard":         {},
+	"runtime/image":         {},
+	"runtime/podman":        {"runtime", "runtime/guard"},
+	"runtime/runtimetest":   {"runtime"},
+}
+
+// onlyImporters are the packages that may import something heavy, directly.
+var onlyImporters = map[string][]string{
+	"github.com/spf13/cobra":                               {"cmd/mcp-bridge"},
+	"github.com/kelseyhightower/envconfig":                 {"cmd/mcp-bridge"},
+	"github.com/mark3labs/mcp-go/server":                   {"bridge", "bridge/fixture"},
+	"github.com/mark3labs/mcp-go/client":                   {"bridge/upstream"},
+	"github.com/containers/podman/v5/pkg/":                 {"runtime/podman"},
+	"github.com/containers/podman/v5/libpod/":              {"runtime/podman"},
+	"github.com/docker/docker/":                            {},
+	"github.com/tailscale/hujson":                          {"discovery"},
+	"github.com/distribution/reference":                    {"runtime/podman"},
+	"github.com/rogpeppe/go-internal/testscript":           {},
+	"github.com/mcp-bridge/mcp-bridge/archive":             {},
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest": {},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func goList(t *testing.T) []goPackage {
+	t.Helper()
+	tags, err := exec.Command("cat", "../../scripts/build-tags").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", "-tags", strings.TrimSpace(string(tags)), module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("go list can't be run here, as the user that runs containers can't: %v", err)
+	}
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// TestImports holds the drawing of ARCHITECTURE.md.
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range goList(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		allowed, ok := mayImport[name]
+		if !ok {
+			t.Errorf("package %s is not in the table", name)
+		}
+		seen[name] = true
+		for _, i := range p.Imports {
+			if ours, ok := strings.CutPrefix(i, module); ok && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s", name, ours)
+			}
+			for heavy, by := range onlyImporters {
+				if (i == heavy || strings.HasPrefix(i, strings.TrimSuffix(heavy, "/")+"/")) && !slices.Contains(by, name) {
+					t.Errorf("%s imports %s, which only %v may", name, i, by)
+				}
+			}
+		}
+	}
+	for name := range mayImport {
+		if !seen[name] {
+			t.Errorf("the table has %s, which is not there", name)
+		}
+	}
+}
