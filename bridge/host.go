@@ -82,7 +82,9 @@ type toolbox struct {
 
 // tools asks the server, which answers from memory while its session lives.
 func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
+	resume := sandbox.OffClock(ctx) // it may have to be started first, which is not the code's own time
 	tools, err := h.upstreams.Tools(ctx, s.name)
+	resume()
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}

@@ -39,7 +39,10 @@ func (b *Bridge) tool() mcp.Tool {
 	t := mcp.NewToolWithRawSchema("run_python", toolDescription, b.inputSchema())
 	t.Title = "Run Python with MCP tools"
 	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &no, OpenWorldHint: &yes}
-	t.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/maxResultSizeChars": maxResultChars})
+	t.Meta = mcp.NewMetaFromMap(map[string]any{
+		"anthropic/maxResultSizeChars": maxResultChars,
+		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
+	})
 	return t
 }
 

@@ -28,6 +28,8 @@ func (n *session) conclude(e ending) (Result, error) {
 		Truncated: n.captured.dropped,
 		Calls:     len(n.callIDs),
 		Artifacts: n.artifacts,
+
+		Unfiltered: n.unfiltered,
 	}
 	if !n.executed.IsZero() {
 		r.Took.Start, r.Took.Run = n.executed.Sub(n.begin), n.ended.Sub(n.executed)

@@ -164,8 +164,11 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 		switch f.Type {
 		case entrypoint.TypeReady:
 			if !n.ready {
-				n.ready = true
+				n.ready, n.unfiltered = true, !f.Seccomp
 				starting.Stop()
+				if n.unfiltered {
+					n.sandbox.log.Warn("the guest runs without a seccomp filter of its own", "call", n.req.ID, "why", f.Note)
+				}
 				n.start(ctx)
 			}
 		case entrypoint.TypeOutput:

@@ -81,6 +81,9 @@ type Result struct {
 	Truncated Dropped  // what is missing from Output
 	Error     *Failure // the exception, as the code's own process tells it; nil when there was none
 
+	// Unfiltered says that the guest could not install its own seccomp filter, so that only the engine's held.
+	Unfiltered bool
+
 	Calls     int // tool calls made
 	Artifacts []Artifact
 	Took      Took

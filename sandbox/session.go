@@ -24,7 +24,7 @@ type session struct {
 	wg     sync.WaitGroup // every goroutine of the run but the driver's
 
 	begin, executed, ended time.Time
-	ready                  bool
+	ready, unfiltered      bool
 	done                   *entrypoint.FromGuest
 	badFrames              int
 	captured               *capture
