@@ -6,8 +6,10 @@ The filter only ever adds to what the engine's own profile forbids; it can't be 
 from __future__ import annotations
 
 import os
+import signal
 import struct
 
+PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
@@ -108,10 +110,14 @@ def confine() -> str:
     return ""
 
 
-def be_dumpable() -> None:
-    """For the child, which has nothing to hide: else its own /proc/self would be closed to it."""
+def be_the_child() -> None:
+    """Takes back what is the supervisor's alone: undumpable, a process can't read its own /proc/self.
+
+    And has the kernel end this process with the supervisor, which matters only where that isn't pid 1.
+    """
     try:
         _prctl(PR_SET_DUMPABLE, 1)
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     except (ImportError, OSError):
         pass
 

@@ -71,7 +71,7 @@ def run_child(link: int, stdout: int, stderr: int) -> None:
         kept = private(link)
         os.closerange(3, kept)
         os.closerange(kept + 1, max(os.sysconf("SC_OPEN_MAX"), kept + 1))
-        confine.be_dumpable()
+        confine.be_the_child()
         from guest import child
 
         child.main(kept)

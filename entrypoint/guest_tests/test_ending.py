@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import unittest
 
 from guest_tests.host import Guest, Ran, run
@@ -113,6 +114,18 @@ class Failing(unittest.TestCase):
             self.assertEqual([frame["type"] for frame in ran.frames], ["started", "output", "done"])
             self.assertEqual((ran.error["code"], ran.stdout), ("internal_error", ""))
             self.assertIn("ZeroDivisionError", ran.stderr)
+
+    @unittest.skipIf(os.environ.get("GUEST_UNDER"), "kills by a number of this machine's")
+    def test_a_supervisor_that_is_killed_takes_the_code_along(self) -> None:
+        with Guest() as guest:
+            guest.execute("import os\nprint(os.getpid())\nwhile True: pass")
+            child = int(guest.until("output")[-1]["text"])
+            guest.process.kill()
+            guest.drain()
+            end = time.monotonic() + 5
+            while os.path.exists(f"/proc/{child}") and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertFalse(os.path.exists(f"/proc/{child}"))
 
     def test_the_supervisor(self) -> None:
         with Guest({"host": ("def feed(self", "def fed(self")}) as guest:
