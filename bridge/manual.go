@@ -72,7 +72,7 @@ func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.Res
 func (b *Bridge) manual() string {
 	var m strings.Builder
 	m.WriteString(manualText)
-	fmt.Fprintf(&m, "- A run has %s s unless `timeout` asks for more, at most %s s. Starting servers and their tools counts; getting the container image doesn't.\n",
+	fmt.Fprintf(&m, "- A run has %s s unless `timeout` asks for more, at most %s s. The time of its tool calls counts; starting a server and getting the container image don't.\n",
 		seconds(b.timeout), seconds(b.maxTimeout))
 	m.WriteString("\n## Servers\n\n")
 	if len(b.catalog.servers) == 0 {

@@ -172,8 +172,15 @@ func (s *scan) number(src Source) {
 	}
 }
 
+// helpers is the name under which code reaches the bridge's own helpers, and no server: entrypoint.RuntimeProvider.
+const helpers = "runtime"
+
 // add makes a server of the catalog, folds it into one that is identical, or reports which one hides it.
 func (s *scan) add(srv Server) {
+	if srv.Name == helpers {
+		s.problem(srv.Source, display(srv.Name), "the bridge's own helpers have this name in code", "give it another name")
+		return
+	}
 	rename := "give it another name to use both"
 	if i, ok := s.byName[srv.Name]; ok {
 		if first := &s.servers[i]; sameDefinition(*first, srv) {

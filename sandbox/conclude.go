@@ -95,6 +95,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
 	case w.Exited && w.Status == 0:
 		r.Status, r.Error = StatusOK, nil
+	case n.done.Error != nil && n.done.Error.Code == entrypoint.CodeInternal:
+		r.Status, r.Message = StatusError, "The code did not run: "+n.done.Error.Message+"."
 	case r.Error != nil && r.Error.Type == "MemoryError":
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case r.Error != nil:
