@@ -37,7 +37,7 @@ type config struct {
 	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"until an idle podman machine that the bridge started is stopped; 0 never"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
-	LogLevel           *level   `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
+	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
 	AllowRootful       bool     `split_words:"true" default:"false" desc:"use an engine that runs as root"`
 }
@@ -108,8 +108,8 @@ func (c config) images() []string {
 
 // logger writes to w from the configured level on, or from usual.
 func (c config) logger(w io.Writer, usual slog.Level) *slog.Logger {
-	if c.LogLevel != nil {
-		usual = slog.Level(*c.LogLevel)
+	if c.LogLevel.set {
+		usual = c.LogLevel.Level
 	}
 	opts := &slog.HandlerOptions{Level: usual}
 	if c.LogFormat == "json" {
@@ -201,14 +201,18 @@ func (s *size) Decode(v string) error {
 	return nil
 }
 
-// level is a slog.Level.
-type level slog.Level
+// level is a slog.Level, if one was chosen.
+type level struct {
+	slog.Level
+	set bool
+}
 
 // Decode implements envconfig.Decoder.
 func (l *level) Decode(v string) error {
-	if err := (*slog.Level)(l).UnmarshalText([]byte(v)); err != nil {
+	if err := l.UnmarshalText([]byte(v)); err != nil {
 		return errors.New("it must be debug, info, warn or error")
 	}
+	l.set = true
 	return nil
 }
 
