@@ -1,0 +1,136 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// fakeAPI answers what a driver asks to get to know an engine.
+func fakeAPI(t *testing.T, info map[string]any) (endpoint string) {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "podman.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Libpod-API-Version", "4.3.1")
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_ping"):
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			if err := json.NewEncoder(w).Encode(info); err != nil {
+				t.Error(err)
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	})}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return "unix://" + socket
+}
+
+func info(rootless bool, cgroups string, controllers ...string) map[string]any {
+	return map[string]any{
+		"host": map[string]any{
+			"security": map[string]any{"rootless": rootless}, "cgroupVersion": cgroups, "cgroupControllers": controllers,
+			"ociRuntime": map[string]any{"name": "crun"},
+		},
+		"version": map[string]any{"Version": "4.3.1"},
+	}
+}
+
+func TestFacts(t *testing.T) {
+	tests := []struct {
+		name     string
+		info     map[string]any
+		rootful  bool // allowed
+		want     runtime.Enforced
+		refused  bool
+		rootless bool
+	}{
+		{"rootless, cgroup v1", info(true, "v1"), false, runtime.Enforced{}, false, true},
+		{"rootless, all delegated", info(true, "v2", "cpu", "io", "memory", "pids"), false, runtime.Enforced{Memory: true, PIDs: true, CPUs: true}, false, true},
+		{"rootless, cpu not delegated", info(true, "v2", "memory", "pids"), false, runtime.Enforced{Memory: true, PIDs: true}, false, true},
+		{"rootful", info(false, "v2", "memory"), false, runtime.Enforced{}, true, false},
+		{"rootful, allowed", info(false, "v1"), true, runtime.Enforced{Memory: true, PIDs: true, CPUs: true}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := New(Config{Endpoint: fakeAPI(t, tt.info), AllowRootful: tt.rootful})
+			defer d.Close()
+			f, err := d.Facts(t.Context())
+			var un *runtime.UnavailableError
+			if tt.refused {
+				if !errors.As(err, &un) || !strings.Contains(un.Hint(), "MCP_BRIDGE_ALLOW_ROOTFUL=true") {
+					t.Errorf("got %v, want it refused with a hint", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Enforces != tt.want || f.Rootless != tt.rootless || f.Version != "4.3.1" || f.OCIRuntime != "crun" {
+				t.Errorf("got %+v, want it to enforce %+v", f, tt.want)
+			}
+		})
+	}
+}
+
+// TestEndpoints: what the user names comes first and alone; then the user's socket, the machine's, and podman's own list with
+// its default first.
+func TestEndpoints(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "podman"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "podman", "podman.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	stand := filepath.Join(dir, "stand-in")
+	const list = `[{"Name":"a","URI":"ssh://a/podman.sock","Identity":"/k","IsMachine":false,"Default":false},
+		{"Name":"b","URI":"ssh://b/podman.sock","IsMachine":true,"Default":true}]`
+	if err := os.WriteFile(stand, []byte("#!/bin/sh\necho '"+list+"'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	urls := func(cfg Config) []string {
+		var found []string
+		for _, e := range New(cfg).endpoints(t.Context()) {
+			if e.url != "unix:///run/podman/podman.sock" { // the machine's own, if it is there
+				found = append(found, e.url)
+			}
+		}
+		return found
+	}
+	if got, want := urls(Config{RuntimeDir: dir, Binary: stand}), []string{"unix://" + socket, "ssh://b/podman.sock", "ssh://a/podman.sock"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := urls(Config{Endpoint: "tcp://x:1", RuntimeDir: dir, Binary: stand}), []string{"tcp://x:1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestNoPasswordInErrors: an endpoint may hold one.
+func TestNoPasswordInErrors(t *testing.T) {
+	d := New(Config{Endpoint: "tcp://user:hunter2@127.0.0.1:1"})
+	defer d.Close()
+	_, err := d.Facts(t.Context())
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
