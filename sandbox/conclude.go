@@ -41,6 +41,10 @@ func (n *session) conclude(e ending) (Result, error) {
 		n.sandbox.log.Warn("frames not understood", "call", n.req.ID, "count", n.badFrames)
 	}
 
+	if e.err != nil {
+		n.sandbox.forget()
+		n.sandbox.log.Warn("the engine failed in a run", "call", n.req.ID, "err", e.err)
+	}
 	// Done may have come just before we stopped the code, or as the answer to that: only the second has been killed.
 	finished := n.done != nil && wait(n.done).Killed != "cancel"
 	switch {
@@ -52,8 +56,15 @@ func (n *session) conclude(e ending) (Result, error) {
 		r.Message = fmt.Sprintf("The code was stopped after %v, its time limit.", n.req.Timeout)
 	case n.done != nil:
 		n.byWait(&r, e.exit)
-	case e.err != nil:
+	case e.err != nil && n.executed.IsZero():
 		return Result{}, e.err
+	case e.err != nil:
+		r.Status, r.ExitCode = StatusError, -1
+		r.Message = "The container engine failed while the code ran: " + e.err.Error() + "."
+		var hinted interface{ Hint() string }
+		if errors.As(e.err, &hinted) && hinted.Hint() != "" {
+			r.Message += " Next: " + hinted.Hint() + "."
+		}
 	case !n.ready:
 		start := &StartError{Image: n.machine.image, Exit: e.exit, Stderr: e.stderr}
 		if errors.Is(e.cause, errStartTimeout) {

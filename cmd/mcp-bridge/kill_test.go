@@ -259,3 +259,46 @@ func TestKilledContainer(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestServiceKilled: the API service dies in the middle of a run. The call says so, nothing of its container is left, and the
+// next call works with a new service.
+func TestServiceKilled(t *testing.T) {
+	needEngine(t)
+	before := runtimeDirs(t)
+	c := serve(t, command(t, nil))
+	_, answer := c.start("tools/call", map[string]any{
+		"name": "run_python", "arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
+		"_meta": map[string]any{"progressToken": "p"},
+	})
+	for m := range c.notes {
+		if strings.Contains(string(m.Params), "up") {
+			break
+		}
+	}
+	killed := 0
+	for _, d := range runtimeDirs(t) {
+		if slices.Contains(before, d) {
+			continue
+		}
+		for _, pid := range processes(d + "/podman.sock") {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
+				killed++
+			}
+		}
+	}
+	if killed == 0 {
+		t.Skip("the engine's service isn't the bridge's own here")
+	}
+	got := parseAnswer(t, <-answer)
+	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "went away") || !strings.Contains(got.Text, "Next: ") {
+		t.Errorf("got %+v, want it to say that the engine went away, and what to do", got)
+	}
+	t.Log(got.Text)
+	if got := c.python("print('again')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "again\n" {
+		t.Errorf("the next call: %+v", got)
+	}
+	s := &scene{t: t, bridge: c.cmd.Process.Pid, mark: "no process has this mark", before: runtimeDirs(t)}
+	if left := s.containers(); len(left) > 0 {
+		t.Errorf("containers are left: %v", left)
+	}
+}

@@ -198,5 +198,12 @@ func (d *Driver) lost(c *connection, err error) error {
 		d.conn = nil
 	}
 	d.mu.Unlock()
-	return d.unavailable(c.facts.Endpoint, fmt.Errorf("it went away: %w", err), "run the call again; if that fails, run: mcp-bridge doctor")
+	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
 }
+
+// goneError is what an engine's death looked like from here, in one line.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return "it went away: " + oneLine(e.err.Error()) }
+
+func (e *goneError) Unwrap() error { return e.err }

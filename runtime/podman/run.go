@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -38,15 +39,20 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	}
 	r := &run{c: c, id: created.ID}
 	exit, err := r.play(ctx, std)
-	if gone := r.remove(ctx); err == nil {
-		err = gone
-	} else if gone != nil {
+	if gone := r.remove(ctx); err == nil || gone != nil && !unreachable(gone) {
 		err = errors.Join(err, gone)
 	}
 	if err != nil {
 		return exit, d.lost(c, err)
 	}
 	return exit, nil
+}
+
+// unreachable says that nobody listens at the engine's endpoint any more. Whatever ran there has lost its standard input with
+// it and ends by itself.
+func unreachable(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // createError tells the ways apart in which a container can't be made.
@@ -179,6 +185,9 @@ func (r *run) remove(ctx context.Context) error {
 		there, eerr := containers.Exists(r.c.with(ctx), r.id, nil)
 		if eerr == nil && !there {
 			return nil
+		}
+		if unreachable(eerr) {
+			return fmt.Errorf("removing container %.12s: %w", r.id, eerr)
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("container %.12s is not gone after %v: %w", r.id, cleanup, errors.Join(err, eerr))

@@ -1,0 +1,149 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// scripted is an engine whose container says what it is told to once it has been sent the code, and then ends as told.
+type scripted struct {
+	runtimetest.Local
+	before string // said before the code came; "" leaves the guest silent
+	after  string // said then
+	exit   runtime.Exit
+	err    error
+	wait   bool // for the context's end before it ends
+}
+
+func (s scripted) Run(ctx context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	in := bufio.NewReader(std.Stdin)
+	length, err := in.ReadString('\n')
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+		return runtime.Exit{}, err
+	}
+	if s.before != "" {
+		fmt.Fprintln(std.Stdout, s.before)
+		if _, err := in.ReadString('\n'); err != nil {
+			return runtime.Exit{}, err
+		}
+	}
+	if s.after != "" {
+		fmt.Fprintln(std.Stdout, s.after)
+	}
+	fmt.Fprint(std.Stderr, "last words")
+	if s.wait {
+		<-ctx.Done()
+	}
+	return s.exit, s.err
+}
+
+const (
+	ready  = `{"type":"ready","protocol":1,"python":"3.12.0","seccomp":true,"pid":1}`
+	output = `{"type":"output","id":"r","stream":"stdout","seq":1,"text":"before"}`
+)
+
+// TestEngineOutcomes: what the engine says decides where the guest has said nothing, and nothing of it is success.
+func TestEngineOutcomes(t *testing.T) {
+	done := func(wait string) string {
+		return output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":` + wait + `}`
+	}
+	gone := &runtime.UnavailableError{Engine: "podman", Err: errors.New("it went away"), Next: "start it"}
+	tests := []struct {
+		name    string
+		engine  scripted
+		want    sandbox.Status
+		exit    int
+		message string
+	}{
+		{"killed from outside", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137}}, sandbox.StatusExit, 137, "ended from outside"},
+		{"the guest killed for memory", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137, OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
+		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusExit, 0, "ended from outside"},
+		{"the code killed, and the engine saw why", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`), exit: runtime.Exit{OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
+		{"the code killed, and the kernel counted it", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9,"oom":1}`)}, sandbox.StatusMemoryLimit, 137, "out of memory"},
+		{"the code killed by somebody", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`)}, sandbox.StatusExit, 137, "signal 9"},
+		{"ok is not believed where waitpid says otherwise", scripted{before: ready, after: done(`{"exited":true,"status":4}`)}, sandbox.StatusExit, 4, "code 4"},
+		{"done without waitpid's word", scripted{before: ready, after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1}`}, sandbox.StatusExit, -1, "did not say"},
+		{"the engine goes away", scripted{before: ready, after: output, err: gone}, sandbox.StatusError, -1, "start it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := sandbox.New(tt.engine, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Status != tt.want || r.ExitCode != tt.exit || !strings.Contains(r.Message, tt.message) || r.Stdout() != "before" {
+				t.Errorf("got %s, code %d, %q, stdout %q; want %s, %d, %q and what was printed", r.Status, r.ExitCode, r.Message, r.Stdout(), tt.want, tt.exit, tt.message)
+			}
+		})
+	}
+}
+
+// TestGuestNeverReady: an error that says what the container said, and what to look at.
+func TestGuestNeverReady(t *testing.T) {
+	tests := []struct {
+		name   string
+		engine scripted
+		want   []string
+	}{
+		{"it ends", scripted{exit: runtime.Exit{Code: 127}}, []string{"code 127", "last words"}},
+		{"it is killed for memory", scripted{exit: runtime.Exit{Code: 137, OOMKilled: true}}, []string{"out of memory"}},
+		{"it hangs", scripted{wait: true, exit: runtime.Exit{Code: 137}}, []string{"not ready after 50ms"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			cfg.StartTimeout = 50 * time.Millisecond
+			s, err := sandbox.New(tt.engine, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
+			var start *sandbox.StartError
+			if !errors.As(err, &start) || start.Hint() == "" {
+				t.Fatalf("got %v, want a *StartError with a hint", err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRunLocal is a whole run without a container: what the guest and the frames cost.
+func BenchmarkRunLocal(b *testing.B) {
+	s, err := sandbox.New(runtimetest.Local{}, config())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		r, err := s.Run(b.Context(), sandbox.Request{Code: "print(1)", Timeout: time.Minute}, hostFunc(func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, nil }))
+		if err != nil || r.Status != sandbox.StatusOK {
+			b.Fatalf("%+v, %v", r, err)
+		}
+	}
+}
