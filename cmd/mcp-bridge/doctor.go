@@ -90,7 +90,7 @@ func (d *doctor) examine(ctx context.Context) bool {
 
 func (d *doctor) configs() {
 	c := d.catalog
-	d.row(fine, "servers", fmt.Sprintf("%d found in %d files (mcp-bridge servers lists them)", len(c.Servers), len(c.Sources)), "")
+	d.row(fine, "servers", fmt.Sprintf("%d that can be used (mcp-bridge servers lists them); files read: %d", len(c.Servers), len(c.Sources)), "")
 	for _, p := range c.Problems {
 		what := p.Source.String()
 		if p.Server != "" {

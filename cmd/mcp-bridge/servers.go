@@ -72,23 +72,47 @@ func (a *app) serversText(c discovery.Catalog) error {
 
 // serverJSON is what a program is told: never a command, an argument or a variable, which may hold secrets.
 type serverJSON struct {
-	Name        string             `json:"name"`
-	Alias       string             `json:"alias"`
-	Transport   string             `json:"transport"`
-	Description string             `json:"description,omitempty"`
-	Source      discovery.Source   `json:"source"`
-	Also        []discovery.Source `json:"also,omitempty"`
+	Name        string       `json:"name"`
+	Alias       string       `json:"alias"`
+	Transport   string       `json:"transport"`
+	Description string       `json:"description,omitempty"`
+	Source      sourceJSON   `json:"source"`
+	Also        []sourceJSON `json:"also,omitempty"`
+}
+
+type sourceJSON struct {
+	Host  string `json:"host"`
+	Scope string `json:"scope"`
+	Path  string `json:"path"`
+}
+
+type problemJSON struct {
+	Source sourceJSON `json:"source"`
+	Server string     `json:"server,omitempty"`
+	Reason string     `json:"reason"`
+	Next   string     `json:"next,omitempty"`
+}
+
+func sourcesJSON(sources []discovery.Source) []sourceJSON {
+	out := []sourceJSON{}
+	for _, s := range sources {
+		out = append(out, sourceJSON(s))
+	}
+	return out
 }
 
 func (a *app) serversJSON(c discovery.Catalog) error {
 	alias := aliases(c)
 	out := struct {
-		Servers  []serverJSON        `json:"servers"`
-		Problems []discovery.Problem `json:"problems"`
-		Sources  []discovery.Source  `json:"sources"`
-	}{[]serverJSON{}, c.Problems, c.Sources}
+		Servers  []serverJSON  `json:"servers"`
+		Problems []problemJSON `json:"problems"`
+		Sources  []sourceJSON  `json:"sources"`
+	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
 	for _, s := range c.Servers {
-		out.Servers = append(out.Servers, serverJSON{s.Name, alias[s.Name], s.Transport, s.Description, s.Source, s.Also})
+		out.Servers = append(out.Servers, serverJSON{s.Name, alias[s.Name], s.Transport, s.Description, sourceJSON(s.Source), sourcesJSON(s.Also)})
+	}
+	for _, p := range c.Problems {
+		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, p.Reason, p.Next})
 	}
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
