@@ -9,7 +9,7 @@ LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v gola
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image engine fuzz bench archive-demo clean
+.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image guest engine fuzz bench archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -54,6 +54,9 @@ npm: ## install the MCP servers and the client that the end-to-end tests run
 
 image: build ## get the default image or make one like it
 	@scripts/image
+
+guest: ## the guest's own tests in real containers; needs setup, build and image
+	@scripts/guest-tests
 
 engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image and npm
 	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" \
