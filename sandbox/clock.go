@@ -14,34 +14,48 @@ type clock struct {
 	idle    time.Duration // how long it may still stand still
 	since   time.Time     // when it last started or stopped
 	off     int           // how many wait off the clock
-	timer   *time.Timer
+	timer   *time.Timer   // of the period that runs now
+	period  int           // counts periods: a timer of an earlier one that fires late says nothing
 	expired func()
 	ended   bool
 }
 
 // startClock calls expired, once, from a goroutine of its own, when the time is up.
 func startClock(limit, idle time.Duration, expired func()) *clock {
-	c := &clock{left: limit, idle: idle, since: time.Now(), expired: expired}
-	c.timer = time.AfterFunc(limit, c.fire)
+	c := &clock{left: limit, idle: idle, expired: expired}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin(limit)
 	return c
 }
 
-func (c *clock) fire() {
+// begin begins a period of at most d. It is called with mu held.
+func (c *clock) begin(d time.Duration) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.since = time.Now()
+	c.period++
+	period := c.period
+	c.timer = time.AfterFunc(d, func() { c.fire(period) })
+}
+
+func (c *clock) fire(period int) {
 	c.mu.Lock()
-	// Stood still too long: what is left of the code's own time begins to run, whoever still waits.
-	if c.off > 0 && c.idle > 0 {
-		c.idle = 0
-		c.since = time.Now()
-		c.timer.Reset(c.left)
+	if c.ended || period != c.period {
 		c.mu.Unlock()
 		return
 	}
-	over := !c.ended
+	// Stood still too long: what is left of the code's own time begins to run, whoever still waits.
+	if c.off > 0 && c.idle > 0 {
+		c.idle = 0
+		c.begin(c.left)
+		c.mu.Unlock()
+		return
+	}
 	c.ended = true
 	c.mu.Unlock()
-	if over {
-		c.expired()
-	}
+	c.expired()
 }
 
 // stop ends the clock; expired isn't called any more once stop has returned, unless it is running already.
@@ -58,20 +72,16 @@ func (c *clock) pause() (resume func()) {
 	defer c.mu.Unlock()
 	c.off++
 	if c.off == 1 && c.idle > 0 && !c.ended {
-		now := time.Now()
-		c.left -= now.Sub(c.since)
-		c.since = now
-		c.timer.Reset(c.idle)
+		c.left -= time.Since(c.since)
+		c.begin(c.idle)
 	}
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.off--
 		if c.off == 0 && c.idle > 0 && !c.ended {
-			now := time.Now()
-			c.idle = max(0, c.idle-now.Sub(c.since))
-			c.since = now
-			c.timer.Reset(c.left)
+			c.idle = max(0, c.idle-time.Since(c.since))
+			c.begin(c.left)
 		}
 	})
 }

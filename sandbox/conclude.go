@@ -42,8 +42,10 @@ func (n *session) conclude(e ending) (Result, error) {
 	}
 
 	if e.err != nil {
-		n.sandbox.forget()
-		n.sandbox.log.Warn("the engine failed in a run", "call", n.req.ID, "err", e.err)
+		n.sandbox.forget() // whatever is wrong, the next run is to look
+		if !n.executed.IsZero() {
+			n.sandbox.log.Warn("the engine failed in a run", "call", n.req.ID, "err", e.err)
+		}
 	}
 	// Done may have come just before we stopped the code, or as the answer to that: only the second has been killed.
 	finished := n.done != nil && wait(n.done).Killed != "cancel"
@@ -56,21 +58,17 @@ func (n *session) conclude(e ending) (Result, error) {
 		r.Message = fmt.Sprintf("The code was stopped after %v, its time limit.", n.req.Timeout)
 	case n.done != nil:
 		n.byWait(&r, e.exit)
-	case e.err != nil && n.executed.IsZero():
-		return Result{}, e.err
+	case n.executed.IsZero():
+		return Result{}, n.notStarted(e)
+	case errors.As(e.cause, new(*entrypoint.FrameError)):
+		return Result{}, e.cause
 	case e.err != nil:
-		r.Status, r.ExitCode = StatusError, -1
+		r.Status, r.ExitCode = StatusEngine, -1
 		r.Message = "The container engine failed while the code ran: " + e.err.Error() + "."
 		var hinted interface{ Hint() string }
 		if errors.As(e.err, &hinted) && hinted.Hint() != "" {
 			r.Message += " Next: " + hinted.Hint() + "."
 		}
-	case !n.ready:
-		start := &StartError{Image: n.machine.image, Exit: e.exit, Stderr: e.stderr}
-		if errors.Is(e.cause, errStartTimeout) {
-			start.Err = fmt.Errorf("it was not ready after %v", n.sandbox.cfg.StartTimeout)
-		}
-		return Result{}, start
 	case e.exit.OOMKilled:
 		r.Status, r.ExitCode, r.Signal = StatusMemoryLimit, e.exit.Code, int(syscall.SIGKILL)
 		r.Message = n.memoryMessage()
@@ -84,11 +82,24 @@ func (n *session) conclude(e ending) (Result, error) {
 	return r, nil
 }
 
+// notStarted says why the guest never came to run the code.
+func (n *session) notStarted(e ending) error {
+	late := errors.Is(e.cause, errStartTimeout)
+	if e.err != nil && !late {
+		return e.err
+	}
+	start := &StartError{Image: n.machine.image, Exit: e.exit, Stderr: e.stderr}
+	if late {
+		start.Err = fmt.Errorf("it was not ready after %v", n.sandbox.cfg.StartTimeout)
+	}
+	return start
+}
+
 // byWait reads the supervisor's account of the process that ran the code.
 func (n *session) byWait(r *Result, exit runtime.Exit) {
 	w := wait(n.done)
 	if e := n.done.Error; e != nil && e.Type != "" {
-		r.Error = &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Line: e.Line}
+		r.Error = &Failure{Type: n.short(e.Type), Message: n.short(e.Message), Traceback: n.short(e.Traceback), Line: e.Line}
 	}
 	r.ExitCode = w.Status
 	if w.Signal > 0 {
@@ -112,11 +123,26 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
+		if strings.Contains(r.Error.Message, noSpace) {
+			r.Message += fmt.Sprintf(" The only places to write to are /workspace (%d MiB) and /tmp (%d MiB), in memory: write less, or remove what isn't needed.",
+				workspaceSize>>20, tmpSize>>20)
+		}
 	case w.Exited:
 		r.Status, r.Message = StatusExit, fmt.Sprintf("The code exited with code %d.", w.Status)
 	default:
 		r.Status, r.ExitCode, r.Message = StatusExit, -1, "The guest did not say how the code ended."
 	}
+}
+
+// noSpace is ENOSPC as Python tells it.
+const noSpace = "[Errno 28]"
+
+// short cuts the guest's words to what is kept of output.
+func (n *session) short(s string) string {
+	if limit := int(n.sandbox.cfg.OutputLimit); len(s) > limit {
+		return strings.ToValidUTF8(s[:limit/2]+" [...] "+s[len(s)-limit/2:], "")
+	}
+	return s
 }
 
 func (n *session) memoryMessage() string {

@@ -82,7 +82,7 @@ func TestEngineOutcomes(t *testing.T) {
 		{"the code killed by somebody", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`)}, sandbox.StatusExit, 137, "signal 9"},
 		{"ok is not believed where waitpid says otherwise", scripted{before: ready, after: done(`{"exited":true,"status":4}`)}, sandbox.StatusExit, 4, "code 4"},
 		{"done without waitpid's word", scripted{before: ready, after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1}`}, sandbox.StatusExit, -1, "did not say"},
-		{"the engine goes away", scripted{before: ready, after: output, err: gone}, sandbox.StatusError, -1, "start it"},
+		{"the engine goes away", scripted{before: ready, after: output, err: gone}, sandbox.StatusEngine, -1, "start it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -52,7 +52,11 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	}
 	g := pr.going
 	if g == nil {
-		g = s.startPreparing(ctx)
+		var err error
+		if g, err = s.startPreparing(); err != nil {
+			pr.mu.Unlock()
+			return machine{}, err
+		}
 		pr.going = g
 	}
 	g.waiters++
@@ -84,11 +88,15 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	return g.m, nil
 }
 
-// startPreparing runs under pr.mu. The goroutine ends with its context, which ends with the last waiter.
-func (s *Sandbox) startPreparing(ctx context.Context) *preparing {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), prepareTimeout)
+// startPreparing runs under pr.mu. The goroutine ends with its context, which is no call's and ends with the last waiter.
+func (s *Sandbox) startPreparing() (*preparing, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
 	g := &preparing{done: make(chan struct{}), cancel: cancel}
-	s.runs.Go(func() {
+	go func() {
+		defer s.runs.Done()
 		defer cancel()
 		m, err := s.reach(ctx, func(line string) {
 			s.prepare.mu.Lock()
@@ -108,8 +116,8 @@ func (s *Sandbox) startPreparing(ctx context.Context) *preparing {
 			s.prepare.going = nil
 		}
 		close(g.done)
-	})
-	return g
+	}()
+	return g, nil
 }
 
 // imageLister is a driver that can say whether it has an image without pulling it.
@@ -121,6 +129,11 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (machine, error
 	facts, err := s.driver.Facts(ctx)
 	if err != nil {
 		return machine{}, err
+	}
+	if n, err := s.driver.Reap(ctx, s.cfg.Owner); err != nil {
+		s.log.Warn("containers of dead bridges could not be looked for", "err", err)
+	} else if n > 0 {
+		s.log.Info("containers of dead bridges removed", "count", n)
 	}
 	image := s.cfg.Images[0]
 	if l, ok := s.driver.(imageLister); ok {

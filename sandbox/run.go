@@ -71,13 +71,9 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	if r.ID == "" {
 		r.ID = rand.Text()
 	}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return Result{}, ErrClosed
+	if err := s.enter(); err != nil {
+		return Result{}, err
 	}
-	s.runs.Add(1)
-	s.mu.Unlock()
 	defer s.runs.Done()
 
 	m, err := s.prepared(ctx, nil)
@@ -89,7 +85,6 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	}
 	res, err := newSession(s, r, h, m).run(ctx)
 	if err != nil {
-		s.forget()
 		return Result{}, err
 	}
 	res.Took.Total = time.Since(begin)
@@ -163,9 +158,8 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 		}
 		switch f.Type {
 		case entrypoint.TypeReady:
-			if !n.ready {
+			if !n.ready && starting.Stop() { // else it is too late already
 				n.ready, n.unfiltered = true, !f.Seccomp
-				starting.Stop()
 				if n.unfiltered {
 					n.sandbox.log.Warn("the guest runs without a seccomp filter of its own", "call", n.req.ID, "why", f.Note)
 				}

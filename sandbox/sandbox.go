@@ -67,6 +67,7 @@ const (
 	StatusCancelled   Status = "cancelled"    // ctx ended
 	StatusMemoryLimit Status = "memory_limit" // the memory limit ended it, or an uncaught MemoryError did
 	StatusExit        Status = "exit"         // sys.exit, os._exit or a signal: see ExitCode and Signal
+	StatusEngine      Status = "engine"       // the container engine failed while the code ran
 )
 
 // Result is how a run ended and what it left. The zero value means nothing.
@@ -180,6 +181,17 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	return s, nil
+}
+
+// enter counts one more thing that Close waits for; it ends with s.runs.Done.
+func (s *Sandbox) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.runs.Add(1)
+	return nil
 }
 
 // Close refuses further runs and waits for those under way, whose contexts are their callers' to end.

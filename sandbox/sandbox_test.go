@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		for deadline := time.Now().Add(5 * time.Second); ; goruntime.Gosched() {
 			buf := make([]byte, 1<<20)
 			stacks := string(buf[:goruntime.Stack(buf, true)])
-			if n := strings.Count(stacks, "mcp-bridge/sandbox."); n <= 1 { // TestMain itself
+			if !strings.Contains(stacks, "mcp-bridge/sandbox.") { // the tests' own package is another
 				break
 			}
 			if time.Now().After(deadline) {
@@ -267,26 +267,20 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestOffClock: waiting that the code is not to pay for doesn't count, but has a bound of its own.
+// TestOffClock: the host's waiting for longer than the code's own time doesn't count when it says so. See TestClock.
 func TestOffClock(t *testing.T) {
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 		defer sandbox.OffClock(ctx)()
 		select {
-		case <-time.After(1500 * time.Millisecond): // longer than the code's own time
+		case <-time.After(4 * time.Second):
 			return echo(ctx, c)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	})
-	req := sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: time.Second, Providers: shop("echo")}
+	req := sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: 3 * time.Second, Providers: shop("echo")}
 	if r, err := newSandbox(t, nil).Run(t.Context(), req, host); err != nil || r.Status != sandbox.StatusOK {
-		t.Errorf("off the clock: got %s, %v", r.Status, err)
-	}
-	if r, err := newSandbox(t, nil).Run(t.Context(), req, hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})); err != nil || r.Status != sandbox.StatusTimeout {
-		t.Errorf("on the clock: got %s, %v", r.Status, err)
+		t.Errorf("got %s, %v", r.Status, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -32,7 +33,10 @@ type session struct {
 	artifactBytes          int64
 	parts                  map[string][]byte // artifacts of which not all chunks are there yet
 	callIDs                map[string]bool
-	slots                  chan struct{}
+	slots                  map[string]chan struct{} // by provider: one that hangs must not hold up the others
+	pending                atomic.Int64             // goroutines that answer calls
+	pendingBytes           atomic.Int64             // what they hold of the guest's
+	unsent                 *backlog                 // results that the guest has not taken yet
 
 	mu      sync.Mutex
 	clock   *clock
@@ -41,7 +45,7 @@ type session struct {
 }
 
 func newSession(s *Sandbox, r Request, h Host, m machine) *session {
-	return &session{
+	n := &session{
 		sandbox:  s,
 		req:      r,
 		host:     h,
@@ -49,8 +53,13 @@ func newSession(s *Sandbox, r Request, h Host, m machine) *session {
 		captured: newCapture(s.cfg.OutputLimit),
 		parts:    map[string][]byte{},
 		callIDs:  map[string]bool{},
-		slots:    make(chan struct{}, s.cfg.Concurrency),
+		unsent:   newBacklog(maxPendingBytes),
+		slots:    map[string]chan struct{}{"": make(chan struct{}, s.cfg.Concurrency)}, // of providers that nobody has
 	}
+	for _, p := range append([]entrypoint.Provider{{Name: entrypoint.RuntimeProvider}}, r.Providers...) {
+		n.slots[p.Name] = make(chan struct{}, s.cfg.Concurrency)
+	}
+	return n
 }
 
 func (n *session) background(f func()) { n.wg.Go(f) }
@@ -73,7 +82,11 @@ func (n *session) start(ctx context.Context) {
 		Providers: providers,
 	}
 	n.background(func() {
-		n.send(frame)
+		var tooLong *entrypoint.FrameError
+		if err := n.stdin.Write(frame); errors.As(err, &tooLong) {
+			n.cancel(fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass data through a tool, or name fewer servers", tooLong))
+			return
+		}
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
 		for i := int64(1); ; i++ {
@@ -155,7 +168,7 @@ func (n *session) artifact(f entrypoint.FromGuest) {
 		n.badFrames++
 		return
 	}
-	n.artifactBytes += int64(len(data)) + int64(len(f.Name))
+	n.artifactBytes += int64(len(data)+len(f.Name)+len(f.Mime)) + artifactOverhead
 	if n.artifactBytes > n.sandbox.cfg.OutputLimit {
 		n.badFrames++
 		return
@@ -167,38 +180,76 @@ func (n *session) artifact(f entrypoint.FromGuest) {
 	}
 }
 
+// artifactOverhead is what a chunk counts beside its bytes, so that empty ones count too.
+const artifactOverhead = 256
+
+// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to about 1,024 at a time.
+const (
+	maxPending      = 4096
+	maxPendingBytes = 64 << 20 // of their inputs; and of results that the guest has not taken, before further calls wait
+	maxCallID       = 128      // bytes
+	maxCallName     = 4 << 10  // bytes of a server's or tool's name
+)
+
 // toolCall answers one call in a goroutine of its own. Calls wait for a slot there, so that the guest's output is still read
-// while they do; how many can wait is bounded by the number of calls a run may make.
+// while they do.
 func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
-	if f.CallID == "" || n.executed.IsZero() || n.callIDs[f.CallID] {
+	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName || len(f.Tool) > maxCallName ||
+		n.executed.IsZero() || n.callIDs[f.CallID] || n.pending.Load() >= maxPending {
 		n.badFrames++
 		return
 	}
-	if len(n.callIDs) >= n.sandbox.cfg.MaxCalls {
-		n.background(func() {
-			n.answer(f.CallID, nil, &entrypoint.CallError{
-				Code:    entrypoint.CodeCallLimit,
-				Message: fmt.Sprintf("this run has made %d tool calls, which is the limit of one run", n.sandbox.cfg.MaxCalls),
-			})
-		})
+	refuse := func(format string, a ...any) {
+		err := &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf(format, a...)}
+		n.answering(0, func() { n.answer(f.CallID, nil, err) })
+	}
+	size := int64(len(f.Input))
+	switch {
+	case len(n.callIDs) >= n.sandbox.cfg.MaxCalls:
+		refuse("this run has made %d tool calls, which is the limit of one run", n.sandbox.cfg.MaxCalls)
+		return
+	case n.pendingBytes.Load()+size > maxPendingBytes:
+		refuse("the calls under way hold %d MiB of arguments, which is the limit; wait for some of them", maxPendingBytes>>20)
 		return
 	}
 	n.callIDs[f.CallID] = true
 	n.mu.Lock()
 	ctx = context.WithValue(ctx, clockKey{}, n.clock)
 	n.mu.Unlock()
-	n.background(func() {
+	slots, known := n.slots[f.Provider]
+	if !known {
+		slots = n.slots[""]
+	}
+	n.answering(size, func() {
 		select {
-		case n.slots <- struct{}{}:
-			defer func() { <-n.slots }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 		case <-ctx.Done():
+			return
+		}
+		if !n.unsent.wait(ctx) {
 			return
 		}
 		result, err := n.host.Call(ctx, Call{Run: n.req.ID, ID: f.CallID, Provider: f.Provider, Tool: f.Tool, Input: f.Input})
 		if ctx.Err() != nil {
 			return // nobody listens any more
 		}
+		n.unsent.add(int64(len(result)))
+		defer n.unsent.add(-int64(len(result)))
 		n.answer(f.CallID, result, err)
+	})
+}
+
+// answering runs f in the background and counts it, and the bytes it holds, while it runs.
+func (n *session) answering(size int64, f func()) {
+	n.pending.Add(1)
+	n.pendingBytes.Add(size)
+	n.background(func() {
+		defer func() {
+			n.pendingBytes.Add(-size)
+			n.pending.Add(-1)
+		}()
+		f()
 	})
 }
 
@@ -211,13 +262,18 @@ func (n *session) answer(id string, result json.RawMessage, err error) {
 		frame.Result = json.RawMessage("null")
 	}
 	werr := n.stdin.Write(frame)
-	var tooLong *entrypoint.FrameError
-	if errors.As(werr, &tooLong) {
-		n.send(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: &entrypoint.CallError{
-			Code:    entrypoint.CodeOutputLimit,
-			Message: fmt.Sprintf("the tool's result of %d bytes can't be passed on: %v; ask the tool for less at a time", len(result), tooLong),
-		}})
+	var bad *entrypoint.FrameError
+	if !errors.As(werr, &bad) {
+		return
 	}
+	told := &entrypoint.CallError{
+		Code:    entrypoint.CodeOutputLimit,
+		Message: fmt.Sprintf("the tool's answer of %d bytes can't be passed on: %v; ask the tool for less at a time", bad.Size, bad),
+	}
+	if bad.Limit == 0 {
+		told = &entrypoint.CallError{Code: entrypoint.CodeInternal, Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
+	}
+	n.send(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: told})
 }
 
 func callError(err error) *entrypoint.CallError {

@@ -134,7 +134,7 @@ func (d *doctor) limits(f runtime.Facts) {
 		" all of them, pids by watching, cpus not at all", f.Engine, strings.Join(missing, ", ")), next)
 }
 
-// tryRun runs code, with a bound of its own for everything around it.
+// tryRun runs code: what works here works for run_python.
 func (d *doctor) tryRun(ctx context.Context) bool {
 	begin := time.Now()
 	r, err := d.bridge.RunDirect(ctx, bridge.Direct{

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
@@ -19,8 +22,46 @@ func (a *app) watchdogCmd() *cobra.Command {
 		Short:  "End what a killed bridge left behind; the bridge starts this itself",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return guard.Watch(os.Stdin) },
+		RunE: func(*cobra.Command, []string) error {
+			killed, err := guard.Watch(os.Stdin)
+			if !killed {
+				return err
+			}
+			return errors.Join(err, reapOrphans())
+		},
 	}
+}
+
+// reapTimeout bounds the watchdog's search for containers of a killed bridge.
+const reapTimeout = 30 * time.Second
+
+// reapOrphans removes the containers of bridges that are dead. One that ran has ended by itself, with its standard input; one
+// that was created and not yet started would stay for ever.
+func reapOrphans() (err error) {
+	cfg, err := readConfig()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), reapTimeout)
+	defer cancel()
+	d := newDriver(cfg, nil, nil)
+	defer func() { err = errors.Join(err, d.Close()) }()
+	_, err = d.Reap(ctx, runtime.Self())
+	return err
+}
+
+// reapEnviron is what the watchdog needs of the environment to find the engine again: never a server's secret.
+func reapEnviron() []string {
+	var env []string
+	for _, name := range []string{
+		"PATH", "HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS",
+		"CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", prefix + "_RUNTIME", prefix + "_ALLOW_ROOTFUL",
+	} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
 }
 
 func (a *app) demoServerCmd() *cobra.Command {

@@ -28,6 +28,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process as it would any other; the watchdog cleans up
 	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
@@ -40,6 +41,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted // whatever it was that didn't come to its end
 	}
 	var code exitError
 	if errors.As(err, &code) {

@@ -24,7 +24,7 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(asMain) != "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment is empty
+	case os.Getenv(asMain) != "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment isn't ours
 		main()
 	case os.Getenv(asClient) != "":
 		os.Exit(clientMain())

@@ -57,11 +57,36 @@ func (a *app) source(cmd *cobra.Command, o runOptions, args []string) (string, e
 	case len(args) == 0:
 		return "", errors.New("no code: name a file, - for standard input, or use -c CODE")
 	case args[0] == "-":
-		b, err := io.ReadAll(a.stdin)
-		return string(b), err
+		return readCode(cmd.Context(), a.stdin)
 	}
-	b, err := os.ReadFile(args[0])
-	return string(b), err
+	f, err := os.Open(args[0])
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return readCode(cmd.Context(), f)
+}
+
+// maxCode is more than a run takes, so that its own error is the one to be seen.
+const maxCode = 64 << 20
+
+// readCode reads until the end or ctx's. A read that is under way then is left behind: the program is about to end.
+func readCode(ctx context.Context, r io.Reader) (string, error) {
+	type result struct {
+		code []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		b, err := io.ReadAll(io.LimitReader(r, maxCode))
+		done <- result{b, err}
+	}()
+	select {
+	case got := <-done:
+		return string(got.code), got.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
@@ -136,6 +161,8 @@ func exitCode(r sandbox.Result) int {
 		return exitInterrupted
 	case sandbox.StatusMemoryLimit:
 		return exitMemory
+	case sandbox.StatusEngine:
+		return exitUnavailable
 	case sandbox.StatusExit:
 		if r.ExitCode > 0 && r.ExitCode < 256 {
 			return r.ExitCode

@@ -52,19 +52,20 @@ func (a *app) wire(usual slog.Level) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	if p.guard, err = guard.Start([]string{exe, watchdogName}); err != nil {
+	p.guard, err = guard.Start(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: p.log})
+	if err != nil {
 		return nil, fmt.Errorf("starting the watchdog: %w", err)
 	}
-	p.guard.Log = p.log
-	p.driver = p.newDriver()
+	p.driver = newDriver(cfg, p.guard, p.log)
 	if err := p.assemble(); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
 }
 
-func (p *parts) newDriver() *podman.Driver {
-	endpoint := p.cfg.Runtime
+// newDriver is the engine that the environment chooses. Guard may be nil.
+func newDriver(cfg config, g podman.Guard, log *slog.Logger) *podman.Driver {
+	endpoint := cfg.Runtime
 	if endpoint == "podman" {
 		endpoint = ""
 	}
@@ -73,10 +74,10 @@ func (p *parts) newDriver() *podman.Driver {
 	}
 	return podman.New(podman.Config{
 		Endpoint:     endpoint,
-		AllowRootful: p.cfg.AllowRootful,
+		AllowRootful: cfg.AllowRootful,
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
-		Guard:        p.guard,
-		Log:          p.log,
+		Guard:        g,
+		Log:          log,
 	})
 }
 
@@ -146,8 +147,11 @@ func (a *app) withParts(ctx context.Context, usual slog.Level, f func(context.Co
 		return err
 	}
 	defer func() {
-		if cerr := p.close(); cerr != nil && err == nil {
-			err = cerr
+		if cerr := p.close(); cerr != nil {
+			p.log.Error("not everything could be ended", "err", cerr)
+			if err == nil {
+				err = cerr
+			}
 		}
 	}()
 	return f(ctx, p)

@@ -51,13 +51,16 @@ const (
 	steadyAfter = time.Second     // a watchdog that died younger than this is not restarted before the next registration
 )
 
+// Config is how the watchdog is started.
+type Config struct {
+	Argv []string     // the command, which must end up in Watch(os.Stdin); required
+	Env  []string     // its whole environment; it keeps no more than it is given
+	Log  *slog.Logger // one line for each watchdog that was lost or could not be started; nil means silence
+}
+
 // A Guard keeps one watchdog running and informed. It is made by Start; its methods may be called concurrently.
 type Guard struct {
-	// Log takes one line for each watchdog that was lost or could not be started. Nil means silence. It must be set before
-	// the first registration.
-	Log *slog.Logger
-
-	argv []string
+	cfg Config
 
 	mu      sync.Mutex
 	next    int
@@ -74,15 +77,15 @@ type dog struct {
 	gone  chan struct{} // closed once the process is reaped
 }
 
-// Start starts argv, which must end up in Watch(os.Stdin), as the watchdog. It also marks every open descriptor of this
+// Start starts the watchdog. It also marks every open descriptor of this
 // process close-on-exec, so that neither the watchdog nor any other child holds what the bridge's own parent left open.
 // A watchdog that dies is started again, at once or with the next registration, and told everything anew.
-func Start(argv []string) (*Guard, error) {
-	if len(argv) == 0 {
+func Start(cfg Config) (*Guard, error) {
+	if len(cfg.Argv) == 0 {
 		return nil, errors.New("starting the watchdog: no command")
 	}
 	closeOnExec()
-	g := &Guard{argv: slices.Clone(argv), entries: map[int]string{}}
+	g := &Guard{cfg: cfg, entries: map[int]string{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.start(); err != nil {
@@ -190,10 +193,10 @@ func (g *Guard) start() error {
 	if err != nil {
 		return fmt.Errorf("starting the watchdog: %w", err)
 	}
-	cmd := exec.Command(g.argv[0], g.argv[1:]...)
+	cmd := exec.Command(g.cfg.Argv[0], g.cfg.Argv[1:]...)
 	cmd.Stdin = r
-	cmd.Dir = rootDir()  // keeps no directory busy
-	cmd.Env = []string{} // and no secret in its environment
+	cmd.Dir = rootDir()                        // keeps no directory busy
+	cmd.Env = append([]string{}, g.cfg.Env...) // never nil, which would be all of ours
 	detach(cmd)
 	err = cmd.Start()
 	_ = r.Close()
@@ -237,8 +240,8 @@ func (g *Guard) lost(d *dog) {
 }
 
 func (g *Guard) log(msg string, err error) {
-	if g.Log != nil {
-		g.Log.Warn(msg, "error", err)
+	if g.cfg.Log != nil {
+		g.cfg.Log.Warn(msg, "error", err)
 	}
 }
 

@@ -214,10 +214,10 @@ func TestWatchdogStopped(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
-	if _, err := Start([]string{filepath.Join(t.TempDir(), "none")}); err == nil {
+	if _, err := Start(Config{Argv: []string{filepath.Join(t.TempDir(), "none")}}); err == nil {
 		t.Error("a watchdog that can't be started: no error")
 	}
-	if _, err := Start(nil); err == nil {
+	if _, err := Start(Config{}); err == nil {
 		t.Error("no command: no error")
 	}
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "watchdog":
-			if err := Watch(os.Stdin); err != nil {
+			if _, err := Watch(os.Stdin); err != nil {
 				os.Exit(1)
 			}
 			return
@@ -99,7 +99,7 @@ func park() {
 
 // bridge registers a child of each given mode and a directory, says so on stdout, and waits to be killed.
 func bridge(args []string) {
-	g, err := Start([]string{os.Args[0], "watchdog"})
+	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}})
 	if err != nil {
 		panic(err)
 	}
@@ -207,12 +207,11 @@ func launch(t *testing.T, te *tether, groups Groups, mode string) *Process {
 
 func start(t *testing.T) (*Guard, *syncBuffer) {
 	t.Helper()
-	g, err := Start([]string{os.Args[0], "watchdog"})
+	log := &syncBuffer{}
+	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &syncBuffer{}
-	g.Log = slog.New(slog.NewTextHandler(log, nil))
 	t.Cleanup(func() { _ = g.Close() })
 	return g, log
 }

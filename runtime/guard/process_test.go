@@ -136,7 +136,7 @@ func TestWatchReadsLines(t *testing.T) {
 			if err := os.WriteFile(gone, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := Watch(strings.NewReader(tt.input)); err != nil {
+			if _, err := Watch(strings.NewReader(tt.input)); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Stat(gone); os.IsNotExist(err) != tt.removed {
@@ -162,7 +162,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 		return "1 group " + strconv.Itoa(p.PID()) + " " + strconv.FormatUint(start, 10) + " " + strconv.Itoa(session) + "\n"
 	}
 	for name, l := range map[string]string{"another leader": line(start+1, session), "another session": line(start, session+1)} {
-		if err := Watch(strings.NewReader(l)); err != nil {
+		if _, err := Watch(strings.NewReader(l)); err != nil {
 			t.Error(err)
 		}
 		select {
@@ -171,7 +171,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 		default:
 		}
 	}
-	if err := Watch(strings.NewReader(line(start, session))); err != nil {
+	if _, err := Watch(strings.NewReader(line(start, session))); err != nil {
 		t.Error(err)
 	}
 	select {
@@ -198,7 +198,7 @@ func TestMarkedChildIsEnded(t *testing.T) {
 	for range 3 {
 		te.ready(t)
 	}
-	if err := Watch(strings.NewReader("1 mark short\n" + u.lines.String())); err != nil {
+	if _, err := Watch(strings.NewReader("1 mark short\n" + u.lines.String())); err != nil {
 		t.Error(err)
 	}
 	if populated(p.PID()) {

@@ -35,13 +35,13 @@ type entry struct {
 }
 
 // Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered
-// (SIGTERM, after two seconds SIGKILL), removes every registered file, and returns. When it is told that the bridge ended in
-// good order it returns at once. It makes the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the
+// (SIGTERM, after two seconds SIGKILL), removes every registered file, and returns with killed set: the bridge is gone and has
+// cleaned up nothing. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the
 // end of r takes at most seven seconds.
 //
 // The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end". A line that can't be understood
 // is skipped; so is a last one without its newline.
-func Watch(r io.Reader) error {
+func Watch(r io.Reader) (killed bool, err error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	entries := map[int]entry{}
@@ -56,12 +56,12 @@ func Watch(r io.Reader) error {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				return errors.Join(fmt.Errorf("the watchdog's pipe: %w", err), finish(entries))
+				return true, errors.Join(fmt.Errorf("the watchdog's pipe: %w", err), finish(entries))
 			}
-			return finish(entries)
+			return true, finish(entries)
 		}
 		if string(line) == "end\n" {
-			return nil
+			return false, nil
 		}
 		obey(entries, string(bytes.TrimSuffix(line, []byte("\n"))))
 	}

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings"
@@ -42,27 +45,68 @@ func (j joined) Value(key any) any {
 
 func (c *connection) with(ctx context.Context) context.Context { return joined{ctx, c.values} }
 
-// apart is with, for Attach, which changes the transport of the client it finds: with a client of its own it takes no other
-// call's connection, and none takes its.
-func (c *connection) apart(ctx context.Context) context.Context {
-	shared, err := bindings.GetClient(c.values)
-	if err != nil {
-		return c.with(ctx)
-	}
-	own := *shared
-	own.Client = &http.Client{Transport: shared.Client.Transport}
-	return lone{joined{ctx, c.values}, &own}
-}
-
-// lone is joined, with another client.
-type lone struct {
+// line is a context for one Attach, which changes the transport of the client it finds: with a client of its own it takes no
+// other call's connection, and none takes its. And it can be cut, which nothing else does to an Attach.
+type line struct {
 	joined
 	own *bindings.Connection
+
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
 }
 
-func (l lone) Value(key any) any {
+func (c *connection) apart(ctx context.Context) *line {
+	l := &line{joined: joined{ctx, c.values}}
+	shared, err := bindings.GetClient(c.values)
+	if err != nil {
+		return l // Attach finds out by itself
+	}
+	transport, ok := shared.Client.Transport.(*http.Transport)
+	if !ok {
+		return l
+	}
+	own := *shared
+	own.Client = &http.Client{Transport: &http.Transport{
+		DisableCompression: true,
+		TLSClientConfig:    transport.TLSClientConfig,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := transport.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return conn, l.keep(conn)
+		},
+	}}
+	l.own = &own
+	return l
+}
+
+// keep remembers a connection, to be cut with the others.
+func (l *line) keep(conn net.Conn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		return errors.Join(net.ErrClosed, conn.Close())
+	}
+	l.conns = append(l.conns, conn)
+	return nil
+}
+
+// hangUp cuts the connections. It may be called more than once.
+func (l *line) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+	l.conns = nil
+}
+
+func (l *line) Value(key any) any {
 	v := l.joined.Value(key)
-	if _, ok := v.(*bindings.Connection); ok {
+	if _, ok := v.(*bindings.Connection); ok && l.own != nil {
 		return l.own
 	}
 	return v
@@ -107,7 +151,7 @@ func (d *Driver) connect(ctx context.Context) (*connection, error) {
 // look tries the endpoints in order, then a service of its own.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
 	var passed []string
-	for _, e := range d.endpoints(ctx) {
+	for _, e := range append(d.running(), d.endpoints(ctx)...) {
 		c, err := d.dial(ctx, e)
 		if err == nil {
 			return c, nil
@@ -135,17 +179,25 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if errors.As(err, &ready) && ready.Next != "" && len(passed) == 0 {
 		return nil, ready
 	}
-	next := "install podman (Debian: sudo apt install podman; Fedora: sudo dnf install podman; macOS: brew install podman && podman machine init && podman machine start), then run: mcp-bridge doctor"
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	next := "run: podman info"
+	if errors.Is(err, exec.ErrNotFound) {
+		next = "install podman (Debian: sudo apt install podman; Fedora: sudo dnf install podman; macOS: brew install podman && podman machine init && podman machine start)," +
+			" then run: mcp-bridge doctor"
+	}
 	if ready != nil && ready.Next != "" {
 		next = ready.Next
 	}
-	return nil, d.unavailable("", fmt.Errorf("%s; and no service could be started: %w", strings.Join(append(passed, "no other socket listens"), "; "), err), next)
+	why := strings.Join(append(passed, "no other socket listens"), "; ")
+	return nil, d.unavailable("", fmt.Errorf("%s; and no service could be started: %w", why, err), next)
 }
 
 // dial reaches one endpoint and asks what it is; a rootful engine that wasn't allowed is refused.
 func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
-	// The bindings keep values of the context they are given, so it must not be one that a caller can end.
-	values := context.WithoutCancel(ctx)
+	// The bindings keep the context they are given, so it must not be a call's.
+	values := context.Background()
 	type answer struct {
 		ctx context.Context //nolint:containedctx // passed on at once
 		err error
@@ -193,12 +245,17 @@ func (d *Driver) lost(c *connection, err error) error {
 			return err
 		}
 	}
+	d.drop(c)
+	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+}
+
+// drop makes the next use connect anew.
+func (d *Driver) drop(c *connection) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.conn == c {
 		d.conn = nil
 	}
-	d.mu.Unlock()
-	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
 }
 
 // goneError is what an engine's death looked like from here, in one line.

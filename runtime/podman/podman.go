@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -30,10 +31,14 @@ type Config struct {
 	Log          *slog.Logger
 }
 
+// cleanup bounds each thing that has to be done after a run whatever became of its context: kill, ask how it ended, remove.
+const cleanup = 15 * time.Second
+
 // Driver is podman as a runtime.Driver. It is safe for concurrent use.
 type Driver struct {
-	cfg Config
-	log *slog.Logger
+	cfg     Config
+	log     *slog.Logger
+	cleanup time.Duration
 
 	dialing sync.Mutex // held while connecting, so that many waiters make one attempt
 
@@ -55,7 +60,7 @@ func New(cfg Config) *Driver {
 		log = slog.New(slog.DiscardHandler)
 	}
 	quiet()
-	return &Driver{cfg: cfg, log: log}
+	return &Driver{cfg: cfg, log: log, cleanup: cleanup}
 }
 
 // Name is "podman".

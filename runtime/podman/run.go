@@ -4,6 +4,7 @@ package podman
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -20,11 +21,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// cleanup bounds what has to be done after a run whatever became of its context: kill, ask how it ended, remove.
-const cleanup = 15 * time.Second
-
 // Run implements runtime.Driver. The engine removes the container by itself once it has ended, so that a killed bridge
-// leaves none; Run sees to it that this has happened before it returns.
+// leaves none; Run sees to it that this has happened before it returns. After ctx has ended Run takes a few
+// times cleanup at most, even with an engine that doesn't answer any more.
 func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
@@ -33,38 +32,90 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if err != nil {
 		return runtime.Exit{}, err
 	}
-	created, err := containers.CreateWithSpec(c.with(ctx), generate(s, c.facts), nil)
-	if err != nil {
-		return runtime.Exit{}, d.createError(ctx, c, s, err)
+	r := &run{c: c, id: "mcp-bridge-" + rand.Text(), cleanup: d.cleanup}
+	if err := r.create(ctx, s); err != nil {
+		return runtime.Exit{}, d.createError(ctx, r, s, err)
 	}
-	r := &run{c: c, id: created.ID}
 	exit, err := r.play(ctx, std)
-	if gone := r.remove(ctx); err == nil || gone != nil && !unreachable(gone) {
-		err = errors.Join(err, gone)
+	gone := r.remove(ctx)
+	if unreachable(gone) {
+		gone = d.removeAnew(ctx, r)
 	}
-	if err != nil {
+	if err = errors.Join(err, gone); err != nil {
 		return exit, d.lost(c, err)
 	}
 	return exit, nil
 }
 
-// unreachable says that nobody listens at the engine's endpoint any more. Whatever ran there has lost its standard input with
-// it and ends by itself.
+// create makes the container under a name of ours, by which it can be removed whatever becomes of the answer. A request that is
+// given up half-way may still be carried out, so it isn't given up with ctx.
+func (r *run) create(ctx context.Context, s runtime.Spec) error {
+	life, end := r.outlive(ctx)
+	defer end()
+	g := generate(s, r.c.facts)
+	g.Name = r.id
+	created, err := containers.CreateWithSpec(r.c.with(life), g, nil)
+	if err == nil {
+		r.id = created.ID
+	}
+	return err
+}
+
+// outlive is a context that ends by itself, a while after ctx has. Its end function must be called.
+func (r *run) outlive(ctx context.Context) (life context.Context, end func()) {
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var timer *time.Timer
+	var mu sync.Mutex
+	stop := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer = time.AfterFunc(r.cleanup, func() { cancel(errNoAnswer) })
+	})
+	return life, func() {
+		stop()
+		cancel(nil)
+		mu.Lock()
+		defer mu.Unlock()
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+var errNoAnswer = errors.New("the engine does not answer")
+
+// unreachable says that nobody listens at the engine's endpoint any more.
 func unreachable(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// createError tells the ways apart in which a container can't be made.
-func (d *Driver) createError(ctx context.Context, c *connection, s runtime.Spec, err error) error {
+// removeAnew removes a container whose engine went away, through a new connection. What ran in it has lost its standard input
+// and ends by itself; but one that was not started yet does not.
+func (d *Driver) removeAnew(ctx context.Context, r *run) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cleanup)
+	defer cancel()
+	d.drop(r.c)
+	c, err := d.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("container %.12s could not be removed: %w", r.id, err)
+	}
+	return (&run{c: c, id: r.id, cleanup: d.cleanup}).remove(ctx)
+}
+
+// createError tells the ways apart in which a container can't be made, and sees to it that none was.
+func (d *Driver) createError(ctx context.Context, r *run, s runtime.Spec, err error) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return errors.Join(context.Cause(ctx), r.remove(ctx))
 	}
 	// Podman 4 answers 500 for an unknown image.
 	if has, herr := d.HasImage(ctx, s.Image); herr == nil && !has {
 		return &runtime.ImageError{Ref: s.Image, Err: errors.New(oneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
 	}
-	return d.lost(c, fmt.Errorf("creating a container: %w", err))
+	if gone := r.remove(ctx); unreachable(gone) {
+		err = errors.Join(err, d.removeAnew(ctx, r))
+	}
+	return d.lost(r.c, fmt.Errorf("creating a container: %w", err))
 }
 
 // Attach asks by reflection whether its streams are nil, and panics where one is a struct, as io.Discard is.
@@ -76,18 +127,29 @@ type (
 // run is one container.
 type run struct {
 	c  *connection
-	id string
+	id string // or its name, before it has one
+
+	cleanup time.Duration
 }
 
-// play attaches, starts and waits. When ctx ends it kills the container; the attached streams end with it.
+// play attaches, starts and waits. When ctx ends it kills the container; the attached streams end with it, or are cut where
+// the engine doesn't answer.
 func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error) {
+	if ctx.Err() != nil {
+		return runtime.Exit{}, context.Cause(ctx)
+	}
+	life, end := r.outlive(ctx)
+	defer end()
+	line := r.c.apart(life)
 	attached := make(chan bool, 1)
 	ended := make(chan error, 1)
-	var attach sync.WaitGroup
-	attach.Go(func() {
-		// Attach doesn't heed its context: what ends it is the end of the container.
-		ended <- containers.Attach(r.c.apart(context.WithoutCancel(ctx)), r.id, &source{std.Stdin}, &sink{std.Stdout}, &sink{std.Stderr}, attached, nil)
-	})
+	go func() {
+		ended <- containers.Attach(line, r.id, &source{std.Stdin}, &sink{std.Stdout}, &sink{std.Stderr}, attached, nil)
+	}()
+	// Attach doesn't heed its context. What ends it is the end of the container, or of its connection.
+	hangUp := context.AfterFunc(life, line.hangUp)
+	defer hangUp()
+	defer line.hangUp()
 	select {
 	case <-attached:
 	case err := <-ended:
@@ -95,12 +157,10 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 	}
 	waited, stopWaiting := r.wait(ctx)
 	defer stopWaiting()
-	err := containers.Start(r.c.with(context.WithoutCancel(ctx)), r.id, nil)
-	if err != nil {
-		// Nothing runs, so nothing ends the streams but the container's removal.
-		err = errors.Join(fmt.Errorf("starting the container: %w", errors.New(oneLine(err.Error()))), r.remove(ctx))
-		attach.Wait()
-		return runtime.Exit{}, err
+	if err := containers.Start(r.c.with(life), r.id, nil); err != nil {
+		line.hangUp() // nothing runs, so nothing else ends the streams
+		<-ended
+		return runtime.Exit{}, fmt.Errorf("starting the container: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { r.kill(ctx) })
 	defer stop()
@@ -119,7 +179,7 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 
 // kill is by id. A container that isn't running any more is what was wanted.
 func (r *run) kill(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
 	defer cancel()
 	_ = containers.Kill(r.c.with(ctx), r.id, new(containers.KillOptions).WithSignal("KILL"))
 }
@@ -144,7 +204,7 @@ func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 // exit says how the container ended, after its streams have. An inspection is quicker than the wait, whose interval is the
 // engine's, and knows of kills for want of memory.
 func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
 	defer cancel()
 	exit, there, err := r.inspect(ctx)
 	if there || err != nil {
@@ -153,7 +213,7 @@ func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error)
 	select {
 	case exit.Code = <-waited:
 	case <-ctx.Done():
-		return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, cleanup)
+		return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.cleanup)
 	}
 	if again, there, err := r.inspect(ctx); there && err == nil {
 		return again, nil
@@ -177,7 +237,7 @@ func (r *run) inspect(ctx context.Context) (e runtime.Exit, ended bool, err erro
 
 // remove returns once the container is gone, whoever removes it.
 func (r *run) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
 	defer cancel()
 	opts := new(containers.RemoveOptions).WithForce(true).WithIgnore(true).WithVolumes(true).WithTimeout(0)
 	for {
@@ -190,7 +250,7 @@ func (r *run) remove(ctx context.Context) error {
 			return fmt.Errorf("removing container %.12s: %w", r.id, eerr)
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("container %.12s is not gone after %v: %w", r.id, cleanup, errors.Join(err, eerr))
+			return fmt.Errorf("container %.12s is not gone after %v: %w", r.id, r.cleanup, errors.Join(err, eerr))
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):

@@ -24,14 +24,31 @@ const (
 type service struct {
 	process *guard.Process
 	dir     string
+	socket  string
 	forget  func() // the guard was told of dir
+}
+
+// running is the endpoint of our own service, if there is one that lives: a slow answer is no reason to end it, and with it all
+// runs.
+func (d *Driver) running() []endpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.service == nil {
+		return nil
+	}
+	select {
+	case <-d.service.process.Exited():
+		return nil
+	default:
+		return []endpoint{{url: "unix://" + d.service.socket, own: true}}
+	}
 }
 
 // startService starts the service and returns its socket once it listens.
 func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	bin, err := exec.LookPath(d.cfg.Binary)
 	if err != nil {
-		return "", fmt.Errorf("there is no program %q on the PATH", d.cfg.Binary)
+		return "", fmt.Errorf("there is no program %q on the PATH: %w", d.cfg.Binary, exec.ErrNotFound)
 	}
 	if os.Geteuid() == 0 && !d.cfg.AllowRootful {
 		return "", d.unavailable("", errors.New("this process runs as root, and so would podman"),
@@ -47,7 +64,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", fmt.Errorf("making a private directory for podman's socket: %w", err)
 	}
 	socket = filepath.Join(dir, "podman.sock")
-	s := &service{dir: dir, forget: func() {}}
+	s := &service{dir: dir, socket: socket, forget: func() {}}
 	var groups guard.Groups
 	if d.cfg.Guard != nil {
 		s.forget, groups = d.cfg.Guard.File(dir), d.cfg.Guard
@@ -63,7 +80,12 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	}
 	d.mu.Lock()
 	d.service = s
+	closed := d.closed
 	d.mu.Unlock()
+	if closed { // meanwhile: whoever closed the driver has not seen this one
+		d.stopService()
+		return "", errors.New("the driver is closed")
+	}
 	if err := s.listens(ctx, socket); err != nil {
 		d.stopService()
 		if said := stderr.String(); said != "" {

@@ -125,6 +125,16 @@ var behaviours = []behaviour{
 			t.Errorf("got %+v, %v; want a failure", exit, err)
 		}
 	}},
+	{"cancelled at any moment leaves nothing", func(t *testing.T, g Target) {
+		for i := range 12 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*15*time.Millisecond)
+			exit, err := g.Driver.Run(ctx, g.Spec("import time; time.sleep(60)"), runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard})
+			cancel()
+			if err == nil && exit.Code == 0 {
+				t.Errorf("got %+v, %v; want a failure", exit, err)
+			}
+		}
+	}},
 	{"the end of stdin reaches the program", func(t *testing.T, g Target) {
 		exit, out, _ := g.run(t, g.Spec("import sys; print(repr(sys.stdin.read()), end='')"))
 		if exit.Code != 0 || out != "''" {

@@ -1,0 +1,132 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+)
+
+// hanging is an engine that stops answering at one point of a run. What it has created and removed it remembers.
+type hanging struct {
+	at string // the last part of the path that it doesn't answer
+
+	mu      sync.Mutex
+	reached chan struct{} // closed when a request is left unanswered
+	names   map[string]bool
+}
+
+func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	if last == h.at {
+		h.mu.Lock()
+		select {
+		case <-h.reached:
+		default:
+			close(h.reached)
+		}
+		h.mu.Unlock()
+		<-r.Context().Done() // the client's
+		return
+	}
+	w.Header().Set("Libpod-API-Version", "4.3.1")
+	w.Header().Set("Content-Type", "application/json")
+	reply := func(status int, v any) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(v)
+	}
+	switch {
+	case last == "_ping":
+	case last == "info":
+		reply(200, info(true, "v1"))
+	case last == "create":
+		var spec struct{ Name string }
+		if err := json.NewDecoder(r.Body).Decode(&spec); err != nil || spec.Name == "" {
+			reply(500, map[string]any{"message": "no name", "response": 500})
+			return
+		}
+		h.mu.Lock()
+		h.names[spec.Name] = true
+		h.mu.Unlock()
+		reply(201, map[string]any{"Id": spec.Name})
+	case last == "attach":
+		conn, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = buf.WriteString("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+		_ = buf.Flush()
+		_, _ = io.Copy(io.Discard, conn) // the streams never end by themselves
+		conn.Close()
+	case last == "start", last == "kill":
+		w.WriteHeader(204)
+	case r.Method == http.MethodDelete:
+		h.mu.Lock()
+		delete(h.names, last)
+		h.mu.Unlock()
+		reply(200, []any{})
+	case last == "exists":
+		parts := strings.Split(r.URL.Path, "/")
+		h.mu.Lock()
+		there := h.names[parts[len(parts)-2]]
+		h.mu.Unlock()
+		if there {
+			w.WriteHeader(204)
+			return
+		}
+		reply(404, map[string]any{"message": "no such container", "response": 404})
+	case last == "json":
+		reply(200, map[string]any{"Id": "x", "State": map[string]any{"Running": true}, "Config": map[string]any{}})
+	default:
+		<-r.Context().Done()
+	}
+}
+
+// TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends, and what was created is
+// removed.
+func TestEngineThatDoesNotAnswer(t *testing.T) {
+	for _, at := range []string{"create", "attach", "start", "wait"} {
+		t.Run(at, func(t *testing.T) {
+			h := &hanging{at: at, reached: make(chan struct{}), names: map[string]bool{}}
+			l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &http.Server{Handler: h}
+			go s.Serve(l)
+			defer s.Close()
+			d := New(Config{Endpoint: "unix://" + l.Addr().String()})
+			d.cleanup = 100 * time.Millisecond
+			defer d.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				<-h.reached
+				cancel()
+			}()
+			g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
+			stdin, w := io.Pipe()
+			defer w.Close()
+			exit, err := d.Run(ctx, g.Spec("pass"), runtime.Stdio{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard})
+			if err == nil {
+				t.Errorf("got %+v and no error", exit)
+			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if len(h.names) > 0 {
+				t.Errorf("left: %v", h.names)
+			}
+		})
+	}
+}
