@@ -17,11 +17,13 @@ func Aliases(names []string) map[string]string {
 	names = slices.Compact(names)
 	aliases := make(map[string]string, len(names))
 	taken := make(map[string]bool, len(names))
+	next := map[string]int{} // suffixes tried, by base: none of them gets free again
 	for _, name := range names {
 		base := alias(name)
 		unique := base
-		for n := 2; taken[unique]; n++ {
-			unique = fmt.Sprintf("%s__%d", base, n)
+		for taken[unique] {
+			next[base]++
+			unique = fmt.Sprintf("%s__%d", base, next[base]+1)
 		}
 		taken[unique] = true
 		aliases[name] = unique

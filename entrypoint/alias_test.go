@@ -1,10 +1,14 @@
 package entrypoint
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,6 +41,56 @@ func TestAliases(t *testing.T) {
 				t.Errorf("in another order (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAliasesSimply compares with the definition, which is quadratic, on names that collide in every way.
+func TestAliasesSimply(t *testing.T) {
+	simple := func(names []string) map[string]string {
+		aliases, taken := map[string]string{}, map[string]bool{}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+			unique := alias(name)
+			for n := 2; taken[unique]; n++ {
+				unique = fmt.Sprintf("%s__%d", alias(name), n)
+			}
+			taken[unique] = true
+			aliases[name] = unique
+		}
+		return aliases
+	}
+	parts := []string{"a", "A", "_", "-", "__2", "__3", "__2__2", "1", "list", "é", " "}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		names := make([]string, r.IntN(40))
+		for i := range names {
+			for range r.IntN(4) {
+				names[i] += parts[r.IntN(len(parts))]
+			}
+		}
+		if diff := cmp.Diff(simple(names), Aliases(names)); diff != "" {
+			t.Fatalf("%q (-want +got):\n%s", names, diff)
+		}
+	}
+}
+
+// TestAliasesOfMany took minutes when every collision was counted from two.
+func TestAliasesOfMany(t *testing.T) {
+	var names []string
+	for i := range 50_000 {
+		names = append(names, strings.Map(func(r rune) rune { return '漢' + r - '0' }, strconv.Itoa(i)))
+	}
+	began := time.Now()
+	aliases := Aliases(names)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	last := 0
+	for _, a := range aliases {
+		n, _ := strconv.Atoi(strings.TrimPrefix(a, "___"))
+		last = max(last, n)
+	}
+	if len(aliases) != 50_000 || last != 50_000 {
+		t.Errorf("%d aliases, the last number is %d", len(aliases), last)
 	}
 }
 
