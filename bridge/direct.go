@@ -49,7 +49,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	id := newID()
 	req := b.request(id, a, nil)
 	req.Output = d.Output
-	res, err := b.runner.Run(ctx, req, &host{catalog: b.catalog, upstreams: b.upstreams, servers: a.servers})
+	res, err := b.runner.Run(ctx, req, b.host(a.servers))
 	if err != nil {
 		return Report{}, err
 	}

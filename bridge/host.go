@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -20,10 +22,23 @@ type host struct {
 	catalog   *catalog
 	upstreams Upstreams
 	servers   []entry // of this run, by name
+	log       *slog.Logger
 }
 
-// Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError.
-func (h *host) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+func (b *Bridge) host(servers []entry) *host {
+	return &host{catalog: b.catalog, upstreams: b.upstreams, servers: servers, log: b.log}
+}
+
+// Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
+// its own call: this runs on a goroutine of the sandbox, where it would end the bridge with all runs.
+func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.log.Error("a tool call has panicked", "call", c.Run, "server", c.Provider, "tool", c.Tool, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			result, err = nil, &entrypoint.CallError{Code: entrypoint.CodeInternal,
+				Message: fmt.Sprintf("the bridge has failed on the call of %q of server %q, which is a bug of the bridge; its log says more: %v", c.Tool, c.Provider, r)}
+		}
+	}()
 	if c.Provider == entrypoint.RuntimeProvider {
 		return h.helper(ctx, c)
 	}
@@ -82,9 +97,8 @@ type toolbox struct {
 
 // tools asks the server, which answers from memory while its session lives.
 func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
-	resume := sandbox.OffClock(ctx) // it may have to be started first, which is not the code's own time
+	defer sandbox.OffClock(ctx)() // it may have to be started first, which is not the code's own time; nor are the aliases
 	tools, err := h.upstreams.Tools(ctx, s.name)
-	resume()
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}

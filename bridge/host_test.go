@@ -22,7 +22,7 @@ func hostFor(t *testing.T, b *Bridge, servers string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &host{catalog: b.catalog, upstreams: b.upstreams, servers: a.servers}
+	return b.host(a.servers)
 }
 
 func TestHost(t *testing.T) {
@@ -214,5 +214,26 @@ func TestRealServer(t *testing.T) {
 			}
 			t.Log(got)
 		})
+	}
+}
+
+// TestHostPanics: on the sandbox's goroutine nobody else would recover it.
+func TestHostPanics(t *testing.T) {
+	log := &lines{}
+	h := hostFor(t, build(t, func(c *Config) {
+		u := c.Upstreams.(fakeUpstreams)
+		u.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { panic("oh") }
+		c.Upstreams, c.Log = u, log.logger()
+	}), `["github"]`)
+	for _, c := range []sandbox.Call{
+		{Provider: "github", Tool: "me"},
+		{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(`{"server":"github","tool":"me"}`)},
+	} {
+		_, err := h.Call(t.Context(), c)
+		var e *entrypoint.CallError
+		if !errors.As(err, &e) || e.Code != entrypoint.CodeInternal || !strings.Contains(e.Message, "oh") || !strings.Contains(e.Message, c.Tool) {
+			t.Errorf("got %v", err)
+		}
+		log.onePanic(t, "oh")
 	}
 }

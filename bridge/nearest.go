@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/agext/levenshtein"
 )
 
 // maxNear is how many similar names an error offers.
@@ -55,29 +57,10 @@ func fold(s string) string {
 	}, strings.ToLower(s))
 }
 
-// distance counts the letters to insert, delete, replace or swap with their neighbour to make b of a.
+// distance counts the letters to insert, delete or replace to make b of a.
 func distance(a, b string) int {
 	if len(a) > maxCompared || len(b) > maxCompared {
 		return max(len(a), len(b))
 	}
-	older, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next := make([]int, len(b)+1)
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], older[j-2]+1)
-			}
-		}
-		older, row = row, next
-	}
-	return row[len(b)]
+	return levenshtein.Distance(a, b, nil)
 }

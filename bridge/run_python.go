@@ -21,8 +21,8 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	began := time.Now()
 	id := newID()
 	p := startProgress(ctx)
+	defer p.finish() // before the answer is sent, and when the call panics
 	o := b.run(ctx, id, raw, p)
-	p.finish()
 	b.log.Info("run_python", "call", id, "status", o.Status, "took", time.Since(began).Round(time.Millisecond))
 	return o.render(b.structured)
 }
@@ -42,7 +42,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	p.running(a.timeout)
-	res, err := b.runner.Run(ctx, b.request(id, a, p), &host{catalog: b.catalog, upstreams: b.upstreams, servers: a.servers})
+	res, err := b.runner.Run(ctx, b.request(id, a, p), b.host(a.servers))
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}

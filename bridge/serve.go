@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -19,8 +21,12 @@ const (
 	// maxMessage bounds one message of the client, in bytes.
 	maxMessage = 16 << 20
 
-	// maxRequests is how many requests of a client are worked on or wait at a time. Beyond that nothing is read until one ends.
+	// maxRequests is how many requests of a client are worked on or wait at a time; further ones are refused. So reading goes on,
+	// and a cancel behind them is seen. Only a client that leaves as many refusals unread isn't read from any more.
 	maxRequests = 256
+
+	// codeBusy is a code of JSON-RPC's range for implementations.
+	codeBusy = -32000
 
 	// stopGrace is how long Serve waits, once it is to end, for a client that doesn't read what it is sent.
 	stopGrace = 3 * time.Second
@@ -37,8 +43,10 @@ var (
 type conn struct {
 	server *server.MCPServer
 	wire   *wire
+	log    *slog.Logger
 	slots  chan struct{}  // one per request under way
-	work   sync.WaitGroup // one per request under way
+	refuse chan struct{}  // one per refusal that is being sent
+	work   sync.WaitGroup // one per each of both
 
 	mu    sync.Mutex
 	calls map[string]*exchange // under way, by request id as the client wrote it
@@ -48,6 +56,7 @@ type conn struct {
 type exchange struct {
 	id     json.RawMessage
 	token  json.RawMessage // for progress; nil when the client wants none
+	silent bool            // a notification: it gets no answer
 	wire   *wire
 	cancel context.CancelCauseFunc
 }
@@ -75,7 +84,10 @@ type message struct {
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	c := &conn{server: b.server, wire: newWire(out), slots: make(chan struct{}, maxRequests), calls: map[string]*exchange{}}
+	c := &conn{
+		server: b.server, wire: newWire(out), log: b.log, calls: map[string]*exchange{},
+		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests),
+	}
 	lines := make(chan line)
 	go func() {
 		defer close(lines)
@@ -164,7 +176,7 @@ func (c *conn) loop(ctx context.Context, lines <-chan line) error {
 	}
 }
 
-// route starts what a message asks for. It waits only for a free slot.
+// route starts what a message asks for.
 func (c *conn) route(ctx context.Context, text []byte) {
 	var m message
 	// What doesn't decode is answered by mcp-go, which says what is wrong with it.
@@ -179,6 +191,7 @@ func (c *conn) route(ctx context.Context, text []byte) {
 	x := &exchange{wire: c.wire}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
+		x.silent = x.id == nil
 	}
 	c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
 }
@@ -195,9 +208,8 @@ func given(raw json.RawMessage) json.RawMessage {
 func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Context) mcp.JSONRPCMessage) {
 	select {
 	case c.slots <- struct{}{}:
-	case <-c.wire.ended:
-		return
-	case <-ctx.Done():
+	default:
+		c.busy(ctx, x)
 		return
 	}
 	ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
@@ -209,7 +221,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 	c.work.Go(func() {
 		defer func() { <-c.slots }()
 		defer x.cancel(nil)
-		response := recovered(ctx, handle)
+		response := c.recovered(ctx, handle)
 		if x.id != nil {
 			c.mu.Lock()
 			if c.calls[string(x.id)] == x {
@@ -226,6 +238,25 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 	})
 }
 
+// busy refuses x. A notification is dropped: none but the cancels, which don't come here, has an effect.
+func (c *conn) busy(ctx context.Context, x *exchange) {
+	if x.silent {
+		return
+	}
+	select {
+	case c.refuse <- struct{}{}:
+	case <-c.wire.ended:
+		return
+	case <-ctx.Done():
+		return
+	}
+	c.work.Go(func() {
+		defer func() { <-c.refuse }()
+		text := fmt.Sprintf("%d requests are under way, which is the limit; send this one again when one of them has ended", maxRequests)
+		_ = c.wire.send(nil, withID(rpcError(codeBusy, text), x.id))
+	})
+}
+
 // cancel ends the call with that request id; there may be none.
 func (c *conn) cancel(id json.RawMessage) {
 	c.mu.Lock()
@@ -236,9 +267,10 @@ func (c *conn) cancel(id json.RawMessage) {
 }
 
 // recovered makes a panic of a handler the answer to its own request, and of no other.
-func recovered(ctx context.Context, handle func(context.Context) mcp.JSONRPCMessage) (m mcp.JSONRPCMessage) {
+func (c *conn) recovered(ctx context.Context, handle func(context.Context) mcp.JSONRPCMessage) (m mcp.JSONRPCMessage) {
 	defer func() {
 		if r := recover(); r != nil {
+			c.log.Error("a request has panicked", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			m = rpcError(mcp.INTERNAL_ERROR, fmt.Sprintf("the bridge has failed on this request: %v", r))
 		}
 	}()

@@ -269,15 +269,77 @@ func TestOddMessages(t *testing.T) {
 	}
 }
 
+// TestPanicIsOneAnswer: nothing is left behind (TestMain counts), the progress comes first, and the log has the stack once.
 func TestPanicIsOneAnswer(t *testing.T) {
-	p := connect(t, running(t, func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) { panic("oh") }))
-	p.run(1, `{"code":"x"}`, "")
-	if f := p.next(); f.Error == nil || string(f.ID) != "1" || !strings.Contains(f.Error.Message, "oh") {
-		t.Errorf("got %+v", f)
+	log := &lines{}
+	p := connect(t, build(t, func(c *Config) {
+		c.Log = log.logger()
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			if r.Output != nil {
+				r.Output(sandbox.Chunk{Stream: "stdout", Text: "before"})
+			}
+			panic("oh")
+		}}
+	}))
+	for _, meta := range []string{"", `{"progressToken":"t"}`} {
+		p.run(1, `{"code":"x"}`, meta)
+		f, reports := p.next(), ""
+		for ; f.Method != ""; f = p.next() {
+			reports += f.Params.Message
+		}
+		if f.Error == nil || string(f.ID) != "1" || !strings.Contains(f.Error.Message, "oh") {
+			t.Errorf("got %+v", f)
+		}
+		if meta != "" && !strings.Contains(reports, "before") {
+			t.Errorf("reported before the answer: %q", reports)
+		}
+		log.onePanic(t, "oh")
 	}
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	if f := p.next(); f.Error != nil {
-		t.Errorf("got %+v", f)
+	if f := p.next(); f.Error != nil || len(p.frames) != 0 {
+		t.Errorf("got %+v, and %d more", f, len(p.frames))
+	}
+}
+
+// TestBeyondTheLimit: what is too much is refused, and a cancel behind it is read.
+func TestBeyondTheLimit(t *testing.T) {
+	started, ended := make(chan string, maxRequests), make(chan string, maxRequests)
+	p := connect(t, build(t, func(c *Config) {
+		c.MaxConcurrent = maxRequests
+		c.Runner = fakeRunner{run: untilCancelled(started, ended)}
+	}))
+	for i := range maxRequests {
+		p.run(i, `{"code":"x"}`, "")
+	}
+	for range maxRequests {
+		<-started
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/whatever"}`)
+	for i := range 3 {
+		p.run(1000+i, `{"code":"x"}`, "")
+	}
+	seen := map[string]bool{}
+	for range 3 {
+		f := p.next()
+		if f.Error == nil || f.Error.Code != codeBusy || !strings.Contains(f.Error.Message, "256 requests are under way") {
+			t.Errorf("got %+v", f)
+		}
+		seen[string(f.ID)] = true
+	}
+	if len(seen) != 3 || !seen["1000"] {
+		t.Errorf("refused: %v", seen)
+	}
+	for i := range maxRequests {
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
+	}
+	for range maxRequests {
+		<-ended
+	}
+	for f := (frame{}); string(f.ID) != "2000"; { // as soon as one slot is given back
+		p.send(`{"jsonrpc":"2.0","id":2000,"method":"ping"}`)
+		if f = p.next(); f.Error != nil {
+			f.ID = nil
+		}
 	}
 }
 
@@ -323,6 +385,35 @@ func TestOneLogLine(t *testing.T) {
 	if line["status"] != "ok" || line["call"] == nil || line["took"] == nil || strings.Contains(log.String(), "SECRET") {
 		t.Errorf("got %s", log.String())
 	}
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(writerFunc(func(p []byte) (int, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.text.Write(p)
+	}), nil))
+}
+
+// onePanic takes what was logged, which must be one error with the panic and its stack.
+func (l *lines) onePanic(t *testing.T, want string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var line struct{ Level, Panic, Stack string }
+	if err := json.Unmarshal([]byte(l.text.String()), &line); err != nil {
+		t.Fatalf("%v in %s", err, l.text.String())
+	}
+	if line.Level != "ERROR" || line.Panic != want || !strings.Contains(line.Stack, "_test.go") {
+		t.Errorf("logged: %s", l.text.String())
+	}
+	l.text.Reset()
 }
 
 type writerFunc func([]byte) (int, error)
