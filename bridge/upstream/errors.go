@@ -66,10 +66,7 @@ func rpcError(raw json.RawMessage, mask *mask) *RPCError {
 		e.Message = "an error without a message"
 	}
 	if data, ok := object["data"]; ok && string(data) != "null" {
-		e.Data = json.RawMessage(mask.text(string(data)))
-		if !json.Valid(e.Data) { // a number was masked
-			e.Data, _ = json.Marshal(string(e.Data))
-		}
+		e.Data = mask.json(data)
 	}
 	return e
 }

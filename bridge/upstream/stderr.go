@@ -13,7 +13,6 @@ import (
 const (
 	ringSize  = 64 << 10 // of a server's stderr that is kept
 	tailSize  = 2 << 10  // and shown
-	minSecret = 4        // shorter values are masked nowhere: they occur in any text
 	noiseSize = 200      // of a line on stdout that is no message
 )
 
@@ -77,48 +76,3 @@ func (r *ring) tail() string {
 	}
 	return text
 }
-
-// mask hides the values that a server's configuration gives it from every text that is shown. It is immutable.
-type mask struct{ replacer *strings.Replacer }
-
-var (
-	secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|pwd|credential|auth|header)`)
-
-	// plainValue are paths, addresses without user or query, and single words: they tell nothing, and an error without them
-	// tells nobody what is wrong.
-	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[a-z]+://[^@?]*|[a-z-]{1,16})$`)
-)
-
-// newMask makes a mask for the environment values of at least four characters, but for plain ones whose name says nothing of
-// a secret, and for the values of arguments that are named like secrets.
-func newMask(env map[string]string, args []string) *mask {
-	var values []string
-	for k, v := range env {
-		if secretName.MatchString(k) || !plainValue.MatchString(v) {
-			values = append(values, v)
-			values = append(values, strings.Split(v, "\n")...)
-		}
-	}
-	for i, a := range args {
-		name, value, ok := strings.Cut(a, "=")
-		switch {
-		case !strings.HasPrefix(a, "-") || !secretName.MatchString(name):
-		case ok:
-			values = append(values, value)
-		case i+1 < len(args):
-			values = append(values, args[i+1])
-		}
-	}
-	values = slices.DeleteFunc(values, func(v string) bool {
-		return len(strings.TrimSpace(v)) < minSecret || v == "true" || v == "false"
-	})
-	// The longest first: one value may be the beginning of another.
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, v := range values {
-		pairs = append(pairs, v, "***")
-	}
-	return &mask{replacer: strings.NewReplacer(pairs...)}
-}
-
-func (m *mask) text(s string) string { return m.replacer.Replace(s) }

@@ -1,0 +1,156 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	minSecret = 4 // shorter values are masked nowhere: they occur in any text
+	longPart  = 8 // of a URL's path: what is so long may be the secret of a webhook
+)
+
+// mask hides the values that a server's configuration gives it from every text that is shown. It is immutable.
+type mask struct{ replacer *strings.Replacer }
+
+var (
+	secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|credential|auth|header|cookie|webhook|dsn)`)
+
+	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error without them tells nobody what is
+	// wrong. So do addresses in which nothing is hidden; see plainURL.
+	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[-+]?[0-9]*\.?[0-9]+|(?i:true|false)|[a-z-]{1,5}|` +
+		`[a-z]{2,3}_[A-Z]{2}(\.[A-Za-z0-9-]{3,10})?(@[a-z]+)?|C\.(UTF-8|utf8))$`)
+
+	address    = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
+	userinfo   = regexp.MustCompile(`://(\S*)@`)
+	word       = regexp.MustCompile(`^[a-z]+([-_.][a-z]+)*$`)
+	authScheme = regexp.MustCompile(`(?i)\b(?:bearer|basic|token)\s+(\S+)`)
+	assignment = regexp.MustCompile(`^(-*[A-Za-z_][A-Za-z0-9_.-]*)=((?s:.*))$`)
+	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+)
+
+// newMask makes a mask for the values of the environment and of the arguments that may be secrets. In the environment that is
+// every value whose name says so, and every other but plain ones. In the arguments it is what an option or a variable is given
+// whose name says so, and every address with a user, a query or a long part in its path. What is hidden in an address is
+// masked also where it comes alone.
+func newMask(env map[string]string, args []string) *mask {
+	var values []string
+	add := func(v string) {
+		values = append(values, v)
+		values = append(values, strings.Split(v, "\n")...)
+		values = append(values, hidden(v)...)
+	}
+	for k, v := range env {
+		if secretName.MatchString(k) || !plainValue.MatchString(v) && !plainURL(v) {
+			add(v)
+		}
+	}
+	for i, a := range args {
+		name, value := "", a
+		if m := assignment.FindStringSubmatch(a); m != nil {
+			name, value = m[1], m[2]
+		}
+		switch {
+		case secretName.MatchString(name), address.MatchString(value) && !plainURL(value):
+			add(value)
+		case strings.HasPrefix(a, "-") && secretName.MatchString(a) && i+1 < len(args):
+			add(args[i+1])
+		}
+	}
+	var all []string
+	for _, v := range values {
+		if len(strings.TrimSpace(v)) >= minSecret && v != "true" && v != "false" {
+			all = append(append(all, v), escaped(v)...)
+		}
+	}
+	// The longest first: one value may be the beginning of another.
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, v := range all {
+		pairs = append(pairs, v, "***")
+	}
+	return &mask{replacer: strings.NewReplacer(pairs...)}
+}
+
+// plainURL says whether v is an address without a user, a query and long parts in its path.
+func plainURL(v string) bool {
+	u, err := url.Parse(v)
+	return err == nil && u.Scheme != "" && u.Host != "" && !strings.ContainsAny(v, "@?# \n") &&
+		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return len(part) >= longPart })
+}
+
+// hidden is what a value that may be secret consists of, as far as that may be secret too when it comes alone: what follows
+// an authentication scheme, and users, passwords, queries and long parts of paths, as written and decoded.
+func hidden(v string) (parts []string) {
+	for _, m := range authScheme.FindAllStringSubmatch(v, -1) {
+		parts = append(parts, m[1])
+	}
+	for _, a := range address.FindAllString(v, -1) {
+		rest := a
+		if m := userinfo.FindStringSubmatch(a); m != nil {
+			_, password, _ := strings.Cut(m[1], ":")
+			parts = append(parts, m[1], password)
+			rest = "://" + strings.TrimPrefix(a[strings.Index(a, m[0]):], m[0])
+		}
+		rest, query, _ := strings.Cut(rest, "?")
+		for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == '#' }) {
+			if _, value, _ := strings.Cut(pair, "="); len(value) >= longPart {
+				parts = append(parts, value)
+			}
+		}
+		_, path, _ := strings.Cut(strings.TrimPrefix(rest[strings.Index(rest, "://"):], "://"), "/")
+		for part := range strings.SplitSeq(path, "/") {
+			if len(part) >= longPart && (len(part) >= 3*longPart || !word.MatchString(part)) {
+				parts = append(parts, part)
+			}
+		}
+	}
+	for _, p := range parts {
+		if decoded, err := url.PathUnescape(p); err == nil && decoded != p {
+			parts = append(parts, decoded)
+		}
+	}
+	return parts
+}
+
+// escaped is v as it stands in the strings of JSON and of program text, where that is something else.
+func escaped(v string) (forms []string) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // a string always encodes
+	for _, quoted := range []string{strings.TrimSpace(b.String()), strconv.QuoteToASCII(v)} {
+		if form := quoted[1 : len(quoted)-1]; form != v {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
+func (m *mask) text(s string) string { return m.replacer.Replace(s) }
+
+// json masks valid JSON, in its strings however they are escaped. What is no JSON afterwards, as a number was masked, becomes
+// a string.
+func (m *mask) json(raw json.RawMessage) json.RawMessage {
+	masked := jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
+		var s string
+		if json.Unmarshal(literal, &s) != nil || m.text(s) == s {
+			return literal
+		}
+		b, err := json.Marshal(m.text(s))
+		if err != nil {
+			return []byte(`"***"`)
+		}
+		return b
+	})
+	masked = []byte(m.text(string(masked)))
+	if !json.Valid(masked) {
+		masked, _ = json.Marshal(string(masked)) // a string always encodes
+	}
+	return masked
+}

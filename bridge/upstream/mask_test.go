@@ -1,0 +1,67 @@
+package upstream
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestMask(t *testing.T) {
+	type env = map[string]string
+	for _, tt := range []struct {
+		name string
+		env  env
+		args []string
+		text string
+		want string // "" for text itself
+	}{
+		{name: "user and password of a positional argument", args: []string{"postgresql://bob:hunter2@db:5432/shop"},
+			text: "can't open postgresql://bob:hunter2@db:5432/shop as bob:hunter2: hunter2 is wrong", want: "can't open *** as ***: *** is wrong"},
+		{name: "encoded", args: []string{"--db=mysql://bob:p%40ss%2Fw@db/x"}, text: "p%40ss%2Fw p@ss/w", want: "*** ***"},
+		{name: "unencoded", args: []string{"mysql://bob:p@ss/w%rd@db/x"}, text: "no p@ss/w%rd", want: "no ***"},
+		{name: "a token for a user", env: env{"REPO": "https://ghp_12345@github.com/a/b"}, text: "ghp_12345", want: "***"},
+		{name: "pass", env: env{"DB_PASS": "abcd", "PGPASSWORD": "/x/y"}, text: "abcd /x/y", want: "*** ***"},
+		{name: "a webhook", env: env{"HOOK": "https://host/SECRETPATH"}, text: "POST https://host/SECRETPATH: no /SECRETPATH", want: "POST ***: no /***"},
+		{name: "a webhook as an argument", args: []string{"https://hooks.example/services/T0/abc123def456"}, text: "abc123def456 in services", want: "*** in services"},
+		{name: "a query", args: []string{"https://host/sse?key=abcdefgh&v=2"}, text: "https://host/sse?key=abcdefgh&v=2 abcdefgh", want: "*** ***"},
+		{name: "a variable as an argument", args: []string{"run", "-e", "API_KEY=abcdef", "image"}, text: "abcdef image run", want: "*** image run"},
+		{name: "a header", args: []string{"--header", "Authorization: Bearer abc.def"}, text: "abc.def", want: "***"},
+		{name: "the next argument only for an option", args: []string{"--token", "abcdef", "keys", "plain"}, text: "abcdef keys plain", want: "*** keys plain"},
+		{name: "six characters", env: env{"A": "abcdef", "B": "abc de"}, text: "abcdef abc de", want: "*** ***"},
+		{name: "short words", env: env{"A": "debug", "B": "prod"}, text: "debug prod"},
+		{name: "plain ones", env: env{"A": "/usr/bin:/bin", "B": `C:\x\y`, "C": "123456", "D": "-1.5", "E": "FALSE", "F": "en_US.UTF-8", "G": "C.UTF-8", "H": "~/data", "I": "http://localhost:8080/api"},
+			args: []string{"-y", "@scope/server", "--root", "/data/files", "https://host/sse"},
+			text: `/usr/bin:/bin C:\x\y 123456 -1.5 FALSE en_US.UTF-8 C.UTF-8 ~/data http://localhost:8080/api @scope/server /data/files https://host/sse`},
+		{name: "quoted", env: env{"A": `hu"nt\er`}, text: `hu"nt\er and "hu\"nt\\er"`, want: `*** and "***"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.want == "" {
+				tt.want = tt.text
+			}
+			if got := newMask(tt.env, tt.args).text(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestMaskJSON: a secret is found however it is escaped, and what holds none stays byte for byte.
+func TestMaskJSON(t *testing.T) {
+	m := newMask(map[string]string{"A": `hu"nt\er`, "B": "pässwörd", "C": `ends in \`, "D_KEY": "123456"}, nil)
+	for _, tt := range []struct{ in, want string }{
+		{`{ "n" : 9007199254740993, "u":"\u00e9é<" }`, ""},
+		{`{"a":"is hu\"nt\\er.","n":1.0}`, `{"a":"is ***.","n":1.0}`},
+		{`["\u0068u\"nt\u005cer","p\u00e4ssw\u00f6rd","pässwörd"]`, `["***","***","***"]`},
+		{`{"hu\"nt\\er":[true,null]}`, `{"***":[true,null]}`},
+		{`"ends in \\"`, `"***"`},
+		{`"{\"a\":\"hu\\\"nt\\\\er\"}"`, `"{\"a\":\"***\"}"`},
+		{`{"n":123456}`, `"{\"n\":***}"`},
+	} {
+		if tt.want == "" {
+			tt.want = tt.in
+		}
+		if got := string(m.json(json.RawMessage(tt.in))); got != tt.want || strings.Contains(got, "hu") {
+			t.Errorf("%s: got %s, want %s", tt.in, got, tt.want)
+		}
+	}
+}
