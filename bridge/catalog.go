@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -100,6 +101,17 @@ func quoted(names []string) []string {
 		q = append(q, fmt.Sprintf("%q", n))
 	}
 	return q
+}
+
+// printable is foreign text without what a terminal would obey: control characters but line feeds and tabs, and those that
+// change the direction of writing.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // sentence joins what happened and the next step, either of which may be empty.

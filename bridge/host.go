@@ -153,7 +153,7 @@ func callError(ctx context.Context, s entry, err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.name, reason(s, err))}
+	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.name, printable(reason(s, err)))}
 	var rpc *upstream.RPCError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

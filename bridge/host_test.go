@@ -237,3 +237,36 @@ func TestHostPanics(t *testing.T) {
 		log.onePanic(t, "oh")
 	}
 }
+
+// TestForeignText: names and messages of servers can't write to a terminal or start lines of their own in what a model reads.
+func TestForeignText(t *testing.T) {
+	const evil = "a\x1b[2J\r\n\u202eb\u009b"
+	h := hostFor(t, build(t, func(c *Config) {
+		c.Upstreams = fakeUpstreams{
+			tools: map[string][]upstream.Tool{"github": {{Name: evil + "1"}, {Name: evil + "2"}}},
+			call: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+				return nil, &upstream.RPCError{Code: -32050, Message: "line 1\n\tline 2" + evil}
+			},
+		}
+	}), `["github"]`)
+	for _, c := range []sandbox.Call{
+		{Provider: "github", Tool: evil},
+		{Provider: "github", Tool: evil + "1"},
+		{Provider: evil, Tool: "x"},
+		{Provider: "runtime", Tool: evil},
+		{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(`{"server":"github","tool":"b"}`)},
+		{Provider: "runtime", Tool: "list_tools", Input: json.RawMessage(`{"b\u001b\u202e":1}`)},
+	} {
+		_, err := h.Call(t.Context(), c)
+		var e *entrypoint.CallError
+		if !errors.As(err, &e) {
+			t.Fatalf("got %v", err)
+		}
+		if strings.ContainsAny(e.Message, "\x1b\r\u202e\u009b") {
+			t.Errorf("%q: %q", c.Tool, e.Message)
+		}
+		if c.Tool == evil+"1" && !strings.Contains(e.Message, "line 1\n\tline 2") {
+			t.Errorf("a readable message was changed: %q", e.Message)
+		}
+	}
+}

@@ -52,8 +52,9 @@ environment or files. It may write to /workspace, its working directory, and /tm
 ## What comes back
 
 - stdout as it was printed, the value of a last expression, then stderr, then, unless the code ended well, a line "status: …" and the traceback.
-- Status: ok; error (an exception); exit n (sys.exit, os._exit, a signal); timeout; memory_limit; cancelled. All but ok are errors. What was printed
-  before is kept in every case.
+- Status: ok; error (an exception); exit n (sys.exit, os._exit, a signal); timeout; memory_limit; cancelled; engine (the
+  container engine failed while the code ran). All but ok are errors. What was printed before is kept in every case. When the code
+  was not run at all: validation_error (wrong arguments); unavailable (the machine isn't ready).
 - Very long output is cut in the middle, with a mark that says how much is missing.
 `
 
@@ -104,4 +105,4 @@ func (b *Bridge) manual() string {
 }
 
 // oneLine keeps configured text from breaking the list that it stands in.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }

@@ -40,6 +40,8 @@ func TestText(t *testing.T) {
 		{"signal", sandbox.Result{Status: "exit", ExitCode: 139, Signal: 11, Message: "Ended by signal 11."}, "status: exit (signal 11) — Ended by signal 11."},
 		{"memory", sandbox.Result{Status: "memory_limit", Message: "The limit is 512 MiB.", Error: &sandbox.Failure{Type: "MemoryError", Traceback: "MemoryError"}},
 			"status: memory_limit — The limit is 512 MiB.\nMemoryError"},
+		{"engine", sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1, Output: out("stdout", "a\n"), Message: "The engine went away. Next: start it"},
+			"a\nstatus: engine — The engine went away. Next: start it"},
 		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", "a\n[... 7 bytes of stdout cut here ...]\nz"), Truncated: sandbox.Dropped{Stdout: 7}},
 			"a\n[... 7 bytes of stdout cut here ...]\nz\n[output: 7 bytes are cut out where marked; print less at a time]"},
 	} {
