@@ -22,7 +22,7 @@ func TestSource(t *testing.T) {
 	}
 	want := []string{
 		"__init__", "boot", "calls", "child", "confine", "ending", "errors", "execute", "host", "limits", "link", "loop",
-		"mcp_runtime", "names", "output", "requests", "results", "run", "servers", "streams", "supervisor", "values", "watch", "wire",
+		"mcp_runtime", "names", "output", "requests", "results", "run", "servers", "streams", "supervisor", "surroundings", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)

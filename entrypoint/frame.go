@@ -140,7 +140,10 @@ type FromGuest struct {
 	Python   string `json:"python,omitempty"`
 	PID      int    `json:"pid,omitempty"`
 	Seccomp  bool   `json:"seccomp,omitempty"` // the guest's own filter is in force
-	Note     string `json:"note,omitempty"`    // why it isn't, for a person
+	// Extra names what is in the container and was not asked for: mounts and devices of the host. Such a guest must not be used.
+	Extra []string `json:"extra,omitempty"`
+
+	Note string `json:"note,omitempty"` // why it isn't, for a person
 
 	// tool_call
 	CallID   string          `json:"callId,omitempty"`

@@ -29,7 +29,7 @@ func (n *session) conclude(e ending) (Result, error) {
 		Calls:     len(n.callIDs),
 		Artifacts: n.artifacts,
 
-		Unfiltered: n.unfiltered,
+		Unfiltered: n.unfiltered, Note: n.note,
 	}
 	if !n.executed.IsZero() {
 		r.Took.Start, r.Took.Run = n.executed.Sub(n.begin), n.ended.Sub(n.executed)
@@ -84,6 +84,10 @@ func (n *session) conclude(e ending) (Result, error) {
 
 // notStarted says why the guest never came to run the code.
 func (n *session) notStarted(e ending) error {
+	var extra *extraError
+	if errors.As(e.cause, &extra) {
+		return extra
+	}
 	late := errors.Is(e.cause, errStartTimeout)
 	if e.err != nil && !late {
 		return e.err

@@ -134,6 +134,19 @@ func TestGuestNeverReady(t *testing.T) {
 	}
 }
 
+// TestMoreThanWasAskedFor: no code is sent to a container that has files or devices of the host.
+func TestMoreThanWasAskedFor(t *testing.T) {
+	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":1,"python":"3.12.0","seccomp":true,"pid":1,"extra":["/hostdir","/dev/kvm"]}`}, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
+	var hinted interface{ Hint() string }
+	if !errors.As(err, &hinted) || !strings.Contains(err.Error(), "/hostdir, /dev/kvm") || !strings.Contains(hinted.Hint(), "containers.conf") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
 // BenchmarkRunLocal is a whole run without a container: what the guest and the frames cost.
 func BenchmarkRunLocal(b *testing.B) {
 	s, err := sandbox.New(runtimetest.Local{}, config())

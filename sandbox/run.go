@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -26,6 +27,18 @@ var (
 	errOver    = errors.New("the run is over")
 	errLinger  = errors.New("the guest didn't end by itself")
 )
+
+// extraError says that the engine gives its containers more than was asked for.
+type extraError struct{ extra []string }
+
+func (e *extraError) Error() string {
+	return "no code was run, because the engine's own settings put more into every container than was asked for: " + strings.Join(e.extra, ", ")
+}
+
+// Hint names the next step for a person.
+func (e *extraError) Hint() string {
+	return "take volumes, mounts, devices and tz out of the [containers] section of containers.conf; an empty ~/.config/containers/mounts.conf stands for the system's"
+}
 
 // A StartError says that a container was started but its guest never answered.
 type StartError struct {
@@ -159,9 +172,13 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 		switch f.Type {
 		case entrypoint.TypeReady:
 			if !n.ready && starting.Stop() { // else it is too late already
-				n.ready, n.unfiltered = true, !f.Seccomp
-				if n.unfiltered {
-					n.sandbox.log.Warn("the guest runs without a seccomp filter of its own", "call", n.req.ID, "why", f.Note)
+				if len(f.Extra) > 0 {
+					n.cancel(&extraError{f.Extra})
+					return
+				}
+				n.ready, n.unfiltered, n.note = true, !f.Seccomp, n.short(f.Note)
+				if n.unfiltered || n.note != "" {
+					n.sandbox.log.Warn("the lock-down is weaker than it should be", "call", n.req.ID, "filter", f.Seccomp, "why", n.note)
 				}
 				n.start(ctx)
 			}

@@ -84,6 +84,7 @@ type Result struct {
 
 	// Unfiltered says that the guest could not install its own seccomp filter, so that only the engine's held.
 	Unfiltered bool
+	Note       string // what the guest found weaker than it should be; empty when nothing
 
 	Calls     int // tool calls made
 	Artifacts []Artifact

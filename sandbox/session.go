@@ -26,6 +26,7 @@ type session struct {
 
 	begin, executed, ended time.Time
 	ready, unfiltered      bool
+	note                   string // of the guest, on its filter
 	done                   *entrypoint.FromGuest
 	badFrames              int
 	captured               *capture

@@ -150,7 +150,9 @@ func (d *doctor) tryRun(ctx context.Context) bool {
 		d.row(broken, "run", fmt.Sprintf("%s: %s %s", r.Result.Status, r.Result.Message, r.Result.Stderr()), "try another image: MCP_BRIDGE_IMAGE")
 		return false
 	}
-	if r.Result.Unfiltered {
+	if r.Result.Note != "" && !r.Result.Unfiltered {
+		d.row(toKnow, "seccomp", r.Result.Note+"; the guest's own filter holds", "take seccomp_profile out of containers.conf")
+	} else if r.Result.Unfiltered {
 		d.row(toKnow, "seccomp", "only the engine's own profile holds: the image's Python can't install the guest's filter", "use an image whose Python has ctypes, on x86_64 or aarch64")
 	} else {
 		d.row(fine, "seccomp", "the guest's own filter, on top of the engine's", "")

@@ -2,12 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
@@ -41,6 +45,48 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	}
 	if len(r.Calls) < 19 {
 		t.Errorf("only %d calls were tried", len(r.Calls))
+	}
+}
+
+// TestSettingsThatOpenTheWall: where the user's own podman settings add files or devices of the host to every container, no code
+// is run, and the user is told what to change.
+func TestSettingsThatOpenTheWall(t *testing.T) {
+	needEngine(t)
+	home := os.Getenv("XDG_CONFIG_HOME")
+	if home == "" {
+		home = filepath.Join(os.Getenv("HOME"), ".config")
+	}
+	usual, err := os.ReadFile(filepath.Join(home, "containers", "containers.conf"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if os.Getenv("CONTAINER_HOST") != "" || strings.Contains(string(usual), "[containers]") {
+		t.Skip("the engine's settings aren't ours to add to here")
+	}
+	host := t.TempDir()
+	for name, setting := range map[string]string{
+		"/hostdir":     fmt.Sprintf("volumes = [%q]", host+":/hostdir:rw"),
+		"/dev/net/tun": `devices = ["/dev/net/tun:/dev/net/tun:rwm"]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := filepath.Join(t.TempDir(), "containers.conf")
+			if err := os.WriteFile(conf, fmt.Appendf(usual, "\n[containers]\n%s\n", setting), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := command(t, nil, "run", "-c", "print('it ran')")
+			cmd.Env = append(cmd.Env, "CONTAINERS_CONF="+conf)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable || !strings.Contains(string(out), "containers.conf") {
+				t.Errorf("got %v: %s", err, out)
+			}
+			if name == "/dev/net/tun" {
+				name = "/dev/net" // the directory that was made for it
+			}
+			if !strings.Contains(string(out), name) || strings.Contains(string(out), "it ran") {
+				t.Errorf("got %s, want it to name %s and run nothing", out, name)
+			}
+		})
 	}
 }
 
@@ -158,11 +204,10 @@ func TestUpstreamTrouble(t *testing.T) {
 	}
 }
 
-// TestCancel: a client's cancellation ends the run at once, and another call goes on.
+// TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and is not answered.
 func TestCancel(t *testing.T) {
 	needEngine(t)
 	c := serve(t, command(t, nil))
-	c.python("1", map[string]any{"servers": []string{}}) // the engine is up
 	id, answer := c.start("tools/call", map[string]any{
 		"name": "run_python", "arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
 		"_meta": map[string]any{"progressToken": "p"},
@@ -172,7 +217,17 @@ func TestCancel(t *testing.T) {
 			break
 		}
 	}
+	s := &scene{t: t, bridge: c.cmd.Process.Pid}
+	if n := len(s.containers()); n != 1 {
+		t.Fatalf("%d containers run, want 1", n)
+	}
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+	begin := time.Now()
+	for len(s.containers()) > 0 {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("the container is still there")
+		}
+	}
 	if got := c.python("print('next')", map[string]any{"servers": []string{}}); got.Text != "next\n" {
 		t.Errorf("the next call: %+v", got)
 	}

@@ -96,7 +96,7 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends, and what was created is
 // removed.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
-	for _, at := range []string{"create", "attach", "start", "wait"} {
+	for _, at := range []string{"create", "attach", "start", "wait", "json"} {
 		t.Run(at, func(t *testing.T) {
 			h := &hanging{at: at, reached: make(chan struct{}), names: map[string]bool{}}
 			l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))

@@ -2,6 +2,7 @@ package podman
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -59,15 +60,16 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	dir, err := os.MkdirTemp(parent, "mcp-bridge-")
-	if err != nil {
-		return "", fmt.Errorf("making a private directory for podman's socket: %w", err)
-	}
+	dir := filepath.Join(parent, "mcp-bridge-"+rand.Text())
 	socket = filepath.Join(dir, "podman.sock")
 	s := &service{dir: dir, socket: socket, forget: func() {}}
 	var groups guard.Groups
-	if d.cfg.Guard != nil {
+	if d.cfg.Guard != nil { // before it is there, so that a kill at any moment leaves nothing
 		s.forget, groups = d.cfg.Guard.File(dir), d.cfg.Guard
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.forget()
+		return "", fmt.Errorf("making a private directory for podman's socket: %w", err)
 	}
 	// In a group of its own, a terminal's interrupt doesn't end it before its containers.
 	stderr := &lastLines{limit: 2 << 10}
