@@ -78,7 +78,7 @@ func launch(cfg Config, server discovery.Server) (*session, error) {
 		return nil, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.theirs[0], p.theirs[1], p.theirs[2]
-	s.proc, err = guard.Launch(cmd, cfg.Guard)
+	s.proc, err = guard.LaunchTracked(cmd, cfg.Guard)
 	closeAll(p.theirs[:])
 	if err != nil {
 		closeAll(p.ours[:])

@@ -7,7 +7,9 @@
 // # What is promised
 //
 // A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A process that left its group
-// (setsid, setpgid) is out of reach of both the watchdog and Process.
+// (setsid, setpgid) is ended as well, by both the watchdog and Process, if it descends from a child of LaunchTracked, on Linux
+// 5.3 and later: it is found by the random mark in its environment. One that was given another environment, or wrote over its
+// own, is out of reach, and so is every one that left its group elsewhere.
 //
 // The watchdog is in a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so whoever ends the client's whole process
 // group or terminal doesn't end it before its work is done. (In its first milliseconds, before it has come to ignore them, a
@@ -115,7 +117,8 @@ func (g *Guard) File(path string) (forget func()) {
 }
 
 // Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to be forgotten once the
-// child's group is registered. Launch does all of it.
+// child's group is registered or, to have the watchdog end what left the group too, when nothing of it is left. Launch and
+// LaunchTracked do all of it.
 func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
 
 // Close forgets everything that is registered, without ending or removing any of it, and ends the watchdog. It takes at

@@ -28,6 +28,7 @@ func TestKilledBridgeLeavesNothing(t *testing.T) {
 		{name: "a meek child", modes: []string{"meek"}, ready: 1},
 		{name: "a child that ignores SIGTERM and EOF", modes: []string{"stubborn"}, ready: 1},
 		{name: "a child with a stubborn grandchild", modes: []string{"parent"}, ready: 2},
+		{name: "a grandchild that left the group", modes: []string{"loner"}, ready: 2},
 		{name: "several", modes: []string{"parent", "stubborn", "meek", "parent"}, ready: 6},
 		{name: "killed while it starts children", modes: slices.Repeat([]string{"parent", "meek"}, 10), ready: 3},
 		{name: "the watchdog is sent signals first", modes: []string{"stubborn"}, ready: 1, storm: true},
@@ -109,7 +110,7 @@ func TestCloseEndsTheWatchdogOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.File(file)
-	p := launch(t, te, g, "meek")
+	p := launched(t, te, g, "meek")
 	te.ready(t)
 	pid := g.dog.cmd.Process.Pid
 	for range 2 {
@@ -140,7 +141,7 @@ func TestWatchdogKilled(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			te := newTether(t)
 			g, log := start(t)
-			first := launch(t, te, g, "stubborn")
+			first := launched(t, te, g, "stubborn")
 			te.ready(t)
 			g.mu.Lock()
 			old := g.dog
@@ -154,7 +155,7 @@ func TestWatchdogKilled(t *testing.T) {
 			<-old.gone
 			var second *Process
 			if !tt.steady {
-				second = launch(t, te, g, "meek")
+				second = launched(t, te, g, "meek")
 				te.ready(t)
 			}
 			dog := replacement(t, g, old)
@@ -203,7 +204,7 @@ func TestWatchdogStopped(t *testing.T) {
 	if g.dog == first {
 		t.Errorf("a watchdog that doesn't read was not replaced")
 	}
-	p := launch(t, te, g, "meek")
+	p := launched(t, te, g, "meek")
 	te.ready(t)
 	if err := p.End(time.Second); err != nil {
 		t.Error(err)

@@ -74,6 +74,13 @@ func child(mode string) {
 	case "meek":
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
+	case "loner": // starts a process that leaves the group and the session, and doesn't end when asked to
+		c := exec.Command(os.Args[0], "child", "stubborn")
+		c.ExtraFiles = []*os.File{tether}
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := c.Start(); err != nil {
+			panic(err)
+		}
 	case "parent", "orphaning":
 		c := exec.Command(os.Args[0], "child", "stubborn")
 		c.ExtraFiles = []*os.File{tether}
@@ -108,7 +115,11 @@ func bridge(args []string) {
 	for _, mode := range args[1:] {
 		c := exec.Command(os.Args[0], "child", mode)
 		c.ExtraFiles = []*os.File{os.NewFile(3, "tether")}
-		if _, err := Launch(c, g); err != nil {
+		start := Launch
+		if mode == "loner" {
+			start = LaunchTracked
+		}
+		if _, err := start(c, g); err != nil {
 			panic(err)
 		}
 	}
@@ -193,11 +204,11 @@ func ignoring(t *testing.T, pid int) {
 	t.Fatalf("process %d never ignored SIGTERM", pid)
 }
 
-func launch(t *testing.T, te *tether, groups Groups, mode string) *Process {
+func launched(t *testing.T, te *tether, groups Groups, mode string) *Process {
 	t.Helper()
 	c := exec.Command(os.Args[0], "child", mode)
 	c.ExtraFiles = []*os.File{te.w}
-	p, err := Launch(c, groups)
+	p, err := launch(c, groups, mode == "loner")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,11 @@ type marker interface {
 // A Process is a child that leads a process group of its own. Whoever launches one must call End, also when the child ended
 // by itself: only End ends what the child left behind, and reaps it. The methods may be called concurrently.
 type Process struct {
-	cmd    *exec.Cmd
-	forget func()
+	cmd     *exec.Cmd
+	tracked bool   // what leaves the group is ended too
+	mark    string // empty for none
+	forget  func()
+	unmark  func()
 
 	exited chan struct{} // the leader ended
 	reap   chan struct{} // the leader may be reaped
@@ -41,9 +44,15 @@ type Process struct {
 // Launch starts cmd as the leader of a new process group and registers that with groups, which may be nil. It sets what it
 // needs in cmd.SysProcAttr, adds MarkVar to cmd.Env, and leaves the rest of cmd alone; cmd must not have a context. Standard streams that are not
 // files are copied by cmd's own goroutines, which End waits for, so they had better be files.
-func Launch(cmd *exec.Cmd, groups Groups) (*Process, error) {
+func Launch(cmd *exec.Cmd, groups Groups) (*Process, error) { return launch(cmd, groups, false) }
+
+// LaunchTracked is Launch for a program of which nothing is to stay: on Linux End, and the watchdog, also end the processes that
+// left the group (setsid, setpgid), by the mark in their environment. It is not for programs that start what others use too.
+func LaunchTracked(cmd *exec.Cmd, groups Groups) (*Process, error) { return launch(cmd, groups, true) }
+
+func launch(cmd *exec.Cmd, groups Groups, tracked bool) (*Process, error) {
 	lead(cmd)
-	p := &Process{cmd: cmd, exited: make(chan struct{}), reap: make(chan struct{}), gone: make(chan struct{})}
+	p := &Process{cmd: cmd, tracked: tracked, unmark: func() {}, exited: make(chan struct{}), reap: make(chan struct{}), gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go p.live(groups, started) // ends when the child is reaped; End waits for that
 	if err := <-started; err != nil {
@@ -69,17 +78,24 @@ func (p *Process) live(groups Groups, started chan<- error) {
 	close(p.gone)
 }
 
-// start starts the child and registers its group: by a mark until it has one.
+// start starts the child and registers its group: by a mark until it has one. The mark of a tracked one stays.
 func (p *Process) start(groups Groups) error {
-	if m, ok := groups.(marker); ok {
-		mark := rand.Text()
+	m, ok := groups.(marker)
+	if ok || p.tracked {
+		p.mark = rand.Text()
 		if p.cmd.Env == nil {
 			p.cmd.Env = os.Environ()
 		}
-		p.cmd.Env = append(p.cmd.Env, MarkVar+"="+mark)
-		defer m.Mark(mark)()
+		p.cmd.Env = append(p.cmd.Env, MarkVar+"="+p.mark)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if ok {
+		p.unmark = m.Mark(p.mark)
+	}
+	err := p.cmd.Start()
+	if err != nil || !p.tracked {
+		defer p.unmark()
+	}
+	if err != nil {
 		return err
 	}
 	p.forget = func() {}
@@ -109,6 +125,9 @@ func (p *Process) State() *os.ProcessState {
 // reaped. A group that is already empty ends at once. It takes at most grace plus five seconds; the error then names a group
 // that not even SIGKILL ended, which stays registered. Of several calls the first one's grace counts, and all wait.
 //
+// After LaunchTracked it then does the same for what left the group, which gets at most a second of grace, and takes that much
+// longer.
+//
 // Where there is no SIGTERM (Windows) the process tree is ended hard, at once.
 func (p *Process) End(grace time.Duration) error {
 	p.once.Do(func() { p.err = p.end(grace) })
@@ -133,6 +152,12 @@ func (p *Process) end(grace time.Duration) error {
 	p.forget()
 	close(p.reap)
 	<-p.gone
+	if p.tracked {
+		if err := endMarked(p.mark, min(grace, strayGrace)); err != nil {
+			return err
+		}
+		p.unmark()
+	}
 	return nil
 }
 

@@ -42,7 +42,7 @@ func TestEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			te, g := newTether(t), &groups{}
-			p := launch(t, te, g, tt.mode)
+			p := launched(t, te, g, tt.mode)
 			for range tt.ready {
 				te.ready(t)
 			}
@@ -152,7 +152,7 @@ func TestWatchReadsLines(t *testing.T) {
 // A group whose number belongs to somebody else by now is left alone.
 func TestReusedNumberIsLeftAlone(t *testing.T) {
 	te := newTether(t)
-	p := launch(t, te, nil, "meek")
+	p := launched(t, te, nil, "meek")
 	te.ready(t)
 	start, session := identity(p.PID())
 	if start == 0 || session == 0 {
@@ -193,8 +193,8 @@ func (u *unregistered) Mark(mark string) func() {
 
 func TestMarkedChildIsEnded(t *testing.T) {
 	te, u := newTether(t), &unregistered{}
-	p := launch(t, te, u, "parent")
-	q := launch(t, te, nil, "meek")
+	p := launched(t, te, u, "parent")
+	q := launched(t, te, nil, "meek")
 	for range 3 {
 		te.ready(t)
 	}
@@ -212,7 +212,7 @@ func TestMarkedChildIsEnded(t *testing.T) {
 func TestMarkIsForgottenOnceRegistered(t *testing.T) {
 	te := newTether(t)
 	g, _ := start(t)
-	p := launch(t, te, g, "meek")
+	p := launched(t, te, g, "meek")
 	te.ready(t)
 	g.mu.Lock()
 	got := slices.Collect(maps.Values(g.entries))
@@ -242,5 +242,44 @@ func TestStatOfOddNames(t *testing.T) {
 	}
 	if diff := cmp.Diff(p.PID(), st.pgid); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEndTracked: what left the group and ignores SIGTERM is ended too, also when the leader has long gone, and nobody else is.
+func TestEndTracked(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		te, other := newTether(t), newTether(t)
+		g, _ := start(t)
+		q := launched(t, other, g, "loner")
+		other.ready(t)
+		other.ready(t)
+		p := launched(t, te, g, "loner")
+		te.ready(t)
+		te.ready(t)
+		if first {
+			_ = syscall.Kill(p.PID(), syscall.SIGKILL)
+			<-p.Exited()
+		}
+		began := time.Now()
+		if err := p.End(100 * time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("End took %v", took)
+		}
+		te.released(t)
+		g.mu.Lock()
+		left := len(g.entries)
+		g.mu.Unlock()
+		if left != 2 {
+			t.Errorf("%d registrations, want the other's group and mark", left)
+		}
+		if n := signalMarked([]string{q.mark}, look); n != 2 {
+			t.Errorf("%d processes of the other are left, want 2", n)
+		}
+		if err := q.End(0); err != nil {
+			t.Error(err)
+		}
+		other.released(t)
 	}
 }

@@ -68,27 +68,61 @@ func present(e entry) bool {
 // populated says whether a group has a living process.
 func populated(pgid int) bool { return present(entry{pgid: pgid}) }
 
-// marked finds the groups of the processes that carry one of the marks in their environment.
-func marked(entries map[int]entry) []entry {
-	var marks [][]byte
-	for _, e := range entries {
-		if e.mark != "" {
-			marks = append(marks, []byte(MarkVar+"="+e.mark+"\x00"))
-		}
-	}
-	if len(marks) == 0 {
-		return nil
-	}
+// marked finds the groups whose leader carries one of the marks in its environment.
+func marked(marks []string) []entry {
 	var found []entry
-	for st := range processes {
-		environ, err := os.ReadFile("/proc/" + strconv.Itoa(st.pid) + "/environ")
-		if err != nil || st.pgid <= 1 || !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(environ, m) }) {
-			continue
+	for st := range carriers(marks) {
+		if st.pid == st.pgid {
+			found = append(found, entry{pgid: st.pgid, start: st.start, session: st.session})
 		}
-		start, _ := identity(st.pgid)
-		found = append(found, entry{pgid: st.pgid, start: start, session: st.session})
 	}
 	return found
+}
+
+// signalMarked signals every living process that carries one of the marks, by itself and not as a group, which may have others
+// in it, and says how many there are.
+func signalMarked(marks []string, what int) (found int) {
+	for st := range carriers(marks) {
+		found++
+		if what == look {
+			continue
+		}
+		fd, err := unix.PidfdOpen(st.pid, 0)
+		if err != nil { // it is gone, or the kernel is older than 5.3
+			continue
+		}
+		if carries(st.pid, marks) { // what fd stands for, and no later process of that number
+			if what == force {
+				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			} else {
+				_ = unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0)
+				_ = unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
+			}
+		}
+		_ = unix.Close(fd)
+	}
+	return found
+}
+
+// carriers yields the living processes that carry one of the marks, but for this one.
+func carriers(marks []string) func(yield func(stat) bool) {
+	return func(yield func(stat) bool) {
+		if len(marks) == 0 {
+			return
+		}
+		for st := range processes {
+			if !st.ended && st.pid > 1 && st.pid != os.Getpid() && carries(st.pid, marks) && !yield(st) {
+				return
+			}
+		}
+	}
+}
+
+func carries(pid int, marks []string) bool {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && slices.ContainsFunc(marks, func(m string) bool {
+		return bytes.Contains(environ, []byte(MarkVar+"="+m+"\x00"))
+	})
 }
 
 // processes yields every process that can be seen.

@@ -34,8 +34,8 @@ type entry struct {
 	session int    // 0 for unknown
 }
 
-// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered
-// (SIGTERM, after two seconds SIGKILL), removes every registered file, and returns with killed set: the bridge is gone and has
+// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered and
+// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), removes every registered file, and returns with killed set: the bridge is gone and has
 // cleaned up nothing. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the
 // end of r takes at most seven seconds.
 //
@@ -102,22 +102,34 @@ func obey(entries map[int]entry, line string) {
 // finish ends the groups, all at the same time, and then removes the files.
 func finish(entries map[int]entry) error {
 	var groups []entry
+	var marks []string
 	for _, e := range entries {
+		if e.mark != "" {
+			marks = append(marks, e.mark)
+		}
 		if e.pgid > 1 && present(e) {
 			groups = append(groups, e)
 		}
 	}
-	groups = append(groups, marked(entries)...)
+	groups = append(groups, marked(marks)...)
+	deadline := time.Now().Add(termGrace)
 	for _, e := range groups {
 		_ = terminate(e.pgid)
 	}
+	signalMarked(marks, ask)
+	groups = remaining(groups, termGrace)
+	unmarkedWithin(marks, look, time.Until(deadline))
 	// A marked child may have come to exec meanwhile.
-	groups = append(remaining(groups, termGrace), marked(entries)...)
+	groups = append(groups, marked(marks)...)
+	deadline = time.Now().Add(killWait)
 	for _, e := range groups {
 		_ = kill(e.pgid)
 	}
-	groups = remaining(groups, killWait)
 	var errs []error
+	if !unmarkedWithin(marks, force, killWait) {
+		errs = append(errs, fmt.Errorf("processes that left their group are still there %v after SIGKILL", killWait))
+	}
+	groups = remaining(groups, time.Until(deadline))
 	for _, e := range groups {
 		errs = append(errs, fmt.Errorf("process group %d is still there %v after SIGKILL", e.pgid, killWait))
 	}
