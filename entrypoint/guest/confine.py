@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import struct
+from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -20,9 +21,14 @@ ALLOW = 0x7FFF0000
 ERRNO = 0x00050000
 KILL = 0x80000000
 
+ENGINE_OFF = "the engine's own seccomp profile is off"
+
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (NEWTIME can't be said to clone.)
 NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-AF_VSOCK = 40  # reaches the machine around a VM from any network namespace
+# AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. AF_VSOCK, say, reaches the machine around a VM from any network namespace.
+FAMILIES = (1, 2, 10, 16)
+SUPERVISOR = 1  # its process id in a container
+PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
 
 X32 = 0x40000000  # on x86_64: the bit of the x32 calls, which would get around the numbers below
 
@@ -30,9 +36,12 @@ X32 = 0x40000000  # on x86_64: the bit of the x32 calls, which would get around 
 _COMMON = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
     "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
-    "process_madvise": 440, "mount_setattr": 442, "process_mrelease": 448, "open_tree_attr": 467,
+    "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "process_mrelease": 448,
+    "open_tree_attr": 467,
 }  # fmt: skip
 _X86_64 = {
+    "shmget": 29, "shmat": 30, "semget": 64, "msgget": 68, "modify_ldt": 154, "vmsplice": 278, "fanotify_init": 300,
+    "name_to_handle_at": 303, "memfd_create": 319,
     "ptrace": 101, "syslog": 103, "personality": 135, "vhangup": 153, "pivot_root": 155, "_sysctl": 156, "adjtimex": 159,
     "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168,
     "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "create_module": 174,
@@ -43,6 +52,8 @@ _X86_64 = {
     "userfaultfd": 323,
 }  # fmt: skip
 _AARCH64 = {
+    "vmsplice": 75, "msgget": 186, "semget": 190, "shmget": 194, "shmat": 196, "fanotify_init": 262,
+    "name_to_handle_at": 264, "memfd_create": 279,
     "lookup_dcookie": 18, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "vhangup": 58, "quotactl": 60,
     "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
     "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
@@ -53,10 +64,20 @@ _AARCH64 = {
 }  # fmt: skip
 _CLONE3 = 435
 
-# machine → AUDIT_ARCH, denied calls, clone, socket
+# Calls that are denied with some arguments.
+_X86_64_SOME = {
+    "clone": 56, "socket": 41, "socketpair": 53, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144,
+    "sched_setaffinity": 203, "ioprio_set": 251, "prlimit64": 302, "sched_setattr": 314,
+}  # fmt: skip
+_AARCH64_SOME = {
+    "ioprio_set": 30, "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "setpriority": 140,
+    "socket": 198, "socketpair": 199, "clone": 220, "prlimit64": 261, "sched_setattr": 274,
+}  # fmt: skip
+
+# machine → AUDIT_ARCH, denied calls, calls denied in part
 _ARCHITECTURES = {
-    "x86_64": (0xC000003E, _X86_64, 56, 41),
-    "aarch64": (0xC00000B7, _AARCH64, 220, 198),
+    "x86_64": (0xC000003E, _X86_64, _X86_64_SOME),
+    "aarch64": (0xC00000B7, _AARCH64, _AARCH64_SOME),
 }
 
 
@@ -64,7 +85,7 @@ def program(machine: str) -> bytes | None:
     """The filter for a machine as os.uname() names it, or None where its numbers aren't known."""
     if machine not in _ARCHITECTURES:
         return None
-    arch, own, clone, socket = _ARCHITECTURES[machine]
+    arch, own, some = _ARCHITECTURES[machine]
 
     def load(offset: int) -> bytes:
         return struct.pack("=HBBI", 0x20, 0, 0, offset)  # A = 32 bits of the call's data
@@ -82,16 +103,45 @@ def program(machine: str) -> bytes | None:
     for number in sorted({*own.values(), *_COMMON.values()}):
         code += [jump(equal, number, 0, 1), leave(ERRNO | EPERM)]
     code += [jump(equal, _CLONE3, 0, 1), leave(ERRNO | ENOSYS)]  # its flags are in memory; without it libc uses clone
-    code += [jump(equal, clone, 0, 4), load(16), jump(any_bit, NEW_NAMESPACE, 0, 1), leave(ERRNO | EPERM), leave(ALLOW)]
-    code += [jump(equal, socket, 0, 4), load(16), jump(equal, AF_VSOCK, 0, 1), leave(ERRNO | EPERM), leave(ALLOW)]
-    return b"".join([*code, leave(ALLOW)])
+    deny, allow = leave(ERRNO | EPERM), leave(ALLOW)
+    first, second = load(16), load(24)  # the lower halves of two arguments: the kernel takes all these for 32 bits
+    rules = {"clone": [first, jump(any_bit, NEW_NAMESPACE, 0, 1), deny, allow]}
+    for name in ("socket", "socketpair"):
+        rules[name] = [first, *(jump(equal, family, len(FAMILIES) - i, 0) for i, family in enumerate(FAMILIES)), deny, allow]
+    for name in ("prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
+        rules[name] = [first, jump(equal, SUPERVISOR, 0, 1), deny, allow]
+    for name, which in (("setpriority", PRIO_PROCESS), ("ioprio_set", IOPRIO_WHO_PROCESS)):
+        rules[name] = [first, jump(equal, which, 0, 2), second, jump(equal, SUPERVISOR, 0, 1), deny, allow]
+    for name, number in some.items():
+        code += [jump(equal, number, 0, len(rules[name])), *rules[name]]
+    return b"".join([*code, allow])
 
 
-def confine() -> str:
-    """Makes this process undumpable and filters its system calls and those of all it will start.
+class Confined(NamedTuple):
+    """Whether the guest's own filter is in force and, for a person, what is amiss."""
 
-    Gives "" or, for a person, why one of the two could not be had.
-    """
+    filtered: bool
+    note: str
+
+
+def confine() -> Confined:
+    """Makes this process undumpable and filters its system calls and those of all it will start."""
+    engine = ENGINE_OFF if os.getpid() == SUPERVISOR and _unfiltered() else ""
+    own = _confine()
+    return Confined(not own, "; ".join(filter(None, (own, engine))))
+
+
+def _unfiltered() -> bool:
+    """Whether nothing filters the system calls of this process yet, as far as can be seen."""
+    try:
+        with open("/proc/self/status", encoding="utf-8", errors="replace") as file:
+            return "\nSeccomp:\t0\n" in file.read()
+    except OSError:
+        return False
+
+
+def _confine() -> str:
+    """Gives "" or, for a person, why one of the two could not be had."""
     try:
         _prctl(PR_SET_DUMPABLE, 0)
         code = program(os.uname().machine)

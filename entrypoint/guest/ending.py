@@ -57,7 +57,7 @@ def _done(run: Run, status: int) -> wire.Frame:
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
     frame["wait"] = wait
     if killed:
-        frame["error"] = {"code": _WHY[killed][0], "message": _WHY[killed][1]}
+        frame["error"] = {"code": _WHY[killed][0], "message": run.because or _WHY[killed][1]}
     elif number == signal.SIGKILL and oom:
         frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
     elif exited and code == RAISED and run.claim:

@@ -15,10 +15,10 @@ _NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "nofile", "nproc", "s
 
 
 def apply(rlimits: Mapping[str, int]) -> None:
-    """Sets hard and soft limits. "as" counts on top of what is mapped now; "core" is 0 whatever is asked."""
+    """Sets hard and soft limits. "as" counts on top of what is mapped now; "core" and "memlock" are 0 whatever is asked."""
     if "as" in rlimits:
         thin_threads()
-    for name, value in {**rlimits, "core": 0}.items():
+    for name, value in {**rlimits, "core": 0, "memlock": 0}.items():
         if name not in _NAMES:
             raise ValueError(f"no such limit: {name!r}; there are {', '.join(sorted(_NAMES))}")
         if name == "as":

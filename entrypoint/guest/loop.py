@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from guest import ending, wire
+from guest import confine, ending, wire
 from guest.host import Host
 from guest.output import Output
 from guest.requests import Requests
@@ -19,9 +19,9 @@ from guest.watch import INTERVAL, Watch
 class Loop:
     """Moves frames, requests and output until `done` is sent, the host is gone, or it sent what can't be taken."""
 
-    def __init__(self, host_in: int, host_out: int, link: int, pipes: tuple[int, int], child: int, note: str) -> None:
+    def __init__(self, host_in: int, host_out: int, link: int, pipes: tuple[int, int], child: int, own: confine.Confined) -> None:
         self._in = host_in
-        self._run = Run(child, note, wire.Outbox(host_out), wire.Outbox(link))
+        self._run = Run(child, own, wire.Outbox(host_out), wire.Outbox(link))
         self._output = Output(*pipes, self._run.output)
         self._requests = Requests(self._run, self._output)
         self._host = Host(self._run)
@@ -57,11 +57,11 @@ class Loop:
         for fd, event in self._poller().poll(self._timeout()):
             self._handle(fd, event)
         now = time.monotonic()
-        if now - self._heard > wire.SILENCE and not self._paused():
+        if now - self._heard > wire.SILENCE:
             raise Stop(wire.EXIT_SILENT, f"nothing heard from the host for {wire.SILENCE:g} s")
         if self._watch and now - self._looked >= INTERVAL and not self._run.done:
             self._looked = now
-            self._run.kill(self._watch.exceeded())
+            self._run.kill(*self._watch.exceeded())
         if self._output.due is not None and self._output.due <= now:
             self._output.flush()
         if self._run.running and self._watch is None and any(self._run.watch):
@@ -73,21 +73,21 @@ class Loop:
         except OSError as e:
             raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
         self._flush_link()
-
-    def _paused(self) -> bool:
-        """Whether results wait for the child to such an amount that no more are read."""
-        return self._run.to_child.size > wire.RESULTS_WATER
+        if self._run.to_child.size > wire.UNREAD_MAX:
+            self._run.kill("memory", f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB")
+            self._run.to_child.clear()
 
     def _poller(self) -> select.poll:
         poller = select.poll()
-        poller.register(self._in, 0 if self._paused() else select.POLLIN)
+        poller.register(self._in, select.POLLIN)
         poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
         if room and self._run.running:
             for fd in self._output.open:
                 poller.register(fd, select.POLLIN)
-        link = select.POLLIN if room and len(self._run.calls) < wire.MAX_CALLS else 0
+        takes = room and len(self._run.calls) < wire.MAX_CALLS and self._run.to_child.size <= wire.LINK_WATER
+        link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
         if self._link_open and link:
             poller.register(self._run.to_child.fd, link)
@@ -119,8 +119,6 @@ class Loop:
             self._output.take(fd)
 
     def _hear(self) -> None:
-        if self._paused():  # then poll only says that nobody can write any more
-            raise Stop(wire.EXIT_HOST_GONE, "the host is gone: stdin ended")
         data = wire.read_some(self._in, 1 << 18)
         if data == b"":
             raise Stop(wire.EXIT_HOST_GONE, "the host is gone: stdin ended")
@@ -134,6 +132,8 @@ class Loop:
                 self._run.to_child.flush()
             except OSError:
                 self._close_link()
+        else:
+            self._run.to_child.clear()  # results of calls that were under way
 
     def _close_link(self) -> None:
         self._link_open = False

@@ -21,7 +21,7 @@ class Stop(Exception):
 class Run:
     """The state of the run. Only the supervisor's loop changes it."""
 
-    def __init__(self, child: int, note: str, to_host: wire.Outbox, to_child: wire.Outbox) -> None:
+    def __init__(self, child: int, own: tuple[bool, str], to_host: wire.Outbox, to_child: wire.Outbox) -> None:
         self.child = child
         self.to_host = to_host
         self.to_child = to_child
@@ -33,17 +33,18 @@ class Run:
         self.done = False  # done was sent
         self.status: int | None = None  # of the child, as waitpid gave it
         self.killed = ""  # why the supervisor killed the child
+        self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
         self.calls: set[str] = set()  # ids that wait for a result
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self.began = 0.0
         self.oom_before = watch.oom_kills()
-        self._note = note
+        self._filtered, self._note = own  # what confine says of it
 
     def about(self) -> wire.Frame:
         """The fields that ready and started share."""
-        fields: wire.Frame = {"protocol": wire.PROTOCOL, "python": sys.version.split()[0], "seccomp": not self._note}
+        fields: wire.Frame = {"protocol": wire.PROTOCOL, "python": sys.version.split()[0], "seccomp": self._filtered}
         return {**fields, "note": self._note} if self._note else fields
 
     def send(self, frame: wire.Frame) -> None:
@@ -65,10 +66,10 @@ class Run:
             self.began = time.monotonic()
             self.send({"type": "started", "id": self.id, **self.about()})
 
-    def kill(self, reason: str) -> None:
+    def kill(self, reason: str, because: str = "") -> None:
         """Ends the child and all that it started, if there is a reason; the first one counts."""
         if reason and self.status is None and not self.killed:
-            self.killed = reason
+            self.killed, self.because = reason, because
             kill_all(self.child)
 
 

@@ -21,7 +21,7 @@ def main(stdin: int, stdout: int) -> int:
     """
     host_in, host_out = private(stdin), private(stdout)
     redirect(stdin, stdout)
-    note = confine.confine()
+    own = confine.confine()
     ours, theirs = socket.socketpair()
     pipes = [os.pipe(), os.pipe()]
     sys.stdout.flush()
@@ -40,7 +40,7 @@ def main(stdin: int, stdout: int) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if os.getpid() == 1:
             signal.signal(number, signal.SIG_IGN)
-    return Loop(host_in, host_out, link, (pipes[0][0], pipes[1][0]), pid, note).run()
+    return Loop(host_in, host_out, link, (pipes[0][0], pipes[1][0]), pid, own).run()
 
 
 def private(fd: int) -> int:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 
 INTERVAL = 0.1  # seconds between two looks
+TMPFS = ("/tmp", "/workspace", "/ipc", "/dev/shm")  # where code may write
+INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, be it empty
+SMAPS_MAX = 4 << 20  # characters of smaps that are read for one look, so that no number of mappings holds it up
+FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twentieth of all when that is more
 
 _OOM_FILES = (
     "/sys/fs/cgroup/memory.events",  # v2
@@ -29,16 +33,20 @@ def mapped() -> int:
 
 
 class Watch:
-    """Bounds memory (bytes, anonymous and shared) and the number of processes and threads; 0 is no bound.
+    """Bounds memory (bytes: anonymous, shared, and in tmpfs) and the number of processes and threads; 0 is no bound.
 
-    With a session only its processes count, else all that /proc shows.
+    With a session only its processes count, else all that /proc shows and the container's own tmpfs mounts.
     """
 
     def __init__(self, memory: int, processes: int, session: int | None) -> None:
         self._memory, self._processes, self._session = memory, processes, session
+        self._mounts = tmpfs_mounts(_read("/proc/self/mountinfo")) if session is None else []
+        self._floor = floor(memory, _fields(_read("/proc/meminfo")))
 
-    def exceeded(self) -> str:
-        """Which bound is passed just now: "memory", "processes" or ""."""
+    def exceeded(self) -> tuple[str, str]:
+        """Which bound is passed just now, "memory", "processes" or "", and what there is to say of it beyond that."""
+        if self._memory and 1024 * _fields(_read("/proc/meminfo")).get("MemAvailable", 1 << 60) < self._floor:
+            return "memory", f"the machine had less than {self._floor >> 20} MiB of memory left"
         threads = used = 0
         members = self._members()
         for pid in members:
@@ -46,10 +54,25 @@ class Watch:
             threads += fields.get("Threads", 0)
             used += 1024 * (fields.get("RssAnon", 0) + fields.get("RssShmem", 0))
         if self._processes and threads > self._processes:
-            return "processes"
-        if self._memory and used > self._memory and sum(map(_share, members)) > self._memory:
-            return "memory"
-        return ""
+            return "processes", ""
+        if self._memory:
+            filed = sum(map(_used, self._mounts))
+            if used + filed > self._memory and self._counted_once(members, filed) > self._memory:
+                return "memory", ""
+        return "", ""
+
+    def _counted_once(self, members: list[str], filed: int) -> int:
+        """Bytes in use, with what processes share with each other or with a file of tmpfs counted once."""
+        used = sum(map(_share, members)) + filed
+        if not filed or used <= self._memory:
+            return used
+        mapped, budget = 0, SMAPS_MAX
+        for pid in members:
+            if budget > 0 and _fields(_read(f"/proc/{pid}/status")).get("RssShmem", 0) >= 1024:
+                text = _read(f"/proc/{pid}/smaps", budget)
+                budget -= len(text)
+                mapped += _mapped_from(text, self._mounts)
+        return used - min(mapped, filed)
 
     def _members(self) -> list[str]:
         pids = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -67,6 +90,46 @@ def _share(pid: str) -> int:
     return 1024 * (fields["Pss_Anon"] + fields.get("Pss_Shmem", 0))
 
 
+def tmpfs_mounts(mountinfo: str) -> list[str]:
+    """Those of TMPFS that are mounts of one."""
+    mounts = set()
+    for line in mountinfo.splitlines():
+        fields, _, source = line.partition(" - ")
+        if source.startswith("tmpfs ") and len(fields.split()) > 4:
+            mounts.add(fields.split()[4])
+    return [path for path in TMPFS if path in mounts]
+
+
+def floor(memory: int, machine: dict[str, int]) -> int:
+    """Bytes of memory that must stay available, for a run that may use so much on a machine as /proc/meminfo tells of it now.
+
+    Where the machine is small or busy this doesn't keep from the run what it may use; but some always stays.
+    """
+    available = 1024 * machine.get("MemAvailable", 0)
+    return min(max(FLOOR, 1024 * machine.get("MemTotal", 0) // 20), max(available - memory, available // 8))
+
+
+def _used(mount: str) -> int:
+    """Bytes that the files of a tmpfs take."""
+    try:
+        told = os.statvfs(mount)
+    except OSError:
+        return 0
+    return max(0, told.f_blocks - told.f_bfree) * told.f_frsize + max(0, told.f_files - told.f_ffree) * INODE
+
+
+def _mapped_from(smaps: str, mounts: list[str]) -> int:
+    """Bytes of one process that are shared mappings of files below mounts. Private ones may be copies, so they don't count."""
+    size, ours = 0, False
+    for line in smaps.splitlines():
+        fields = line.split(None, 5)
+        if fields and not fields[0].endswith(":"):  # a mapping begins
+            ours = len(fields) == 6 and fields[1].endswith("s") and fields[5].startswith(tuple(f"{m}/" for m in mounts))
+        elif ours and len(fields) > 1 and fields[0] == "Pss:":
+            size += 1024 * int(fields[1])
+    return size
+
+
 def _session(pid: str) -> int:
     after_name = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return int(after_name[3]) if len(after_name) > 3 else -1
@@ -82,9 +145,9 @@ def _fields(text: str) -> dict[str, int]:
     return fields
 
 
-def _read(path: str) -> str:
+def _read(path: str, limit: int = -1) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+            return file.read(limit)
     except OSError:
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unittest
 
 from guest_tests.host import Guest, Ran, provider, run, text
@@ -192,6 +193,65 @@ class Flooding(unittest.TestCase):
             guest.close()
             guest.drain()
             self.assertEqual(guest.status(), 66)
+
+    def test_unread_results_end_the_run(self) -> None:
+        with Guest() as guest:
+            leave_unread(guest, "time.sleep(1000)", 5)
+            ran = Ran(guest.until("done"))
+            self.assertEqual(ran.wait, {"exited": False, "status": 0, "signal": 9, "killed": "memory"})
+            self.assertEqual(ran.error["code"], "memory_limit")
+            self.assertIn("left unread took more than 64 MiB", ran.error["message"])
+            self.assertEqual(guest.status(), 0)
+
+    def test_unread_results_switch_no_rule_off(self) -> None:
+        with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
+            leave_unread(guest, "time.sleep(1000)", 3)
+            guest.drain()
+            self.assertEqual(guest.status(), 67)
+
+    def test_unread_results_are_no_failure(self) -> None:
+        with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
+            leave_unread(guest, "time.sleep(1.5)\nos._exit(0)", 3)
+            for n in range(6):
+                guest.send({"type": "ping", "n": n})
+                guest.until("pong")
+                time.sleep(0.2)
+            self.assertTrue(Ran(guest.until("done")).ok)
+            self.assertEqual(guest.status(), 0)
+
+    def test_results_for_a_closed_link_are_dropped(self) -> None:
+        with Guest() as guest:
+            leave_unread(guest, "os.close(link)\ntime.sleep(1000)", 0)
+            time.sleep(0.3)
+            for n in range(1, 7):
+                guest.send({"type": "tool_result", "callId": str(n), "ok": True, "result": "x" * (15 << 20)})
+            guest.send({"type": "cancel", "id": "run-1"})
+            self.assertEqual(Ran(guest.until("done")).wait["killed"], "cancel")
+
+    def test_refusals_that_nobody_reads(self) -> None:
+        line = '{"type":"tool_call","callId":"%d"}\\n'
+        with Guest() as guest:
+            guest.execute(
+                LINK
+                + "import threading, time\nn = 0\n"
+                + "def tell():\n    time.sleep(2)\n    status = open(f'/proc/{os.getppid()}/status').read()\n"
+                + "    print(n < 100_000, int(status.split('VmHWM:')[1].split()[0]) < 60_000)\n"
+                + f"threading.Thread(target=tell).start()\nwhile n < 320_000:\n    n += 1\n    os.write(link, b'{line}' % n)"
+            )
+            self.assertEqual(guest.until("output")[-1]["text"], "True True\n")
+            guest.close()
+            guest.drain()
+            self.assertEqual(guest.status(), 66)
+
+
+def leave_unread(guest: Guest, then: str, results: int) -> None:
+    """Runs code that makes eight calls and never reads, and sends results of 15 MiB."""
+    line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
+    guest.execute(LINK + f"import time\nfor n in range(1, 9): os.write(link, b'{line}' % n)\n{then}")
+    for _ in range(8):
+        guest.until("tool_call")
+    for n in range(1, results + 1):
+        guest.send({"type": "tool_result", "callId": str(n), "ok": True, "result": "x" * (15 << 20)})
 
 
 def one(frame: dict[str, object]) -> dict[str, object]:

@@ -6,9 +6,10 @@ import os
 import platform
 import struct
 import unittest
+import unittest.mock
 
-from guest import confine
-from guest_tests.host import Guest, run
+from guest import confine, watch
+from guest_tests.host import Guest, Ran, run
 
 MIB = 1 << 20
 
@@ -22,6 +23,11 @@ class Rlimits(unittest.TestCase):
     def test_core_is_always_0(self) -> None:
         ran = run("import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))", rlimits={"core": 1 << 30})
         self.assertEqual(ran.stdout, "(0, 0)\n")
+
+    def test_nothing_can_be_locked_in_memory(self) -> None:
+        code = "import resource\nprint(resource.getrlimit(resource.RLIMIT_MEMLOCK))"
+        for rlimits in ({}, {"memlock": 1 << 20}):
+            self.assertEqual(run(code, rlimits=rlimits).stdout, "(0, 0)\n")
 
     def test_a_limit_that_there_is_not(self) -> None:
         ran = run("print('never')", rlimits={"heads": 1})
@@ -82,6 +88,72 @@ class Watching(unittest.TestCase):
         )
         self.assertTrue(run(code, watch={"memoryBytes": 150 * MIB}).ok)
 
+    @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
+    def test_files_in_tmpfs(self) -> None:
+        fill = "import time\nfor d in ('/tmp', '/workspace', '/dev/shm'): open(d + '/f', 'wb').write(bytes(40 << 20))\n"
+        ran = run(fill + "time.sleep(1000)", watch={"memoryBytes": 100 * MIB})
+        self.assertEqual(ran.wait.get("killed"), "memory")
+        self.assertTrue(run(fill + "time.sleep(0.5)", watch={"memoryBytes": 250 * MIB}).ok)
+
+    @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
+    def test_empty_files_in_tmpfs(self) -> None:
+        ran = run(
+            "import os, time\nfor n in range(150_000): os.symlink('x' * 100, f'/tmp/{n}')\ntime.sleep(1000)",
+            watch={"memoryBytes": 100 * MIB},
+        )
+        self.assertEqual(ran.wait.get("killed"), "memory")
+
+    @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
+    def test_mapped_files_of_tmpfs_count_once(self) -> None:
+        code = (
+            "from multiprocessing import shared_memory\nimport time\nm = shared_memory.SharedMemory(create=True, size=55 << 20)\n"
+            "m.buf[:] = bytes(55 << 20)\ntime.sleep(0.5)\nm.close(); m.unlink()"
+        )
+        ran = run(code, watch={"memoryBytes": 180 * MIB})
+        self.assertTrue(ran.ok, ran.error)
+        self.assertEqual(run(code, watch={"memoryBytes": 60 * MIB}).wait.get("killed"), "memory")
+
+    def test_tmpfs_mounts(self) -> None:
+        info = (
+            "1 0 0:1 / / ro - overlay overlay rw\n"
+            "2 1 0:2 / /tmp rw,nosuid - tmpfs tmpfs rw,size=65536k\n"
+            "3 1 0:3 / /dev/shm rw shared:3 - tmpfs shm rw\n"
+            "4 1 0:4 / /workspace rw - ext4 /dev/vda rw\n"
+            "5 1 0:5 / /sys/firmware ro - tmpfs tmpfs ro\n"
+        )
+        self.assertEqual(watch.tmpfs_mounts(info), ["/tmp", "/dev/shm"])
+        self.assertEqual(watch.tmpfs_mounts(""), [])
+
+    def test_what_is_mapped_from_tmpfs(self) -> None:
+        maps = (
+            "7f00-7f01 rw-s 00000000 00:18 5 /dev/shm/a b (deleted)\nSize: 8 kB\nPss: 4 kB\nPss_Dirty: 4 kB\nVmFlags: rd\n"
+            "7f01-7f02 rw-p 00000000 00:18 5 /dev/shm/private\nPss: 100 kB\n"
+            "7f02-7f03 rw-s 00000000 00:01 6 /dev/zero (deleted)\nPss: 1000 kB\n"
+            "7f03-7f04 rw-p 00000000 00:00 0 \nPss: 10000 kB\n"
+            "7f04-7f05 rw-s 00000000 00:18 7 /dev/shm/b\nPss: 16 kB\nPss:"
+        )
+        self.assertEqual(watch._mapped_from(maps, ["/tmp", "/dev/shm"]), 20 << 10)
+
+    def test_floor(self) -> None:
+        for total, available, memory, want in (
+            (24_000, 20_000, 512, 1200),  # a twentieth
+            (4_000, 3_000, 512, 256),
+            (1_000, 700, 512, 188),  # the run may use its 512
+            (1_000, 400, 512, 50),
+        ):
+            machine = {"MemTotal": total << 10, "MemAvailable": available << 10}
+            self.assertEqual(watch.floor(memory * MIB, machine), want * MIB)
+
+    def test_the_machine_runs_short(self) -> None:
+        short = {"watch": ("self._floor = ", "self._floor = (1 << 50) + ")}
+        for bounds, killed in (({"memoryBytes": 500 * MIB}, "memory"), ({"processes": 50}, None)):
+            with Guest(short) as guest:
+                guest.execute("import time\ntime.sleep(0.5)", watch=bounds)
+                ran = Ran(guest.until("done"))
+                self.assertEqual((ran.wait.get("killed"), ran.ok), (killed, killed is None))
+                if killed:
+                    self.assertIn("the machine had less than", ran.error["message"])
+
     def test_processes(self) -> None:
         for code in (
             "import os, time\nwhile os.fork(): time.sleep(0.001)\ntime.sleep(1000)",
@@ -95,8 +167,18 @@ class Watching(unittest.TestCase):
 class Confinement(unittest.TestCase):
     def test_programs(self) -> None:
         for machine, arch, denied, allowed in (
-            ("x86_64", 0xC000003E, (101, 165, 272, 321, 425), (0, 1, 39, 56, 202)),
-            ("aarch64", 0xC00000B7, (117, 40, 97, 280, 425), (63, 64, 172, 220, 98)),
+            (
+                "x86_64",
+                0xC000003E,
+                (101, 165, 272, 321, 425, 29, 30, 64, 68, 154, 179, 278, 300, 303, 319, 443, 447),
+                (0, 1, 39, 56, 202, 31, 67),
+            ),
+            (
+                "aarch64",
+                0xC00000B7,
+                (117, 40, 97, 280, 425, 194, 196, 190, 186, 60, 75, 262, 264, 279, 443, 447),
+                (63, 64, 172, 220, 98, 195, 197),
+            ),
         ):
             program = confine.program(machine)
             assert program is not None
@@ -104,7 +186,22 @@ class Confinement(unittest.TestCase):
                 self.assertEqual(decide(program, arch, call), confine.ERRNO | confine.EPERM, (machine, call))
             for call in allowed:
                 self.assertEqual(decide(program, arch, call), confine.ALLOW, (machine, call))
-            clone, socket = (56, 41) if machine == "x86_64" else (220, 198)
+            clone, socket, socketpair = (56, 41, 53) if machine == "x86_64" else (220, 198, 199)
+            denied_now = confine.ERRNO | confine.EPERM
+            # prlimit64, sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr
+            for call in (302, 142, 144, 203, 314) if machine == "x86_64" else (261, 118, 119, 122, 274):
+                for pid, want in ((0, confine.ALLOW), (1, denied_now), (2, confine.ALLOW)):
+                    self.assertEqual(decide(program, arch, call, pid), want, (machine, call, pid))
+            # setpriority, ioprio_set: which and who
+            for call, single in ((141, 0), (251, 1)) if machine == "x86_64" else ((140, 0), (30, 1)):
+                for which in range(4):
+                    for who in range(3):
+                        want = confine.ALLOW if which == single and who != 1 else denied_now
+                        self.assertEqual(decide(program, arch, call, which, who), want, (machine, call, which, who))
+            for family in range(50):
+                want = confine.ALLOW if family in (1, 2, 10, 16) else denied_now
+                self.assertEqual(decide(program, arch, socket, family), want, (machine, family))
+                self.assertEqual(decide(program, arch, socketpair, family), want, (machine, family))
             self.assertEqual(decide(program, arch, clone, 0x10000011), confine.ERRNO | confine.EPERM)
             self.assertEqual(decide(program, arch, clone, 0x003D0F00), confine.ALLOW)  # a thread
             self.assertEqual(decide(program, arch, socket, 40), confine.ERRNO | confine.EPERM)
@@ -134,6 +231,87 @@ class Confinement(unittest.TestCase):
         self.assertEqual(ran.stdout, "-1 1\n" * 10 + "thread\nSeccomp:\t2\n")
         self.assertIs(ran.frames[0]["seccomp"], True)
 
+    def test_the_supervisor_is_left_alone(self) -> None:
+        code = (
+            "import os, resource\n"
+            "def own(pid):\n"
+            "    return [lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)), lambda: resource.prlimit(pid, 7),\n"
+            "        lambda: os.sched_setscheduler(pid, 0, os.sched_param(0)),\n"
+            "        lambda: os.sched_setparam(pid, os.sched_param(0)),\n"
+            "        lambda: os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(0, 0))]\n"
+            "denied = 0\n"
+            "for call in own(1) + [lambda: os.setpriority(os.PRIO_PGRP, 0, 19), lambda: os.setpriority(os.PRIO_USER, 0, 19)]:\n"
+            "    try: call()\n    except PermissionError: denied += 1\n"
+            "for call in own(0) + own(os.getpid()): call()\n"
+            "print(denied, os.nice(1) > 0)"
+        )
+        ran = run(code)
+        self.assertEqual(ran.stdout, "7 True\n", ran.error)
+
+    def test_no_memory_that_nothing_counts(self) -> None:
+        code = (
+            "import ctypes, os, socket\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "try: print(os.memfd_create('x'))\nexcept PermissionError: print('memfd')\n"
+            "for name, args in ('shmget', (0, 4096, 0)), ('semget', (0, 1, 0)), ('msgget', (0, 0)):\n"
+            "    print(getattr(libc, name)(*args), ctypes.get_errno())\n"
+            "for family in (17, 38, 40):\n"
+            "    try: socket.socket(family, socket.SOCK_DGRAM)\n    except PermissionError: print(family)"
+        )
+        self.assertEqual(run(code).stdout, "memfd\n" + "-1 1\n" * 3 + "17\n38\n40\n")
+
+    def test_modules_of_python_work(self) -> None:
+        code = (
+            "import asyncio, ctypes, multiprocessing as mp, os, socket, subprocess, sys, tempfile, threading\n"
+            "from concurrent.futures import ProcessPoolExecutor\n"
+            "from multiprocessing import shared_memory\n"
+            "fork = mp.get_context('fork')\n"
+            "m = shared_memory.SharedMemory(create=True, size=4096)\n"
+            "def put(q, v, e, a):\n    with v.get_lock(): v.value += 1\n    m.buf[0] = 7; a[0] = 5; q.put('queue'); e.set()\n"
+            "q, v, e, a = fork.Queue(), fork.Value('i', 1), fork.Event(), fork.Array('d', 100)\n"
+            "p = fork.Process(target=put, args=(q, v, e, a)); p.start(); print(q.get(), e.wait(5)); p.join()\n"
+            "print(v.value, m.buf[0], a[0], p.exitcode); m.close(); m.unlink()\n"
+            "with fork.Pool(2) as pool: print(pool.map(abs, [-1, -2]))\n"
+            "with ProcessPoolExecutor(2, mp_context=mp.get_context('spawn')) as pool: print(list(pool.map(abs, [-3])))\n"
+            "with mp.get_context('forkserver').Manager() as manager: print(manager.dict(a=1).copy())\n"
+            "async def main():\n"
+            "    p = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\n"
+            "    print((await p.communicate(b'cat'))[0])\n"
+            "    async def echo(r, w): w.write(await r.read(4)); w.close()\n"
+            "    s = await asyncio.start_unix_server(echo, path := tempfile.mktemp())\n"
+            "    r, w = await asyncio.open_unix_connection(path); w.write(b'unix'); print(await r.read(4))\n"
+            "    w.close(); s.close()\n"
+            "    s = await asyncio.start_server(echo, '127.0.0.1', 0)\n"
+            "    r, w = await asyncio.open_connection(*s.sockets[0].getsockname())\n"
+            "    w.write(b'inet'); print(await r.read(4)); w.close(); s.close()\n"
+            "asyncio.run(main())\n"
+            "a, b = socket.socketpair(); a.send(b'pair'); print(b.recv(4))\n"
+            "print(subprocess.run(['echo', 'sh'], capture_output=True, preexec_fn=lambda: os.nice(2)).stdout)\n"
+            "f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda n: n + 1)\n"
+            "print(f(1), os.cpu_count() > 0, len(socket.if_nameindex()) > 0)"
+        )
+        ran = run(code)
+        want = (
+            "queue True\n2 7 5.0 0\n[1, 2]\n[3]\n{'a': 1}\nb'cat'\nb'unix'\nb'inet'\nb'pair'\nb'sh\\n'\n2 True True\n"
+        )
+        self.assertEqual((ran.stdout, ran.ok), (want, True), (ran.error, ran.stderr))
+
+    def test_an_engine_without_its_profile_is_told(self) -> None:
+        changed = {"confine": ("os.getpid() == SUPERVISOR and _unfiltered()", "True")}
+        for change, note in ((changed, confine.ENGINE_OFF), (None, None)):
+            with Guest(change) as guest:
+                guest.execute("pass")
+                for frame in guest.until("started"):
+                    self.assertEqual((frame["seccomp"], frame.get("note")), (True, note))
+                guest.until("done")
+
+    @unittest.skipUnless("podman run " in os.environ.get("GUEST_UNDER", ""), "needs an engine to ask that of")
+    def test_an_engine_without_its_profile(self) -> None:
+        under = os.environ["GUEST_UNDER"].replace("podman run ", "podman run --security-opt seccomp=unconfined ", 1)
+        with unittest.mock.patch.dict(os.environ, {"GUEST_UNDER": under}):
+            ran = run("pass")
+        self.assertEqual([frame.get("note") for frame in ran.frames[:2]], [confine.ENGINE_OFF] * 2)
+
     def test_an_image_without_ctypes_is_told(self) -> None:
         with Guest({"confine": ("import ctypes", "import no_ctypes")}) as guest:
             guest.execute("print(1)")
@@ -144,10 +322,10 @@ class Confinement(unittest.TestCase):
             self.assertTrue(done["ok"])
 
 
-def decide(program: bytes, arch: int, call: int, arg: int = 0) -> int:
+def decide(program: bytes, arch: int, call: int, arg: int = 0, second: int = 0) -> int:
     """Runs the filter as the kernel does, as far as it uses the machine."""
     code = [struct.unpack_from("=HBBI", program, i) for i in range(0, len(program), 8)]
-    data = {0: call, 4: arch, 16: arg}
+    data = {0: call, 4: arch, 16: arg, 24: second}
     value = at = 0
     while True:
         op, yes, no, k = code[at]
