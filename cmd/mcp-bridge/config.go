@@ -39,7 +39,7 @@ type config struct {
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
-	AllowRootful       bool     `split_words:"true" default:"false" desc:"use an engine that runs as root"`
+	AllowRootful       yes      `split_words:"true" default:"false" desc:"use an engine that runs as root"`
 }
 
 // internal variables are set by the bridge itself, or for its tests.
@@ -59,6 +59,9 @@ func readConfig() (config, error) {
 			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, parse.Err)
 		}
 		return c, usageError{err}
+	}
+	if _, chosen := os.LookupEnv(prefix + "_TIMEOUT"); !chosen {
+		c.Timeout = min(c.Timeout, c.MaxTimeout) // whoever lowers the one need not know of the other
 	}
 	if err := c.check(); err != nil {
 		return c, usageError{err}
@@ -198,6 +201,19 @@ func (s *size) Decode(v string) error {
 		return errors.New("it must be a size such as 512m or 1g")
 	}
 	*s = size(n)
+	return nil
+}
+
+// yes is a boolean.
+type yes bool
+
+// Decode implements envconfig.Decoder.
+func (y *yes) Decode(v string) error {
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return errors.New("it must be true or false")
+	}
+	*y = yes(b)
 	return nil
 }
 

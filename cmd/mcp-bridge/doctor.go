@@ -130,8 +130,8 @@ func (d *doctor) limits(f runtime.Facts) {
 	if f.CgroupVersion == 1 {
 		next = "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless engine can"
 	}
-	d.row(toKnow, "enforced", fmt.Sprintf("%s here does not enforce %s; the guest does instead: memory by RLIMIT_AS for each process and by watching"+
-		" all of them, pids by watching, cpus not at all", f.Engine, strings.Join(missing, ", ")), next)
+	d.row(toKnow, "enforced", fmt.Sprintf("%s here does not enforce %s. The guest limits memory (RLIMIT_AS for each process, and the sum watched) and counts processes, ten times a second:"+
+		" enough for mistakes, not against code that means harm; cpus are not limited", f.Engine, strings.Join(missing, ", ")), next)
 }
 
 // tryRun runs code: what works here works for run_python.

@@ -234,6 +234,25 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestKilledWhileStarting kills the bridge at moments from before the engine is up until the code runs.
+func TestKilledWhileStarting(t *testing.T) {
+	needEngine(t)
+	for i := range 12 {
+		s := &scene{t: t, mark: "no process has this mark", before: runtimeDirs(t)}
+		c := serve(t, command(t, nil))
+		s.bridge = c.cmd.Process.Pid
+		c.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": "import time; time.sleep(60)", "servers": []string{}, "timeout": 100}})
+		<-time.After(time.Duration(i) * 60 * time.Millisecond)
+		c.killed = true
+		if err := syscall.Kill(s.bridge, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		<-c.ended
+		c.cmd.Wait() //nolint:errcheck // it was killed
+		s.cleared()
+	}
+}
+
 // TestKilledContainer: a container that somebody else kills is told as what it is.
 func TestKilledContainer(t *testing.T) {
 	needEngine(t)

@@ -89,6 +89,8 @@ type client struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 
+	killed bool // by the test, which has waited for it
+
 	mu      sync.Mutex
 	next    int
 	waiting map[string]chan message
@@ -134,6 +136,9 @@ func serve(t *testing.T, cmd *exec.Cmd) *client {
 func (c *client) close() {
 	c.stdin.Close()
 	<-c.ended
+	if c.killed {
+		return
+	}
 	if err := c.cmd.Wait(); err != nil {
 		c.t.Errorf("the bridge ended with %v", err)
 	}

@@ -40,9 +40,7 @@ func (a *app) root() *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.versionCmd(),
 		a.watchdogCmd(), a.demoServerCmd())
-	for _, c := range cmd.Commands() {
-		usageArgs(c)
-	}
+	usageArgs(cmd)
 	return cmd
 }
 

@@ -106,13 +106,16 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 			}
 		}
 	}
+	var lost error // of the code's output
 	if !o.json {
 		d.Output = func(c sandbox.Chunk) {
 			w := a.stdout
 			if c.Stream == "stderr" {
 				w = a.stderr
 			}
-			io.WriteString(w, c.Text) //nolint:errcheck // as print does
+			if _, err := io.WriteString(w, c.Text); err != nil && lost == nil {
+				lost = err
+			}
 		}
 	}
 	return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error {
@@ -121,12 +124,15 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 			return err
 		}
 		if o.json {
-			fmt.Fprintln(a.stdout, string(r.JSON))
+			_, lost = fmt.Fprintln(a.stdout, string(r.JSON))
 		} else {
 			a.explain(r)
 		}
 		if code := exitCode(r.Result); code != exitOK {
 			return exitError{code}
+		}
+		if lost != nil {
+			return fmt.Errorf("the code ran, but its output could not be written: %w", lost)
 		}
 		return nil
 	})
@@ -141,7 +147,7 @@ func (a *app) explain(r bridge.Report) {
 		}
 	}
 	for _, f := range r.Result.Artifacts {
-		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) was handed over; --json shows it\n", f.Name, f.Mime, len(f.Data))
+		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) was handed over\n", f.Name, f.Mime, len(f.Data))
 	}
 	for _, n := range r.Notices {
 		fmt.Fprintln(a.stderr, "mcp-bridge: "+n)

@@ -59,7 +59,7 @@ func (a *app) serversText(c discovery.Catalog) error {
 		return err
 	}
 	if len(c.Servers) == 0 {
-		fmt.Fprintln(a.stdout, "no servers that can be used were found; MCP_BRIDGE_CONFIG names files with more")
+		fmt.Fprintln(a.stdout, "no servers that can be used were found; add some to a host's configuration, or to a file that MCP_BRIDGE_CONFIG names")
 	}
 	if len(c.Problems) > 0 {
 		fmt.Fprintln(a.stdout, "\nnot used:")

@@ -74,7 +74,7 @@ func newDriver(cfg config, g podman.Guard, log *slog.Logger) *podman.Driver {
 	}
 	return podman.New(podman.Config{
 		Endpoint:     endpoint,
-		AllowRootful: cfg.AllowRootful,
+		AllowRootful: bool(cfg.AllowRootful),
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
 		Guard:        g,
 		Log:          log,

@@ -32,13 +32,15 @@ type Config struct {
 }
 
 // cleanup bounds each thing that has to be done after a run whatever became of its context: kill, ask how it ended, remove.
-const cleanup = 15 * time.Second
+const cleanup = 10 * time.Second
 
 // Driver is podman as a runtime.Driver. It is safe for concurrent use.
 type Driver struct {
 	cfg     Config
 	log     *slog.Logger
 	cleanup time.Duration
+
+	background sync.WaitGroup // requests that were given up and have not returned yet
 
 	dialing sync.Mutex // held while connecting, so that many waiters make one attempt
 

@@ -30,7 +30,7 @@ func (d *Driver) Reap(ctx context.Context, owner runtime.Owner) (int, error) {
 		if !ok || !o.Orphaned(owner) {
 			continue
 		}
-		if err := (&run{c: c, id: ctr.ID, cleanup: d.cleanup}).remove(ctx); err != nil {
+		if err := d.newRun(c, ctr.ID).remove(ctx); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -32,7 +32,7 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if err != nil {
 		return runtime.Exit{}, err
 	}
-	r := &run{c: c, id: "mcp-bridge-" + rand.Text(), cleanup: d.cleanup}
+	r := d.newRun(c, "mcp-bridge-"+rand.Text())
 	if err := r.create(ctx, s); err != nil {
 		return runtime.Exit{}, d.createError(ctx, r, s, err)
 	}
@@ -100,7 +100,7 @@ func (d *Driver) removeAnew(ctx context.Context, r *run) error {
 	if err != nil {
 		return fmt.Errorf("container %.12s could not be removed: %w", r.id, err)
 	}
-	return (&run{c: c, id: r.id, cleanup: d.cleanup}).remove(ctx)
+	return d.newRun(c, r.id).remove(ctx)
 }
 
 // createError tells the ways apart in which a container can't be made, and sees to it that none was.
@@ -129,7 +129,12 @@ type run struct {
 	c  *connection
 	id string // or its name, before it has one
 
-	cleanup time.Duration
+	cleanup    time.Duration
+	background *sync.WaitGroup // the driver's
+}
+
+func (d *Driver) newRun(c *connection, id string) *run {
+	return &run{c: c, id: id, cleanup: d.cleanup, background: &d.background}
 }
 
 // play attaches, starts and waits. When ctx ends it kills the container; the attached streams end with it, or are cut where
@@ -165,6 +170,9 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 	stop := context.AfterFunc(ctx, func() { r.kill(ctx) })
 	defer stop()
 	lost := <-ended
+	if life.Err() != nil {
+		return runtime.Exit{}, context.Cause(life)
+	}
 	// The streams have ended: with the container, or because the engine went away or a writer failed. Then it is killed,
 	// since nobody hears it any more; killing one that has ended does nothing.
 	if lost != nil {
@@ -186,19 +194,20 @@ func (r *run) kill(ctx context.Context) {
 
 // wait asks for the exit code before the container is started: the engine removes the container by itself, and may have done
 // so before it can be inspected, but answers a wait that was there before. The channel gets one answer; -1 where there is none.
+//
+// A wait that is given up takes the bindings, which try three times, another 0.6 s to return: nobody waits for that but Close.
 func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	answer := make(chan int, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		n, err := containers.Wait(r.c.with(ctx), r.id, new(containers.WaitOptions).WithConditions([]string{"exited"}))
+	r.background.Go(func() {
+		opts := new(containers.WaitOptions).WithConditions([]string{"exited"}).WithInterval(waitInterval)
+		n, err := containers.Wait(r.c.with(ctx), r.id, opts)
 		if err != nil {
 			n = -1
 		}
 		answer <- int(n)
-	}()
-	return answer, func() { cancel(); <-done }
+	})
+	return answer, cancel
 }
 
 // exit says how the container ended, after its streams have. An inspection is quicker than the wait, whose interval is the
@@ -206,33 +215,56 @@ func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
 	defer cancel()
-	exit, there, err := r.inspect(ctx)
-	if there || err != nil {
-		return exit, err
+	tick := time.NewTicker(inspectInterval)
+	defer tick.Stop()
+	for {
+		exit, state, err := r.inspect(ctx)
+		if state == ended || err != nil {
+			return exit, err
+		}
+		select {
+		case exit.Code = <-waited:
+			if again, state, err := r.inspect(ctx); state == ended && err == nil {
+				return again, nil
+			}
+			return exit, nil
+		case <-tick.C:
+			if state == removed { // only the wait knows now
+				tick.Stop()
+			}
+		case <-ctx.Done():
+			return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.cleanup)
+		}
 	}
-	select {
-	case exit.Code = <-waited:
-	case <-ctx.Done():
-		return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.cleanup)
-	}
-	if again, there, err := r.inspect(ctx); there && err == nil {
-		return again, nil
-	}
-	return exit, nil
 }
 
-// inspect says how the container ended, if the engine knows it still and it has.
-func (r *run) inspect(ctx context.Context) (e runtime.Exit, ended bool, err error) {
+// How often the engine looks for a container's end while we wait for it, and we ourselves once its streams have ended.
+const (
+	waitInterval    = "20ms"
+	inspectInterval = 5 * time.Millisecond
+)
+
+// state is what an inspection found.
+type state int
+
+const (
+	unknown state = iota // it runs, or is on its way to its end
+	ended
+	removed
+)
+
+// inspect says how the container ended, if it has and the engine knows it still.
+func (r *run) inspect(ctx context.Context) (runtime.Exit, state, error) {
 	data, err := containers.Inspect(r.c.with(ctx), r.id, nil)
 	switch {
 	case noSuch(err):
-		return e, false, nil
+		return runtime.Exit{}, removed, nil
 	case err != nil:
-		return e, false, fmt.Errorf("asking how the container ended: %w", err)
+		return runtime.Exit{}, unknown, fmt.Errorf("asking how the container ended: %w", err)
 	case data.State == nil || data.State.Running || data.State.FinishedAt.Before(data.State.StartedAt):
-		return e, false, nil
+		return runtime.Exit{}, unknown, nil
 	}
-	return runtime.Exit{Code: int(data.State.ExitCode), OOMKilled: data.State.OOMKilled}, true, nil
+	return runtime.Exit{Code: int(data.State.ExitCode), OOMKilled: data.State.OOMKilled}, ended, nil
 }
 
 // remove returns once the container is gone, whoever removes it.

@@ -144,6 +144,7 @@ func (d *Driver) Close() error {
 	d.conn = nil
 	d.mu.Unlock()
 	d.stopService()
+	d.background.Wait()
 	return nil
 }
 
