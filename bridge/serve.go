@@ -146,7 +146,7 @@ func read(ctx context.Context, in io.Reader, to chan<- line) {
 		case <-ctx.Done():
 			return
 		}
-		if err != nil && !errors.Is(err, errTooLong) {
+		if err != nil && !errors.As(err, new(*tooLongError)) {
 			return
 		}
 	}
@@ -160,11 +160,12 @@ func (c *conn) loop(ctx context.Context, lines <-chan line) error {
 		case <-c.wire.ended:
 			return nil // hangUp says why
 		case l, more := <-lines:
+			var long *tooLongError
 			switch {
 			case !more:
 				return nil
-			case errors.Is(l.err, errTooLong):
-				c.answer(ctx, &exchange{}, func(context.Context) mcp.JSONRPCMessage {
+			case errors.As(l.err, &long):
+				c.answer(ctx, &exchange{id: long.id}, func(context.Context) mcp.JSONRPCMessage {
 					return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
 				})
 			case l.err != nil:

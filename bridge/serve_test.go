@@ -249,7 +249,7 @@ func TestOddMessages(t *testing.T) {
 		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_perl"}}`, `1 -32602`},
 		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`, `1 -32002`},
 		{"params of another type", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}`, `5 -32600`},
-		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`, `null -32600`},
+		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`, `1 -32600`},
 		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestReadLine(t *testing.T) {
 		}
 	}
 	r = bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 100)+"\nnext\n"), 16)
-	if _, err := readLine(r, 50); !errors.Is(err, errTooLong) {
+	if _, err := readLine(r, 50); !errors.As(err, new(*tooLongError)) {
 		t.Errorf("got %v", err)
 	}
 	if line, err := readLine(r, 50); string(line) != "next" || err != nil {
@@ -419,3 +419,25 @@ func (l *lines) onePanic(t *testing.T, want string) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestTooLongIsAnsweredByID: whoever sent a message that is too long must not wait for ever.
+func TestTooLongIsAnsweredByID(t *testing.T) {
+	filler := strings.Repeat("x", 1000)
+	tests := []struct{ name, line, want string }{
+		{"id first", `{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"x":"` + filler + `"}}`, "7"},
+		{"id last", `{"method":"m","params":{"x":"` + filler + `"},"jsonrpc":"2.0","id":"a-7"}`, `"a-7"`},
+		{"id before the version", `{"method":"m","params":{"x":"` + filler + `"},"id":7,"jsonrpc":"2.0"}`, "7"},
+		{"an id of its own inside", `{"method":"m","params":{"x":"` + filler + `","id":9}}`, ""},
+		{"no id", `{"method":"m","params":{"x":"` + filler + `"}}`, ""},
+		{"no message", filler, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := readLine(bufio.NewReaderSize(strings.NewReader(tt.line+"\n"), 16), 50)
+			var long *tooLongError
+			if !errors.As(err, &long) || string(long.id) != tt.want {
+				t.Errorf("got %v, want id %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -70,11 +70,12 @@ func (p places) under(o *hujson.Object, dir string) *hujson.Object {
 func pickLocal(s *scan, _ *hujson.Object) []servers {
 	src := s.claude.projectsOf
 	src.Scope = "local"
-	for _, o := range s.claude.projects {
-		if group, _ := s.objectAt(src, o, "mcpServers"); group != nil {
-			return []servers{{entries: group}}
-		}
-		break
+	if len(s.claude.projects) == 0 {
+		return nil
 	}
-	return nil
+	group, _ := s.objectAt(src, s.claude.projects[0], "mcpServers")
+	if group == nil {
+		return nil
+	}
+	return []servers{{entries: group}}
 }

@@ -27,7 +27,7 @@ func TestSource(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)
 	}
-	if &Source()[0] != &Source()[0] {
+	if first, second := Source(), Source(); &first[0] != &second[0] {
 		t.Error("Source is computed anew for each run")
 	}
 }

@@ -119,8 +119,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
-	case w.Exited && w.Status == 0:
-		r.Status, r.Error = StatusOK, nil
+	case w.Exited && w.Status == 0 && r.Error == nil:
+		r.Status = StatusOK
 	case n.done.Error != nil && n.done.Error.Code == entrypoint.CodeInternal:
 		r.Status, r.Message = StatusError, "The code did not run: "+n.done.Error.Message+"."
 	case r.Error != nil && r.Error.Type == "MemoryError":

@@ -109,6 +109,7 @@ func TestOutcomes(t *testing.T) {
 		{name: "os._exit 3", code: "import os; print('a', flush=True); os._exit(3)", want: sandbox.StatusExit, exit: 3, stdout: "a\n"},
 		{name: "os._exit 0", code: "import os; os._exit(0)", want: sandbox.StatusOK},
 		{name: "exception", code: "print('a')\n1/0", want: sandbox.StatusError, exit: 1, stdout: "a\n", errType: "ZeroDivisionError", line: 2},
+		{name: "exception, then 0", code: "import atexit, os\natexit.register(lambda: os._exit(0))\n1/0", want: sandbox.StatusError, errType: "ZeroDivisionError", line: 3},
 		{name: "syntax error", code: "print('a')\ndef", want: sandbox.StatusError, exit: 1, errType: "SyntaxError", line: 2},
 		{name: "segfault", code: "print('a', flush=True)\nimport ctypes; ctypes.string_at(0)", want: sandbox.StatusExit, exit: 139, signal: 11, stdout: "a\n"},
 		{name: "killed by itself", code: "import os,signal; os.kill(os.getpid(), signal.SIGKILL)", want: sandbox.StatusExit, exit: 137, signal: 9},
@@ -186,7 +187,7 @@ func TestCalls(t *testing.T) {
 			}},
 		{"ten megabytes", "print(len(mcp_shop.echo(text='a')))", "10000000\n",
 			func(context.Context, sandbox.Call) (json.RawMessage, error) {
-				return echo(nil, sandbox.Call{Input: json.RawMessage(`{"text":"` + strings.Repeat("x", 10_000_000) + `"}`)})
+				return echo(context.Background(), sandbox.Call{Input: json.RawMessage(`{"text":"` + strings.Repeat("x", 10_000_000) + `"}`)})
 			}},
 	}
 	s := newSandbox(t, nil)

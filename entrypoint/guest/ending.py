@@ -60,7 +60,10 @@ def _done(run: Run, status: int) -> wire.Frame:
         frame["error"] = {"code": _WHY[killed][0], "message": run.because or _WHY[killed][1]}
     elif number == signal.SIGKILL and oom:
         frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
-    elif exited and code == RAISED and run.claim:
+    elif exited and code in (0, RAISED) and run.claim:
+        # What the child says of an exception can make a failure of a success, as when an exit handler ends it with 0; never
+        # the other way round.
+        frame["ok"] = False
         frame["error"] = run.claim
     elif not run.warm:
         frame["error"] = {"code": "internal_error", "message": f"the guest failed before it ran the code: {_told(status)}"}

@@ -195,7 +195,8 @@ func (r *run) kill(ctx context.Context) {
 // wait asks for the exit code before the container is started: the engine removes the container by itself, and may have done
 // so before it can be inspected, but answers a wait that was there before. The channel gets one answer; -1 where there is none.
 //
-// A wait that is given up takes the bindings, which try three times, another 0.6 s to return: nobody waits for that but Close.
+// It answers by itself once the container is gone. One that is given up takes the bindings, which try three times, another
+// 0.6 s to return: nobody waits for that but Close.
 func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	answer := make(chan int, 1)
@@ -207,7 +208,7 @@ func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 		}
 		answer <- int(n)
 	})
-	return answer, cancel
+	return answer, func() { time.AfterFunc(waitGrace, cancel) }
 }
 
 // exit says how the container ended, after its streams have. An inspection is quicker than the wait, whose interval is the
@@ -241,6 +242,7 @@ func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error)
 // How often the engine looks for a container's end while we wait for it, and we ourselves once its streams have ended.
 const (
 	waitInterval    = "20ms"
+	waitGrace       = time.Second // for the engine's answer to a wait for a container that is gone
 	inspectInterval = 5 * time.Millisecond
 )
 
