@@ -65,6 +65,10 @@ func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
 
 // enter waits for a slot, in the order of arrival, until ctx ends. leave gives it back.
 func (b *Bridge) enter(ctx context.Context, p *progress) error {
+	gaveUp := fmt.Errorf("the call was cancelled while it waited for one of %d runs to end", cap(b.slots))
+	if ctx.Err() != nil { // a free slot is not for a call that was cancelled already
+		return gaveUp
+	}
 	select {
 	case b.slots <- struct{}{}:
 		return nil
@@ -75,7 +79,7 @@ func (b *Bridge) enter(ctx context.Context, p *progress) error {
 	case b.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("the call was cancelled while it waited for one of %d runs to end", cap(b.slots))
+		return gaveUp
 	}
 }
 
