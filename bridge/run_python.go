@@ -77,6 +77,10 @@ func (b *Bridge) enter(ctx context.Context, p *progress) error {
 	p.at(fmt.Sprintf("waiting for one of %d runs to end", cap(b.slots)))
 	select {
 	case b.slots <- struct{}{}:
+		if ctx.Err() != nil { // both were there
+			b.leave()
+			return gaveUp
+		}
 		return nil
 	case <-ctx.Done():
 		return gaveUp
