@@ -131,7 +131,7 @@ func (s *session) connect(ctx context.Context) error {
 	if err == nil || !refused(err) || ctx.Err() != nil {
 		return s.plain(ctx, err)
 	}
-	modern := client.NewClient(s.tr, client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION))
+	modern := client.NewClient(renumbered{s.tr}, client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION))
 	modern.OnNotification(s.notified)
 	if err := modern.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -149,6 +149,17 @@ func (s *session) connect(ctx context.Context) error {
 		mcp.MetaKeyClientInfo:         info.Params.ClientInfo,
 	}
 	return nil
+}
+
+// renumbered gives requests other ids than a client before it on the same transport has used. The transport forgets an id only
+// after it has handed over its answer, and would forget a new request of the same id with it.
+type renumbered struct{ transport.Interface }
+
+func (r renumbered) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	if id, ok := req.ID.Value().(int64); ok {
+		req.ID = mcp.NewRequestId(id + 1<<32)
+	}
+	return r.Interface.SendRequest(ctx, req)
 }
 
 // refused says whether a server is alive and answered with an error.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -53,14 +54,17 @@ type goPackage struct {
 
 func goList(t *testing.T) []goPackage {
 	t.Helper()
-	tags, err := exec.Command("cat", "../../scripts/build-tags").Output()
+	tags, err := os.ReadFile("../../scripts/build-tags")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", "-tags", strings.TrimSpace(string(tags)), module+"...")
 	out, err := cmd.Output()
+	if err != nil && os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
+		t.Skipf("the user that runs containers has no modules; make unit has run this: %v", err)
+	}
 	if err != nil {
-		t.Skipf("go list can't be run here, as the user that runs containers can't: %v", err)
+		t.Fatal(err)
 	}
 	var all []goPackage
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {

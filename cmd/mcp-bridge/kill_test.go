@@ -257,15 +257,7 @@ func TestKilledWhileStarting(t *testing.T) {
 func TestKilledContainer(t *testing.T) {
 	needEngine(t)
 	c := serve(t, command(t, nil))
-	_, answer := c.start("tools/call", map[string]any{
-		"name": "run_python", "arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
-		"_meta": map[string]any{"progressToken": "p"},
-	})
-	for m := range c.notes {
-		if strings.Contains(string(m.Params), "up") {
-			break
-		}
-	}
+	_, answer := c.startLong()
 	out, err := exec.Command("podman", "ps", "-q", "--filter", fmt.Sprintf("label=%s=%d", runtime.LabelPID, c.cmd.Process.Pid)).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -285,15 +277,7 @@ func TestServiceKilled(t *testing.T) {
 	needEngine(t)
 	before := runtimeDirs(t)
 	c := serve(t, command(t, nil))
-	_, answer := c.start("tools/call", map[string]any{
-		"name": "run_python", "arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
-		"_meta": map[string]any{"progressToken": "p"},
-	})
-	for m := range c.notes {
-		if strings.Contains(string(m.Params), "up") {
-			break
-		}
-	}
+	_, answer := c.startLong()
 	killed := 0
 	for _, d := range runtimeDirs(t) {
 		if slices.Contains(before, d) {

@@ -246,3 +246,23 @@ func (c *client) python(code string, more map[string]any) answer {
 	}
 	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "run_python", "arguments": args}))
 }
+
+// startLong starts a run that would last for a hundred seconds, and returns once its code has printed "up".
+func (c *client) startLong() (id int, answer <-chan message) {
+	c.t.Helper()
+	id, answer = c.start("tools/call", map[string]any{
+		"name":      "run_python",
+		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
+		"_meta":     map[string]any{"progressToken": "p"},
+	})
+	for {
+		select {
+		case m := <-c.notes:
+			if m.Method == "notifications/progress" && strings.Contains(string(m.Params), "up") {
+				return id, answer
+			}
+		case m := <-answer:
+			c.t.Fatalf("the run ended at once: %s", m.Result)
+		}
+	}
+}
