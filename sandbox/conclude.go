@@ -20,7 +20,8 @@ type ending struct {
 }
 
 // conclude decides, once and from the host's own record, how a run ended: our clocks first, then the engine, then what
-// waitpid told the guest's supervisor. An exception is the code's own word and decides only between ways of failing.
+// waitpid told the guest's supervisor. An exception is the code's own word: it decides between ways of failing, and makes a
+// failure of an exit with 0, which an exit handler can bring about; it never makes a success.
 func (n *session) conclude(e ending) (Result, error) {
 	r := Result{
 		ID:        n.req.ID,
@@ -73,13 +74,30 @@ func (n *session) conclude(e ending) (Result, error) {
 		r.Status, r.ExitCode, r.Signal = StatusMemoryLimit, e.exit.Code, int(syscall.SIGKILL)
 		r.Message = n.memoryMessage()
 	default:
-		r.Status, r.ExitCode = StatusExit, e.exit.Code
-		if e.exit.Code > 128 && e.exit.Code < 128+65 {
-			r.Signal = e.exit.Code - 128
-		}
-		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.", e.exit.Code)
+		n.withoutDone(&r, e)
 	}
 	return r, nil
+}
+
+// withoutDone is for a container that ended while its code ran, and the guest said nothing of it on its frames.
+func (n *session) withoutDone(r *Result, e ending) {
+	code := e.exit.Code
+	r.Status, r.ExitCode = StatusExit, code
+	if code > 128 && code < 128+65 {
+		r.Signal = code - 128
+	}
+	switch code {
+	case entrypoint.ExitProtocol, entrypoint.ExitHostGone, entrypoint.ExitSilent, entrypoint.ExitInternal:
+		r.Message = fmt.Sprintf("The guest ended itself, with code %d, before the code had finished", code)
+		if e.stderr != "" {
+			r.Message += ": " + e.stderr
+		}
+		r.Message += "."
+	case -1:
+		r.Message = "The container was gone before the code had finished, and the engine does not know how it ended."
+	default:
+		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.", code)
+	}
 }
 
 // notStarted says why the guest never came to run the code.

@@ -76,6 +76,8 @@ func TestEngineOutcomes(t *testing.T) {
 	}{
 		{"killed from outside", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137}}, sandbox.StatusExit, 137, "ended from outside"},
 		{"the guest killed for memory", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137, OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
+		{"the guest ends itself", scripted{before: ready, after: output, exit: runtime.Exit{Code: 67}}, sandbox.StatusExit, 67, "ended itself, with code 67, before the code had finished: last words"},
+		{"nobody knows how it ended", scripted{before: ready, after: output, exit: runtime.Exit{Code: -1}}, sandbox.StatusExit, -1, "does not know"},
 		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusExit, 0, "ended from outside"},
 		{"the code killed, and the engine saw why", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`), exit: runtime.Exit{OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
 		{"the code killed, and the kernel counted it", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9,"oom":1}`)}, sandbox.StatusMemoryLimit, 137, "out of memory"},

@@ -15,10 +15,10 @@ import (
 
 // Bounds of a run that nobody has a reason to tune.
 const (
-	pingEvery   = 5 * time.Second // the guest ends itself after 20 s of silence
-	cancelGrace = time.Second     // from cancel to done, for the output that is still on its way: it is killed after that
-	exitGrace   = 2 * time.Second // from done to the container's own end
-	stderrTail  = 2 << 10         // bytes kept of what the guest itself says on stderr
+	pingEvery   = entrypoint.Silence / 4 // after so much silence the guest ends itself
+	cancelGrace = time.Second            // from cancel to done, for the output that is still on its way: it is killed after that
+	exitGrace   = 2 * time.Second        // from done to the container's own end
+	stderrTail  = 2 << 10                // bytes kept of what the guest itself says on stderr
 )
 
 // Why a run's context ended.

@@ -91,7 +91,8 @@ type Result struct {
 	Took      Took
 }
 
-// Failure is an uncaught exception in the words of the process that ran the code: text, never the ground of a decision.
+// Failure is an uncaught exception in the words of the process that ran the code: text, which may make a failure of a run or
+// tell one kind of failure from another, and never makes a success.
 type Failure struct {
 	Type      string
 	Message   string
