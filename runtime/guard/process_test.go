@@ -155,7 +155,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 	p := launched(t, te, nil, "meek")
 	te.ready(t)
 	start, session := identity(p.PID())
-	if start == 0 || session == 0 {
+	if start == 0 { // the session is 0 where its leader is in a PID namespace outside ours, as under some CI systems
 		t.Fatalf("identity: %d %d", start, session)
 	}
 	line := func(start uint64, session int) string {
