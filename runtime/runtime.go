@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 )
 
 // A Driver runs containers on one engine. All methods may be called concurrently.
@@ -20,9 +21,13 @@ type Driver interface {
 	// containers as needed, is an *UnavailableError. The answer may be cached while the engine stays reachable.
 	Facts(ctx context.Context) (Facts, error)
 
-	// EnsureImage makes the image ref present on the engine, pulling it if it is missing. Progress lines go to p, which may
-	// be nil. An image that can be had nowhere is an *ImageError.
-	EnsureImage(ctx context.Context, ref string, p Progress) error
+	// FindImage is the image that the engine has under ref, a name or an id; ok is false when it has none. A short name means
+	// a local image of that name, or Docker Hub's.
+	FindImage(ctx context.Context, ref string) (i Image, ok bool, err error)
+
+	// PullImage asks the image's registry for ref, newer than the engine's own if there is one. Progress lines go to p, which
+	// may be nil. An image that can't be had is an *ImageError.
+	PullImage(ctx context.Context, ref string, p Progress) (Image, error)
 
 	// Run creates, attaches, starts, waits and removes one container. It returns only once the container is gone, on every
 	// path; when ctx ends it kills the container, by id, and still waits for its removal, for at most a bound of its own.
@@ -30,9 +35,56 @@ type Driver interface {
 	// the container did not start or that the engine went away while it ran.
 	Run(ctx context.Context, s Spec, std Stdio) (Exit, error)
 
-	// Reap removes the labelled containers whose owner is dead, on this machine and boot as seen by owner, and says how many
-	// those were. It never touches containers of a living owner.
-	Reap(ctx context.Context, owner Owner) (int, error)
+	// Orphans are the labelled containers, running or not, whose owner is dead, on this machine and boot as seen by owner.
+	// A container of a living owner is never one, nor one whose owner can't be told.
+	Orphans(ctx context.Context, owner Owner) ([]Orphan, error)
+
+	// Remove ends and removes containers by id, of those that Orphans named. One that is gone already is no error.
+	Remove(ctx context.Context, ids ...string) error
+
+	// Close ends what the driver itself has started. No other method may be called after it.
+	Close() error
+}
+
+// Orphan is a container whose owner is dead.
+type Orphan struct {
+	ID      string
+	Name    string
+	Owner   Owner
+	Created time.Time
+	Running bool
+}
+
+// Reap removes the containers of dead owners and says which those were.
+func Reap(ctx context.Context, d Driver, owner Owner) ([]Orphan, error) {
+	found, err := d.Orphans(ctx, owner)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(found))
+	for i, o := range found {
+		ids[i] = o.ID
+	}
+	return found, d.Remove(ctx, ids...)
+}
+
+// A Starter is a Driver whose engine may be at rest, as a virtual machine is. Start starts it, which may take minutes, and
+// does nothing when it runs. It is tried when Facts has returned an *UnavailableError that is Dormant.
+type Starter interface {
+	Start(ctx context.Context, p Progress) error
+}
+
+// Hardening is what a driver adds to the lock-down of every container where its engine can. What the engine can't do is left
+// out, and named in Facts.Lacks.
+type Hardening struct {
+	Seccomp    *SeccompProfile // nil: the engine's default profile
+	OCIRuntime string          // "runc", "crun", "runsc", "krun"; empty: the engine's default. One that the engine doesn't have is an *UnavailableError
+}
+
+// SeccompProfile is a filter of system calls in the JSON that Docker and podman share.
+type SeccompProfile struct {
+	Name string // as the user chose it: "strict", or a path
+	JSON []byte
 }
 
 // Progress takes one line of what an engine says while it works on something slow, such as a pull.
@@ -61,9 +113,16 @@ type Facts struct {
 	Endpoint      string // as the user would write it in CONTAINER_HOST; never with credentials
 	OCIRuntime    string // "runc", "crun"
 	Rootless      bool
-	Remote        bool // the engine is on another machine or in a VM
-	CgroupVersion int  // 1 or 2
+	Remote        bool   // the engine is on another machine or in a VM
+	CgroupVersion int    // 1 or 2
+	Arch          string // of the engine's machine, GOARCH's names; empty when it doesn't say
 	Enforces      Enforced
+
+	Seccomp  string   // the filter that the engine sets: "strict", a path, "engine" for its default; empty for none
+	LSM      []string // "apparmor", "selinux": those that the engine applies to containers
+	Desktop  bool     // the engine runs in a VM of its own, which is the wall, rootful inside or not
+	OwnUsers bool     // each container has a user namespace of its own, so that RLIMIT_NPROC counts its processes alone
+	Lacks    []string // what was asked for and can't be had here, one plain sentence each
 }
 
 // Enforced says which of Limits the engine enforces by cgroup. What it doesn't, the guest limits by itself, with setrlimit
@@ -81,6 +140,7 @@ type UnavailableError struct {
 	Endpoint string // what was tried; may be empty
 	Err      error  // why
 	Next     string // the next step, as a command or a sentence; empty for none known
+	Dormant  bool   // the engine is there, and at rest; see Starter
 }
 
 func (e *UnavailableError) Error() string {
@@ -98,17 +158,3 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *UnavailableError) Hint() string { return e.Next }
-
-// ImageError says that an image can't be had.
-type ImageError struct {
-	Ref  string
-	Err  error
-	Next string
-}
-
-func (e *ImageError) Error() string { return fmt.Sprintf("image %s can't be had: %v", e.Ref, e.Err) }
-
-func (e *ImageError) Unwrap() error { return e.Err }
-
-// Hint names the next step for a person.
-func (e *ImageError) Hint() string { return e.Next }

@@ -110,7 +110,7 @@ func (n *session) notStarted(e ending) error {
 	if e.err != nil && !late {
 		return e.err
 	}
-	start := &StartError{Image: n.machine.image, Exit: e.exit, Stderr: e.stderr}
+	start := &StartError{Image: n.machine.image.Ref, Exit: e.exit, Stderr: e.stderr}
 	if late {
 		start.Err = fmt.Errorf("it was not ready after %v", n.sandbox.cfg.StartTimeout)
 	}

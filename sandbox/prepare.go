@@ -15,7 +15,7 @@ const prepareTimeout = 15 * time.Minute
 // machine is what a run needs to know about the engine: proof that it was reached, and the image it has.
 type machine struct {
 	facts runtime.Facts
-	image string
+	image runtime.Image
 }
 
 // preparation finds the engine and its image once for all who wait, and remembers success.
@@ -120,37 +120,30 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 	return g, nil
 }
 
-// imageLister is a driver that can say whether it has an image without pulling it.
-type imageLister interface {
-	HasImage(ctx context.Context, ref string) (bool, error)
-}
-
 func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (machine, error) {
 	facts, err := s.driver.Facts(ctx)
 	if err != nil {
 		return machine{}, err
 	}
-	if n, err := s.driver.Reap(ctx, s.cfg.Owner); err != nil {
+	if gone, err := runtime.Reap(ctx, s.driver, s.cfg.Owner); err != nil {
 		s.log.Warn("containers of dead bridges could not be looked for", "err", err)
-	} else if n > 0 {
-		s.log.Info("containers of dead bridges removed", "count", n)
+	} else if len(gone) > 0 {
+		s.log.Info("containers of dead bridges removed", "count", len(gone))
 	}
-	image := s.cfg.Images[0]
-	if l, ok := s.driver.(imageLister); ok {
-		for _, ref := range s.cfg.Images {
-			has, err := l.HasImage(ctx, ref)
-			if err != nil {
-				return machine{}, err
-			}
-			if has {
-				return machine{facts: facts, image: ref}, nil
-			}
+	for _, ref := range s.cfg.Images {
+		i, ok, err := s.driver.FindImage(ctx, ref)
+		if err != nil {
+			return machine{}, err
+		}
+		if ok {
+			return machine{facts: facts, image: i}, nil
 		}
 	}
-	if err := s.driver.EnsureImage(ctx, image, p); err != nil {
+	i, err := s.driver.PullImage(ctx, s.cfg.Images[0], p)
+	if err != nil {
 		return machine{}, err
 	}
-	return machine{facts: facts, image: image}, nil
+	return machine{facts: facts, image: i}, nil
 }
 
 // forget makes the next run look at the engine again: something that was there is gone.

@@ -128,7 +128,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		exit, runErr = n.sandbox.driver.Run(ctx, n.sandbox.spec(n.machine.image),
+		exit, runErr = n.sandbox.driver.Run(ctx, n.sandbox.spec(n.machine.image.ID),
 			runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: stderr})
 		stdoutW.Close()
 		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go

@@ -46,7 +46,7 @@ func reapOrphans() (err error) {
 	defer cancel()
 	d := newDriver(cfg, nil, nil)
 	defer func() { err = errors.Join(err, d.Close()) }()
-	_, err = d.Reap(ctx, runtime.Self())
+	_, err = runtime.Reap(ctx, d, runtime.Self())
 	return err
 }
 

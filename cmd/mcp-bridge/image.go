@@ -40,7 +40,7 @@ func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
 // present is the first of the configured images that the engine has, or "".
 func (p *parts) present(ctx context.Context) (string, error) {
 	for _, ref := range p.cfg.images() {
-		has, err := p.driver.HasImage(ctx, ref)
+		_, has, err := p.driver.FindImage(ctx, ref)
 		if err != nil {
 			return "", err
 		}
@@ -54,7 +54,7 @@ func (p *parts) present(ctx context.Context) (string, error) {
 func (a *app) showImages(ctx context.Context, p *parts) error {
 	used := false
 	for _, ref := range p.cfg.images() {
-		has, err := p.driver.HasImage(ctx, ref)
+		_, has, err := p.driver.FindImage(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (a *app) showImages(ctx context.Context, p *parts) error {
 
 func (a *app) pullImage(ctx context.Context, p *parts) error {
 	ref := p.cfg.images()[0]
-	if err := p.driver.EnsureImage(ctx, ref, a.say); err != nil {
+	if _, err := p.driver.PullImage(ctx, ref, a.say); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stdout, ref)

@@ -15,22 +15,37 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// HasImage says whether the engine has the image already. A short name means a local image of that name, or Docker Hub's.
-func (d *Driver) HasImage(ctx context.Context, ref string) (bool, error) {
+// FindImage implements runtime.Driver.
+func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
 	c, err := d.connect(ctx)
 	if err != nil {
-		return false, err
+		return runtime.Image{}, false, err
 	}
 	for _, name := range []string{ref, qualified(ref)} {
 		has, err := images.Exists(c.with(ctx), name, nil)
 		if err != nil {
-			return false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
+			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
 		}
-		if has {
-			return true, nil
+		if !has {
+			continue
+		}
+		r, err := images.GetImage(c.with(ctx), name, nil)
+		if err != nil {
+			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking at image %s: %w", ref, err))
+		}
+		return runtime.Image{Ref: ref, ID: "sha256:" + strings.TrimPrefix(r.ID, "sha256:"), Digest: repoDigest(r.RepoDigests), Arch: r.Architecture}, true, nil
+	}
+	return runtime.Image{}, false, nil
+}
+
+// repoDigest is the digest in the first of "name@sha256:…". Podman makes one up for an image that was made here.
+func repoDigest(names []string) string {
+	for _, n := range names {
+		if name, digest, ok := strings.Cut(n, "@"); ok && !strings.HasPrefix(name, "localhost/") {
+			return digest
 		}
 	}
-	return false, nil
+	return ""
 }
 
 // qualified is the name that a short one stands for in Docker's rules, which is what people mean by "python:3.12-slim".
@@ -43,39 +58,35 @@ func qualified(ref string) string {
 	return named.String()
 }
 
-// EnsureImage pulls the image unless the engine has it.
-func (d *Driver) EnsureImage(ctx context.Context, ref string, p runtime.Progress) error {
+// PullImage implements runtime.Driver.
+func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
 	if _, err := reference.ParseDockerRef(ref); err != nil {
-		return &runtime.ImageError{Ref: ref, Err: err, Next: "set MCP_BRIDGE_IMAGE to a name such as python:3.12-slim"}
-	}
-	has, err := d.HasImage(ctx, ref)
-	if err != nil || has {
-		return err
+		return runtime.Image{}, &runtime.ImageError{Ref: ref, Err: err, Next: "set MCP_BRIDGE_IMAGE to a name such as python:3.12-slim"}
 	}
 	c, err := d.connect(ctx)
 	if err != nil {
-		return err
+		return runtime.Image{}, err
 	}
 	name := qualified(ref)
 	w := &lineWriter{to: p}
 	w.say("pulling " + name)
-	opts := new(images.PullOptions).WithProgressWriter(w).WithPolicy("missing").WithRetry(1)
-	if _, err = images.Pull(c.with(ctx), name, opts); err == nil {
-		return nil
+	opts := new(images.PullOptions).WithProgressWriter(w).WithPolicy("newer").WithRetry(1)
+	if _, err = images.Pull(c.with(ctx), name, opts); err != nil {
+		if ctx.Err() != nil {
+			return runtime.Image{}, fmt.Errorf("pulling %s: %w", name, context.Cause(ctx))
+		}
+		err = d.lost(c, err)
+		var gone *runtime.UnavailableError
+		if errors.As(err, &gone) {
+			return runtime.Image{}, err
+		}
+		return runtime.Image{}, runtime.PullError(name, err)
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("pulling %s: %w", name, context.Cause(ctx))
+	i, ok, err := d.FindImage(ctx, ref)
+	if err == nil && !ok {
+		err = runtime.PullError(name, errors.New("the engine says that it was pulled, and doesn't have it"))
 	}
-	err = d.lost(c, err)
-	var gone *runtime.UnavailableError
-	if errors.As(err, &gone) {
-		return err
-	}
-	return &runtime.ImageError{
-		Ref:  name,
-		Err:  errors.New(oneLine(err.Error())),
-		Next: "check the name and the network, or make an image from this machine's packages: mcp-bridge image build",
-	}
+	return i, err
 }
 
 // ImportImage makes an image named ref from a tar of its root file system.

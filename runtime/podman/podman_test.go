@@ -26,7 +26,7 @@ func newDriver(t *testing.T) *Driver {
 	}
 	d := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), Endpoint: os.Getenv("CONTAINER_HOST")})
 	t.Cleanup(func() { d.Close() })
-	has, err := d.HasImage(t.Context(), image)
+	_, has, err := d.FindImage(t.Context(), image)
 	if err != nil {
 		t.Fatal(err)
 	}

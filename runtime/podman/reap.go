@@ -6,35 +6,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/containers/podman/v5/pkg/bindings/containers"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// Reap implements runtime.Driver.
-func (d *Driver) Reap(ctx context.Context, owner runtime.Owner) (int, error) {
+// Orphans implements runtime.Driver.
+func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
 	c, err := d.connect(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	opts := new(containers.ListOptions).WithAll(true).WithFilters(map[string][]string{"label": {runtime.LabelInstance}})
 	list, err := containers.List(c.with(ctx), opts)
 	if err != nil {
-		return 0, d.lost(c, fmt.Errorf("listing containers: %w", err))
+		return nil, d.lost(c, fmt.Errorf("listing containers: %w", err))
 	}
-	var errs []error
-	reaped := 0
+	var found []runtime.Orphan
 	for _, ctr := range list {
 		o, ok := runtime.OwnerOf(ctr.Labels)
 		if !ok || !o.Orphaned(owner) {
 			continue
 		}
-		if err := d.newRun(c, ctr.ID).remove(ctx); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		reaped++
+		found = append(found, runtime.Orphan{ID: ctr.ID, Name: strings.Join(ctr.Names, ","), Owner: o, Created: ctr.Created, Running: ctr.State == "running"})
 	}
-	return reaped, errors.Join(errs...)
+	return found, nil
+}
+
+// Remove implements runtime.Driver.
+func (d *Driver) Remove(ctx context.Context, ids ...string) error {
+	c, err := d.connect(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, d.newRun(c, id).remove(ctx))
+	}
+	return errors.Join(errs...)
 }

@@ -109,7 +109,7 @@ func (d *Driver) createError(ctx context.Context, r *run, s runtime.Spec, err er
 		return errors.Join(context.Cause(ctx), r.remove(ctx))
 	}
 	// Podman 4 answers 500 for an unknown image.
-	if has, herr := d.HasImage(ctx, s.Image); herr == nil && !has {
+	if _, has, herr := d.FindImage(ctx, s.Image); herr == nil && !has {
 		return &runtime.ImageError{Ref: s.Image, Err: errors.New(oneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
 	}
 	if gone := r.remove(ctx); unreachable(gone) {

@@ -24,11 +24,15 @@ func (d *Driver) untagged() error {
 // Facts says how to build a program that has podman.
 func (d *Driver) Facts(context.Context) (runtime.Facts, error) { return runtime.Facts{}, d.untagged() }
 
-// HasImage says how to build a program that has podman.
-func (d *Driver) HasImage(context.Context, string) (bool, error) { return false, d.untagged() }
+// FindImage says how to build a program that has podman.
+func (d *Driver) FindImage(context.Context, string) (runtime.Image, bool, error) {
+	return runtime.Image{}, false, d.untagged()
+}
 
-// EnsureImage says how to build a program that has podman.
-func (d *Driver) EnsureImage(context.Context, string, runtime.Progress) error { return d.untagged() }
+// PullImage says how to build a program that has podman.
+func (d *Driver) PullImage(context.Context, string, runtime.Progress) (runtime.Image, error) {
+	return runtime.Image{}, d.untagged()
+}
 
 // ImportImage says how to build a program that has podman.
 func (d *Driver) ImportImage(context.Context, string, io.Reader) error { return d.untagged() }
@@ -38,5 +42,10 @@ func (d *Driver) Run(context.Context, runtime.Spec, runtime.Stdio) (runtime.Exit
 	return runtime.Exit{}, d.untagged()
 }
 
-// Reap says how to build a program that has podman.
-func (d *Driver) Reap(context.Context, runtime.Owner) (int, error) { return 0, d.untagged() }
+// Orphans says how to build a program that has podman.
+func (d *Driver) Orphans(context.Context, runtime.Owner) ([]runtime.Orphan, error) {
+	return nil, d.untagged()
+}
+
+// Remove says how to build a program that has podman.
+func (d *Driver) Remove(context.Context, ...string) error { return d.untagged() }

@@ -200,7 +200,7 @@ var behaviours = []behaviour{
 		}
 	}},
 	{"reaping spares the living and takes the orphans", func(t *testing.T, g Target) {
-		if _, err := g.Driver.Reap(t.Context(), g.Owner); err != nil { // what earlier, killed tests have left
+		if _, err := runtime.Reap(t.Context(), g.Driver, g.Owner); err != nil { // what earlier, killed tests have left
 			t.Fatal(err)
 		}
 		if g.Count == nil {
@@ -219,11 +219,11 @@ var behaviours = []behaviour{
 			in, w := io.Pipe()
 			reaped := make(chan int, 1)
 			out := writerFunc(func([]byte) { // it is up
-				n, err := g.Driver.Reap(t.Context(), runtime.Self())
+				gone, err := runtime.Reap(t.Context(), g.Driver, runtime.Self())
 				if err != nil {
 					t.Error(err)
 				}
-				reaped <- n
+				reaped <- len(gone)
 				w.Close()
 			})
 			s := g.Spec("import sys; print('up', flush=True); sys.stdin.read(); sys.exit(7)")

@@ -28,12 +28,21 @@ func (Local) Facts(context.Context) (runtime.Facts, error) {
 	return runtime.Facts{Engine: "local", Version: "0", Rootless: true, CgroupVersion: 1}, nil
 }
 
-// EnsureImage knows every image but the missing ones.
-func (Local) EnsureImage(_ context.Context, ref string, _ runtime.Progress) error {
+// FindImage knows every image but the missing ones.
+func (Local) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
 	if strings.HasPrefix(ref, "missing") {
-		return &runtime.ImageError{Ref: ref, Err: errors.New("no such image"), Next: "name another"}
+		return runtime.Image{}, false, nil
 	}
-	return nil
+	return runtime.Image{Ref: ref, ID: "local:" + ref}, true, nil
+}
+
+// PullImage has a registry of the same images.
+func (l Local) PullImage(ctx context.Context, ref string, _ runtime.Progress) (runtime.Image, error) {
+	i, ok, _ := l.FindImage(ctx, ref)
+	if !ok {
+		return i, &runtime.ImageError{Ref: ref, Err: errors.New("no such image"), Next: "name another"}
+	}
+	return i, nil
 }
 
 // Run runs the command and waits for it and for all that it started.
@@ -41,7 +50,7 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
 	}
-	if err := l.EnsureImage(ctx, s.Image, nil); err != nil {
+	if _, err := l.PullImage(ctx, s.Image, nil); err != nil {
 		return runtime.Exit{}, err
 	}
 	cmd := exec.Command(s.Command[0], s.Command[1:]...) //nolint:noctx // killed as a group below
@@ -84,5 +93,11 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	return runtime.Exit{Code: ws.ExitStatus()}, nil
 }
 
-// Reap has nothing to remove: what Local runs dies with Run.
-func (Local) Reap(context.Context, runtime.Owner) (int, error) { return 0, nil }
+// Orphans has none: what Local runs dies with Run.
+func (Local) Orphans(context.Context, runtime.Owner) ([]runtime.Orphan, error) { return nil, nil }
+
+// Remove has nothing to remove.
+func (Local) Remove(context.Context, ...string) error { return nil }
+
+// Close has nothing to end.
+func (Local) Close() error { return nil }

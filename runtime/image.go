@@ -1,0 +1,68 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	goruntime "runtime"
+	"strings"
+)
+
+// Image is one that an engine has.
+type Image struct {
+	Ref    string // as it was asked for
+	ID     string // the engine's own id of it, "sha256:…": a container made by it runs this image and no later one of the name
+	Digest string // of the manifest in its registry, "sha256:…"; empty for one that was made here
+	Arch   string // GOARCH's names; empty when the engine doesn't say
+}
+
+// An ImageImporter is a Driver that can make an image from a tar of its root file system.
+type ImageImporter interface {
+	ImportImage(ctx context.Context, ref string, tar io.Reader) error
+}
+
+// ImageError says that an image can't be had, or that it can't be used.
+type ImageError struct {
+	Ref  string
+	Err  error
+	Next string
+}
+
+func (e *ImageError) Error() string { return fmt.Sprintf("image %s can't be had: %v", e.Ref, e.Err) }
+
+func (e *ImageError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *ImageError) Hint() string { return e.Next }
+
+// pullFailures are what engines, registries and their libraries say, in lower case, and what it means. The first that is
+// found counts: what went wrong on this machine comes before what a registry answers.
+var pullFailures = []struct {
+	says []string
+	why  string
+	next string
+}{
+	{[]string{"no space left", "disk quota exceeded"}, "no space left on the engine's disk", "free some space (podman system prune, docker system prune), then try again"},
+	{[]string{"no matching manifest", "no image found in manifest list", "no image found in image index", "does not match the specified platform", "exec format error"},
+		"there is none for this machine's architecture (" + goruntime.GOARCH + ")", "name an image that is made for " + goruntime.GOARCH + ": MCP_BRIDGE_IMAGE"},
+	{[]string{"unauthorized", "authentication required", "access to the resource is denied", "requested access", "denied:"},
+		"the registry wants a login, or has no such image", "check the name, or log in: podman login or docker login"},
+	{[]string{"manifest unknown", "name unknown", "not found: manifest", "repository does not exist", "no such image", "not found"}, "the registry has no such image", "check the name: MCP_BRIDGE_IMAGE"},
+	{[]string{"no such host", "connection refused", "dial tcp", "i/o timeout", "tls handshake", "network is unreachable", "server misbehaving", "no route to host", "x509", "proxyconnect", "eof"},
+		"its registry can't be reached", "check the network and the proxy, or make an image from this machine's packages: mcp-bridge image build"},
+}
+
+// PullError words an engine's refusal to pull ref.
+func PullError(ref string, err error) *ImageError {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	low := strings.ToLower(text)
+	for _, f := range pullFailures {
+		for _, s := range f.says {
+			if strings.Contains(low, s) {
+				return &ImageError{Ref: ref, Err: fmt.Errorf("%s: %s", f.why, text), Next: f.next}
+			}
+		}
+	}
+	return &ImageError{Ref: ref, Err: errors.New(text), Next: "check the name and the network, or make an image from this machine's packages: mcp-bridge image build"}
+}
