@@ -214,10 +214,10 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		return
 	}
 	ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
-	if x.id != nil {
-		c.mu.Lock()
-		c.calls[string(x.id)] = x
-		c.mu.Unlock()
+	if !c.begin(x) {
+		text := fmt.Sprintf("request id %s is that of a request under way: an id is used once (MCP, base protocol); this one is not worked on", x.id)
+		// Under its own id, the refusal would pass for the answer to the other one.
+		x.id, handle = nil, func(context.Context) mcp.JSONRPCMessage { return rpcError(mcp.INVALID_REQUEST, text) }
 	}
 	c.work.Go(func() {
 		defer func() { <-c.slots }()
@@ -225,9 +225,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		response := c.recovered(ctx, handle)
 		if x.id != nil {
 			c.mu.Lock()
-			if c.calls[string(x.id)] == x {
-				delete(c.calls, string(x.id))
-			}
+			delete(c.calls, string(x.id))
 			c.mu.Unlock()
 		}
 		// A cancelled request gets no answer.
@@ -237,6 +235,20 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		// That it can't be sent is seen by the loop.
 		_ = c.wire.send(nil, withID(response, x.id))
 	})
+}
+
+// begin notes that x is under way, unless another one of its id is.
+func (c *conn) begin(x *exchange) bool {
+	if x.id == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[string(x.id)] != nil {
+		return false
+	}
+	c.calls[string(x.id)] = x
+	return true
 }
 
 // busy refuses x. A notification is dropped: none but the cancels, which don't come here, has an effect.

@@ -153,6 +153,22 @@ func TestCancelWhileWaiting(t *testing.T) {
 	}
 }
 
+// TestIDInUse: the second of two requests with one id is refused, and the first is neither disturbed nor uncancellable.
+func TestIDInUse(t *testing.T) {
+	started, ended := make(chan string, 2), make(chan string, 2)
+	p := connect(t, running(t, untilCancelled(started, ended)))
+	p.run(1, `{"code":"first"}`, "")
+	<-started
+	p.run(1, `{"code":"second"}`, "")
+	if f := p.next(); f.Error == nil || f.Error.Code != -32600 || string(f.ID) != "null" || !strings.Contains(f.Error.Message, "id 1 ") {
+		t.Errorf("got %+v, want a refusal that names the id and doesn't have it", f)
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if got := <-ended; got != "first" || len(started) != 0 {
+		t.Errorf("%s was cancelled, and %d more were started", got, len(started))
+	}
+}
+
 func TestEndOfInput(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	p := connect(t, running(t, untilCancelled(started, ended)))
