@@ -144,14 +144,13 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	engine := e.Engine
-	if engine == "" {
-		engine = "no container engine"
+	switch {
+	case e.Engine == "":
+		return fmt.Sprintf("no container engine can be used: %v", e.Err)
+	case e.Endpoint != "":
+		return fmt.Sprintf("%s at %s is not available: %v", e.Engine, e.Endpoint, e.Err)
 	}
-	if e.Endpoint != "" {
-		return fmt.Sprintf("%s at %s is not available: %v", engine, e.Endpoint, e.Err)
-	}
-	return fmt.Sprintf("%s is not available: %v", engine, e.Err)
+	return fmt.Sprintf("%s is not available: %v", e.Engine, e.Err)
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }

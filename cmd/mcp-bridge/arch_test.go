@@ -15,7 +15,7 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "runtime", "runtime/guard",
+	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "runtime", "runtime/detect", "runtime/guard",
 		"runtime/image", "runtime/podman", "sandbox"},
 	"bridge":                {"bridge/upstream", "discovery", "entrypoint", "runtime", "sandbox"},
 	"bridge/fixture":        {},
@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"entrypoint/transcript": {},
 	"discovery":             {},
 	"runtime":               {},
+	"runtime/detect":        {"runtime"},
 	"runtime/guard":         {},
 	"runtime/image":         {},
 	"runtime/podman":        {"runtime", "runtime/guard"},

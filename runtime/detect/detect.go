@@ -1,0 +1,262 @@
+// Package detect chooses a container engine and says why each other one was passed over. It is itself a runtime.Driver, over
+// the one chosen at first use; when that one goes away, the next call looks anew. It knows no engine: whoever makes it says
+// which drivers there are to choose from, and in which order they are preferred.
+//
+// # How the choice is made
+//
+// All candidates are asked side by side what they are. An engine that is not the wall itself (rootful, and not in a virtual
+// machine of its own) comes after every other one; whether it may be used at all is its driver's to refuse. Apart from that
+// the order of the candidates counts. The choice is made as soon as no candidate that has not answered yet could be preferred
+// to the best that has; at the latest after Config.Settle, if any has answered well. If none has, those that still work on
+// their answer, such as a driver that is starting an API service, have until Config.Patience, and the first of them that
+// answers well is taken. An engine that is at rest (runtime.Starter) is taken only where no other one runs.
+package detect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	goruntime "runtime"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// A Candidate is one engine that may be there.
+type Candidate struct {
+	Name     string                // for people: "podman", "docker"
+	Endpoint string                // where it will be looked for, without credentials; empty if its driver looks for it by itself
+	Open     func() runtime.Driver // makes its driver, which must touch nothing before its first use
+}
+
+// Config is what is to be chosen from, and how long that may take.
+type Config struct {
+	Candidates []Candidate   // in order of preference; at least one
+	Settle     time.Duration // until the best of those that have answered is taken; 0 means two seconds
+	Patience   time.Duration // until nothing is waited for any more; 0 means ten seconds
+	OS         string        // GOOS's names, for what to install; empty means this machine's
+	Log        *slog.Logger  // nil means silence
+}
+
+const (
+	defaultSettle   = 2 * time.Second
+	defaultPatience = 10 * time.Second
+)
+
+// A Verdict is what became of one candidate.
+type Verdict struct {
+	Name     string
+	Endpoint string        // Facts', or the candidate's where there are none
+	Facts    runtime.Facts // the zero value where it gave none
+	Err      error         // why it can't be used; nil for one that could be
+	Chosen   bool
+	Took     time.Duration // until it answered, or until it was no longer waited for
+}
+
+// Driver is a runtime.Driver, and a runtime.Starter and runtime.ImageImporter where the chosen engine's is. It is safe for
+// concurrent use.
+type Driver struct {
+	cfg Config
+	log *slog.Logger
+
+	starting sync.Mutex // held while an engine at rest is started
+
+	mu       sync.Mutex
+	chosen   *engine // nil until one was chosen, and after it was lost
+	resting  *engine // the preferred one of those at rest, when nothing else runs
+	verdicts []Verdict
+	going    *search
+	closed   bool
+	work     sync.WaitGroup // searches, and drivers that are being closed
+}
+
+var (
+	_ runtime.Driver        = (*Driver)(nil)
+	_ runtime.Starter       = (*Driver)(nil)
+	_ runtime.ImageImporter = (*Driver)(nil)
+)
+
+var errClosed = errors.New("the driver is closed")
+
+// New touches nothing yet; the engine is chosen at first use.
+func New(cfg Config) *Driver {
+	if cfg.Settle == 0 {
+		cfg.Settle = defaultSettle
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = defaultPatience
+	}
+	if cfg.OS == "" {
+		cfg.OS = goruntime.GOOS
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Driver{cfg: cfg, log: log}
+}
+
+// Name is the chosen engine's; before the choice it is the only candidate's, or "engine" where there are several.
+func (d *Driver) Name() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.chosen != nil:
+		return d.cfg.Candidates[d.chosen.index].Name
+	case len(d.cfg.Candidates) == 1:
+		return d.cfg.Candidates[0].Name
+	}
+	return "engine"
+}
+
+// Verdicts are what became of each candidate in the last search, in order; none before the first.
+func (d *Driver) Verdicts() []Verdict {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]Verdict(nil), d.verdicts...)
+}
+
+// Survey chooses as any first use does, and then waits until every candidate has answered, up to Config.Patience, so that
+// Verdicts knows all of them.
+func (d *Driver) Survey(ctx context.Context) (runtime.Facts, error) {
+	e, err := d.acquire(ctx, true)
+	if err != nil {
+		return runtime.Facts{}, err
+	}
+	return checked(d, e, func(e runtime.Driver) (runtime.Facts, error) { return e.Facts(ctx) })
+}
+
+// Facts implements runtime.Driver; it is the call that chooses.
+func (d *Driver) Facts(ctx context.Context) (runtime.Facts, error) {
+	return use(ctx, d, func(e runtime.Driver) (runtime.Facts, error) { return e.Facts(ctx) })
+}
+
+// FindImage implements runtime.Driver.
+func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
+	ok := false
+	i, err := use(ctx, d, func(e runtime.Driver) (i runtime.Image, err error) {
+		i, ok, err = e.FindImage(ctx, ref)
+		return i, err
+	})
+	return i, ok, err
+}
+
+// PullImage implements runtime.Driver.
+func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
+	return use(ctx, d, func(e runtime.Driver) (runtime.Image, error) { return e.PullImage(ctx, ref, p) })
+}
+
+// ImportImage implements runtime.ImageImporter, if the engine's driver does.
+func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) error {
+	_, err := use(ctx, d, func(e runtime.Driver) (struct{}, error) {
+		i, ok := e.(runtime.ImageImporter)
+		if !ok {
+			return struct{}{}, errors.New(e.Name() + " can't import an image")
+		}
+		return struct{}{}, i.ImportImage(ctx, ref, tar)
+	})
+	return err
+}
+
+// Run implements runtime.Driver.
+func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	return use(ctx, d, func(e runtime.Driver) (runtime.Exit, error) { return e.Run(ctx, s, std) })
+}
+
+// Orphans implements runtime.Driver. Housekeeping is no reason to look for an engine, or to wake one: while none is chosen,
+// this is an *UnavailableError at once.
+func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
+	e, err := d.current()
+	if err != nil {
+		return nil, err
+	}
+	return checked(d, e, func(e runtime.Driver) ([]runtime.Orphan, error) { return e.Orphans(ctx, owner) })
+}
+
+// Remove implements runtime.Driver; like Orphans it doesn't look for an engine.
+func (d *Driver) Remove(ctx context.Context, ids ...string) error {
+	e, err := d.current()
+	if err != nil {
+		return err
+	}
+	_, err = checked(d, e, func(e runtime.Driver) (struct{}, error) { return struct{}{}, e.Remove(ctx, ids...) })
+	return err
+}
+
+// Start implements runtime.Starter: it starts the engine that Facts has called dormant, and chooses it.
+func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
+	d.starting.Lock()
+	defer d.starting.Unlock()
+	d.mu.Lock()
+	e := d.chosen
+	if e == nil {
+		e = d.resting
+	}
+	if e == nil || d.closed {
+		d.mu.Unlock()
+		return &runtime.UnavailableError{Err: errors.New("none is at rest that could be started")}
+	}
+	d.hold(e)
+	d.mu.Unlock()
+	_, err := checked(d, e, func(drv runtime.Driver) (f runtime.Facts, err error) {
+		begin := time.Now()
+		if s, ok := drv.(runtime.Starter); ok {
+			err = s.Start(ctx, p)
+		}
+		if err == nil {
+			f, err = drv.Facts(ctx)
+		}
+		d.started(e, f, err, time.Since(begin))
+		return f, err
+	})
+	return err
+}
+
+// started records how the start of an engine went.
+func (d *Driver) started(e *engine, f runtime.Facts, err error, took time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.resting != e {
+		return
+	}
+	v := &d.verdicts[e.index]
+	v.Took, v.Err = took, err
+	d.resting = nil
+	if err != nil || d.closed {
+		d.retire(e)
+		return
+	}
+	v.Facts, v.Endpoint, v.Chosen = f, f.Endpoint, true
+	d.chosen = e
+}
+
+// Close closes the drivers, ends searches under way, and waits for calls under way.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	if d.going != nil {
+		d.going.cancel()
+	}
+	last := []*engine{d.chosen, d.resting}
+	d.chosen, d.resting = nil, nil
+	var idle []*engine
+	for _, e := range last {
+		if e == nil {
+			continue
+		}
+		if e.users == 0 {
+			idle = append(idle, e) // here, so that what its Close says is heard
+		} else {
+			d.retire(e)
+		}
+	}
+	d.mu.Unlock()
+	var errs []error
+	for _, e := range idle {
+		errs = append(errs, e.Close())
+	}
+	d.work.Wait()
+	return errors.Join(errs...)
+}
