@@ -1,0 +1,166 @@
+// Package stubs writes Python declarations of a server's tools from their JSON Schemas: what a person or a model reads to know
+// how a tool is called, and what mypy and pyright check code against.
+//
+// The text is never executed by the guest, which makes its functions from the schemas themselves (guest/signatures.py); a test
+// holds the two to the same signatures. Metadata is foreign: whatever it holds, the text compiles under Python 3.10 and newer,
+// declares every tool, and stays within maxModule or a little more. The same metadata always gives the same text.
+package stubs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+const (
+	maxModule     = 1 << 20 // bytes after which tools are declared without their types and documentation
+	maxParameters = 500     // of one tool; further ones go by **kwargs
+	maxTypes      = 2000    // schemas looked at for one tool; what is beyond is Any
+	maxDepth      = 12      // of schemas in each other; what is beyond is Any
+	maxLiterals   = 100     // of one enum; a longer one is the type of its values
+)
+
+// Module is the stub of a server as one Python module. Tools are in the order of their safe names.
+func Module(p entrypoint.Provider) string {
+	m := &module{taken: map[string]bool{}}
+	for _, name := range reservedClasses {
+		m.taken[name] = true
+	}
+	var body strings.Builder
+	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
+		body.WriteString(m.function(alias, p.Tools[alias], body.Len() > maxModule))
+	}
+	return header(p) + m.imports() + body.String()
+}
+
+// Signature is how one tool is called, on one line: name(parameter: type = default, ...) -> type.
+func Signature(alias string, t entrypoint.Tool) string {
+	m := &module{taken: map[string]bool{}}
+	f := m.read(alias, t)
+	return fmt.Sprintf("%s(%s) -> %s", alias, strings.Join(f.declared(), ", "), f.result.text())
+}
+
+// module is what the declarations of one module share.
+type module struct {
+	taken    map[string]bool // names of classes
+	anyType  bool            // whether the text needs these names
+	literal  bool
+	record   bool
+	toolText bool
+}
+
+// function is one tool, read.
+type function struct {
+	parameters []parameter
+	rest       string // the name of **kwargs, when it takes others too
+	result     pyType
+	classes    []class
+}
+
+// declared are the parameters as they stand between the parentheses.
+func (f function) declared() []string {
+	var out []string
+	for _, p := range f.parameters {
+		out = append(out, p.declared())
+	}
+	if f.rest != "" {
+		out = append(out, "**"+f.rest+": Any")
+	}
+	return out
+}
+
+func (m *module) read(alias string, t entrypoint.Tool) function {
+	input := parse(t.InputSchema)
+	b := newBuilder(m, input, className(alias))
+	f := function{}
+	f.parameters, f.rest = b.parameters(input)
+	f.classes = b.classes
+	if _, ok := parse(t.OutputSchema).(*object); !ok {
+		m.toolText = true
+		f.result = pyType{{name: toolText}}
+		return f
+	}
+	output := parse(t.OutputSchema)
+	b = newBuilder(m, output, className(alias))
+	f.result = b.typeOf(output, "Result", 0)
+	f.classes = append(f.classes, b.classes...)
+	return f
+}
+
+// function is the text of one tool, its classes before it.
+func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
+	if bare {
+		m.anyType = true
+		return fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n    raise NotImplementedError\n", alias)
+	}
+	f := m.read(alias, t)
+	var text strings.Builder
+	for _, c := range f.classes {
+		text.WriteString(c.text())
+	}
+	declared := f.declared()
+	line := fmt.Sprintf("def %s(%s) -> %s:", alias, strings.Join(declared, ", "), f.result.text())
+	if len(line) > lineWidth && len(declared) > 0 {
+		line = fmt.Sprintf("def %s(\n    %s,\n) -> %s:", alias, strings.Join(declared, ",\n    "), f.result.text())
+	}
+	if f.rest != "" || strings.Contains(line, "Any") {
+		m.anyType = true
+	}
+	fmt.Fprintf(&text, "\n\n%s\n", line)
+	if doc := documentation(alias, t, f.parameters); doc != "" {
+		fmt.Fprintf(&text, "    %s\n", docstring(doc, "    "))
+	}
+	text.WriteString("    raise NotImplementedError\n")
+	return text.String()
+}
+
+// imports are the names that the declarations use, and the class of a plain result.
+func (m *module) imports() string {
+	var names []string
+	for _, n := range []struct {
+		name string
+		used bool
+	}{{"Any", m.anyType || m.toolText}, {"Literal", m.literal}, {"TypedDict", m.record}} {
+		if n.used {
+			names = append(names, n.name)
+		}
+	}
+	text := "from __future__ import annotations\n"
+	if len(names) > 0 {
+		text += "\nfrom typing import " + strings.Join(names, ", ") + "\n"
+	}
+	if m.toolText {
+		text += toolTextClass
+	}
+	return text
+}
+
+const toolText = "ToolText"
+
+const toolTextClass = `
+
+class ToolText(str):
+    """The text of a result, a str. What else the tool sent is in its attributes."""
+
+    content: list[Any]
+    images: list[Any]
+    structured: Any
+
+    def json(self) -> Any:
+        """The text parsed as JSON."""
+        raise NotImplementedError
+`
+
+func header(p entrypoint.Provider) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "The tools of the MCP server %s as code calls them: mcp_%s.<tool>(name=value).\n", quote(oneLine(p.Name, maxLine)), p.Alias)
+	if d := strings.TrimSpace(p.Description); d != "" {
+		fmt.Fprintf(&text, "\n%s\n", d)
+	}
+	text.WriteString("\nThese are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.\n" +
+		"An optional parameter that is None isn't sent. A tool that fails raises ToolError.")
+	return docstring(text.String(), "") + "\n\n"
+}

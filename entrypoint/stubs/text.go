@@ -1,0 +1,184 @@
+package stubs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+const (
+	lineWidth      = 110
+	maxLine        = 300     // characters of a note
+	maxDescription = 8 << 10 // bytes of a tool's description
+)
+
+// quote is text as a Python string literal on one line. What doesn't print, or is taken for a line's end or a change of
+// direction, is escaped.
+func quote(s string) string {
+	var out strings.Builder
+	out.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case r != ' ' && !unicode.IsPrint(r) && r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		case !unicode.IsPrint(r) && r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	out.WriteByte('"')
+	return out.String()
+}
+
+// docstring is text between triple quotes, each of its lines after the first indented. It ends where it should whatever the
+// text holds.
+func docstring(text, indent string) string {
+	text = clean(text)
+	text = strings.ReplaceAll(text, `\`, `\\`)
+	text = strings.ReplaceAll(text, `"""`, `\"\"\"`)
+	if strings.HasSuffix(text, `"`) {
+		text = text[:len(text)-1] + `\"`
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		line = strings.TrimRight(line, " \t")
+		if i > 0 && line != "" {
+			line = indent + line
+		}
+		lines[i] = line
+	}
+	end := `"""`
+	if len(lines) > 1 {
+		end = "\n" + indent + end
+	}
+	return `"""` + strings.Join(lines, "\n") + end
+}
+
+// clean is foreign text without what ends a line elsewhere than at "\n", and without what doesn't print.
+func clean(s string) string {
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\u0085", "\n").Replace(s)
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return -1
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// oneLine is foreign text on one line, of at most n characters.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(clean(s)), " ")
+	if utf8.RuneCountInString(s) > n {
+		s = string([]rune(s)[:n-1]) + "…"
+	}
+	return s
+}
+
+// compact is a JSON value on one line.
+func compact(v any) string {
+	return oneLine(string(encode(v)), 100)
+}
+
+func encode(v any) []byte {
+	switch v := v.(type) {
+	case *object:
+		out := []byte("{")
+		for i, key := range v.keys {
+			if i > 0 {
+				out = append(out, ", "...)
+			}
+			out = append(append(append(out, encode(key)...), ": "...), encode(v.get(key))...)
+		}
+		return append(out, '}')
+	case []any:
+		out := []byte("[")
+		for i, item := range v {
+			if i > 0 {
+				out = append(out, ", "...)
+			}
+			out = append(out, encode(item)...)
+		}
+		return append(out, ']')
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return nil // can't be: it is a scalar that came out of a decoder
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// bounds are the keywords that say more than a type can, in the order in which they are told.
+var bounds = []string{"format", "pattern", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf",
+	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems"}
+
+// remark is what a schema says besides its type: its description and bounds, on one line.
+func remark(root, schema any) string {
+	s, ok := schema.(*object)
+	if !ok {
+		return ""
+	}
+	s = effective(root, s, 0)
+	text, _ := s.get("description").(string)
+	var also []string
+	for _, key := range bounds {
+		switch v := s.get(key).(type) {
+		case string, json.Number, bool:
+			if v != false {
+				also = append(also, key+" "+compact(v))
+			}
+		}
+	}
+	return joinNotes(oneLine(text, maxLine), strings.Join(also, ", "))
+}
+
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " (" + b + ")"
+}
+
+// documentation is a tool's docstring: what the server says of it, and of each parameter what the signature doesn't show.
+func documentation(alias string, t entrypoint.Tool, parameters []parameter) string {
+	text := strings.TrimSpace(t.Description)
+	if len(text) > maxDescription {
+		text = strings.ToValidUTF8(text[:maxDescription], "") + " […]"
+	}
+	if t.OriginalName != "" && t.OriginalName != alias {
+		text = strings.TrimSpace(text + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".")
+	}
+	var lines []string
+	for _, p := range parameters {
+		name := p.name
+		if p.name != p.property {
+			name += " (" + quote(oneLine(p.property, maxLine)) + ")"
+		}
+		if p.notes != "" || p.name != p.property {
+			lines = append(lines, strings.TrimRight("    "+name+": "+p.notes, " "))
+		}
+	}
+	if lines == nil {
+		return text
+	}
+	return strings.TrimSpace(text + "\n\nParameters:\n" + strings.Join(lines, "\n"))
+}

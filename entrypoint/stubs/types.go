@@ -1,0 +1,254 @@
+package stubs
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// part is one alternative of a type: a name such as list[str], or the values of a Literal.
+type part struct {
+	name     string
+	literals []string
+}
+
+func (p part) text() string {
+	if p.literals != nil {
+		return "Literal[" + strings.Join(p.literals, ", ") + "]"
+	}
+	return p.name
+}
+
+// pyType is a union of parts, each of them once, None last. It has at least one.
+type pyType []part
+
+func (t pyType) text() string {
+	parts := make([]string, 0, len(t))
+	for _, p := range t {
+		parts = append(parts, p.text())
+	}
+	return strings.Join(parts, " | ")
+}
+
+func (t pyType) has(name string) bool {
+	return slices.ContainsFunc(t, func(p part) bool { return p.literals == nil && p.name == name })
+}
+
+func (t pyType) hasLiteral(text string) bool {
+	return slices.ContainsFunc(t, func(p part) bool { return slices.Contains(p.literals, text) })
+}
+
+func named(name string) pyType { return pyType{{name: name}} }
+
+var anything = named("Any")
+
+// union joins types; Any takes in all others.
+func union(types ...pyType) pyType {
+	var out pyType
+	none := false
+	for _, t := range types {
+		for _, p := range t {
+			switch {
+			case p.literals == nil && p.name == "Any":
+				return anything
+			case p.literals == nil && p.name == "None":
+				none = true
+			case !slices.ContainsFunc(out, func(o part) bool { return o.text() == p.text() }):
+				out = append(out, p)
+			}
+		}
+	}
+	if none || len(out) == 0 {
+		out = append(out, part{name: "None"})
+	}
+	return out
+}
+
+// builder makes types of the schemas of one root, and collects the classes they need.
+type builder struct {
+	module  *module
+	root    any
+	base    string // the beginning of the names of its classes
+	classes []class
+	refs    map[string]pyType // of references to objects: known, or being made
+	active  map[string]bool   // references being followed
+	left    int
+}
+
+func newBuilder(m *module, root any, base string) *builder {
+	return &builder{module: m, root: root, base: base, refs: map[string]pyType{}, active: map[string]bool{}, left: maxTypes}
+}
+
+// typeOf is the type of the values that a schema allows, or a wider one. hint is for the name of a class.
+func (b *builder) typeOf(schema any, hint string, depth int) pyType {
+	s, ok := schema.(*object)
+	if b.left--; !ok || b.left < 0 || depth > maxDepth {
+		return anything
+	}
+	if ref, ok := s.get("$ref").(string); ok {
+		return b.reference(ref, hint, depth)
+	}
+	s = effective(b.root, s, 0)
+	if s.has("const") {
+		return b.literal([]any{s.get("const")})
+	}
+	if values := s.list("enum"); len(values) > 0 {
+		return b.literal(values)
+	}
+	t := b.ofKinds(s, hint, depth)
+	if s.get("nullable") == true {
+		t = union(t, named("None"))
+	}
+	return t
+}
+
+func (b *builder) reference(ref, hint string, depth int) pyType {
+	if t, ok := b.refs[ref]; ok {
+		return t
+	}
+	target, ok := resolve(b.root, ref)
+	if !ok || b.active[ref] {
+		return anything
+	}
+	if last := ref[strings.LastIndexAny(ref, "/#")+1:]; last != "" {
+		hint = last
+	} else if ref == "#" {
+		hint = "Input"
+	}
+	if o, ok := target.(*object); ok && !o.has("$ref") {
+		if o = effective(b.root, o, 0); isRecord(o) {
+			name := b.className(hint)
+			b.refs[ref] = named(name)
+			b.record(o, name, depth)
+			return b.refs[ref]
+		}
+	}
+	b.active[ref] = true
+	defer delete(b.active, ref)
+	return b.typeOf(target, hint, depth+1)
+}
+
+// ofKinds is the type by the keyword type, or by the keywords that imply one.
+func (b *builder) ofKinds(s *object, hint string, depth int) pyType {
+	var types []pyType
+	for _, kind := range kinds(s) {
+		types = append(types, b.ofKind(kind, s, hint, depth))
+	}
+	if len(types) > 0 {
+		return union(types...)
+	}
+	for _, branch := range append(slices.Clone(s.list("anyOf")), s.list("oneOf")...) {
+		types = append(types, b.typeOf(branch, hint, depth+1))
+	}
+	if len(types) == 0 {
+		return anything
+	}
+	return union(types...)
+}
+
+func kinds(s *object) []string {
+	switch t := s.get("type").(type) {
+	case string:
+		return []string{t}
+	case []any:
+		return s.strings("type")
+	}
+	switch {
+	case len(s.child("properties").keys) > 0:
+		return []string{"object"}
+	case s.has("items") || s.has("prefixItems"):
+		return []string{"array"}
+	}
+	return nil
+}
+
+var scalars = map[string]string{"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+
+func (b *builder) ofKind(kind string, s *object, hint string, depth int) pyType {
+	if name, ok := scalars[kind]; ok {
+		return named(name)
+	}
+	switch {
+	case kind == "array":
+		item := anything
+		if items, ok := s.get("items").(*object); ok && !s.has("prefixItems") {
+			item = b.typeOf(items, hint, depth+1)
+		}
+		return named("list[" + item.text() + "]")
+	case kind != "object":
+		return anything
+	case isRecord(s):
+		name := b.className(hint)
+		b.record(s, name, depth)
+		return named(name)
+	}
+	if extra, ok := s.get("additionalProperties").(*object); ok && len(s.child("properties").keys) == 0 {
+		return named("dict[str, " + b.typeOf(extra, hint, depth+1).text() + "]")
+	}
+	return named("dict[str, Any]")
+}
+
+// isRecord says whether an object has members that are known by name, and no others of a type of their own.
+func isRecord(s *object) bool {
+	if k := kinds(s); len(k) != 1 || k[0] != "object" || len(s.child("properties").keys) == 0 || s.has("const") || s.has("enum") {
+		return false
+	}
+	extra, ok := s.get("additionalProperties").(*object)
+	return (!ok || len(extra.keys) == 0) && !s.has("patternProperties")
+}
+
+// literal is the type of an enum's values.
+func (b *builder) literal(values []any) pyType {
+	var texts []string
+	var types []pyType
+	exact := len(values) <= maxLiterals
+	for _, v := range values {
+		text, kind := literalText(v)
+		switch {
+		case kind == "None":
+			types = append(types, named("None"))
+		case text != "" && exact:
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		default:
+			types = append(types, named(kind))
+		}
+	}
+	if texts == nil {
+		return union(types...)
+	}
+	return union(append([]pyType{{{literals: texts}}}, types...)...)
+}
+
+// literalText is a JSON value as a Literal can hold it, empty where it can't, and its type.
+func literalText(v any) (text, kind string) {
+	switch v := v.(type) {
+	case nil:
+		return "None", "None"
+	case bool:
+		if v {
+			return "True", "bool"
+		}
+		return "False", "bool"
+	case string:
+		return quote(v), "str"
+	case json.Number:
+		if text, ok := integer(v); ok {
+			return text, "int"
+		}
+		return "", "float"
+	case []any:
+		return "", "list[Any]"
+	}
+	return "", "dict[str, Any]"
+}
+
+// integer is a number that is written as one, short enough for any Python to read.
+func integer(n json.Number) (string, bool) {
+	text := n.String()
+	if text == "-0" {
+		text = "0"
+	}
+	return text, len(text) <= 1000 && !strings.ContainsAny(text, ".eE")
+}
