@@ -21,8 +21,9 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"__init__", "boot", "calls", "child", "confine", "ending", "errors", "execute", "host", "limits", "link", "loop",
-		"mcp_runtime", "names", "output", "requests", "results", "run", "servers", "streams", "supervisor", "surroundings", "values", "watch", "wire",
+		"__init__", "artifacts", "boot", "calls", "child", "confine", "display", "ending", "errors", "execute", "figures",
+		"handover", "hints", "host", "leftover", "limits", "link", "loop", "mcp_runtime", "mime", "names", "output", "requests",
+		"results", "run", "servers", "streams", "supervisor", "surroundings", "tracebacks", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)

@@ -12,9 +12,13 @@ from typing import Any
 
 from guest import errors, execute, limits, mcp_runtime, streams, wire
 from guest.calls import report_unawaited
+from guest.handover import Handover
 from guest.link import Link
 
+_exit = os._exit  # the code may put something else in its place
+
 HOME = "/workspace"
+OUT = "out"  # below HOME: files that are left here are handed over
 
 
 def main(fd: int) -> None:
@@ -32,14 +36,17 @@ def main(fd: int) -> None:
     frame = link.first()
     status = 1
     namespace: dict[str, Any] = {}
+    options = frame.get("options") or {}
+    handover = Handover(link, options.get("maxArtifactBytes") or 0)
     try:
         namespace = surroundings()
         mcp_runtime.Runtime(link, frame, namespace).install()
-        limits.apply((frame.get("options") or {}).get("rlimits") or {})
+        handover.install()
+        limits.apply(options.get("rlimits") or {})
     except Exception as e:
         told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})
-        leave(status)
+        leave(status, handover)
     try:
         execute.run(str(frame.get("code")), namespace)
         status = 0
@@ -48,7 +55,7 @@ def main(fd: int) -> None:
     except BaseException as e:
         reserve.release()
         link.send({"type": "claim", "error": errors.told(e, namespace)})
-    leave(status)
+    leave(status, handover)
 
 
 def surroundings() -> dict[str, Any]:
@@ -56,6 +63,10 @@ def surroundings() -> dict[str, Any]:
     if os.path.isdir(HOME):
         os.chdir(HOME)
         os.environ["HOME"] = HOME
+        try:
+            os.makedirs(OUT, exist_ok=True)
+        except OSError:  # no place of the engine's to write to: nothing can be left there then
+            pass
     sys.path.insert(0, "")
     sys.argv[:] = [wire.USER_FILE]
     main = type(sys)("__main__")
@@ -74,16 +85,20 @@ def exit_status(code: object) -> int:
     return 1
 
 
-def leave(status: int) -> None:
-    """Ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output."""
-    for step in (report_unawaited, getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
+def leave(status: int, handover: Handover) -> None:
+    """Ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output.
+
+    Figures that are still open are shown between them: pyplot has an exit handler that closes them.
+    """
+    shutdown, exits = getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)
+    for step in (report_unawaited, shutdown, handover.finish, exits):
         try:
             if step is not None:
                 step()
         except BaseException:
             sys.excepthook(*sys.exc_info())
     streams.flush()
-    os._exit(status)
+    _exit(status)
 
 
 def _is_asked(link: Link) -> bool:

@@ -12,10 +12,15 @@ from guest.output import Output
 from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
 
+OUT = "/workspace/out"  # files that are left here are handed over
 RAISED = 1  # the exit status of a child that claims an exception
 PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
 CLAIM_MAX = 2 * wire.MAX_FRAME  # bytes of requests that are looked through for a claim
 
+_BROKEN = (
+    "the code has changed or used up something that the Python program which runs it needs, such as a module of the standard library, "
+    "and that program broke down; its own traceback is at the end of stderr"
+)
 _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),
     "memory": ("memory_limit", "the processes of the run used more memory than it may"),
@@ -39,6 +44,10 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     if requests:
         requests.drain(CLAIM_MAX)
     output.take_all()
+    if run.id and os.path.isdir(OUT):
+        from guest import leftover  # few runs leave files
+
+        leftover.hand_over(run, OUT, output.add)
     output.finish(PIPE_MAX)
     sys.stderr.flush()
     run.send(_done(run, status))
@@ -67,6 +76,8 @@ def _done(run: Run, status: int) -> wire.Frame:
         frame["error"] = run.claim
     elif not run.warm:
         frame["error"] = {"code": "internal_error", "message": f"the guest failed before it ran the code: {_told(status)}"}
+    elif exited and run.broken:
+        frame["error"] = {"code": "internal_error", "message": _BROKEN}
     elif not frame["ok"]:
         frame["error"] = {"code": "runtime_error", "message": f"the code ended with {_told(status)}"}
     return frame

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import linecache
+import re
 from types import CodeType
 from typing import Any
 
@@ -11,15 +13,21 @@ from guest import wire
 
 CO_COROUTINE = 0x80
 
+_COMMENT = re.compile(r"#.*")
+_SEMICOLON = re.compile(r"[\s)\\]*;")  # what can stand behind a last expression is closing parentheses, line ends and this
+_UNSUITABLE = re.compile("[\0\ud800-\udfff]")
+
 
 def run(code: str, namespace: dict[str, Any]) -> None:
     """Runs code in namespace. What it raises comes out as it is.
 
     Code that doesn't await at its top level runs without an event loop, so that asyncio.run and blocking calls work in it.
     """
-    lines = code.splitlines(keepends=True)
+    code = code.removeprefix("\ufeff")  # a byte order mark, as some editors write it
+    lines = lines_of(code)
     linecache.cache[wire.USER_FILE] = (len(code), None, lines, wire.USER_FILE)
-    parts = compiled(code)
+    _check(lines)
+    parts = compiled(code, lines)
     if not any(part.co_flags & CO_COROUTINE for part in parts):
         for part in parts:
             exec(part, namespace)
@@ -36,15 +44,44 @@ async def _run(parts: list[CodeType], namespace: dict[str, Any]) -> None:
             await result
 
 
-def compiled(code: str) -> list[CodeType]:
-    """The code in one part, or two when the last statement is an expression: sys.displayhook gets its value."""
+def lines_of(code: str) -> list[str]:
+    """The lines as Python counts them. str.splitlines also ends lines at form feeds and at other characters."""
+    lines = io.StringIO(code, newline=None).readlines()
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"  # as linecache has it: the marks of columns are wrong without
+    return lines
+
+
+def _check(lines: list[str]) -> None:
+    """Raises SyntaxError, with its place, for characters that compile refuses without one."""
+    for number, line in enumerate(lines, 1):
+        if found := _UNSUITABLE.search(line):
+            what = "a NUL character" if found[0] == "\0" else f"half of a surrogate pair ({ascii(found[0])[1:-1]})"
+            shown = line.encode("ascii", "backslashreplace").decode().replace("\0", " ")
+            raise SyntaxError(f"the code holds {what}, which no Python source may", (wire.USER_FILE, number, found.start() + 1, shown))
+
+
+def compiled(code: str, lines: list[str]) -> list[CodeType]:
+    """The code in one part, or two when the last statement is an expression: sys.displayhook gets its value.
+
+    With a semicolon behind it, as in a notebook, its value isn't shown.
+    """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(code, wire.USER_FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Module)
-    last: list[ast.stmt] = [tree.body.pop()] if tree.body and isinstance(tree.body[-1], ast.Expr) else []
+    last: list[ast.stmt] = []
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not _SEMICOLON.match(_behind(tree.body[-1], lines)):
+        last.append(tree.body.pop())
     parts = []
     if tree.body:
         parts.append(compile(tree, wire.USER_FILE, "exec", flags, dont_inherit=True))
     if last:
         parts.append(compile(ast.Interactive(last), wire.USER_FILE, "single", flags, dont_inherit=True))
     return parts
+
+
+def _behind(statement: ast.stmt, lines: list[str]) -> str:
+    """The text of the code behind a statement, without comments; the statement is the last one, so there are no strings."""
+    row, column = statement.end_lineno or 1, statement.end_col_offset or 0
+    rest = lines[row - 1].encode()[column:].decode() if row <= len(lines) else ""
+    return _COMMENT.sub("", rest + "".join(lines[row:]))

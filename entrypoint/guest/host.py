@@ -44,6 +44,7 @@ class Host:
             raise Stop(wire.EXIT_PROTOCOL, f"the host sent a frame that this guest doesn't take: type {str(kind)[:100]!r}")
 
     def _result(self, call: str, line: bytes) -> None:
+        self._run.received += len(line) + 1
         if call in self._run.calls:
             self._run.calls.remove(call)
             self._run.to_child.push(line + b"\n")
@@ -62,6 +63,8 @@ class Host:
         bounds = frame["options"].get("watch") or {}
         self._run.asked = True
         self._run.id = frame["id"]
+        limit = frame["options"].get("maxArtifactBytes")
+        self._run.file_limit = limit if isinstance(limit, int) and limit > 0 else 0
         self._run.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
         if self._run.cancelled_id == self._run.id:
             self._run.kill("cancel")

@@ -52,6 +52,11 @@ class Output:
             os.close(fd)
         return len(data)
 
+    def add(self, text: str) -> None:
+        """Adds a sentence of the guest's own to stderr."""
+        self._pending.append(("stderr", text))
+        self._size += len(text)
+
     def take_all(self) -> None:
         """Reads both pipes once: all that was written before a request of the same process is there by then."""
         for fd in sorted(self.open):

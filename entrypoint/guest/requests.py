@@ -11,7 +11,10 @@ from guest.run import Run
 # What can be seen of a call on a line that was too long to be kept.
 _CALL_ID = re.compile(rb'\{"type":"tool_call","callId":"([0-9]{1,18})",')
 _CODES = {"runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error", "denied", "call_limit"}
+_CODES |= {"memory_limit"}  # Python's own MemoryError
 _NAME = 1000  # characters of a name
+_MIME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+;=_-]*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 class Requests:
@@ -40,8 +43,8 @@ class Requests:
             limit -= len(data)
             for line in self._lines.feed(data):
                 frame = wire.decode(line)
-                if frame and frame.get("type") == "claim":
-                    self._run.claim = claim(frame)
+                if frame and frame.get("type") != "tool_call":
+                    self._word(frame)
 
     def _one(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
@@ -52,12 +55,23 @@ class Requests:
         if frame is None:
             match = _CALL_ID.match(line)
             self._call({"callId": match[1].decode()} if match else {}, "no JSON")
-        elif frame.get("type") == "warm":
-            self._run.warmed()
-        elif frame.get("type") == "claim":
-            self._run.claim = claim(frame)
         elif frame.get("type") == "tool_call":
             self._call(frame, "")
+        else:
+            self._word(frame)
+
+    def _word(self, frame: wire.Frame) -> None:
+        """Takes what asks for no answer."""
+        kind = frame.get("type")
+        if kind == "warm":
+            self._run.warmed()
+        elif kind == "claim":
+            self._run.claim = claim(frame)
+        elif kind == "broken":
+            self._run.broken = True
+        elif kind == "artifact" and self._run.running and (piece := artifact(frame)):
+            if self._run.room.taken(piece["name"], len(piece["data"]) * 3 // 4 + OVERHEAD):
+                self._run.artifact(piece)
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
         call = frame.get("callId")
@@ -87,6 +101,25 @@ class Requests:
             return wire.encode(frame)
         except (ValueError, RecursionError, MemoryError):
             return b""
+
+
+OVERHEAD = 256  # bytes that a piece of a file counts beside its data
+
+
+def artifact(frame: wire.Frame) -> wire.Frame | None:
+    """A piece of a file, rebuilt field by field; None when it is none."""
+    from guest.artifacts import MAX_NAME, safe  # few runs hand anything over
+
+    name, mime, data, chunk, of = (frame.get(key) for key in ("name", "mime", "data", "chunk", "of"))
+    if not (isinstance(name, str) and len(name) <= MAX_NAME and safe(name) == name):
+        return None
+    if not (isinstance(mime, str) and len(mime) <= 100 and _MIME.fullmatch(mime)):
+        return None
+    if not (isinstance(data, str) and _BASE64.fullmatch(data)):
+        return None
+    if type(chunk) is not int or type(of) is not int or not 1 <= chunk <= of < 1 << 20:
+        return None
+    return {"type": "artifact", "name": name, "mime": mime, "data": data, "chunk": chunk, "of": of}
 
 
 def claim(frame: wire.Frame) -> wire.Frame:

@@ -6,8 +6,12 @@ import os
 import signal
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from guest import surroundings, watch, wire
+
+if TYPE_CHECKING:
+    from guest.artifacts import Room
 
 
 class Stop(Exception):
@@ -35,10 +39,15 @@ class Run:
         self.killed = ""  # why the supervisor killed the child
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
+        self.broken = False  # the child says that the guest's own part of it has failed
         self.calls: set[str] = set()  # ids that wait for a result
+        self.received = 0  # bytes of results from the host
+        self.told_taken = 0  # of them, those the host knows to be taken
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self.began = 0.0
+        self.file_limit = 0  # bytes of all files that are handed over
+        self._room: Room | None = None
         self.oom_before = watch.oom_kills()
         self._filtered, self._note = own  # what confine says of it
 
@@ -52,6 +61,25 @@ class Run:
 
     def output(self, stream: str, seq: int, text: str) -> None:
         self.send({"type": "output", "id": self.id, "stream": stream, "seq": seq, "text": text})
+
+    @property
+    def room(self) -> Room:
+        """What the run may still hand over."""
+        if self._room is None:
+            from guest.artifacts import DEFAULT_LIMIT, Room  # few runs hand anything over
+
+            self._room = Room(self.file_limit or DEFAULT_LIMIT)
+        return self._room
+
+    def artifact(self, frame: wire.Frame) -> None:
+        self.send({"type": "artifact", "id": self.id, **frame})
+
+    def tell_taken(self) -> None:
+        """Tells the host from time to time what the child has taken of its results, so that it may send more."""
+        taken = self.received - self.to_child.size  # or less, when there are answers of our own among them
+        if taken - self.told_taken >= wire.TAKEN and not self.done:
+            self.told_taken = taken
+            self.send({"type": "taken", "id": self.id, "bytes": taken})
 
     def warmed(self) -> None:
         if not self.warm:

@@ -1,0 +1,76 @@
+"""What the code can show and hand over beside text: `display`, `save_artifact`, and the value of a last expression.
+
+Here are only the names of that. What does the work is imported at its first use.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import TYPE_CHECKING, Any
+
+from guest.link import Link
+
+if TYPE_CHECKING:
+    from guest.display import Screen
+
+_PLAIN = {bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None)}
+PYPLOT = "matplotlib.pyplot"
+
+
+class Handover:
+    """The builtins `display` and `save_artifact` of one run, and its displayhook."""
+
+    def __init__(self, link: Link, limit: int) -> None:
+        self._link, self._limit = link, limit
+        self._made: Screen | None = None
+
+    def install(self) -> None:
+        builtins.display = self.display  # type: ignore[attr-defined]
+        builtins.save_artifact = self.save_artifact  # type: ignore[attr-defined]
+        sys.displayhook = self.last_value
+        sys.meta_path.insert(0, Pyplot())  # type: ignore[arg-type]
+
+    def screen(self) -> Screen:
+        if self._made is None:
+            from guest.display import Screen
+
+            self._made = Screen(self._link, self._limit)
+        return self._made
+
+    def display(self, *values: Any, mime: str | None = None) -> None:
+        """Shows values: figures and images as images, tables as text, bytes as what `mime` says, else the repr."""
+        for value in values:
+            self.screen().show(value, mime)
+
+    def save_artifact(self, name: str, data: Any, mime: str | None = None) -> str:
+        """Hands a file over to the caller and gives the name that it has there.
+
+        data: bytes, str (the text itself), a path (the file's contents), a figure, an image, a DataFrame, or a dict or list
+        (as JSON). Raises ValueError when the files of the run have too many bytes together.
+        """
+        return self.screen().save(name, data, mime)
+
+    def last_value(self, value: Any) -> None:
+        """Shows the value of a last expression. As in a notebook, None isn't shown."""
+        if type(value) in _PLAIN:
+            sys.__displayhook__(value)
+        else:
+            builtins._ = value  # type: ignore[attr-defined]
+            self.screen().show(value)
+
+    def finish(self) -> None:
+        """Shows the figures that are still open."""
+        if PYPLOT in sys.modules:
+            self.screen().figures()
+
+
+class Pyplot:
+    """Has pyplot, when it is imported, draw with the guest's own backend, whose show() shows the figures."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name == PYPLOT and (matplotlib := sys.modules.get("matplotlib")) is not None:
+            try:
+                matplotlib.rcParams["backend"] = "module://guest.figures"
+            except Exception:  # not the matplotlib that it seems to be
+                pass

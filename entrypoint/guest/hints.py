@@ -1,0 +1,176 @@
+"""The next step for the usual slips, in a sentence behind the error."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import keyword
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from guest import names, wire
+
+MAX_LISTED = 40  # installed packages that are named
+_TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
+_CLIENTS = {"requests", "httpx", "aiohttp", "urllib3", "urllib", "socket", "http", "httplib2", "websockets", "botocore", "ssl"}
+_UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
+_WRITABLE = ("/workspace", "/tmp")
+_FORGOTTEN = re.compile(r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)")
+_FILES = "code can write below /workspace and /tmp only; what is left in /workspace/out is handed over"
+
+
+def hint(error: BaseException, namespace: dict[str, Any]) -> str:
+    """A sentence without a period, or "" when there is nothing to add."""
+    for rule in (_module, _name, _awaited, _loop, _attribute, _files, _stdin):
+        if text := rule(error, namespace):
+            return text
+    return _network(error, namespace)
+
+
+def _proxies(namespace: dict[str, Any]) -> list[str]:
+    return sorted(key for key in namespace if key.startswith("mcp_") and key != "mcp_servers")
+
+
+def _module(error: BaseException, namespace: dict[str, Any]) -> str:
+    if not isinstance(error, ImportError) or not isinstance(error.name, str):
+        return ""
+    if error.name.startswith("mcp.servers"):
+        return names.choices(_proxies(namespace), "servers of this run", "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip("."))
+    if not isinstance(error, ModuleNotFoundError):
+        return _imported(error)
+    top = error.name.partition(".")[0]
+    if top in namespace or top.removeprefix("mcp_") != top:
+        known = names.choices(_proxies(namespace), "servers of this run", top)
+        return f"{top} is there without an import" if top in namespace else known
+    if top in sys.modules or "." in error.name:
+        return ""
+    extra = installed()
+    has = ", ".join(extra[:MAX_LISTED]) + (f" and {len(extra) - MAX_LISTED} more" if len(extra) > MAX_LISTED else "")
+    there = f"beside the standard library there are: {has}" if extra else "there is only Python's standard library"
+    near = _near(top, [*(name for name in sys.stdlib_module_names if not name.startswith("_")), *extra])
+    meant = f"did you mean {near}? " if near else ""
+    net = "; there is no network either: to reach a service, call a tool of its server" if top in _CLIENTS else ""
+    return f"{meant}nothing can be installed here; {there}{net}"
+
+
+def _imported(error: ImportError) -> str:
+    """The nearest name of a module to one that it hasn't."""
+    wrong = re.search("cannot import name '(.+?)' from", str(error))
+    if not wrong or error.name not in sys.modules:
+        return ""
+    near = names.nearest(wrong[1], [name for name in dir(sys.modules[error.name]) if not name.startswith("_")])
+    return f"did you mean {near}?" if near else ""
+
+
+def installed() -> list[str]:
+    """The packages that came with the image beside the standard library, as they are imported."""
+    import pkgutil
+
+    folders = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    found = {module.name for module in pkgutil.iter_modules(folders)}
+    return sorted((name for name in found - _TOOLS if name[0].isalpha() and "__" not in name), key=str.casefold)
+
+
+def _near(wrong: str, known: list[str]) -> str:
+    """The nearest name, if it is nearer than those of two modules often are."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(wrong, known, n=1, cutoff=0.75)), "")
+
+
+def _name(error: BaseException, namespace: dict[str, Any]) -> str:
+    wrong = getattr(error, "name", None)
+    if isinstance(error, UnboundLocalError):
+        return "what a function assigns anywhere is local in all of it: assign it before this line, or declare it global or nonlocal"
+    if not isinstance(error, NameError) or not isinstance(wrong, str):
+        return ""
+    if wrong.startswith("mcp_"):
+        return names.choices(_proxies(namespace), "servers of this run", wrong)
+    if wrong in {"true", "false", "null", "none", "undefined"}:
+        return f"in Python it is {dict(true='True', false='False').get(wrong, 'None')}"
+    if wrong in sys.stdlib_module_names or wrong in installed():
+        return f"write import {wrong} first"
+    near = names.nearest(wrong, [name for name in _visible(error, namespace) if name != wrong])
+    return f"did you mean {near}?" if near else ""
+
+
+def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
+    yield from (name for name in dir(builtins) if not name.startswith("_"))
+    yield from (name for name in namespace if not name.startswith("__"))
+    yield from keyword.kwlist
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_next is None:
+            yield from trace.tb_frame.f_locals
+        trace = trace.tb_next
+
+
+def _awaited(error: BaseException, namespace: dict[str, Any]) -> str:
+    if isinstance(error, SyntaxError):
+        return "make the function async def and await its call" if "outside async function" in str(error.msg) else ""
+    if isinstance(error, (TypeError, AttributeError)) and _FORGOTTEN.search(str(error)):
+        return "its value comes with await: in code with a top-level await every call of a tool or coroutine is awaited, as in await f(x)"
+    return ""
+
+
+def _loop(error: BaseException, namespace: dict[str, Any]) -> str:
+    text = str(error) if isinstance(error, RuntimeError) else ""
+    if "cannot be called from a running event loop" in text or "loop is already running" in text:
+        return "code with a top-level await runs in an event loop already: await the coroutine instead"
+    return ""
+
+
+def _attribute(error: BaseException, namespace: dict[str, Any]) -> str:
+    wrong, owner = getattr(error, "name", None), getattr(error, "obj", None)
+    if not isinstance(error, AttributeError) or not isinstance(wrong, str) or owner is None:
+        return ""
+    if type(owner).__module__.startswith("guest."):  # a proxy says itself what there is
+        return ""
+    near = names.nearest(wrong, [name for name in dir(owner) if not name.startswith("_")])
+    return f"did you mean {near}?" if near else ""
+
+
+def _files(error: BaseException, namespace: dict[str, Any]) -> str:
+    if not isinstance(error, OSError):
+        return ""
+    path = error.filename if isinstance(error.filename, str) else ""
+    outside = path.startswith("/") and not path.startswith(_WRITABLE)
+    if error.errno == errno.EROFS or (isinstance(error, PermissionError) and outside):
+        return _FILES
+    if isinstance(error, FileNotFoundError) and path.startswith(("/home", "/Users", "/mnt", "/root", "~", "C:\\", "c:\\")):
+        return "the user's files aren't in here: read them with a tool of a server that has them"
+    return ""
+
+
+def _stdin(error: BaseException, namespace: dict[str, Any]) -> str:
+    return "nobody can answer: write the value into the code" if isinstance(error, EOFError) and "EOF when reading" in str(error) else ""
+
+
+def _network(error: BaseException, namespace: dict[str, Any]) -> str:
+    if not any(_is_network(one) for one in _chain(error)):
+        return ""
+    proxies = _proxies(namespace)
+    way = f"call a tool of a server instead: {some(proxies)}" if proxies else "this run has no server whose tools could be called instead"
+    return f"there is no network in here; {way}"
+
+
+def some(listed: list[str], limit: int = 10) -> str:
+    return ", ".join(listed[:limit]) + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
+
+
+def _is_network(error: BaseException) -> bool:
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(error).__mro__}
+    if ("socket", "gaierror") in kinds or (isinstance(error, OSError) and error.errno in _UNREACHED):
+        return True
+    return any(module in _CLIENTS and name in {"URLError", "ConnectionError", "ConnectError", "ClientConnectorError"} for module, name in kinds)
+
+
+def _chain(error: BaseException) -> Iterable[BaseException]:
+    one: BaseException | None = error
+    for _ in range(20):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__ or one.__context__
