@@ -84,6 +84,7 @@ func TestFloodOfCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close()
 	var calls atomic.Int64
 	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
 		calls.Add(1)

@@ -27,7 +27,10 @@ type scripted struct {
 	wait   bool // for the context's end before it ends
 }
 
-func (s scripted) Run(ctx context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+func (s scripted) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isProbe(spec) {
+		return probed(std, "3.12.0 1")
+	}
 	in := bufio.NewReader(std.Stdin)
 	length, err := in.ReadString('\n')
 	if err != nil {
@@ -92,6 +95,7 @@ func TestEngineOutcomes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer s.Close()
 			r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 			if err != nil {
 				t.Fatal(err)
@@ -122,6 +126,7 @@ func TestGuestNeverReady(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer s.Close()
 			_, err = s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 			var start *sandbox.StartError
 			if !errors.As(err, &start) || start.Hint() == "" {
@@ -142,6 +147,7 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close()
 	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 	var hinted interface{ Hint() string }
 	if !errors.As(err, &hinted) || !strings.Contains(err.Error(), "/hostdir, /dev/kvm") || !strings.Contains(hinted.Hint(), "containers.conf") {
@@ -155,6 +161,7 @@ func BenchmarkRunLocal(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	defer s.Close()
 	for b.Loop() {
 		r, err := s.Run(b.Context(), sandbox.Request{Code: "print(1)", Timeout: time.Minute}, hostFunc(func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, nil }))
 		if err != nil || r.Status != sandbox.StatusOK {

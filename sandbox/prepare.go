@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -14,8 +15,9 @@ const prepareTimeout = 15 * time.Minute
 
 // machine is what a run needs to know about the engine: proof that it was reached, and the image it has.
 type machine struct {
-	facts runtime.Facts
-	image runtime.Image
+	facts  runtime.Facts
+	image  runtime.Image
+	python Python
 }
 
 // preparation finds the engine and its image once for all who wait, and remembers success.
@@ -34,22 +36,27 @@ type preparing struct {
 	lines   []*runtime.Progress // one per waiter that wants them
 }
 
-// Prepare reaches the engine and makes the image present, pulling it if need be, outside any run's time. It returns at once
-// when that was done before. Concurrent callers share one attempt, which ends when none of them waits any more; a failure is
-// not remembered. Errors are the driver's: *runtime.UnavailableError and *runtime.ImageError carry a hint.
+// Prepare reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it if need be, outside any
+// run's time. It returns at once when that was done before and the engine is still there. Concurrent callers share one attempt,
+// which ends when none of them waits any more; a failure is not remembered. Errors are *runtime.UnavailableError,
+// *runtime.ImageError and *UnfitError, each with a hint, or the driver's own.
 func (s *Sandbox) Prepare(ctx context.Context, p runtime.Progress) error {
 	_, err := s.prepared(ctx, p)
 	return err
 }
 
+// Look prepares, and says what was found: the engine, the image that runs would have, and the Python in it.
+func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python, error) {
+	m, err := s.prepared(ctx, p)
+	return m.facts, m.image, m.python, err
+}
+
 func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, error) {
 	pr := &s.prepare
-	pr.mu.Lock()
-	if pr.ready != nil {
-		m := *pr.ready
-		pr.mu.Unlock()
-		return m, nil
+	if m := s.recall(ctx); m != nil {
+		return *m, nil
 	}
+	pr.mu.Lock()
 	g := pr.going
 	if g == nil {
 		var err error
@@ -120,30 +127,57 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 	return g, nil
 }
 
-func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (machine, error) {
-	facts, err := s.driver.Facts(ctx)
-	if err != nil {
+// recall is what was found before, if the engine is still there, and still the same one. An engine that rests again, or is away,
+// is prepared anew: that shows its progress to whoever waits, and fails at once if there is nothing to wait for.
+func (s *Sandbox) recall(ctx context.Context) *machine {
+	s.prepare.mu.Lock()
+	m := s.prepare.ready
+	s.prepare.mu.Unlock()
+	if m == nil {
+		return nil
+	}
+	f, err := s.driver.Facts(ctx) // remembered by the driver while the engine answers
+	if err == nil && f.Engine == m.facts.Engine && f.Endpoint == m.facts.Endpoint {
+		return m
+	}
+	s.prepare.mu.Lock()
+	defer s.prepare.mu.Unlock()
+	if s.prepare.ready == m {
+		s.prepare.ready = nil
+	}
+	return nil
+}
+
+func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err error) {
+	if m.facts, err = s.awake(ctx, p); err != nil {
 		return machine{}, err
 	}
-	if gone, err := runtime.Reap(ctx, s.driver, s.cfg.Owner); err != nil {
+	if err := s.reap(ctx); err != nil {
 		s.log.Warn("containers of dead bridges could not be looked for", "err", err)
-	} else if len(gone) > 0 {
-		s.log.Info("containers of dead bridges removed", "count", len(gone))
 	}
-	for _, ref := range s.cfg.Images {
-		i, ok, err := s.driver.FindImage(ctx, ref)
-		if err != nil {
-			return machine{}, err
-		}
-		if ok {
-			return machine{facts: facts, image: i}, nil
-		}
-	}
-	i, err := s.driver.PullImage(ctx, s.cfg.Images[0], p)
-	if err != nil {
+	s.keepReaping()
+	if m.image, err = s.findImage(ctx, m.facts, p); err != nil {
 		return machine{}, err
 	}
-	return machine{facts: facts, image: i}, nil
+	if m.python, err = s.probe(ctx, m.facts, m.image); err != nil {
+		return machine{}, err
+	}
+	return m, nil
+}
+
+// awake is the engine's account of itself, after it was started if it was at rest.
+func (s *Sandbox) awake(ctx context.Context, p runtime.Progress) (runtime.Facts, error) {
+	f, err := s.driver.Facts(ctx)
+	var rest *runtime.UnavailableError
+	starter, ok := s.driver.(runtime.Starter)
+	if !ok || !errors.As(err, &rest) || !rest.Dormant {
+		return f, err
+	}
+	p("starting " + rest.Engine)
+	if err := starter.Start(ctx, p); err != nil {
+		return f, err
+	}
+	return s.driver.Facts(ctx)
 }
 
 // forget makes the next run look at the engine again: something that was there is gone.

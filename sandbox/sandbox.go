@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -54,6 +56,7 @@ type Request struct {
 type Chunk struct {
 	Stream string // "stdout" or "stderr"
 	Text   string
+	Lost   int64 // in a Result: how many bytes of the stream were printed here and not kept; Text is empty then
 }
 
 // Status is how a run ended.
@@ -78,7 +81,7 @@ type Result struct {
 	Signal   int    // that ended it, or 0
 	Message  string // one sentence for the model: what ended the run; empty when Status is StatusOK
 
-	Output    []Chunk  // in the order it was read, cut at Config.OutputLimit
+	Output    []Chunk  // in the order it was read, without its middle where it was longer than Config.OutputLimit
 	Truncated Dropped  // what is missing from Output
 	Error     *Failure // the exception, as the code's own process tells it; nil when there was none
 
@@ -88,6 +91,7 @@ type Result struct {
 
 	Calls     int // tool calls made
 	Artifacts []Artifact
+	Lost      []string // names of files that were handed over but not kept: beyond a limit, or not whole when the run ended
 	Took      Took
 }
 
@@ -103,10 +107,10 @@ type Failure struct {
 // Dropped counts bytes of output that were read but not kept.
 type Dropped struct{ Stdout, Stderr int64 }
 
-// Artifact is a file or image that the code handed over.
+// Artifact is a file or image that the code handed over. Its Data is what the code says it is, or anything else.
 type Artifact struct {
-	Name string
-	Mime string
+	Name string // unique in the run; a relative path of letters, digits, "-", "_" and "." that leads nowhere else
+	Mime string // of the form a/b
 	Data []byte
 }
 
@@ -135,13 +139,23 @@ func (r Result) stream(name string) string {
 
 // Config is what all runs of a Sandbox share. Limits and sizes must be positive.
 type Config struct {
-	// Images are tried in order: the first that the engine already has is used; when it has none, the first is pulled.
+	// Images are tried in order: the first that the engine already has is used. When it has none, or Pull says so, the first is
+	// pulled. One with a digest, name@sha256:…, is used only if the engine's has that digest, or that id.
 	Images []string
+	Pull   PullPolicy // empty means PullMissing
+
+	// CacheDir is where it is remembered which images were found to have a fit Python; empty for nowhere.
+	CacheDir string
+
 	User   string // "uid:gid"
 	Limits runtime.Limits
 	Owner  runtime.Owner
 
-	OutputLimit  int64         // bytes kept of what one run prints; the rest is counted
+	OutputLimit int64 // bytes kept of what one run prints; the rest is counted
+
+	// ArtifactLimit is bytes of the files of one run together. Runs that hold files at a time may hold eight times as much.
+	ArtifactLimit int64
+
 	MaxCalls     int           // tool calls of one run; further ones fail with call_limit
 	Concurrency  int           // tool calls of one run answered at a time; further ones wait
 	StartTimeout time.Duration // from asking for a container until its guest is ready
@@ -157,9 +171,14 @@ type Sandbox struct {
 
 	prepare preparation
 
-	mu     sync.Mutex
-	closed bool
-	runs   sync.WaitGroup
+	filesHeld atomic.Int64 // bytes of the files of all runs under way
+
+	probes probes
+
+	mu        sync.Mutex
+	closed    bool
+	endReaper context.CancelFunc // nil until there is one
+	runs      sync.WaitGroup     // runs, preparations, the reaper
 }
 
 // ErrClosed is what Run returns after Close.
@@ -167,10 +186,13 @@ var ErrClosed = errors.New("the sandbox is closed")
 
 // New checks the configuration. It doesn't touch the engine.
 func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
+	cfg.Pull = cmp.Or(cfg.Pull, PullMissing)
 	switch {
 	case len(cfg.Images) == 0:
 		return nil, errors.New("sandbox: no image is configured")
-	case cfg.OutputLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
+	case !cfg.Pull.valid():
+		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
+	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
 		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
 	}
 	log := cfg.Log
@@ -200,6 +222,9 @@ func (s *Sandbox) enter() error {
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	if s.endReaper != nil {
+		s.endReaper()
+	}
 	s.mu.Unlock()
 	s.runs.Wait()
 	return nil

@@ -49,6 +49,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var want transcript.Result
@@ -126,7 +127,10 @@ type player struct {
 }
 
 // Run plays the guest's lines in order. A host's line is awaited before the next one of the guest's is sent.
-func (p *player) Run(ctx context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isProbe(spec) {
+		return probed(std, "3.12.0 1")
+	}
 	in := bufio.NewReader(std.Stdin)
 	length, err := in.ReadString('\n')
 	if err != nil {

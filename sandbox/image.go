@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// PullPolicy says when an image is asked for from its registry.
+type PullPolicy string
+
+// The policies. With PullAlways the registry is asked once after each start of the bridge, and whenever the engine was away;
+// if it can't be reached then, nothing runs.
+const (
+	PullMissing PullPolicy = "missing" // when the engine has none of the images
+	PullNever   PullPolicy = "never"
+	PullAlways  PullPolicy = "always"
+)
+
+func (p PullPolicy) valid() bool { return p == PullMissing || p == PullNever || p == PullAlways }
+
+// UnfitError says that the engine has an image, and that code can't be run in it.
+type UnfitError struct {
+	Image runtime.Image
+	Err   error
+	Next  string
+}
+
+func (e *UnfitError) Error() string {
+	return fmt.Sprintf("image %s can't be used: %v", e.Image.Ref, e.Err)
+}
+
+func (e *UnfitError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *UnfitError) Hint() string { return e.Next }
+
+// findImage is the image that runs will have, by policy.
+func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Progress) (runtime.Image, error) {
+	i, err := s.present(ctx)
+	if err != nil {
+		return i, err
+	}
+	if s.cfg.Pull == PullAlways || i.ID == "" && s.cfg.Pull == PullMissing {
+		if i, err = s.driver.PullImage(ctx, s.cfg.Images[0], p); err != nil {
+			return i, err
+		}
+	}
+	if i.ID == "" {
+		return i, &runtime.ImageError{
+			Ref:  strings.Join(s.cfg.Images, ", or "),
+			Err:  errors.New("the engine has none, and MCP_BRIDGE_PULL=never forbids to pull one"),
+			Next: "get it yourself (mcp-bridge image pull, or mcp-bridge image build), or set MCP_BRIDGE_PULL=missing",
+		}
+	}
+	return i, cmp.Or(pinned(i), suits(i, f))
+}
+
+// present is the first of the images that the engine has, or the zero value.
+func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
+	for _, ref := range s.cfg.Images {
+		i, ok, err := s.driver.FindImage(ctx, ref)
+		if ok || err != nil {
+			return i, err
+		}
+	}
+	return runtime.Image{}, nil
+}
+
+// pinned is an error when the image was asked for by a digest and hasn't got it. The engine found it under that name, so this
+// can only be an engine that is wrong or lies, or a name that it takes to mean something else.
+func pinned(i runtime.Image) error {
+	_, want, ok := strings.Cut(i.Ref, "@")
+	if !ok || i.Digest == want || i.ID == want {
+		return nil
+	}
+	return &UnfitError{
+		Image: i,
+		Err:   fmt.Errorf("the engine has another one under that name: its digest is %s and its id %s", orNone(i.Digest), i.ID),
+		Next:  "remove that image from the engine and pull it again: mcp-bridge image pull",
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not known"
+	}
+	return s
+}
+
+// also are the architectures whose programs a machine runs beside its own.
+var also = map[string]string{"amd64": "386", "arm64": "arm"}
+
+// suits is an error when the image is made for another machine than the engine's. Emulation is no way out: system call filters
+// are written for the real machine.
+func suits(i runtime.Image, f runtime.Facts) error {
+	if i.Arch == "" || f.Arch == "" || i.Arch == f.Arch || also[f.Arch] == i.Arch {
+		return nil
+	}
+	return &UnfitError{
+		Image: i,
+		Err:   fmt.Errorf("it is made for %s, and the engine's machine is %s", i.Arch, f.Arch),
+		Next:  fmt.Sprintf("name an image for %s in MCP_BRIDGE_IMAGE, or remove this one and let it be pulled anew: mcp-bridge image pull", f.Arch),
+	}
+}

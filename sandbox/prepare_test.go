@@ -1,0 +1,498 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// isProbe tells the run that looks for Python from one that runs code.
+func isProbe(s runtime.Spec) bool { return !slices.Equal(s.Command, entrypoint.Boot()) }
+
+// probed answers the probe.
+func probed(std runtime.Stdio, says string) (runtime.Exit, error) {
+	_, err := fmt.Fprintln(std.Stdout, says)
+	return runtime.Exit{}, err
+}
+
+// engine is a fake one that has images but runs nothing but the probe.
+type engine struct {
+	runtimetest.Local
+	facts   runtime.Facts
+	images  map[string]runtime.Image
+	pulls   func(ref string, p runtime.Progress) (runtime.Image, error) // nil: there is no registry
+	probe   func(runtime.Stdio) (runtime.Exit, error)                   // nil: it has Python 3.12
+	orphans []runtime.Orphan
+
+	mu            sync.Mutex
+	resting, away bool
+	asked         []string // what it was asked, in order
+	removed       []string
+	startErr      error
+	reapErr       error
+}
+
+func (e *engine) note(what string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = append(e.asked, what)
+}
+
+// count is how often it was asked for something.
+func (e *engine) count(what string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := 0
+	for _, a := range e.asked {
+		if a == what {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *engine) set(change func(*engine)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change(e)
+}
+
+func (e *engine) Facts(context.Context) (runtime.Facts, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.resting || e.away {
+		return runtime.Facts{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("no answer"), Next: "start it", Dormant: e.resting}
+	}
+	f := e.facts
+	f.Engine = "fake"
+	return f, nil
+}
+
+func (e *engine) Start(_ context.Context, p runtime.Progress) error {
+	e.note("start")
+	p("booting")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.resting = e.startErr != nil
+	return e.startErr
+}
+
+func (e *engine) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i, ok := e.images[ref]
+	i.Ref = ref
+	return i, ok, nil
+}
+
+func (e *engine) PullImage(_ context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
+	e.note("pull " + ref)
+	if e.pulls == nil {
+		return runtime.Image{}, runtime.PullError(ref, errors.New("dial tcp: no such host"))
+	}
+	return e.pulls(ref, p)
+}
+
+func (e *engine) Run(_ context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	e.note("run")
+	if e.probe != nil {
+		return e.probe(std)
+	}
+	return probed(std, "3.12.1 1")
+}
+
+func (e *engine) Orphans(_ context.Context, by runtime.Owner) ([]runtime.Orphan, error) {
+	e.note("orphans")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.away || e.resting {
+		return nil, &runtime.UnavailableError{Engine: "fake", Err: errors.New("no answer")}
+	}
+	var found []runtime.Orphan
+	for _, o := range e.orphans {
+		if o.Owner.Orphaned(by) && !slices.Contains(e.removed, o.ID) {
+			found = append(found, o)
+		}
+	}
+	return found, e.reapErr
+}
+
+func (e *engine) Remove(_ context.Context, ids ...string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.removed = append(e.removed, ids...)
+	return nil
+}
+
+// has is an image with an id of its own.
+func has(id string) runtime.Image {
+	return runtime.Image{ID: "sha256:" + strings.Repeat(id, 64), Arch: "amd64"}
+}
+
+func prepareWith(t *testing.T, e *engine, change func(*sandbox.Config)) *sandbox.Sandbox {
+	t.Helper()
+	cfg := config()
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := sandbox.New(e, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestPullPolicy(t *testing.T) {
+	registry := func(ref string, p runtime.Progress) (runtime.Image, error) {
+		p("pulling " + ref)
+		return runtime.Image{Ref: ref, ID: "sha256:new", Arch: "amd64"}, nil
+	}
+	tests := []struct {
+		name   string
+		policy sandbox.PullPolicy
+		images map[string]runtime.Image
+		pulls  func(string, runtime.Progress) (runtime.Image, error)
+		id     string
+		pulled int
+		want   string // in the error
+		hint   string
+	}{
+		{"missing, and there", sandbox.PullMissing, map[string]runtime.Image{"first": has("1")}, registry, has("1").ID, 0, "", ""},
+		{"missing, and the second is there", sandbox.PullMissing, map[string]runtime.Image{"second": has("2")}, registry, has("2").ID, 0, "", ""},
+		{"missing, and not there", sandbox.PullMissing, nil, registry, "sha256:new", 1, "", ""},
+		{"the default is missing", "", nil, registry, "sha256:new", 1, "", ""},
+		{"missing, and no registry", sandbox.PullMissing, nil, nil, "", 1, "can't be reached", "image build"},
+		{"never, and there", sandbox.PullNever, map[string]runtime.Image{"second": has("2")}, registry, has("2").ID, 0, "", ""},
+		{"never, and not there", sandbox.PullNever, nil, registry, "", 0, "MCP_BRIDGE_PULL=never", "image pull"},
+		{"always, and there", sandbox.PullAlways, map[string]runtime.Image{"first": has("1")}, registry, "sha256:new", 1, "", ""},
+		{"always, and no registry", sandbox.PullAlways, map[string]runtime.Image{"first": has("1")}, nil, "", 1, "can't be reached", "image build"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := &engine{images: tt.images, pulls: tt.pulls}
+			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images, c.Pull = []string{"first", "second"}, tt.policy })
+			_, i, _, err := s.Look(t.Context(), nil)
+			if tt.want == "" && (err != nil || i.ID != tt.id) {
+				t.Errorf("got %+v, %v; want id %s", i, err, tt.id)
+			}
+			var image *runtime.ImageError
+			if tt.want != "" && (!errors.As(err, &image) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(image.Hint(), tt.hint)) {
+				t.Errorf("got %v, want an *ImageError with %q and the hint %q", err, tt.want, tt.hint)
+			}
+			if n := e.count("pull first"); n != tt.pulled {
+				t.Errorf("pulled %d times, want %d", n, tt.pulled)
+			}
+		})
+	}
+	cfg := config()
+	cfg.Pull = "sometimes"
+	if _, err := sandbox.New(&engine{}, cfg); err == nil {
+		t.Error("a policy that doesn't exist is taken")
+	}
+}
+
+// TestUnfit: each reason why an image that is there can't be used.
+func TestUnfit(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("d", 64)
+	pinnedRef := "python@" + digest
+	amd64 := runtime.Facts{Arch: "amd64"}
+	says := func(line string) func(runtime.Stdio) (runtime.Exit, error) {
+		return func(std runtime.Stdio) (runtime.Exit, error) { return probed(std, line) }
+	}
+	ends := func(exit runtime.Exit, stderr string, err error) func(runtime.Stdio) (runtime.Exit, error) {
+		return func(std runtime.Stdio) (runtime.Exit, error) {
+			fmt.Fprintln(std.Stderr, stderr)
+			return exit, err
+		}
+	}
+	other := has("1")
+	other.Digest = "sha256:" + strings.Repeat("e", 64)
+	right := has("1")
+	right.Digest = digest
+	byID := runtime.Image{ID: digest}
+	arm := has("1")
+	arm.Arch = "arm64"
+	small := has("1")
+	small.Arch = "386"
+	tests := []struct {
+		name  string
+		ref   string
+		image runtime.Image
+		facts runtime.Facts
+		probe func(runtime.Stdio) (runtime.Exit, error)
+		want  string // in the error; empty: none
+	}{
+		{"fit", "x", has("1"), amd64, nil, ""},
+		{"of the pinned digest", pinnedRef, right, amd64, nil, ""},
+		{"of the pinned id", pinnedRef, byID, amd64, nil, ""},
+		{"of another digest", pinnedRef, other, amd64, nil, "another one under that name: its digest is " + other.Digest},
+		{"of no digest", pinnedRef, has("1"), amd64, nil, "its digest is not known"},
+		{"of another architecture", "x", arm, amd64, nil, "made for arm64, and the engine's machine is amd64"},
+		{"of an architecture that runs there", "x", small, amd64, nil, ""},
+		{"of another architecture, as the kernel says", "x", has("1"), runtime.Facts{}, ends(runtime.Exit{Code: 1}, "exec /usr/bin/python3: exec format error", nil), "another architecture"},
+		{"without python, says crun", "x", has("1"), amd64, ends(runtime.Exit{}, "", errors.New("crun: executable file `python3` not found in $PATH: No such file or directory: OCI runtime attempted to invoke a command that was not found")), "no python3"},
+		{"without python, says runc", "x", has("1"), amd64, ends(runtime.Exit{}, "", errors.New(`runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH`)), "no python3"},
+		{"without python, by code", "x", has("1"), amd64, ends(runtime.Exit{Code: 127}, "", nil), "no python3"},
+		{"with Python 3.9", "x", has("1"), amd64, says("3.9.19 1"), "its Python is 3.9.19, and the guest needs 3.10"},
+		{"with Python 2", "x", has("1"), amd64, says("2.7.18 1"), "its Python is 2.7.18"},
+		{"with Python 4", "x", has("1"), amd64, says("4.0.0 1"), ""},
+		{"with something else", "x", has("1"), amd64, says("hello"), "did not start Python"},
+		{"with a Python that fails", "x", has("1"), amd64, ends(runtime.Exit{Code: 1}, "Fatal Python error", nil), "Fatal Python error"},
+		{"without ctypes", "x", has("1"), amd64, says("3.12.0 0"), "no ctypes"},
+		{"without ctypes, under a strict profile", "x", has("1"), runtime.Facts{Arch: "amd64", Seccomp: "strict"}, says("3.12.0 0"), ""},
+		{"without ctypes, under the engine's own profile", "x", has("1"), runtime.Facts{Arch: "amd64", Seccomp: "engine"}, says("3.12.0 0"), "no ctypes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := &engine{facts: tt.facts, images: map[string]runtime.Image{tt.ref: tt.image}, probe: tt.probe}
+			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images = []string{tt.ref} })
+			err := s.Prepare(t.Context(), nil)
+			if tt.want == "" {
+				if err != nil {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			var hinted interface{ Hint() string }
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !errors.As(err, &hinted) || hinted.Hint() == "" {
+				t.Errorf("got %v, want %q in it and a hint", err, tt.want)
+			}
+		})
+	}
+	t.Run("the engine fails", func(t *testing.T) {
+		gone := &runtime.UnavailableError{Engine: "fake", Err: errors.New("python3 not found")} // the words alone don't make it the image's fault
+		e := &engine{images: map[string]runtime.Image{"any": has("1")}, probe: ends(runtime.Exit{}, "", gone)}
+		var unfit *sandbox.UnfitError
+		if err := prepareWith(t, e, nil).Prepare(t.Context(), nil); !errors.Is(err, gone) || errors.As(err, &unfit) {
+			t.Errorf("got %v, want the engine's error", err)
+		}
+	})
+}
+
+// TestProbeIsRemembered: good answers on disk, bad ones until the end, and none where it may have been the engine's fault.
+func TestProbeIsRemembered(t *testing.T) {
+	fresh := func() *engine { return &engine{images: map[string]runtime.Image{"any": has("1")}} }
+	prepare := func(t *testing.T, e *engine, dir string) (sandbox.Python, error) {
+		t.Helper()
+		s := prepareWith(t, e, func(c *sandbox.Config) { c.CacheDir = dir })
+		_, _, p, err := s.Look(t.Context(), nil)
+		if cerr := s.Close(); cerr != nil {
+			t.Error(cerr)
+		}
+		return p, err
+	}
+	t.Run("on disk", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "new", "mcp-bridge")
+		for i, want := range []int{1, 0} {
+			e := fresh()
+			if p, err := prepare(t, e, dir); err != nil || p != (sandbox.Python{Version: "3.12.1", Ctypes: true}) || e.count("run") != want {
+				t.Errorf("bridge %d: got %+v, %v after %d probes, want %d", i, p, err, e.count("run"), want)
+			}
+		}
+		path := filepath.Join(dir, "images.json")
+		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", fi, err)
+		}
+		if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(names) != 1 {
+			t.Errorf("got %v, %v; want one file", names, err)
+		}
+		e := fresh()
+		e.images["any"] = has("2") // the name means another one now
+		if _, err := prepare(t, e, dir); err != nil || e.count("run") != 1 {
+			t.Errorf("another image: %v after %d probes", err, e.count("run"))
+		}
+		for name, garbage := range map[string]string{
+			"no JSON": "{", "another type": "[1]", "empty": "", "null": "null", "too old": `{"fake ` + has("1").ID + `":{"python":"3.2.1"}}`,
+			"no version": `{"fake ` + has("1").ID + `":{"version":"../../etc"}}`, "huge": `{"x":"` + strings.Repeat("x", 1<<20) + `"}`,
+		} {
+			if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e := fresh()
+			if _, err := prepare(t, e, dir); err != nil || e.count("run") != 1 {
+				t.Errorf("%s: %v after %d probes", name, err, e.count("run"))
+			}
+		}
+	})
+	t.Run("where nothing can be written", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prepare(t, fresh(), file); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("bad answers", func(t *testing.T) {
+		dir := t.TempDir()
+		e := fresh()
+		e.probe = func(std runtime.Stdio) (runtime.Exit, error) { return probed(std, "3.8.0 1") }
+		s := prepareWith(t, e, func(c *sandbox.Config) { c.CacheDir = dir })
+		for range 3 {
+			if err := s.Prepare(t.Context(), nil); err == nil {
+				t.Error("no error")
+			}
+		}
+		if n := e.count("run"); n != 1 {
+			t.Errorf("%d probes, want 1", n)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "images.json")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a bad answer was written down: %v", err)
+		}
+	})
+	t.Run("the engine's failures", func(t *testing.T) {
+		e := fresh()
+		e.probe = func(runtime.Stdio) (runtime.Exit, error) { return runtime.Exit{}, errors.New("storage is busy") }
+		s := prepareWith(t, e, nil)
+		for range 3 {
+			if err := s.Prepare(t.Context(), nil); err == nil {
+				t.Error("no error")
+			}
+		}
+		if n := e.count("run"); n != 3 {
+			t.Errorf("%d probes, want 3", n)
+		}
+	})
+}
+
+// TestEngineAtRest is started with progress; and again when it has gone to rest meanwhile.
+func TestEngineAtRest(t *testing.T) {
+	e := &engine{images: map[string]runtime.Image{"any": has("1")}, resting: true}
+	s := prepareWith(t, e, nil)
+	var mu sync.Mutex
+	var lines []string
+	p := func(l string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, l)
+	}
+	for round := 1; round <= 2; round++ {
+		if err := s.Prepare(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if n := e.count("start"); n != round {
+			t.Errorf("it was started %d times, want %d", n, round)
+		}
+		e.set(func(e *engine) { e.resting = true })
+	}
+	if !slices.Equal(lines, []string{"starting fake", "booting", "starting fake", "booting"}) {
+		t.Errorf("got %q", lines)
+	}
+	failed := errors.New("no virtual machine")
+	e.set(func(e *engine) { e.startErr = failed })
+	if err := s.Prepare(t.Context(), nil); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestEngineThatWentAway fails fast, with the hint, and is used again when it is back.
+func TestEngineThatWentAway(t *testing.T) {
+	e := &engine{images: map[string]runtime.Image{"any": has("1")}}
+	s := prepareWith(t, e, nil)
+	for range 2 {
+		if err := s.Prepare(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		e.set(func(e *engine) { e.away = true })
+		var gone *runtime.UnavailableError
+		if err := s.Prepare(t.Context(), nil); !errors.As(err, &gone) || gone.Hint() != "start it" {
+			t.Errorf("got %v", err)
+		}
+		e.set(func(e *engine) { e.away = false })
+	}
+	if n := e.count("run"); n != 1 {
+		t.Errorf("%d probes of the same image, want 1", n)
+	}
+}
+
+// TestReaper: containers of dead owners go within a minute, those of living ones never, whatever the clocks say; an engine that
+// is away is left alone.
+func TestReaper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		self := runtime.Self()
+		dead, reused, alive, foreign := self, self, self, self
+		dead.Instance, dead.PID = "dead", 1<<22+1 // beyond the kernel's highest
+		reused.Instance, reused.Started = "reused", "1"
+		alive.Instance = "alive"
+		foreign.Instance, foreign.PID, foreign.BootID = "foreign", dead.PID, "another machine"
+		years := func(n int) time.Time { return time.Now().AddDate(n, 0, 0) }
+		e := &engine{images: map[string]runtime.Image{"any": has("1")}, orphans: []runtime.Orphan{
+			{ID: "dead", Owner: dead, Created: years(10)}, // the clock was set back since
+			{ID: "reused", Owner: reused, Created: years(0)},
+			{ID: "alive", Owner: alive, Created: years(-10)}, // or forward
+			{ID: "foreign", Owner: foreign, Created: years(-10)},
+			{ID: "mine", Owner: self, Created: years(-10)},
+		}}
+		cfg := config()
+		cfg.Owner = self
+		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+		s, err := sandbox.New(e, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour) // of the bubble
+		if n := e.count("orphans"); n != 0 {
+			t.Errorf("an engine that nobody has used was asked %d times", n)
+		}
+		if err := s.Prepare(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"dead", "reused"}; !slices.Equal(e.removed, want) {
+			t.Errorf("at first contact %v were removed, want %v", e.removed, want)
+		}
+		later := dead
+		later.Instance = "later"
+		e.set(func(e *engine) { e.orphans = append(e.orphans, runtime.Orphan{ID: "later", Owner: later}) })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := []string{"dead", "reused", "later"}; !slices.Equal(e.removed, want) {
+			t.Errorf("after a minute %v were removed, want %v", e.removed, want)
+		}
+		asked := e.count("orphans")
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := e.count("orphans") - asked; n != 10 {
+			t.Errorf("in ten minutes it looked %d times", n)
+		}
+
+		logged := log.Len()
+		e.set(func(e *engine) { e.resting = true })
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := e.count("start"); n != 0 || log.Len() != logged {
+			t.Errorf("an engine at rest was started %d times, and the log says %s", n, log.String()[logged:])
+		}
+		s.Close()
+		asked = e.count("orphans")
+		time.Sleep(10 * time.Minute)
+		if n := e.count("orphans") - asked; n != 0 {
+			t.Errorf("after Close it looked %d times", n)
+		}
+	})
+}
+
+// TestReapingFails: a run takes place all the same.
+func TestReapingFails(t *testing.T) {
+	e := &engine{images: map[string]runtime.Image{"any": has("1")}, reapErr: errors.New("busy")}
+	if err := prepareWith(t, e, nil).Prepare(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
