@@ -17,6 +17,24 @@ type Image struct {
 	Arch   string // GOARCH's names; empty when the engine doesn't say
 }
 
+// DigestOf is the digest of an image among the names "repository@sha256:…" that an engine has for it: the one that ref asks
+// for, if it is there, since an image may have one of its own and one of an index; else the first. Names of localhost don't
+// count unless asked for: engines make digests up for images that were made here.
+func DigestOf(ref string, names []string) string {
+	first := ""
+	_, asked, _ := strings.Cut(ref, "@")
+	for _, n := range names {
+		name, digest, ok := strings.Cut(n, "@")
+		switch {
+		case ok && digest == asked:
+			return digest
+		case ok && first == "" && !strings.HasPrefix(name, "localhost/"):
+			first = digest
+		}
+	}
+	return first
+}
+
 // An ImageImporter is a Driver that can make an image from a tar of its root file system.
 type ImageImporter interface {
 	ImportImage(ctx context.Context, ref string, tar io.Reader) error

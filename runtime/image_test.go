@@ -24,3 +24,20 @@ func TestPullError(t *testing.T) {
 		}
 	}
 }
+
+func TestDigestOf(t *testing.T) {
+	names := []string{"localhost/made@sha256:0", "docker.io/library/python@sha256:a", "docker.io/library/python@sha256:b", "odd"}
+	for _, tt := range []struct{ ref, want string }{
+		{"python:3.12", "sha256:a"},
+		{"python@sha256:b", "sha256:b"},
+		{"python@sha256:c", "sha256:a"},
+		{"localhost/made@sha256:0", "sha256:0"},
+	} {
+		if got := DigestOf(tt.ref, names); got != tt.want {
+			t.Errorf("DigestOf(%s) = %s, want %s", tt.ref, got, tt.want)
+		}
+	}
+	if got := DigestOf("made", names[:1]); got != "" {
+		t.Errorf("an image that was made here has the digest %s", got)
+	}
+}
