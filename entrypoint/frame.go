@@ -16,6 +16,7 @@ const (
 	TypeToolCall   = "tool_call"   // guest → host
 	TypeOutput     = "output"      // guest → host
 	TypeArtifact   = "artifact"    // guest → host
+	TypeTaken      = "taken"       // guest → host
 	TypeDone       = "done"        // guest → host
 	TypePong       = "pong"        // guest → host
 )
@@ -55,6 +56,9 @@ type Options struct {
 	// Rlimits are set, hard and soft, in the process that runs the code before any of it runs: "as", "core", "cpu", "data",
 	// "fsize", "nofile", "nproc" in setrlimit(2)'s units. "as" counts on top of what the interpreter has already mapped.
 	Rlimits map[string]int64 `json:"rlimits,omitempty"`
+
+	// Cores is how many cores the process that runs the code is bound to, with all that it starts. Zero means all there are.
+	Cores int `json:"cores,omitempty"`
 
 	// Watch has the supervisor end the run when the processes of the container together pass a bound that the engine doesn't
 	// enforce. Zero means that bound isn't watched.
@@ -169,6 +173,9 @@ type FromGuest struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      *DoneError      `json:"error,omitempty"`
 	Wait       *Wait           `json:"wait,omitempty"`
+
+	// taken
+	Bytes int64 `json:"bytes,omitempty"` // of all tool_result frames so far, line ends included, that the guest need not hold any more
 
 	// pong
 	N int64 `json:"n,omitempty"`

@@ -128,16 +128,30 @@ func NewWriter(w io.Writer, max int) *Writer {
 // Write writes one frame. One above the limit, or that can't be JSON, is a *FrameError, and nothing of it is written; any
 // other error is the stream's own.
 func (w *Writer) Write(frame any) error {
+	line, err := w.Encode(frame)
+	if err != nil {
+		return err
+	}
+	return w.WriteLine(line)
+}
+
+// Encode makes the line of a frame, its end included, for WriteLine. Its only error is a *FrameError, as of Write.
+func (w *Writer) Encode(frame any) ([]byte, error) {
 	line, err := marshal(frame)
 	if err != nil {
-		return &FrameError{Reason: err.Error()}
+		return nil, &FrameError{Reason: err.Error()}
 	}
 	if len(line) > w.max {
-		return &FrameError{Size: int64(len(line)), Limit: w.max, Start: start(line)}
+		return nil, &FrameError{Size: int64(len(line)), Limit: w.max, Start: start(line)}
 	}
+	return line, nil
+}
+
+// WriteLine writes a line that Encode made.
+func (w *Writer) WriteLine(line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err = w.w.Write(line)
+	_, err := w.w.Write(line)
 	return err
 }
 

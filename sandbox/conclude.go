@@ -141,7 +141,7 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status = StatusOK
 	case n.done.Error != nil && n.done.Error.Code == entrypoint.CodeInternal:
 		r.Status, r.Message = StatusError, "The code did not run: "+n.done.Error.Message+"."
-	case r.Error != nil && r.Error.Type == "MemoryError":
+	case r.Error != nil && n.done.Error.Code == entrypoint.CodeMemoryLimit:
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."

@@ -194,6 +194,8 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 				continue
 			}
 			n.done = &f
+		case entrypoint.TypeTaken:
+			n.untaken.settle(f.Bytes)
 		case entrypoint.TypeStarted, entrypoint.TypePong:
 		default:
 			n.badFrames++

@@ -37,7 +37,8 @@ type session struct {
 	slots                  map[string]chan struct{} // by provider: one that hangs must not hold up the others
 	pending                atomic.Int64             // goroutines that answer calls
 	pendingBytes           atomic.Int64             // what they hold of the guest's
-	unsent                 *backlog                 // results that the guest has not taken yet
+	unsent                 *backlog                 // results that have not been sent yet
+	untaken                *credit                  // results that were sent, and that the code has not taken yet
 
 	mu      sync.Mutex
 	clock   *clock
@@ -55,6 +56,7 @@ func newSession(s *Sandbox, r Request, h Host, m machine) *session {
 		parts:    map[string][]byte{},
 		callIDs:  map[string]bool{},
 		unsent:   newBacklog(maxPendingBytes),
+		untaken:  newCredit(maxUntaken),
 		slots:    map[string]chan struct{}{"": make(chan struct{}, s.cfg.Concurrency)}, // of providers that nobody has
 	}
 	for _, p := range append([]entrypoint.Provider{{Name: entrypoint.RuntimeProvider}}, r.Providers...) {
@@ -187,7 +189,8 @@ const artifactOverhead = 256
 // Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to about 1,024 at a time.
 const (
 	maxPending      = 4096
-	maxPendingBytes = 64 << 20 // of their inputs; and of results that the guest has not taken, before further calls wait
+	maxPendingBytes = 64 << 20 // of their inputs; and of results that could not be sent yet, before further calls wait
+	maxUntaken      = 16 << 20 // bytes of results that are with the guest's supervisor, before further ones wait
 	maxCallID       = 128      // bytes
 	maxCallName     = 4 << 10  // bytes of a server's or tool's name
 )
@@ -202,7 +205,7 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	}
 	refuse := func(format string, a ...any) {
 		err := &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf(format, a...)}
-		n.answering(0, func() { n.answer(f.CallID, nil, err) })
+		n.answering(0, func() { n.answer(ctx, f.CallID, nil, err) })
 	}
 	size := int64(len(f.Input))
 	switch {
@@ -237,7 +240,7 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 		}
 		n.unsent.add(int64(len(result)))
 		defer n.unsent.add(-int64(len(result)))
-		n.answer(f.CallID, result, err)
+		n.answer(ctx, f.CallID, result, err)
 	})
 }
 
@@ -254,27 +257,36 @@ func (n *session) answering(size int64, f func()) {
 	})
 }
 
-// answer sends a tool_result; one that is too long for a frame is replaced by an error that says so.
-func (n *session) answer(id string, result json.RawMessage, err error) {
+// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is too long for a frame is replaced
+// by an error that says so.
+func (n *session) answer(ctx context.Context, id string, result json.RawMessage, err error) {
 	frame := entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, OK: err == nil, Result: result}
 	if err != nil {
 		frame.Result, frame.Error = nil, callError(err)
 	} else if len(result) == 0 {
 		frame.Result = json.RawMessage("null")
 	}
-	werr := n.stdin.Write(frame)
+	line, err := n.stdin.Encode(frame)
 	var bad *entrypoint.FrameError
-	if !errors.As(werr, &bad) {
-		return
+	if errors.As(err, &bad) {
+		line, err = n.stdin.Encode(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: unsendable(bad)})
 	}
-	told := &entrypoint.CallError{
+	if err == nil && n.untaken.spend(ctx, int64(len(line))) {
+		err = n.stdin.WriteLine(line)
+	}
+	if err != nil {
+		n.sandbox.log.Debug("result not sent", "call", n.req.ID, "err", err)
+	}
+}
+
+func unsendable(bad *entrypoint.FrameError) *entrypoint.CallError {
+	if bad.Limit == 0 {
+		return &entrypoint.CallError{Code: entrypoint.CodeInternal, Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
+	}
+	return &entrypoint.CallError{
 		Code:    entrypoint.CodeOutputLimit,
 		Message: fmt.Sprintf("the tool's answer of %d bytes can't be passed on: %v; ask the tool for less at a time", bad.Size, bad),
 	}
-	if bad.Limit == 0 {
-		told = &entrypoint.CallError{Code: entrypoint.CodeInternal, Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
-	}
-	n.send(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: told})
 }
 
 func callError(err error) *entrypoint.CallError {

@@ -26,7 +26,7 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
     claim: wire.Frame = {"code": "runtime_error", "type": type(error).__name__, "message": _text(error)}
     if isinstance(error, SyntaxError) and error.filename == wire.USER_FILE:
         claim["message"] = str(error.msg)
-    if isinstance(error, ToolError):
+    if isinstance(error, ToolError) and error.code != "internal_error":  # which is the guest's own to say
         claim["code"] = str(error.code)
     if isinstance(error, MemoryError):  # Python's own, not one of that name
         claim["code"] = "memory_limit"

@@ -10,6 +10,8 @@ from guest import wire
 
 Deliver = Callable[[wire.Frame], None]
 
+_getpid, _write = os.getpid, os.write  # the code may put something else in their place
+
 _GONE: wire.Frame = {"ok": False, "error": {"code": "internal_error", "message": "the supervisor takes no more calls"}}
 
 
@@ -18,7 +20,7 @@ class Link:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._pid = os.getpid()
+        self._pid = _getpid()
         self._lines = wire.Lines(wire.MAX_FRAME)
         self._early: list[bytes] = []
         self._lock = threading.Lock()
@@ -32,7 +34,7 @@ class Link:
 
     def mine(self) -> bool:
         """Whether this is the process that was made to run the code, not a fork of it."""
-        return os.getpid() == self._pid
+        return _getpid() == self._pid
 
     def first(self) -> wire.Frame:
         """Waits for the first frame. To be called before any call is made. Raises EOFError when none will come."""
@@ -81,7 +83,7 @@ class Link:
     def _write(self, line: bytes) -> None:
         view = memoryview(line)
         while view:
-            view = view[os.write(self._fd, view) :]
+            view = view[_write(self._fd, view) :]
 
     def _read(self) -> None:
         lines = self._early

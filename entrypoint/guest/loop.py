@@ -68,11 +68,12 @@ class Loop:
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
         if self._run.status is not None and not self._run.done:
             ending.finish(self._run, self._requests if self._link_open else None, self._output)
+        self._flush_link()
+        self._run.tell_taken()
         try:
             self._run.to_host.flush()
         except OSError as e:
             raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
-        self._flush_link()
         if self._run.to_child.size > wire.UNREAD_MAX:
             self._run.kill("memory", f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB")
             self._run.to_child.clear()

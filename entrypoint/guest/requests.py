@@ -10,8 +10,10 @@ from guest.run import Run
 
 # What can be seen of a call on a line that was too long to be kept.
 _CALL_ID = re.compile(rb'\{"type":"tool_call","callId":"([0-9]{1,18})",')
-_CODES = {"runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error", "denied", "call_limit"}
-_CODES |= {"memory_limit"}  # Python's own MemoryError
+_CODES = {
+    "runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error", "denied", "call_limit",
+    "memory_limit",  # of Python's own MemoryError
+}  # fmt: skip
 _NAME = 1000  # characters of a name
 _MIME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+;=_-]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")

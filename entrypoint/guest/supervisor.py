@@ -11,6 +11,8 @@ import sys
 from guest import confine, wire
 from guest.loop import Loop
 
+_exit, _write = os._exit, os.write  # the code may put something else in their place
+
 PRIVATE = 64  # where private descriptors begin, out of the way of code that closes or reuses low ones
 
 
@@ -76,8 +78,9 @@ def run_child(link: int, stdout: int, stderr: int) -> None:
 
         child.main(kept)
     except BaseException:
+        _write(kept, b'{"type":"broken"}\n')  # not by way of json, which may be what the code has broken
         import traceback  # knows the sources of modules that have no files
 
         traceback.print_exc()
     finally:
-        os._exit(wire.EXIT_INTERNAL)
+        _exit(wire.EXIT_INTERNAL)

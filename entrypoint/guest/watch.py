@@ -6,6 +6,7 @@ import os
 
 INTERVAL = 0.1  # seconds between two looks
 TMPFS = ("/tmp", "/workspace", "/ipc", "/dev/shm")  # where code may write
+PID_MAX = 1 << 22  # processes that the kernel can have at the most
 INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, be it empty
 SMAPS_MAX = 4 << 20  # characters of smaps that are read for one look, so that no number of mappings holds it up
 FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twentieth of all when that is more
@@ -49,12 +50,15 @@ class Watch:
             return "memory", f"the machine had less than {self._floor >> 20} MiB of memory left"
         threads = used = 0
         members = self._members()
+        bound = self._processes or PID_MAX
+        if len(members) > bound:  # before any is looked at: a fork bomb is faster than that
+            return "processes", ""
         for pid in members:
             fields = _fields(_read(f"/proc/{pid}/status"))
             threads += fields.get("Threads", 0)
             used += 1024 * (fields.get("RssAnon", 0) + fields.get("RssShmem", 0))
-        if self._processes and threads > self._processes:
-            return "processes", ""
+            if threads > bound:
+                return "processes", ""
         if self._memory:
             filed = sum(map(_used, self._mounts))
             if used + filed > self._memory and self._counted_once(members, filed) > self._memory:

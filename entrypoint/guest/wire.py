@@ -12,7 +12,8 @@ PROTOCOL = 1
 MAX_FRAME = 16 << 20  # bytes of one frame, line end included, each way
 HIGH_WATER = 1 << 20  # bytes waiting for the host above which nothing more is read from the child
 LINK_WATER = 1 << 20  # bytes waiting for the child above which nothing more is read from it
-UNREAD_MAX = 64 << 20  # bytes waiting for the child above which the run is ended: they are memory that it makes others use
+TAKEN = 1 << 20  # bytes of results that the child has taken after which the host is told
+UNREAD_MAX = 64 << 20  # bytes waiting for the child above which the run is ended; a host that minds `taken` sends less
 MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones wait in the socket
 SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
 
