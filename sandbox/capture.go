@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -24,9 +24,9 @@ func (c *capture) add(ch Chunk) {
 		for n < len(ch.Text) && n > 0 && !utf8.RuneStart(ch.Text[n]) {
 			n--
 		}
-		c.head = appendChunk(c.head, Chunk{ch.Stream, ch.Text[:n]})
+		c.head = appendChunk(c.head, part(ch, 0, n))
 		c.headLen += n
-		ch.Text = ch.Text[n:]
+		ch = part(ch, n, len(ch.Text))
 	}
 	if ch.Text == "" {
 		return
@@ -40,12 +40,23 @@ func (c *capture) add(ch Chunk) {
 			n++
 		}
 		c.drop(first.Stream, n)
-		first.Text = first.Text[n:]
 		c.tailLen -= n
-		if first.Text == "" {
+		if n == len(first.Text) {
+			c.tail[0] = Chunk{} // its text can go now; the array goes with the next append
 			c.tail = c.tail[1:]
+		} else {
+			*first = part(*first, n, len(first.Text))
 		}
 	}
+}
+
+// part is a piece of a chunk that doesn't hold the rest of it in memory, when there is much of that.
+func part(ch Chunk, from, to int) Chunk {
+	text := ch.Text[from:to]
+	if len(ch.Text)-len(text) > maxChunk {
+		text = strings.Clone(text)
+	}
+	return Chunk{Stream: ch.Stream, Text: text}
 }
 
 func (c *capture) drop(stream string, n int) {
@@ -56,16 +67,14 @@ func (c *capture) drop(stream string, n int) {
 	}
 }
 
-// chunks is what was kept, in order, with a mark in each stream that lost something, where it lost it.
+// chunks is what was kept, in order, with a Chunk in each stream that lost something, where it lost it, that says how much.
 func (c *capture) chunks() []Chunk {
 	out := c.head
-	for _, d := range []struct {
-		stream string
-		n      int64
-	}{{"stdout", c.dropped.Stdout}, {"stderr", c.dropped.Stderr}} {
-		if d.n > 0 {
-			out = append(out, Chunk{d.stream, fmt.Sprintf("\n[... %d bytes of %s cut here ...]\n", d.n, d.stream)})
-		}
+	if n := c.dropped.Stdout; n > 0 {
+		out = append(out, Chunk{Stream: "stdout", Lost: n})
+	}
+	if n := c.dropped.Stderr; n > 0 {
+		out = append(out, Chunk{Stream: "stderr", Lost: n})
 	}
 	return append(out, c.tail...)
 }

@@ -28,10 +28,10 @@ func (n *session) conclude(e ending) (Result, error) {
 		Output:    n.captured.chunks(),
 		Truncated: n.captured.dropped,
 		Calls:     len(n.callIDs),
-		Artifacts: n.artifacts,
 
 		Unfiltered: n.unfiltered, Note: n.note,
 	}
+	r.Artifacts, r.Lost = n.files.result()
 	if !n.executed.IsZero() {
 		r.Took.Start, r.Took.Run = n.executed.Sub(n.begin), n.ended.Sub(n.executed)
 	}
@@ -141,6 +141,9 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status = StatusOK
 	case n.done.Error != nil && n.done.Error.Code == entrypoint.CodeInternal:
 		r.Status, r.Message = StatusError, "The code did not run: "+n.done.Error.Message+"."
+		if w.Exited && w.Status == entrypoint.ExitInternal && !n.done.OK {
+			r.Message = "The run broke down: " + n.done.Error.Message + "."
+		}
 	case r.Error != nil && n.done.Error.Code == entrypoint.CodeMemoryLimit:
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case r.Error != nil:
@@ -159,10 +162,13 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 // noSpace is ENOSPC as Python tells it.
 const noSpace = "[Errno 28]"
 
-// short cuts the guest's words to what is kept of output.
+// maxWords is bytes kept of each thing that the guest says of an exception.
+const maxWords = 64 << 10
+
+// short cuts the guest's words to what is kept of them.
 func (n *session) short(s string) string {
-	if limit := int(n.sandbox.cfg.OutputLimit); len(s) > limit {
-		return strings.ToValidUTF8(s[:limit/2]+" [...] "+s[len(s)-limit/2:], "")
+	if len(s) > maxWords {
+		return strings.ToValidUTF8(s[:maxWords/2]+" [...] "+s[len(s)-maxWords/2:], "")
 	}
 	return s
 }

@@ -148,6 +148,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 	linger := time.AfterFunc(exitGrace, func() { cancel(errLinger) })
 	<-gone
 	linger.Stop()
+	defer n.files.release()
 	cause := context.Cause(ctx)
 	cancel(errOver)
 	n.wg.Wait()

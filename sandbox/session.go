@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,9 +29,7 @@ type session struct {
 	done                   *entrypoint.FromGuest
 	badFrames              int
 	captured               *capture
-	artifacts              []Artifact
-	artifactBytes          int64
-	parts                  map[string][]byte // artifacts of which not all chunks are there yet
+	files                  *collector
 	callIDs                map[string]bool
 	slots                  map[string]chan struct{} // by provider: one that hangs must not hold up the others
 	pending                atomic.Int64             // goroutines that answer calls
@@ -53,7 +50,7 @@ func newSession(s *Sandbox, r Request, h Host, m machine) *session {
 		host:     h,
 		machine:  m,
 		captured: newCapture(s.cfg.OutputLimit),
-		parts:    map[string][]byte{},
+		files:    newCollector(s.cfg.ArtifactLimit, &s.filesHeld),
 		callIDs:  map[string]bool{},
 		unsent:   newBacklog(maxPendingBytes),
 		untaken:  newCredit(maxUntaken),
@@ -157,34 +154,18 @@ func (n *session) output(f entrypoint.FromGuest) {
 		n.badFrames++
 		return
 	}
-	ch := Chunk{f.Stream, f.Text}
+	ch := Chunk{Stream: f.Stream, Text: f.Text}
 	n.captured.add(ch)
 	if n.req.Output != nil {
 		n.req.Output(ch)
 	}
 }
 
-// artifact collects the chunks of a file, in order, up to the limit of all artifacts of a run together.
 func (n *session) artifact(f entrypoint.FromGuest) {
-	data, err := base64.StdEncoding.DecodeString(f.Data)
-	if err != nil || f.ID != n.req.ID || f.Name == "" {
+	if f.ID != n.req.ID || n.executed.IsZero() || !n.files.add(f) {
 		n.badFrames++
-		return
-	}
-	n.artifactBytes += int64(len(data)+len(f.Name)+len(f.Mime)) + artifactOverhead
-	if n.artifactBytes > n.sandbox.cfg.OutputLimit {
-		n.badFrames++
-		return
-	}
-	n.parts[f.Name] = append(n.parts[f.Name], data...)
-	if f.Of == 0 || f.Chunk == f.Of {
-		n.artifacts = append(n.artifacts, Artifact{Name: f.Name, Mime: f.Mime, Data: n.parts[f.Name]})
-		delete(n.parts, f.Name)
 	}
 }
-
-// artifactOverhead is what a chunk counts beside its bytes, so that empty ones count too.
-const artifactOverhead = 256
 
 // Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to about 1,024 at a time.
 const (

@@ -67,7 +67,7 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 		MemoryLimitBytes: limits.Memory,
 		MaxLogLines:      math.MaxInt32, // output is cut by bytes, by the host
 		MaxLogChars:      int(s.cfg.OutputLimit),
-		MaxArtifactBytes: s.cfg.OutputLimit,
+		MaxArtifactBytes: s.cfg.ArtifactLimit,
 		Rlimits:          map[string]int64{"core": 0, "nofile": limits.NoFile},
 		Discovered:       r.Discovered,
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -105,6 +107,15 @@ func compareResult(t *testing.T, want transcript.Result, got sandbox.Result) {
 	number("signal", want.Signal, got.Signal)
 	if cut := got.Truncated != (sandbox.Dropped{}); want.Truncated != nil && *want.Truncated != cut {
 		t.Errorf("truncated is %v, want %v", cut, *want.Truncated)
+	}
+	if want.Artifacts != nil {
+		var files []transcript.File
+		for _, f := range got.Artifacts {
+			files = append(files, transcript.File{Name: f.Name, Mime: f.Mime, Text: string(f.Data)})
+		}
+		if diff := cmp.Diff(want.Artifacts, files); diff != "" {
+			t.Errorf("artifacts (-want +got):\n%s", diff)
+		}
 	}
 	if want.Error == nil {
 		return

@@ -34,6 +34,13 @@ type Transcript struct {
 	Result   json.RawMessage // what the host makes of the run: one object; see Result
 }
 
+// File is one that was handed over.
+type File struct {
+	Name string `json:"name"`
+	Mime string `json:"mime"`
+	Text string `json:"text"`
+}
+
 // Result is the decoded form of Transcript.Result. What is nil is not said; texts are patterns for Text.
 type Result struct {
 	Status    string  `json:"status"`
@@ -42,6 +49,7 @@ type Result struct {
 	Stdout    *string `json:"stdout"`
 	Stderr    *string `json:"stderr"`
 	Truncated *bool   `json:"truncated"`
+	Artifacts []File  `json:"artifacts"`
 	Error     *struct {
 		Type    *string `json:"type"`
 		Line    *int    `json:"line"`
