@@ -1,0 +1,275 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
+const dialTimeout = 5 * time.Second
+
+// oldestAPI is docker 20.10's. Before it a container could not be given a control group namespace of its own.
+const oldestAPI = "1.41"
+
+// connection is a reached engine.
+type connection struct {
+	cli    *client.Client
+	facts  runtime.Facts
+	podman bool // its docker-compatible service
+	cpus   int  // of the engine's machine; it refuses a limit above that
+
+	mu     sync.Mutex
+	images map[string]template // by id
+}
+
+// Facts asks the engine what it is. The answer is remembered while the engine stays reachable.
+func (d *Driver) Facts(ctx context.Context) (runtime.Facts, error) {
+	c, err := d.connect(ctx)
+	if err != nil {
+		return runtime.Facts{}, err
+	}
+	f := c.facts
+	f.LSM, f.Lacks = slices.Clone(f.LSM), slices.Clone(f.Lacks)
+	return f, nil
+}
+
+// connect returns the connection, making it if there is none.
+func (d *Driver) connect(ctx context.Context) (*connection, error) {
+	d.dialing.Lock()
+	defer d.dialing.Unlock()
+	d.mu.Lock()
+	c, closed := d.conn, d.closed
+	d.mu.Unlock()
+	switch {
+	case closed:
+		return nil, d.unavailable("", errClosed, "")
+	case c != nil:
+		return c, nil
+	}
+	c, err := d.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, errors.Join(d.unavailable("", errClosed, ""), c.cli.Close())
+	}
+	d.conn = c
+	d.log.Info("engine", "engine", c.facts.Engine, "version", c.facts.Version, "endpoint", c.facts.Endpoint, "rootless", c.facts.Rootless)
+	return c, nil
+}
+
+const (
+	nextStart   = "start it (systemctl --user start docker, or Docker Desktop), or check DOCKER_HOST and: docker context ls"
+	nextInstall = "install docker and set it up rootless (dockerd-rootless-setuptool.sh install), or start Docker Desktop, then run: mcp-bridge doctor"
+)
+
+// look tries the endpoints in order. Where the user named one, its error is the answer.
+func (d *Driver) look(ctx context.Context) (*connection, error) {
+	f, err := d.endpoints()
+	if err != nil {
+		return nil, d.unavailable("", err, "check DOCKER_CONTEXT, and: docker context ls")
+	}
+	var passed []string
+	next := nextInstall
+	for _, e := range f.list {
+		c, err := d.dial(ctx, e)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var un *runtime.UnavailableError
+		if f.only || len(f.list) == 1 || !errors.As(err, &un) {
+			return nil, err
+		}
+		if len(passed) == 0 {
+			next = un.Next
+		}
+		passed = append(passed, err.Error())
+	}
+	if len(passed) == 0 {
+		return nil, d.unavailable("", errors.New("no docker socket is there"), nextInstall)
+	}
+	return nil, d.unavailable("", errors.New(strings.Join(passed, "; ")), next)
+}
+
+// dial reaches one endpoint and asks what it is; a rootful engine that wasn't allowed is refused.
+func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
+	dial, err := d.dialerFor(e)
+	if err != nil {
+		return nil, d.unavailable(e.url, err, "set DOCKER_HOST to a URL such as unix:///run/user/1000/docker.sock")
+	}
+	cli, err := d.client(e, dial)
+	if err != nil {
+		return nil, d.unavailable(e.url, err, nextStart)
+	}
+	wait, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := d.greet(wait, e, cli)
+	if err != nil {
+		cli.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// client is docker's, on connections of ours: the HTTP client comes after the host, which would set a proxy and a dialer.
+func (d *Driver) client(e endpoint, dial dialer) (*client.Client, error) {
+	u, err := url.Parse(e.url)
+	if err != nil {
+		return nil, err
+	}
+	host := "tcp://" + u.Host // for the headers, and for what the client's errors say
+	if u.Scheme == "unix" || u.Scheme == "npipe" {
+		host = e.url
+	}
+	return client.NewClientWithOpts(client.WithHost(host), client.WithScheme("http"),
+		client.WithHTTPClient(&http.Client{Transport: dial.transport(), CheckRedirect: client.CheckRedirect}),
+		client.WithVersion(d.settings.apiVersion), client.WithAPIVersionNegotiation())
+}
+
+// greet asks an engine what it is.
+func (d *Driver) greet(ctx context.Context, e endpoint, cli *client.Client) (*connection, error) {
+	no := func(err error) error {
+		return d.unavailable(e.url, errors.New(oneLine(err.Error())), d.afterNoAnswer(err))
+	}
+	ping, err := cli.Ping(ctx)
+	if err != nil {
+		return nil, no(err)
+	}
+	cli.NegotiateAPIVersionPing(ping)
+	if v := cli.ClientVersion(); versions.LessThan(v, oldestAPI) {
+		return nil, d.unavailable(e.url, fmt.Errorf("it speaks version %s of the API, and %s is needed", v, oldestAPI), "upgrade docker to 20.10 or later")
+	}
+	info, err := cli.Info(ctx)
+	if err != nil {
+		return nil, no(err)
+	}
+	version, err := cli.ServerVersion(ctx)
+	if err != nil {
+		return nil, no(err)
+	}
+	c := &connection{cli: cli, cpus: info.NCPU, images: map[string]template{}}
+	c.facts = facts(info, e, cli.ClientVersion())
+	for _, part := range version.Components {
+		c.podman = c.podman || part.Name == "Podman Engine"
+	}
+	if c.podman {
+		p, err := askPodman(ctx, cli)
+		if err != nil {
+			return nil, no(err)
+		}
+		c.facts = p.facts(c.facts)
+	}
+	if err := d.harden(c, info); err != nil {
+		return nil, err
+	}
+	if !c.facts.Rootless && !c.facts.Desktop && !d.cfg.AllowRootful {
+		return nil, d.unavailable(e.url, errors.New("it runs as root, so a flaw in it would hand over the machine"),
+			"set docker up rootless (dockerd-rootless-setuptool.sh install), or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
+	}
+	return c, nil
+}
+
+// afterNoAnswer is the next step where an engine could not be asked. Membership of the group docker is never it: that is root.
+func (d *Driver) afterNoAnswer(err error) string {
+	switch s := err.Error(); {
+	case errors.Is(err, fs.ErrPermission) || strings.Contains(s, "permission denied"):
+		return "use a docker of your own: dockerd-rootless-setuptool.sh install"
+	case strings.Contains(s, "x509") || strings.Contains(s, "tls:"):
+		return "check the certificates in DOCKER_CERT_PATH, or those of the context: docker context inspect"
+	case strings.Contains(s, "HTTP response to HTTPS") || strings.Contains(s, "malformed HTTP"):
+		return "check whether the endpoint wants TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
+	case strings.Contains(s, "ssh"):
+		return "check that this works without a password: ssh HOST docker version"
+	}
+	return nextStart
+}
+
+// podmanInfo is podman's own account of itself, of which the docker-compatible one leaves out what matters most.
+type podmanInfo struct {
+	Host struct {
+		CgroupVersion     string
+		CgroupControllers []string
+		OCIRuntime        struct{ Name string }
+		Security          struct {
+			Rootless        bool
+			SeccompEnabled  bool
+			AppArmorEnabled bool
+			SELinuxEnabled  bool
+		}
+	}
+}
+
+func askPodman(ctx context.Context, cli *client.Client) (podmanInfo, error) {
+	var p podmanInfo
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+client.DummyHost+"/v4.0.0/libpod/info", http.NoBody)
+	if err != nil {
+		return p, err
+	}
+	resp, err := cli.HTTPClient().Do(req)
+	if err != nil {
+		return p, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return p, fmt.Errorf("it is podman, and doesn't say of which kind: %s", resp.Status)
+	}
+	return p, json.NewDecoder(io.LimitReader(resp.Body, maxFile)).Decode(&p)
+}
+
+// lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an
+// UnavailableError when the engine is indeed gone.
+func (d *Driver) lost(c *connection, err error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	if _, perr := c.cli.Ping(ctx); perr == nil {
+		return err
+	}
+	d.drop(c)
+	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+}
+
+// drop makes the next use connect anew.
+func (d *Driver) drop(c *connection) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conn == c {
+		d.conn = nil
+		c.cli.Close()
+	}
+}
+
+// unreachable says that nobody listens at the engine's endpoint any more.
+func unreachable(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || client.IsErrConnectionFailed(err)
+}
+
+// goneError is what an engine's death looked like from here, in one line.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return "it went away: " + oneLine(e.err.Error()) }
+
+func (e *goneError) Unwrap() error { return e.err }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,87 @@
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+)
+
+// endpoint is a place where docker's API may be had.
+type endpoint struct {
+	url    string
+	secure bool // TLS, with certs
+	certs  certs
+	vm     bool // known by its place to be in a virtual machine, which is the wall, rootful inside or not
+}
+
+// found are the endpoints to try, in order. With only, the user has named the one that counts.
+type found struct {
+	list []endpoint
+	only bool
+}
+
+// endpoints are what the user names, alone; or else the context that docker itself would use and the sockets that are there.
+func (d *Driver) endpoints() (found, error) {
+	s := d.settings
+	for _, url := range []string{d.cfg.Endpoint, s.host} {
+		if url != "" {
+			e := endpoint{url: url}
+			e.certs, e.secure = s.certs()
+			return found{[]endpoint{e}, true}, nil
+		}
+	}
+	if s.context != "" && s.context != "default" {
+		e, err := s.contextEndpoint(s.context)
+		return found{[]endpoint{e}, true}, err
+	}
+	var f found
+	if s.context == "" {
+		// Docker Desktop makes its context the current one by itself, so this is no choice that rules out the others.
+		c, err := s.config()
+		if err != nil {
+			return f, err
+		}
+		if c.CurrentContext != "" && c.CurrentContext != "default" {
+			e, err := s.contextEndpoint(c.CurrentContext)
+			if err != nil {
+				return f, err
+			}
+			f.list = append(f.list, e)
+		}
+	}
+	f.list = append(f.list, sockets(d.cfg.RuntimeDir, s.home)...)
+	return f, nil
+}
+
+// machines are the sockets, below the home directory, of products that run dockerd in a virtual machine of their own.
+var machines = []string{
+	".docker/run/docker.sock",       // Docker Desktop, macOS
+	".docker/desktop/docker.sock",   // Docker Desktop, Linux
+	".colima/default/docker.sock",   // Colima
+	".orbstack/run/docker.sock",     // OrbStack
+	".rd/docker.sock",               // Rancher Desktop
+	".lima/docker/sock/docker.sock", // Lima's template
+}
+
+// sockets are those of this machine that are there, the rootless ones first.
+func sockets(runtimeDir, home string) []endpoint {
+	var all []endpoint
+	add := func(path string, vm bool) {
+		if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSocket != 0 {
+			all = append(all, endpoint{url: "unix://" + path, vm: vm})
+		}
+	}
+	if runtimeDir != "" {
+		add(filepath.Join(runtimeDir, "docker.sock"), false)
+	}
+	if home != "" {
+		for _, m := range machines {
+			add(filepath.Join(home, filepath.FromSlash(m)), true)
+		}
+	}
+	add("/var/run/docker.sock", false)
+	if goruntime.GOOS == "windows" {
+		all = append(all, endpoint{url: "npipe:////./pipe/docker_engine"})
+	}
+	return all
+}

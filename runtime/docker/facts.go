@@ -1,0 +1,158 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// noClock is what no docker has and podman does.
+const noClock = "docker has no clock of its own that ends a container which is too old: the bridge ends it while it lives, and the code in it sees its input end when it doesn't"
+
+// facts reads docker's own account.
+func facts(info system.Info, e endpoint, api string) runtime.Facts {
+	options := securityOptions(info.SecurityOptions)
+	local := strings.HasPrefix(e.url, "unix:") || strings.HasPrefix(e.url, "npipe:")
+	f := runtime.Facts{
+		Engine:        "docker",
+		Version:       info.ServerVersion,
+		APIVersion:    api,
+		Endpoint:      redact(e.url),
+		OCIRuntime:    info.DefaultRuntime,
+		Desktop:       e.vm || info.OperatingSystem == "Docker Desktop" || info.OperatingSystem == "OrbStack",
+		CgroupVersion: 1,
+		Arch:          goarch(info.Architecture),
+		Lacks:         []string{noClock},
+	}
+	_, f.Rootless = options["rootless"]
+	f.Remote = !local || f.Desktop
+	if info.CgroupVersion == "2" {
+		f.CgroupVersion = 2
+	}
+	// Without a driver docker neither sets nor refuses a limit; the flags tell of the kernel only.
+	if info.CgroupDriver != "none" && (!f.Rootless || f.CgroupVersion == 2) {
+		f.Enforces = runtime.Enforced{Memory: info.MemoryLimit, PIDs: info.PidsLimit, CPUs: info.CPUCfsQuota}
+	}
+	if f.Enforces.Memory && !info.SwapLimit {
+		f.Lacks = append(f.Lacks, "the kernel doesn't count swap against the limit of memory")
+	}
+	if profile, ok := options["seccomp"]; ok && profile != "unconfined" {
+		f.Seccomp = "engine"
+	}
+	for _, lsm := range []string{"apparmor", "selinux"} {
+		if _, ok := options[lsm]; ok {
+			f.LSM = append(f.LSM, lsm)
+		}
+	}
+	if _, remapped := options["userns"]; remapped {
+		f.OwnUsers = countsPerNamespace(info.KernelVersion)
+	}
+	return f
+}
+
+// facts corrects what podman's docker-compatible account says.
+func (p podmanInfo) facts(f runtime.Facts) runtime.Facts {
+	h := p.Host
+	f.Engine, f.Rootless, f.OCIRuntime = "podman", h.Security.Rootless, h.OCIRuntime.Name
+	f.CgroupVersion, f.Enforces = 1, runtime.Enforced{}
+	if h.CgroupVersion == "v2" {
+		f.CgroupVersion = 2
+	}
+	switch {
+	case f.CgroupVersion == 2 && f.Rootless:
+		has := func(controller string) bool { return slices.Contains(h.CgroupControllers, controller) }
+		f.Enforces = runtime.Enforced{Memory: has("memory"), PIDs: has("pids"), CPUs: has("cpu")}
+	case !f.Rootless:
+		f.Enforces = runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
+	}
+	f.Seccomp, f.LSM = "", nil
+	if h.Security.SeccompEnabled {
+		f.Seccomp = "engine"
+	}
+	if h.Security.AppArmorEnabled {
+		f.LSM = append(f.LSM, "apparmor")
+	}
+	if h.Security.SELinuxEnabled {
+		f.LSM = append(f.LSM, "selinux")
+	}
+	f.Lacks = []string{"podman's docker-compatible service has no clock that ends a container which is too old: use its own, unix://…/podman/podman.sock as CONTAINER_HOST"}
+	return f
+}
+
+// harden checks what was asked for against what the engine has, and says in the facts what comes of it.
+func (d *Driver) harden(c *connection, info system.Info) error {
+	h, f := d.cfg.Hardening, &c.facts
+	if h.OCIRuntime != "" {
+		if _, ok := info.Runtimes[h.OCIRuntime]; !ok {
+			has := slices.Sorted(maps.Keys(info.Runtimes))
+			return d.unavailable(f.Endpoint, fmt.Errorf("it has no OCI runtime %q; it has %s", h.OCIRuntime, strings.Join(has, ", ")),
+				"name it under \"runtimes\" in the engine's daemon.json, or set MCP_BRIDGE_OCI_RUNTIME to one that it has")
+		}
+		f.OCIRuntime = h.OCIRuntime
+	}
+	if h.Seccomp == nil {
+		return nil
+	}
+	switch {
+	case c.podman:
+		f.Lacks = append(f.Lacks, fmt.Sprintf("podman's docker-compatible service takes no seccomp profile, so %q is not set", h.Seccomp.Name))
+	case !hasSeccomp(info):
+		f.Lacks = append(f.Lacks, fmt.Sprintf("docker was built or runs on a kernel without seccomp, so the profile %q is not set", h.Seccomp.Name))
+	default:
+		f.Seccomp = h.Seccomp.Name
+	}
+	return nil
+}
+
+func hasSeccomp(info system.Info) bool {
+	_, ok := securityOptions(info.SecurityOptions)["seccomp"]
+	return ok
+}
+
+// securityOptions reads "name=seccomp,profile=default"; the value is the profile, which most have none of.
+func securityOptions(list []string) map[string]string {
+	options := map[string]string{}
+	for _, o := range list {
+		var name, profile string
+		for kv := range strings.SplitSeq(o, ",") {
+			switch k, v, _ := strings.Cut(kv, "="); k {
+			case "name":
+				name = v
+			case "profile":
+				profile = v
+			}
+		}
+		options[name] = profile
+	}
+	return options
+}
+
+// goarch is GOARCH's name of what uname calls a machine. Podman's service says GOARCH's by itself.
+func goarch(machine string) string {
+	switch machine {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	case "armv7l", "armv6l":
+		return "arm"
+	case "i386", "i686":
+		return "386"
+	}
+	return machine
+}
+
+// countsPerNamespace says whether RLIMIT_NPROC counts the processes of one user namespace: from Linux 5.14 on.
+func countsPerNamespace(kernel string) bool {
+	major, rest, _ := strings.Cut(kernel, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err := strconv.Atoi(major)
+	b, berr := strconv.Atoi(strings.TrimRight(minor, "+-abcdefghijklmnopqrstuvwxyz"))
+	return err == nil && berr == nil && (a > 5 || a == 5 && b >= 14)
+}

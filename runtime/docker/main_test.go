@@ -1,0 +1,41 @@
+package docker
+
+import (
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain fails when goroutines are left once every driver is closed.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if left := leaked(); left != "" {
+			fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// leaked are the goroutines that work in this package or for an HTTP client, after they had time to end.
+func leaked() string {
+	var left []string
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
+		buf := make([]byte, 1<<20)
+		left = nil
+		for g := range strings.SplitSeq(string(buf[:goruntime.Stack(buf, true)]), "\n\n") {
+			ours := strings.Contains(g, "/runtime/docker.") || strings.Contains(g, "net/http.(*persistConn)") || strings.Contains(g, "docker/docker/client.")
+			if ours && !strings.Contains(g, "docker.TestMain") {
+				left = append(left, g)
+			}
+		}
+		if len(left) == 0 {
+			break
+		}
+	}
+	return strings.Join(left, "\n\n")
+}

@@ -1,0 +1,192 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+)
+
+// relayGrace is the time between a relay's polite end and its hard one.
+const relayGrace = time.Second
+
+// sshArgs are ssh's for docker's relay on the other side, as docker's command line runs it. Nobody is there to be asked for a
+// password, so ssh is told not to.
+func sshArgs(u *url.URL) ([]string, error) {
+	if _, has := u.User.Password(); has {
+		return nil, errors.New("an ssh URL takes no password; use a key")
+	}
+	switch {
+	case u.Hostname() == "":
+		return nil, errors.New("it names no host")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("an ssh URL is ssh://[user@]host[:port][/socket]")
+	}
+	args := []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30"}
+	if user := u.User.Username(); user != "" {
+		args = append(args, "-l", user)
+	}
+	if port := u.Port(); port != "" {
+		args = append(args, "-p", port)
+	}
+	args = append(args, "--", u.Hostname(), "docker")
+	if strings.Trim(u.Path, "/") != "" {
+		args = append(args, "--host="+quote("unix://"+u.Path))
+	}
+	return append(args, "system", "dial-stdio"), nil
+}
+
+// quote is for the shell on the other side, which ssh always has run the command.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// relays are the programs whose standard input and output are connections to an engine.
+type relays struct {
+	mu     sync.Mutex
+	closed bool
+	all    map[*relay]bool
+}
+
+// relay is one program as a net.Conn. It has CloseWrite, as what is attached needs.
+type relay struct {
+	*os.File // its output
+	in       *os.File
+	process  *guard.Process
+	said     *lastLines
+	forget   func()
+
+	heard bool // the one reader's
+	once  sync.Once
+}
+
+// start runs a program in a process group of its own, which ends with the connection.
+func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, args ...string) (net.Conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, theirIn.Close(), in.Close())
+	}
+	said := &lastLines{limit: 2 << 10}
+	cmd := exec.Command(name, args...) //nolint:noctx // ended as a group
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, said
+	cmd.WaitDelay = time.Second // for a master process of ssh's, which lives on and may hold stderr
+	p, err := guard.Launch(cmd, groups)
+	theirIn.Close()
+	theirOut.Close()
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: name, Err: errors.Join(err, in.Close(), out.Close())}
+	}
+	r := &relay{File: out, in: in, process: p, said: said}
+	r.forget = func() {
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		delete(rs.all, r)
+	}
+	rs.mu.Lock()
+	closed := rs.closed
+	if rs.all == nil {
+		rs.all = map[*relay]bool{}
+	}
+	rs.all[r] = true
+	rs.mu.Unlock()
+	if closed { // meanwhile: whoever closed the driver has not seen this one
+		return nil, errors.Join(errClosed, r.Close())
+	}
+	return r, nil
+}
+
+// close ends all of them.
+func (rs *relays) close() {
+	rs.mu.Lock()
+	rs.closed = true
+	var all []*relay
+	for r := range rs.all {
+		all = append(all, r)
+	}
+	rs.mu.Unlock()
+	for _, r := range all {
+		r.Close()
+	}
+}
+
+// Read says why the program ended where it did so without a word of the engine's.
+func (r *relay) Read(p []byte) (int, error) {
+	n, err := r.File.Read(p)
+	if n > 0 {
+		r.heard = true
+	}
+	if errors.Is(err, io.EOF) && !r.heard {
+		_ = r.process.End(relayGrace) // its last words are in once it is reaped
+		return n, &net.OpError{Op: "dial", Net: "ssh", Err: fmt.Errorf("ssh ended: %s", r.said)}
+	}
+	return n, err
+}
+
+func (r *relay) Write(p []byte) (int, error) { return r.in.Write(p) }
+
+// CloseWrite ends the program's standard input.
+func (r *relay) CloseWrite() error { return r.in.Close() }
+
+// Close ends the program and returns when it is gone.
+func (r *relay) Close() error {
+	err := os.ErrClosed
+	r.once.Do(func() {
+		r.in.Close()
+		err = errors.Join(r.File.Close(), r.process.End(relayGrace))
+		r.forget()
+	})
+	return err
+}
+
+func (r *relay) SetDeadline(t time.Time) error {
+	return errors.Join(r.File.SetReadDeadline(t), r.in.SetWriteDeadline(t))
+}
+
+func (r *relay) SetWriteDeadline(t time.Time) error { return r.in.SetWriteDeadline(t) }
+
+func (r *relay) LocalAddr() net.Addr { return relayAddr{} }
+
+func (r *relay) RemoteAddr() net.Addr { return relayAddr{} }
+
+type relayAddr struct{}
+
+func (relayAddr) Network() string { return "ssh" }
+
+func (relayAddr) String() string { return "ssh" }
+
+// lastLines keeps the end of what a program said.
+type lastLines struct {
+	limit int
+	mu    sync.Mutex
+	buf   []byte
+}
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf = append(l.buf, p...)
+	if over := len(l.buf) - l.limit; over > 0 {
+		l.buf = l.buf[over:]
+	}
+	return len(p), nil
+}
+
+func (l *lastLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return oneLine(string(l.buf))
+}
