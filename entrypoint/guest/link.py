@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable
 
@@ -11,6 +12,11 @@ from guest import wire
 Deliver = Callable[[wire.Frame], None]
 
 _getpid, _write = os.getpid, os.write  # the code may put something else in their place
+
+_RESULT = re.compile(rb'\{"type":"tool_result","callId":"([0-9]{1,18})",')
+
+_WHY = "the answer can't be read as JSON here: it is nested too deeply, or has a number of too many digits"
+_UNREADABLE: wire.Frame = {"ok": False, "error": {"code": "serialization_error", "message": _WHY}}
 
 _GONE: wire.Frame = {"ok": False, "error": {"code": "internal_error", "message": "the supervisor takes no more calls"}}
 
@@ -27,6 +33,7 @@ class Link:
         self._waiting: dict[str, Deliver] = {}
         self._last = 0
         self._reader: threading.Thread | None = None
+        self._ended = False  # no result will come any more
 
     @property
     def fd(self) -> int:
@@ -71,9 +78,11 @@ class Link:
             self._waiting[call] = deliver
             try:
                 self._write(line)
+                gone = self._ended
             except OSError:
-                if self._waiting.pop(call, None):
-                    deliver(_GONE)
+                gone = True
+            if gone and self._waiting.pop(call, None):
+                deliver(_GONE)
         return call
 
     def forget(self, call: str) -> None:
@@ -94,6 +103,7 @@ class Link:
             if not data:
                 break
             lines = self._lines.feed(data)
+        self._ended = True  # before the rest is told: a call that is added now sees it
         while self._waiting:
             try:
                 self._waiting.popitem()[1](_GONE)
@@ -102,5 +112,8 @@ class Link:
 
     def _settle(self, line: bytes) -> None:
         frame = wire.decode(line)
-        if frame is not None and (deliver := self._waiting.pop(str(frame.get("callId")), None)):
+        if frame is None:  # an answer that Python can't hold is still the answer of its call
+            match = _RESULT.match(line)
+            frame = {"callId": match[1].decode() if match else "", **_UNREADABLE}
+        if deliver := self._waiting.pop(str(frame.get("callId")), None):
             deliver(frame)

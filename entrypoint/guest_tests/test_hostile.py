@@ -92,6 +92,23 @@ class Breaking(unittest.TestCase):
             with self.subTest(code):
                 self.assertEqual(run(code).wait, {"exited": True, "status": 6})
 
+    def test_calls_without_an_answer_coming_fail(self) -> None:
+        shut = LINK + "import socket\n"
+        for code in (
+            shut + "os.close(link)",
+            shut + "os.dup2(1, link)",
+            shut + "os.dup2(os.open('/dev/null', 2), link)",
+            shut + "socket.socket(fileno=os.dup(link)).shutdown(socket.SHUT_RDWR)",
+        ):
+            call = "\ntry: mcp_shop.price()\nexcept Exception as e: print(e.code)"
+            with self.subTest(code):
+                self.assertTrue(run(code + call * 3, [provider("price")]).stdout.endswith("internal_error\n" * 3))
+
+    def test_the_module_os_replaced(self) -> None:
+        code = "import os\nprint('a')\nos._exit = os.write = os.read = os.getpid = os.close = lambda *args: 1\n"
+        self.assertTrue(run(code).ok)
+        self.assertEqual(run(code + "raise KeyError").error["type"], "KeyError")
+
     def test_streams_closed(self) -> None:
         ran = run("import sys\nprint('a')\nsys.stdout.close()\nsys.stderr = None\n1/0")
         self.assertEqual((ran.stdout, ran.error["type"]), ("a\n", "ZeroDivisionError"))

@@ -29,6 +29,50 @@ class Rlimits(unittest.TestCase):
         for rlimits in ({}, {"memlock": 1 << 20}):
             self.assertEqual(run(code, rlimits=rlimits).stdout, "(0, 0)\n")
 
+    def test_no_message_queues(self) -> None:
+        code = "import resource\nprint(resource.getrlimit(12))"  # RLIMIT_MSGQUEUE
+        self.assertEqual(run(code, rlimits={"msgqueue": 1 << 20}).stdout, "(0, 0)\n")
+
+    def test_no_limit_can_be_raised(self) -> None:
+        code = (
+            "import resource as r\nraised = []\n"
+            "for n in (r.RLIMIT_NOFILE, r.RLIMIT_NPROC, r.RLIMIT_CORE, r.RLIMIT_MEMLOCK, r.RLIMIT_MSGQUEUE, r.RLIMIT_AS):\n"
+            "    for limits in ((1 << 40, 1 << 40), (-1, -1)):\n"
+            "        try: r.setrlimit(n, limits); raised.append(n)\n        except (ValueError, OSError): pass\n"
+            "print(raised)"
+        )
+        ran = run(code, rlimits={"nofile": 200, "nproc": 5000, "as": 256 * MIB})
+        self.assertEqual(ran.stdout, "[]\n" if os.geteuid() or os.environ.get("GUEST_UNDER") else ran.stdout)
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one core only")
+    def test_cores(self) -> None:
+        code = (
+            "import os, subprocess, sys, threading\n"
+            "print(len(os.sched_getaffinity(0)))\n"
+            "def free():\n"
+            "    for pid in (0, os.getpid(), threading.get_native_id()):\n"
+            "        try: os.sched_setaffinity(pid, range(os.cpu_count())); print('free')\n"
+            "        except PermissionError: pass\n"
+            "    print(len(os.sched_getaffinity(0)))\n"
+            "t = threading.Thread(target=free); t.start(); t.join(); free(); sys.stdout.flush()\n"
+            "_ = subprocess.run([sys.executable, '-c', 'import os; print(len(os.sched_getaffinity(0)))'])"
+        )
+        self.assertEqual(run(code, cores=1).stdout, "1\n" * 4)
+
+    def test_more_cores_than_there_are(self) -> None:
+        code = "import os\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nprint(len(os.sched_getaffinity(0)))"
+        self.assertEqual(run(code, cores=4096).stdout, f"{len(os.sched_getaffinity(0))}\n")
+
+    def test_too_many_files_are_told(self) -> None:
+        ran = run("import os\nheld = []\nwhile True: held.append(os.open('/dev/null', os.O_RDONLY))", rlimits={"nofile": 100})
+        self.assertEqual(ran.error["type"], "OSError")
+        self.assertIn("a process may have 100 files", ran.error["message"])
+
+    @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
+    def test_a_full_directory_is_told(self) -> None:
+        ran = run("f = open('/workspace/f', 'wb')\nwhile True: f.write(bytes(1 << 20))")
+        self.assertIn("/workspace is full, with 64 MiB", ran.error["message"])
+
     def test_a_limit_that_there_is_not(self) -> None:
         ran = run("print('never')", rlimits={"heads": 1})
         self.assertEqual((ran.error["code"], ran.stdout), ("internal_error", ""))
@@ -112,6 +156,14 @@ class Watching(unittest.TestCase):
         ran = run(code, watch={"memoryBytes": 180 * MIB})
         self.assertTrue(ran.ok, ran.error)
         self.assertEqual(run(code, watch={"memoryBytes": 60 * MIB}).wait.get("killed"), "memory")
+
+    def test_a_crowd_is_counted_before_it_is_looked_at(self) -> None:
+        bounded = watch.Watch(0, 20, None)
+        with (
+            unittest.mock.patch.object(watch.Watch, "_members", return_value=[str(n) for n in range(21)]),
+            unittest.mock.patch.object(watch, "_read", side_effect=AssertionError("it takes too long")),
+        ):
+            self.assertEqual(bounded.exceeded(), ("processes", ""))
 
     def test_tmpfs_mounts(self) -> None:
         info = (
@@ -204,6 +256,12 @@ class Confinement(unittest.TestCase):
                 self.assertEqual(decide(program, arch, socketpair, family), want, (machine, family))
             self.assertEqual(decide(program, arch, clone, 0x10000011), confine.ERRNO | confine.EPERM)
             self.assertEqual(decide(program, arch, clone, 0x003D0F00), confine.ALLOW)  # a thread
+            for protocol in (4, 9, 12, 21):  # of netlink
+                self.assertEqual(decide(program, arch, socket, 16, 3, protocol), confine.ERRNO | confine.EPERM)
+            only = confine.cores_program(machine)
+            assert only
+            self.assertEqual(decide(only, arch, 203 if machine == "x86_64" else 122), confine.ERRNO | confine.EPERM)
+            self.assertEqual(decide(only, arch, socket, 40), confine.ALLOW)
             self.assertEqual(decide(program, arch, socket, 40), confine.ERRNO | confine.EPERM)
             self.assertEqual(decide(program, arch, socket, 1), confine.ALLOW)
             self.assertEqual(decide(program, arch, 435), confine.ERRNO | confine.ENOSYS)
@@ -255,10 +313,13 @@ class Confinement(unittest.TestCase):
             "try: print(os.memfd_create('x'))\nexcept PermissionError: print('memfd')\n"
             "for name, args in ('shmget', (0, 4096, 0)), ('semget', (0, 1, 0)), ('msgget', (0, 0)):\n"
             "    print(getattr(libc, name)(*args), ctypes.get_errno())\n"
-            "for family in (17, 38, 40):\n"
-            "    try: socket.socket(family, socket.SOCK_DGRAM)\n    except PermissionError: print(family)"
+            "for family, protocol in (17, 0), (38, 0), (40, 0), (16, 4), (16, 9), (16, 12), (16, 21):\n"
+            "    try: socket.socket(family, socket.SOCK_RAW, protocol)\n    except PermissionError: print(family, protocol)\n"
+            "_ = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)"
         )
-        self.assertEqual(run(code).stdout, "memfd\n" + "-1 1\n" * 3 + "17\n38\n40\n")
+        families = "17 0\n38 0\n40 0\n16 4\n16 9\n16 12\n16 21\n"
+        ran = run(code)
+        self.assertEqual((ran.stdout, ran.ok), ("memfd\n" + "-1 1\n" * 3 + families, True), ran.error)
 
     def test_modules_of_python_work(self) -> None:
         code = (
@@ -322,10 +383,10 @@ class Confinement(unittest.TestCase):
             self.assertTrue(done["ok"])
 
 
-def decide(program: bytes, arch: int, call: int, arg: int = 0, second: int = 0) -> int:
+def decide(program: bytes, arch: int, call: int, arg: int = 0, second: int = 0, third: int = 0) -> int:
     """Runs the filter as the kernel does, as far as it uses the machine."""
     code = [struct.unpack_from("=HBBI", program, i) for i in range(0, len(program), 8)]
-    data = {0: call, 4: arch, 16: arg, 24: second}
+    data = {0: call, 4: arch, 16: arg, 24: second, 32: third}
     value = at = 0
     while True:
         op, yes, no, k = code[at]

@@ -1,0 +1,17 @@
+# Throws exceptions into its own main thread from another, without end.
+# want: {"status":"error|exit","exitCode":"!0","stdout":"before\n"}
+# timeout: 10
+import ctypes
+import threading
+
+
+def throw():
+    main = threading.main_thread().ident
+    while True:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), ctypes.py_object(ValueError))
+
+
+print("before")
+threading.Thread(target=throw, daemon=True).start()
+while True:
+    pass

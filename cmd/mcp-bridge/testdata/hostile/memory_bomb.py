@@ -1,0 +1,7 @@
+# Takes memory without end.
+# want: {"status":"memory_limit","stdout":"before\n"}
+# timeout: 20
+print("before")
+hoard = []
+while True:
+    hoard.append(bytearray(1 << 20))

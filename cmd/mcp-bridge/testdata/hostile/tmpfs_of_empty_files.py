@@ -1,0 +1,12 @@
+# Makes files without content until something says no.
+# want: {"status":"memory_limit|ok","stdout":"before\n*"}
+# timeout: 10
+import os
+
+print("before")
+os.mkdir("/tmp/d")
+try:
+    for n in range(2_000_000):
+        os.symlink("x", f"/tmp/d/{n}")
+except OSError as e:
+    print("refused", e.errno)

@@ -1,0 +1,8 @@
+# Leaves a hundred dead children that nobody waits for.
+# want: {"status":"ok","stdout":"100\n"}
+import os
+
+for _ in range(100):
+    if os.fork() == 0:
+        os._exit(0)
+print(100)
