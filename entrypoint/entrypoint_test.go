@@ -21,7 +21,7 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"__init__", "artifacts", "boot", "calls", "child", "confine", "display", "ending", "errors", "execute", "figures",
+		"__init__", "artifacts", "boot", "calls", "child", "confine", "display", "ending", "errors", "execute", "exhausted", "figures",
 		"handover", "hints", "host", "leftover", "limits", "link", "loop", "mcp_runtime", "mime", "names", "output", "requests",
 		"results", "run", "servers", "streams", "supervisor", "surroundings", "tracebacks", "values", "watch", "wire",
 	}

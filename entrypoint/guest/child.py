@@ -42,7 +42,7 @@ def main(fd: int) -> None:
         namespace = surroundings()
         mcp_runtime.Runtime(link, frame, namespace).install()
         handover.install()
-        limits.apply(options.get("rlimits") or {})
+        limits.apply(options.get("rlimits") or {}, options.get("cores") or 0)
     except Exception as e:
         told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})

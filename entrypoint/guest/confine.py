@@ -25,8 +25,9 @@ ENGINE_OFF = "the engine's own seccomp profile is off"
 
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (NEWTIME can't be said to clone.)
 NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-# AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. AF_VSOCK, say, reaches the machine around a VM from any network namespace.
-FAMILIES = (1, 2, 10, 16)
+# AF_UNIX, AF_INET, AF_INET6. AF_VSOCK, say, reaches the machine around a VM from any network namespace.
+FAMILIES = (1, 2, 10)
+AF_NETLINK, NETLINK_ROUTE = 16, 0  # getaddrinfo and if_nameindex ask for interfaces by it; netfilter's has a past
 SUPERVISOR = 1  # its process id in a container
 PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
 
@@ -81,33 +82,45 @@ _ARCHITECTURES = {
 }
 
 
+_EQUAL, _AT_LEAST, _ANY_BIT = 0x10, 0x30, 0x40
+
+
+def _load(offset: int) -> bytes:
+    return struct.pack("=HBBI", 0x20, 0, 0, offset)  # A = 32 bits of the call's data
+
+
+def _jump(op: int, value: int, yes: int, no: int) -> bytes:
+    return struct.pack("=HBBI", 0x05 | op, yes, no, value)
+
+
+def _leave(action: int) -> bytes:
+    return struct.pack("=HBBI", 0x06, 0, 0, action)
+
+
+def _start(machine: str, arch: int) -> list[bytes]:
+    """Ends who calls by another architecture's numbers, then loads the number of the call."""
+    code = [_load(4), _jump(_EQUAL, arch, 1, 0), _leave(KILL), _load(0)]
+    if machine == "x86_64":
+        code += [_jump(_AT_LEAST, X32, 0, 1), _leave(KILL)]
+    return code
+
+
 def program(machine: str) -> bytes | None:
     """The filter for a machine as os.uname() names it, or None where its numbers aren't known."""
     if machine not in _ARCHITECTURES:
         return None
     arch, own, some = _ARCHITECTURES[machine]
-
-    def load(offset: int) -> bytes:
-        return struct.pack("=HBBI", 0x20, 0, 0, offset)  # A = 32 bits of the call's data
-
-    def jump(op: int, value: int, yes: int, no: int) -> bytes:
-        return struct.pack("=HBBI", 0x05 | op, yes, no, value)
-
-    def leave(action: int) -> bytes:
-        return struct.pack("=HBBI", 0x06, 0, 0, action)
-
-    equal, at_least, any_bit = 0x10, 0x30, 0x40
-    code = [load(4), jump(equal, arch, 1, 0), leave(KILL), load(0)]
-    if machine == "x86_64":
-        code += [jump(at_least, X32, 0, 1), leave(KILL)]
+    load, jump, leave, equal = _load, _jump, _leave, _EQUAL
+    code = _start(machine, arch)
     for number in sorted({*own.values(), *_COMMON.values()}):
         code += [jump(equal, number, 0, 1), leave(ERRNO | EPERM)]
     code += [jump(equal, _CLONE3, 0, 1), leave(ERRNO | ENOSYS)]  # its flags are in memory; without it libc uses clone
     deny, allow = leave(ERRNO | EPERM), leave(ALLOW)
-    first, second = load(16), load(24)  # the lower halves of two arguments: the kernel takes all these for 32 bits
-    rules = {"clone": [first, jump(any_bit, NEW_NAMESPACE, 0, 1), deny, allow]}
+    first, second, third = load(16), load(24), load(32)  # the lower halves: the kernel takes all these for 32 bits
+    rules = {"clone": [first, jump(_ANY_BIT, NEW_NAMESPACE, 0, 1), deny, allow]}
     for name in ("socket", "socketpair"):
-        rules[name] = [first, *(jump(equal, family, len(FAMILIES) - i, 0) for i, family in enumerate(FAMILIES)), deny, allow]
+        families = [jump(equal, family, len(FAMILIES) - i + 3, 0) for i, family in enumerate(FAMILIES)]
+        rules[name] = [first, *families, jump(equal, AF_NETLINK, 0, 2), third, jump(equal, NETLINK_ROUTE, 1, 0), deny, allow]
     for name in ("prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
         rules[name] = [first, jump(equal, SUPERVISOR, 0, 1), deny, allow]
     for name, which in (("setpriority", PRIO_PROCESS), ("ioprio_set", IOPRIO_WHO_PROCESS)):
@@ -147,17 +160,40 @@ def _confine() -> str:
         code = program(os.uname().machine)
         if code is None:
             return f"no seccomp filter of the guest's own: the numbers of {os.uname().machine} calls aren't known"
-        import ctypes
-
-        memory = ctypes.create_string_buffer(code, len(code))
-        fprog = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(memory)))
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
-        _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(fprog))
+        _install(code)
     except ImportError as e:
         return f"no seccomp filter of the guest's own: the image's Python has no ctypes ({e})"
     except OSError as e:
         return f"no seccomp filter of the guest's own: {e}"
     return ""
+
+
+def _install(code: bytes) -> None:
+    import ctypes
+
+    memory = ctypes.create_string_buffer(code, len(code))
+    fprog = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(memory)))
+    _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(fprog))
+
+
+def cores_program(machine: str) -> bytes | None:
+    """A filter that denies to choose one's cores, and nothing else."""
+    if machine not in _ARCHITECTURES:
+        return None
+    arch, _, some = _ARCHITECTURES[machine]
+    number = some["sched_setaffinity"]
+    return b"".join([*_start(machine, arch), _jump(_EQUAL, number, 0, 1), _leave(ERRNO | EPERM), _leave(ALLOW)])
+
+
+def keep_cores() -> None:
+    """Has this thread, and what it starts, stay on the cores it is bound to. Without ctypes nothing holds: confine has said so."""
+    try:
+        code = cores_program(os.uname().machine)
+        if code is not None:
+            _install(code)
+    except (ImportError, OSError):
+        pass
 
 
 def be_the_child() -> None:

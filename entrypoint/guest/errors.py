@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
+import os
 from typing import Any
 
 from guest import wire
@@ -10,15 +12,25 @@ from guest.results import ToolError
 
 
 class Reserve:
-    """Address space held back, so that there is some to tell of a MemoryError with. It takes no memory while it is held."""
+    """Address space and descriptors held back, so that there are some to tell with that there are none. They take no memory."""
 
     SIZE = 4 << 20
+    FILES = 4
+    ABOVE = 32  # their numbers, out of the way of what the code opens first
 
     def __init__(self) -> None:
         self._held = mmap.mmap(-1, self.SIZE)
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._files = [fcntl.fcntl(null, fcntl.F_DUPFD_CLOEXEC, self.ABOVE) for _ in range(self.FILES)]
+        os.close(null)
 
     def release(self) -> None:
         self._held.close()
+        for file in self._files:
+            try:
+                os.close(file)
+            except OSError:  # the code has closed what wasn't its own
+                pass
 
 
 def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:

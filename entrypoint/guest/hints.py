@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from guest import names, wire
+from guest import exhausted, names, wire
 
 MAX_LISTED = 40  # installed packages that are named
 _TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
@@ -23,6 +23,8 @@ _FILES = "code can write below /workspace and /tmp only; what is left in /worksp
 
 def hint(error: BaseException, namespace: dict[str, Any]) -> str:
     """A sentence without a period, or "" when there is nothing to add."""
+    if text := exhausted.hint(error):
+        return text
     for rule in (_module, _name, _awaited, _loop, _attribute, _files, _stdin):
         if text := rule(error, namespace):
             return text

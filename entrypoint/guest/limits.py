@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import threading
 from collections.abc import Mapping
 
-from guest import watch
+from guest import confine, watch
 
 THREAD_STACK = 2 << 20
 M_ARENA_MAX = -8  # of mallopt(3)
 
-_NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "nofile", "nproc", "stack"}
+_NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nofile", "nproc", "stack"}
+_ALWAYS = {"core": 0, "memlock": 0, "msgqueue": 0}  # no dumps; no memory that nobody counts
 
 
-def apply(rlimits: Mapping[str, int]) -> None:
-    """Sets hard and soft limits. "as" counts on top of what is mapped now; "core" and "memlock" are 0 whatever is asked."""
+def apply(rlimits: Mapping[str, int], cores: int = 0) -> None:
+    """Sets hard and soft limits, and keeps to so many cores; 0 is no bound. To be called before there is a second thread.
+
+    "as" counts on top of what is mapped now; "core", "memlock" and "msgqueue" are 0 whatever is asked.
+    """
+    if cores:
+        keep_to(cores)
     if "as" in rlimits:
         thin_threads()
-    for name, value in {**rlimits, "core": 0, "memlock": 0}.items():
+    for name, value in {**rlimits, **_ALWAYS}.items():
         if name not in _NAMES:
             raise ValueError(f"no such limit: {name!r}; there are {', '.join(sorted(_NAMES))}")
         if name == "as":
@@ -28,6 +35,18 @@ def apply(rlimits: Mapping[str, int]) -> None:
         if hard != resource.RLIM_INFINITY:
             value = min(value, hard)
         resource.setrlimit(number, (value, value))
+
+
+def keep_to(cores: int) -> None:
+    """Binds this process, and what it will start, to some of the cores that it may use, for good.
+
+    Which ones is left to chance, so that runs side by side spread over the machine. It takes the place of a share of time by
+    cgroup, and knows whole cores only.
+    """
+    allowed = os.sched_getaffinity(0)
+    if cores < len(allowed):
+        os.sched_setaffinity(0, sorted(allowed, key=lambda core: os.urandom(4))[:cores])
+        confine.keep_cores()
 
 
 def thin_threads() -> None:
