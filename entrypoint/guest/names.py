@@ -28,11 +28,22 @@ def nearest(wrong: str, names: Iterable[str]) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name of a parameter as it can be written before a `=`."""
-    text = re.sub(r"\W+", "_", name) or "_"
+    """A property's name as it can be written before a `=`; the bridge's stubs have the same rule."""
+    text = re.sub("[^A-Za-z0-9_]+", "_", name) or "_"
+    if text.startswith("__"):  # which checkers take for a parameter by position only
+        text = "_" + text.lstrip("_")
     if text[0].isdigit():
         text = "_" + text
-    return text + "_" if keyword.iskeyword(text) else text
+    return text + "_" if keyword.iskeyword(text) or text == "__debug__" else text
+
+
+def free(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it when it is taken; it is taken then."""
+    unique, n = name, 2
+    while unique in taken:
+        unique, n = f"{name}__{n}", n + 1
+    taken.add(unique)
+    return unique
 
 
 class UnknownName(KeyError):

@@ -1,81 +1,31 @@
-"""The proxies: a server is an object, each of its tools a callable attribute."""
+"""The proxies: a server is an object, each of its tools a function that is its attribute."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from guest import names, results, values, wire
 from guest.calls import Request
 from guest.link import Link
+from guest.ready import Ready, ReadyList
+
+if TYPE_CHECKING:
+    from guest.tools import Tool
 
 RUNTIME = "runtime"  # the provider of the helpers that the host answers itself
 
 
-class Tool:
-    """One tool of a server. Call it with keyword arguments, or positional ones in the order of its parameters."""
+def ask(link: Link, helper: str, given: dict[str, Any], made: Callable[[Any], Any], server: str = "") -> Request:
+    """A request to a helper of the host. made is given its answer; a failure is raised as the server's."""
 
-    def __init__(self, link: Link, server: str, prefix: str, meta: wire.Frame, timeout: float | None = None) -> None:
-        self._link, self._server, self._prefix, self._meta, self._timeout = link, server, prefix, meta, timeout
-        self.__name__ = str(meta["safeName"])
-        self.__qualname__ = f"{prefix}.{self.__name__}"
-        self.__doc__ = str(meta.get("description") or "")
-        schema = meta.get("inputSchema")
-        self._schema: dict[str, Any] = schema if isinstance(schema, dict) else {}
-        properties = self._schema.get("properties")
-        self._properties: dict[str, Any] = properties if isinstance(properties, dict) else {}
-        required = self._schema.get("required")
-        self._required = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        self._order = [*self._required, *(name for name in self._properties if name not in self._required)]
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        given = values.encode(self._bind(args, kwargs))
-        request = Request(self._link, self.__qualname__, self._server, self.__name__, given, self._finish)
-        request.timeout = self._timeout
-        return request.now()
-
-    def options(self, *, timeout: float | None = None) -> Tool:
-        """The same tool with another time limit, in seconds, for one result to come."""
-        if timeout is not None and not 0 < timeout < 1e9:
-            raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
-        return Tool(self._link, self._server, self._prefix, self._meta, timeout)
-
-    def _finish(self, frame: wire.Frame) -> Any:
+    def finish(frame: wire.Frame) -> Any:
         if not frame.get("ok"):
-            results.failure(frame, self._server, self.__name__)
-        declared = isinstance(self._meta.get("outputSchema"), dict)
-        return results.value(frame.get("result"), self._server, self.__name__, declared)
+            results.failure(frame, server, "")
+        return made(frame.get("result"))
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Checks the names of the arguments against the tool's schema."""
-        if len(args) > len(self._order):
-            raise TypeError(f"{self.__qualname__}() takes at most {len(self._order)} positional arguments ({self._listed()})")
-        bound = dict(zip(self._order, args, strict=False))
-        by_identifier = {names.identifier(name): name for name in reversed(self._order)}
-        for key, value in kwargs.items():
-            name = key if key in self._properties else by_identifier.get(key, key)
-            if name in bound:
-                raise TypeError(f"{self.__qualname__}() got two values for {name!r}")
-            if name not in self._order and not self._takes_any():
-                raise TypeError(f"{self.__qualname__}() has no parameter {key!r}; {self._listed(key)}")
-            bound[name] = value
-        missing = [name for name in self._required if name not in bound]
-        if missing:
-            raise TypeError(f"{self.__qualname__}() lacks {', '.join(map(repr, missing))}; {self._listed()}")
-        return bound
-
-    def _takes_any(self) -> bool:
-        if "additionalProperties" in self._schema:
-            return self._schema["additionalProperties"] is not False
-        return not self._properties or "patternProperties" in self._schema
-
-    def _listed(self, wrong: str = "") -> str:
-        return names.choices(self._order, "parameters", wrong)
-
-    def __repr__(self) -> str:
-        optional = [f"{name}=..." for name in self._order if name not in self._required]
-        return f"<tool {self.__qualname__}({', '.join([*self._required, *optional])})>"
+    return Request(link, f"runtime.{helper}", RUNTIME, helper, values.encode(given), finish)
 
 
 class Server:
@@ -87,39 +37,69 @@ class Server:
         self._alias = str(provider.get("alias", ""))
         self._description = str(provider.get("description") or "")
         self._lock = threading.Lock()
+        self._made: dict[str, Tool] = {}
         self._known: dict[str, wire.Frame] | None = None
+        self._on_load: list[Callable[[wire.Frame], None]] = []
         if provider.get("tools") is not None:
             self._known = _tools(provider)
-        self.__doc__ = self._description
 
     def _load(self) -> dict[str, wire.Frame]:
         """The tools by safe name. The first touch of a server that the host hasn't started yet waits for it."""
         if self._known is None:
             with self._lock:
                 if self._known is None:
-                    given = values.encode({"server": self._name})
-                    request = Request(self._link, "load_server", RUNTIME, "load_server", given, self._loaded)
-                    self._known = _tools(request.block())
+                    self._request(lambda: None).block()
+        assert self._known is not None
         return self._known
 
-    def _loaded(self, frame: wire.Frame) -> Any:
-        if not frame.get("ok"):
-            results.failure(frame, self._name, "")
-        return frame.get("result")
+    def _request(self, made: Callable[[], Any]) -> Request:
+        """Asks for the tools; made gives the value once they are known."""
+
+        def loaded(provider: Any) -> Any:
+            self._known, self._made = _tools(provider), {}
+            for listener in self._on_load:
+                listener(provider)
+            return made()
+
+        return ask(self._link, "load_server", {"server": self._name}, loaded, self._name)
+
+    def _then(self, made: Callable[[], Any]) -> Request | Ready:
+        """What made gives once the tools are known."""
+        return self._request(made) if self._known is None else Ready(made())
 
     def _tool(self, name: str) -> Tool | None:
         known = self._load()
         meta = known.get(name) or next((meta for meta in known.values() if meta.get("originalName") == name), None)
-        return None if meta is None else Tool(self._link, self._name, f"mcp_{self._alias}", meta)
+        if meta is None:
+            return None
+        safe = meta["safeName"]
+        if safe not in self._made:
+            from guest.tools import Maker
+
+            self._made[safe] = Maker(self._link, self._name, self._alias, meta).make()
+        return self._made[safe]
+
+    def _listed(self) -> ReadyList:
+        return ReadyList(described(safe, meta) for safe, meta in sorted(self._load().items()))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        tool = self._tool(name)
+        tool = self._tool(name) or self._extra(name)
         if tool is None:
             listed = names.choices(self._load(), "tools", name)
             raise AttributeError(f"mcp_{self._alias} has no tool {name!r}; {listed}")
         return tool
+
+    def _extra(self, name: str) -> Any:
+        """What every server has, unless a tool of it has that name."""
+        if name == "list_tools":
+            return self._listed
+        if name in ("resources", "prompts"):
+            from guest import resources
+
+            return getattr(resources, name.capitalize())(self._link, self._name)
+        return None
 
     def __getitem__(self, name: str) -> Tool:
         tool = self._tool(name)
@@ -128,15 +108,41 @@ class Server:
             raise names.UnknownName(f"server {self._name!r} has no tool {name!r}; {listed}")
         return tool
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._tool(name) is not None
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._load()))
 
+    def __len__(self) -> int:
+        return len(self._load())
+
+    def __bool__(self) -> bool:
+        return True
+
     def __dir__(self) -> list[str]:
-        return sorted(self._load())
+        return sorted({*self._load(), "prompts", "resources"})
 
     def __repr__(self) -> str:
         tools = "tools not asked for yet" if self._known is None else f"tools: {', '.join(sorted(self._known)) or 'none'}"
         return f"<server {self._name!r} as mcp_{self._alias}, {tools}>"
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        """What help() shows."""
+        from inspect import signature
+
+        lines = [self._description or f"The tools of the MCP server {self._name!r}.", ""]
+        for safe in sorted(self._load()):
+            tool: Any = self._tool(safe)
+            lines.append(f"{tool.__qualname__}{signature(tool)}")
+        return "\n".join([*lines, "", f"help(mcp_{self._alias}.<tool>) says more."])
+
+
+def described(safe: str, meta: wire.Frame) -> dict[str, Any]:
+    """A tool as list_tools gives it."""
+    tool = {"name": meta["originalName"], "alias": safe, "description": meta.get("description") or ""}
+    return tool | {key: meta[key] for key in ("inputSchema", "outputSchema") if key in meta}
 
 
 def _tools(provider: Any) -> dict[str, wire.Frame]:
@@ -152,7 +158,13 @@ class Servers(dict[str, Server]):
     """The servers of the run by real name."""
 
     def __missing__(self, name: str) -> Server:
-        found = next((server for server in self.values() if name in (server._alias, f"mcp_{server._alias}")), None)
+        found = self.find(name)
         if found is None:
             raise names.UnknownName(f"no server {name!r} in this run; {names.choices(self, 'servers', str(name))}")
         return found
+
+    def find(self, name: str) -> Server | None:
+        """A server by its real name, its alias or mcp_<alias>."""
+        if name in self:
+            return self[name]
+        return next((server for server in self.values() if name in (server._alias, f"mcp_{server._alias}")), None)

@@ -18,7 +18,17 @@ BYTES_MARK = "$base64"
 
 def encode(arguments: dict[str, Any]) -> bytes:
     """A JSON object. Raises SerializationError naming the path of the first value that can't cross."""
-    plain = _plain(arguments, "", ())
+    return dumps(plain(arguments))
+
+
+def plain(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as JSON has them, all of it new. Raises SerializationError as encode does."""
+    made: dict[str, Any] = _plain(arguments, "", ())
+    return made
+
+
+def dumps(plain: dict[str, Any]) -> bytes:
+    """What plain has made, as a JSON object."""
     try:
         return wire.encode(plain)[:-1]
     except RecursionError:

@@ -39,7 +39,7 @@ class Arguments(unittest.TestCase):
         for call, kind, words in (
             ("mcp_shop.price()", "TypeError", ["lacks 'count'", "item"]),
             ("mcp_shop.price(1, itme='x')", "TypeError", ["no parameter 'itme'", "did you mean item?"]),
-            ("mcp_shop.price(1, 2, 3, 4)", "TypeError", ["at most 3", "count, from, item"]),
+            ("mcp_shop.price(1, 2, 3, 4)", "TypeError", ["at most 3", "count, from_, item"]),
             ("mcp_shop.price(1, count=2)", "TypeError", ["two values for 'count'"]),
             ("mcp_shop.prcie(1)", "AttributeError", ["no tool 'prcie'", "did you mean price?", "buy, price"]),
             ("mcp_shop['nothing']", "UnknownName", ["no tool 'nothing'", "buy, price"]),

@@ -1,0 +1,60 @@
+"""Resources and prompts of a server: `mcp_x.resources` and `mcp_x.prompts`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guest import results
+from guest.link import Link
+from guest.ready import ReadyDict, ReadyList
+
+
+class Resources:
+    """What a server offers to be read: .list(), .templates() and .read(uri)."""
+
+    def __init__(self, link: Link, server: str) -> None:
+        self._link, self._server = link, server
+
+    def _ask(self, helper: str, **given: Any) -> Any:
+        from guest.servers import ask
+
+        made = results.contents if helper == "read_resource" else ReadyList
+        return ask(self._link, helper, {"server": self._server, **given}, made, self._server).now()
+
+    def list(self) -> Any:
+        """The resources: dicts with uri, name and, where the server says so, mimeType, description and more."""
+        return self._ask("list_resources")
+
+    def templates(self) -> Any:
+        """The templates of resources: dicts with uriTemplate, name and more."""
+        return self._ask("list_resource_templates")
+
+    def read(self, uri: str) -> Any:
+        """A resource: a text is a str with .mime and .uri, a binary one is bytes with the same; several are a list."""
+        return self._ask("read_resource", uri=str(uri))
+
+    def __repr__(self) -> str:
+        return f"<resources of server {self._server!r}: list(), templates(), read(uri)>"
+
+
+class Prompts:
+    """The prompts of a server: .list() and .get(name, argument=value)."""
+
+    def __init__(self, link: Link, server: str) -> None:
+        self._link, self._server = link, server
+
+    def list(self) -> Any:
+        """The prompts: dicts with name, description and arguments."""
+        from guest.servers import ask
+
+        return ask(self._link, "list_prompts", {"server": self._server}, ReadyList, self._server).now()
+
+    def get(self, name: str, /, **arguments: str) -> Any:
+        """A prompt filled in: a dict with messages, each of which has a role and a content. Arguments are text."""
+        from guest.servers import ask
+
+        given = {"server": self._server, "name": name, "arguments": {key: str(value) for key, value in arguments.items()}}
+        return ask(self._link, "get_prompt", given, ReadyDict, self._server).now()
+
+    def __repr__(self) -> str:
+        return f"<prompts of server {self._server!r}: list(), get(name, argument=value)>"

@@ -1,0 +1,100 @@
+"""The files in /ipc/servers: what each server's tools are, as Python declarations that code can look at.
+
+The bridge writes them (entrypoint/stubs). A server that hasn't been started has a note instead until it is loaded, and opening
+the file loads it: by a wrapper around open, for an audit hook, which would see more, makes id() four times as slow.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+import re
+from typing import Any
+
+from guest import wire
+from guest.servers import Server, Servers
+
+DIR = "/ipc/servers"
+
+_NOT_YET = "# The tools of the MCP server %s, mcp_%s in code, are not known: it hasn't been asked yet.\n"
+_HOW = "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations are here then.\n"
+_TOO_LONG = "# The declarations of the tools of the MCP server %s, mcp_%s in code, are too long to be sent here.\n"
+_OTHERWISE = "# dir(mcp_%s) has their names, help(mcp_%s.<name>) says what one does.\n"
+
+
+class Files:
+    """One file for each server of the run."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self._written: dict[str, Server] = {}  # by path: those whose tools weren't known
+        self._texts: dict[str, str] = {}  # of before write
+        self._ready = False
+
+    def write(self) -> None:
+        """Makes the files, where there is a place for them, and has open load what isn't known yet."""
+        texts, self._texts = self._texts, {}
+        if not os.path.isdir(os.path.dirname(DIR)):
+            return
+        try:
+            os.makedirs(DIR, exist_ok=True)
+        except OSError:  # a read-only /ipc: there are no files then
+            return
+        self._ready = True
+        for alias, text in texts.items():
+            self._put(alias, text)
+        if self._written:
+            self._watch()
+
+    def add(self, server: Server, provider: wire.Frame | None) -> None:
+        """Takes a server up; provider is what the host said of it, with its tools or without."""
+        if not re.fullmatch("[a-z0-9_]{1,200}", server._alias):
+            return
+        server._on_load.append(lambda loaded: self._put(server._alias, _text(server, loaded)))
+        if server._known is None:
+            self._written[f"{DIR}/{server._alias}.py"] = server
+            said = json.dumps(server._name)
+            self._put(server._alias, _NOT_YET % (said, server._alias) + _HOW % said)
+        else:
+            self._put(server._alias, _text(server, provider))
+
+    def _put(self, alias: str, text: str) -> None:
+        if not self._ready:
+            self._texts[alias] = text
+            return
+        try:
+            with _open(f"{DIR}/{alias}.py", "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except OSError:  # no room, or the code took the place: the tools work all the same
+            pass
+
+    def _watch(self) -> None:
+        def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+            path = os.fspath(file) if hasattr(file, "__fspath__") else file
+            if type(path) is str and path.startswith(DIR) and path in self._written:
+                self._load(path)
+            return _open(file, mode, *args, **kwargs)
+
+        open.__module__, open.__qualname__, open.__doc__ = "io", "open", _open.__doc__
+        builtins.open = io.open = open
+
+    def _load(self, path: str) -> None:
+        server = self._written.pop(path)
+        try:
+            server._load()
+        except Exception as e:
+            said = json.dumps(f"{type(e).__name__}: {e}"[:2000])
+            self._put(server._alias, _NOT_YET % (json.dumps(server._name), server._alias) + f"# It could not be asked: {said}\n")
+            self._written[path] = server
+
+
+_open = builtins.open
+
+
+def _text(server: Server, provider: Any) -> str:
+    stub = provider.get("stub") if isinstance(provider, dict) else None
+    if isinstance(stub, str) and stub:
+        return stub
+    return _TOO_LONG % (json.dumps(server._name), server._alias) + _OTHERWISE % (server._alias, server._alias)

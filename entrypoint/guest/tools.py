@@ -1,0 +1,63 @@
+"""A tool as a function of Python: it has a signature and a docstring, and calling it asks the host."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from guest import results, wire
+from guest.calls import Request
+from guest.link import Link
+
+
+class Tool(Protocol):
+    """One tool of a server. Call it with keyword arguments, or positional ones in the order of its parameters."""
+
+    __name__: str
+    __doc__: str | None
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+
+    def options(self, *, timeout: float | None = None) -> Tool: ...
+
+
+class Maker:
+    """Makes the function of one tool. Metadata becomes attributes of it, never text that is compiled."""
+
+    def __init__(self, link: Link, server: str, alias: str, meta: wire.Frame) -> None:
+        from guest.shapes import Shape
+        from guest.signatures import Presented
+
+        self._link, self._server = link, server
+        self._name = str(meta["safeName"])
+        self._module = f"mcp.servers.{alias}"
+        self._shape = Shape(f"mcp_{alias}.{self._name}", meta)
+        self._presented = Presented(self._shape, meta)
+        self._declared = isinstance(meta.get("outputSchema"), dict)
+
+    def make(self, limit: float | None = None) -> Tool:
+        """The function, with a time limit for one result to come."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = self._shape.encode(args, kwargs)
+            request = Request(self._link, self._shape.called, self._server, self._name, given, self._finish)
+            request.timeout = limit
+            return request.now()
+
+        def options(*, timeout: float | None = None) -> Tool:
+            """The same tool with another time limit, in seconds, for one result to come."""
+            if timeout is not None and not 0 < timeout < 1e9:
+                raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
+            return self.make(timeout)
+
+        made: Any = call
+        made.options = options
+        made.__name__, made.__qualname__, made.__module__ = self._name, self._shape.called, self._module
+        made.__doc__ = self._presented.doc
+        made.__signature__, made.__annotations__ = self._presented.signature, dict(self._presented.annotations)
+        tool: Tool = made
+        return tool
+
+    def _finish(self, frame: wire.Frame) -> Any:
+        if not frame.get("ok"):
+            results.failure(frame, self._server, self._name)
+        return results.value(frame.get("result"), self._server, self._name, self._declared)
