@@ -133,7 +133,7 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case w.Killed == "processes":
 		r.Status = StatusExit
-		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the limit.", n.sandbox.cfg.Limits.PIDs)
+		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the limit (MCP_BRIDGE_PIDS).", n.sandbox.cfg.Limits.PIDs)
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -148,19 +148,13 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
-		if strings.Contains(r.Error.Message, noSpace) {
-			r.Message += fmt.Sprintf(" The only places to write to are /workspace (%d MiB) and /tmp (%d MiB), in memory: write less, or remove what isn't needed.",
-				workspaceSize>>20, tmpSize>>20)
-		}
+		r.Message += n.exhausted(r.Error)
 	case w.Exited:
 		r.Status, r.Message = StatusExit, fmt.Sprintf("The code exited with code %d.", w.Status)
 	default:
 		r.Status, r.ExitCode, r.Message = StatusExit, -1, "The guest did not say how the code ended."
 	}
 }
-
-// noSpace is ENOSPC as Python tells it.
-const noSpace = "[Errno 28]"
 
 // maxWords is bytes kept of each thing that the guest says of an exception.
 const maxWords = 64 << 10
@@ -174,7 +168,7 @@ func (n *session) short(s string) string {
 }
 
 func (n *session) memoryMessage() string {
-	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB.", n.sandbox.cfg.Limits.Memory>>20)
+	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB (MCP_BRIDGE_MEMORY).", n.sandbox.cfg.Limits.Memory>>20)
 }
 
 func wait(done *entrypoint.FromGuest) entrypoint.Wait {

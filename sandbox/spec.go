@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -48,16 +46,23 @@ func (s *Sandbox) spec(image string) runtime.Spec {
 		Env:     environment(),
 		User:    s.cfg.User,
 		Limits:  s.cfg.Limits,
-		Tmpfs: []runtime.Tmpfs{
-			{Path: "/ipc", Size: ipcSize, Mode: 0o1777},
-			{Path: "/tmp", Size: tmpSize, Mode: 0o1777},
-			{Path: "/workspace", Size: workspaceSize, Mode: 0o1777},
-		},
-		Owner: s.cfg.Owner,
-		// Twice the start: once for the guest's own, once for the servers that the code waits for off its clock.
-		MaxAge: 2*s.cfg.StartTimeout + s.cfg.MaxTimeout + ageSlack,
+		Tmpfs:   writable(),
+		Owner:   s.cfg.Owner,
+		MaxAge:  maxAge(s.cfg),
 	}
 }
+
+// writable are the directories that code may write to, beside /dev/shm.
+func writable() []runtime.Tmpfs {
+	return []runtime.Tmpfs{
+		{Path: "/ipc", Size: ipcSize, Mode: 0o1777},
+		{Path: "/tmp", Size: tmpSize, Mode: 0o1777},
+		{Path: "/workspace", Size: workspaceSize, Mode: 0o1777},
+	}
+}
+
+// maxAge has room for the start twice: once for the guest's own, once for the servers that the code waits for off its clock.
+func maxAge(cfg Config) time.Duration { return 2*cfg.StartTimeout + cfg.MaxTimeout + ageSlack }
 
 // options are the bounds that the guest keeps by itself: the constants, and whatever the engine doesn't enforce.
 func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
@@ -75,16 +80,19 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 		o.Rlimits["as"] = limits.Memory + asSlack
 		o.Watch.MemoryBytes = limits.Memory
 	}
-	if !f.Enforces.PIDs {
+	switch {
+	case f.Enforces.PIDs:
+	case f.OwnUsers:
+		o.Rlimits["nproc"] = limits.PIDs
+	default:
 		// Not RLIMIT_NPROC: the kernel counts it over all containers whose users map to the same uid outside.
 		o.Watch.Processes = limits.PIDs
+	}
+	if !f.Enforces.CPUs {
+		o.Cores = wholeCores(limits.CPUs)
 	}
 	return o
 }
 
-// GuestLimits names the limits that the guest has to keep by itself on an engine, for doctor.
-func GuestLimits(f runtime.Facts) []string {
-	missing := map[string]bool{"memory": !f.Enforces.Memory, "pids": !f.Enforces.PIDs, "cpus": !f.Enforces.CPUs}
-	maps.DeleteFunc(missing, func(_ string, m bool) bool { return !m })
-	return slices.Sorted(maps.Keys(missing))
-}
+// wholeCores is a share of the processors as cores to be bound to; 0 for all of them.
+func wholeCores(cpus float64) int { return int(math.Ceil(cpus)) }

@@ -187,7 +187,7 @@ def cores_program(machine: str) -> bytes | None:
 
 
 def keep_cores() -> None:
-    """Has this thread, and what it starts, stay on the cores it is bound to. Without ctypes nothing holds: confine has said so."""
+    """Has this thread, and what it starts, stay on the cores it is bound to. Without ctypes nothing does: confine says so."""
     try:
         code = cores_program(os.uname().machine)
         if code is not None:
