@@ -102,7 +102,7 @@ class Breaking(unittest.TestCase):
         ):
             call = "\ntry: mcp_shop.price()\nexcept Exception as e: print(e.code)"
             with self.subTest(code):
-                self.assertTrue(run(code + call * 3, [provider("price")]).stdout.endswith("internal_error\n" * 3))
+                self.assertEqual(run(code + call * 3, [provider("price")]).stdout.count("internal_error\n"), 3)
 
     def test_the_module_os_replaced(self) -> None:
         code = "import os\nprint('a')\nos._exit = os.write = os.read = os.getpid = os.close = lambda *args: 1\n"
