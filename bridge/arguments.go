@@ -31,7 +31,7 @@ func bad(format string, a ...any) error { return argumentError(fmt.Sprintf(forma
 // decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
 // argument that is null counts as absent, as some models write it so. Errors are argumentErrors.
 func (b *Bridge) decode(raw json.RawMessage) (arguments, error) {
-	given, err := fields(raw)
+	given, err := fields(raw, runPythonName, argumentNames)
 	if err != nil {
 		return arguments{}, err
 	}
@@ -56,17 +56,17 @@ func (b *Bridge) decode(raw json.RawMessage) (arguments, error) {
 	return a, nil
 }
 
-// fields takes an object apart. A null value is left out; an unknown or repeated name is refused.
-func fields(raw json.RawMessage) (map[string]json.RawMessage, error) {
+// fields takes the arguments of a tool apart. A null value is left out; an unknown or repeated name is refused.
+func fields(raw json.RawMessage, tool string, names []string) (map[string]json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	raw = bytes.TrimSpace(raw)
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 		return given, nil
 	case !json.Valid(raw):
-		return nil, bad(`the arguments are no valid JSON; pass an object such as {"code": "print(1)"}`)
+		return nil, bad(`the arguments are no valid JSON; pass an object such as {%q: "…"}`, names[0])
 	case raw[0] != '{':
-		return nil, bad(`the arguments must be an object such as {"code": "print(1)"}, not %s`, kind(raw))
+		return nil, bad(`the arguments must be an object such as {%q: "…"}, not %s`, names[0], kind(raw))
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	_, _ = dec.Token() // the brace; the rest is valid too
@@ -78,8 +78,9 @@ func fields(raw json.RawMessage) (map[string]json.RawMessage, error) {
 		if err := dec.Decode(&v); err != nil {
 			return nil, bad("argument %q can't be read: %v", name, err)
 		}
-		if !slices.Contains(argumentNames, name) {
-			return nil, bad("run_python has no argument %q%s; it takes code, servers and timeout", name, didYouMean(name, argumentNames))
+		if !slices.Contains(names, name) {
+			last := len(names) - 1
+			return nil, bad("%s has no argument %q%s; it takes %s and %s", tool, name, didYouMean(name, names), strings.Join(names[:last], ", "), names[last])
 		}
 		if seen[name] {
 			return nil, bad("argument %q is given twice; give it once", name)

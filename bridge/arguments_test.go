@@ -28,7 +28,7 @@ var argumentCases = []struct {
 
 	{"nothing", ``, `argument "code" is missing; pass the Python source`, nil, 0},
 	{"null", `null`, `argument "code" is missing`, nil, 0},
-	{"list", `["print(1)"]`, `must be an object such as {"code": "print(1)"}, not a list`, nil, 0},
+	{"list", `["print(1)"]`, `must be an object such as {"code": "…"}, not a list`, nil, 0},
 	{"string", `"print(1)"`, `not a string`, nil, 0},
 	{"cut short", `{"code":"0"`, `no valid JSON`, nil, 0},
 	{"code null", `{"code":null}`, `argument "code" is missing`, nil, 0},

@@ -78,7 +78,8 @@ type Config struct {
 	Log        *slog.Logger // one Info line per run; nil means silence
 }
 
-// Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed.
+// Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed: only, in memory, what can
+// still be read of the last runs.
 type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
@@ -88,6 +89,7 @@ type Bridge struct {
 	structured bool
 	log        *slog.Logger
 	slots      chan struct{} // one per run
+	kept       *runs
 	server     *server.MCPServer
 }
 
@@ -120,6 +122,7 @@ func New(cfg Config) (*Bridge, error) {
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		log:        log,
+		kept:       newRuns(maxKeptBytes, maxKeptRuns),
 		slots:      make(chan struct{}, cmp.Or(cfg.MaxConcurrent, defaultConcurrent)),
 	}
 	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
@@ -130,6 +133,10 @@ func New(cfg Config) (*Bridge, error) {
 	b.server.AddTool(b.tool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.runPython(ctx, req.Params.RawArguments), nil
 	})
+	b.server.AddTool(readOutputTool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return b.readOutput(req.Params.RawArguments), nil
+	})
 	b.server.AddResource(b.manualResource(), b.readManual)
+	b.server.AddResourceTemplate(filesTemplate(), b.readFile)
 	return b, nil
 }

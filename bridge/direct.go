@@ -18,6 +18,9 @@ type Direct struct {
 	Progress runtime.Progress // what is done before the code runs
 }
 
+// directBytes is how much of the output stands in the JSON of a Direct: all of it goes to Output.
+const directBytes = 1 << 20
+
 // Report is what came of a Direct.
 type Report struct {
 	Result  sandbox.Result
@@ -53,7 +56,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	o := newOutcome(id, a, res)
+	o := newOutcome(id, a, res, directBytes)
 	text, err := json.Marshal(o)
 	return Report{Result: res, Notices: o.Notices, JSON: text}, err
 }

@@ -51,11 +51,17 @@ environment or files. It may write to /workspace, its working directory, and /tm
 
 ## What comes back
 
-- stdout as it was printed, the value of a last expression, then stderr, then, unless the code ended well, a line "status: …" and the traceback.
+- stdout as it was printed, the value of a last expression (not behind a semicolon), then stderr, then, unless the code ended well, a line "status: …" and the traceback.
 - Status: ok; error (an exception); exit n (sys.exit, os._exit, a signal); timeout; memory_limit; cancelled; engine (the
   container engine failed while the code ran). All but ok are errors. What was printed before is kept in every case. When the code
   was not run at all: validation_error (wrong arguments); unavailable (the machine isn't ready).
-- Very long output is cut in the middle, with a mark that says how much is missing.
+- Very long output is cut in the middle. A mark says how much is missing and how to read it: read_output(run, offset, limit), a tool of its
+  own. Of each run some megabytes are kept, of all runs the last few dozen.
+- display(x): matplotlib figures and PIL images as images, DataFrames as text, bytes or str with a type as in display(data, mime="image/png"),
+  else what the object's own _repr_…_ methods give, or its repr. Open matplotlib figures are shown at the end, and by plt.show().
+- save_artifact(name, data, mime=None) hands over a file: bytes, str, a path, a figure, an image, a DataFrame, a dict or list (as JSON). It returns the
+  name that the file got. Files left in /workspace/out are handed over too, however the run ends. Together a run may hand over 100 files with 16 MiB.
+- Images come back as images, other files as links mcp-bridge://runs/<run>/<name>, for resources/read, until newer ones need the room.
 `
 
 func (b *Bridge) manualResource() mcp.Resource {

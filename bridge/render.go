@@ -1,10 +1,8 @@
 package bridge
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +38,9 @@ type outcome struct {
 	Notices        []string  `json:"notices,omitempty"`
 	Durations      durations `json:"durations"`
 
+	doc   document // all of the output
 	files []sandbox.Artifact
+	shown []mcp.Content // what stands for the files
 }
 
 type failure struct {
@@ -49,6 +49,9 @@ type failure struct {
 	Traceback string `json:"traceback,omitempty"`
 	Line      int    `json:"line,omitempty"`
 }
+
+// shownBytes is how much of what a run printed its result shows: some hosts cut a result at 25,000 of a model's tokens.
+const shownBytes = 64 << 10
 
 // truncated counts the bytes of output that are missing where a mark in it says so.
 type truncated struct {
@@ -60,6 +63,7 @@ type artifactInfo struct {
 	Name  string `json:"name"`
 	Mime  string `json:"mime"`
 	Bytes int    `json:"bytes"`
+	URI   string `json:"uri,omitempty"` // for resources/read, while it is kept
 }
 
 // durations are in milliseconds.
@@ -69,10 +73,10 @@ type durations struct {
 	Total float64 `json:"totalMs"`
 }
 
-func newOutcome(id string, a arguments, r sandbox.Result) outcome {
+// newOutcome shows at most so many bytes of what was printed.
+func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 	o := outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
-		Stdout: r.Stdout(), Stderr: r.Stderr(),
 		Calls: r.Calls, TimeoutSeconds: a.timeout.Seconds(),
 		Durations: durations{millis(r.Took.Start), millis(r.Took.Run), millis(r.Took.Total)},
 		files:     r.Artifacts,
@@ -81,11 +85,11 @@ func newOutcome(id string, a arguments, r sandbox.Result) outcome {
 		o.Error = &failure{r.Error.Type, r.Error.Message, r.Error.Traceback, r.Error.Line}
 	}
 	for _, f := range r.Artifacts {
-		o.Artifacts = append(o.Artifacts, artifactInfo{f.Name, f.Mime, len(f.Data)})
+		o.Artifacts = append(o.Artifacts, artifactInfo{Name: f.Name, Mime: f.Mime, Bytes: len(f.Data)})
 	}
-	if d := r.Truncated; d.Stdout > 0 || d.Stderr > 0 {
-		o.Truncated = &truncated{d.Stdout, d.Stderr}
-		o.Notices = append(o.Notices, fmt.Sprintf("output: %d bytes are cut out where marked; print less at a time", d.Stdout+d.Stderr))
+	o.printed(r.Output, limit)
+	if len(r.Lost) > 0 {
+		o.Notices = append(o.Notices, "files that were not kept, since they are beyond what runs may hand over, or not whole: "+strings.Join(r.Lost, ", "))
 	}
 	if a.clamped != "" {
 		o.Notices = append(o.Notices, a.clamped)
@@ -93,15 +97,54 @@ func newOutcome(id string, a arguments, r sandbox.Result) outcome {
 	return o
 }
 
+// printed cuts both streams to limit bytes together: stderr gives way, but for a quarter.
+func (o *outcome) printed(chunks []sandbox.Chunk, limit int64) {
+	stdout, stderr := streams(chunks)
+	var begin int64
+	o.doc, begin = both(stdout, stderr)
+	forErr := min(stderr.size(), max(limit/4, limit-stdout.size()))
+	var t truncated
+	o.Stdout, t.Stdout = stdout.cut(limit-forErr, o.mark("stdout", 0))
+	o.Stderr, t.Stderr = stderr.cut(forErr, o.mark("stderr", begin))
+	if t != (truncated{}) {
+		o.Truncated = &t
+	}
+}
+
+// mark makes what stands where a stream that begins at an offset of all output was cut.
+func (o *outcome) mark(stream string, begin int64) func(offset, n, lost int64) string {
+	return func(offset, n, lost int64) string {
+		gone := ""
+		if lost > 0 {
+			gone = fmt.Sprintf(", %s of which were not kept", count(lost))
+		}
+		return fmt.Sprintf("\n[... %s bytes of %s left out here%s; %s(run=%q, offset=%d) reads them ...]\n",
+			count(n), stream, gone, readOutputName, o.Call, begin+offset)
+	}
+}
+
+// keptAs keeps what isn't shown, or says that it can't be read later, and makes the contents that stand for the files.
+func (o *outcome) keptAs(s *runs) {
+	if !s.keep(&keptRun{id: o.Call, doc: o.doc, files: o.files}) {
+		o.Notices = append(o.Notices, "the rest of the output and the files are too large to be kept: they can't be read later")
+	}
+	for i, f := range o.files {
+		o.Artifacts[i].URI = fileURI(o.Call, f.Name)
+	}
+	var notices []string
+	o.shown, notices = present(o.Call, o.files)
+	o.Notices = append(o.Notices, notices...)
+}
+
 func millis(d time.Duration) float64 { return toMillis(d) * 1000 }
 
 // render makes the tool result. Everything but a status of ok is an error, so that a failure can't pass for data.
 func (o outcome) render(structured bool) *mcp.CallToolResult {
 	res := &mcp.CallToolResult{IsError: o.Status != string(sandbox.StatusOK)}
-	res.Content = append(res.Content, mcp.NewTextContent(o.text()))
-	for _, f := range o.files {
-		res.Content = append(res.Content, o.content(f))
+	if text := o.text(); text != "" { // hosts refuse a text without characters
+		res.Content = append(res.Content, mcp.NewTextContent(text))
 	}
+	res.Content = append(res.Content, o.shown...)
 	if structured {
 		b, err := json.Marshal(o)
 		if err != nil {
@@ -166,17 +209,4 @@ func reasonText(s string) string {
 		return ""
 	}
 	return " — " + s
-}
-
-// imageTypes are those that hosts show to their models.
-var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
-func (o outcome) content(f sandbox.Artifact) mcp.Content {
-	data := base64.StdEncoding.EncodeToString(f.Data)
-	if slices.Contains(imageTypes, f.Mime) {
-		return mcp.NewImageContent(data, f.Mime)
-	}
-	return mcp.NewEmbeddedResource(mcp.BlobResourceContents{
-		URI: "resource://mcp-bridge/artifacts/" + o.Call + "/" + f.Name, MIMEType: f.Mime, Blob: data,
-	})
 }

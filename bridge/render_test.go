@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,11 +43,22 @@ func TestText(t *testing.T) {
 			"status: memory_limit — The limit is 512 MiB.\nMemoryError"},
 		{"engine", sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1, Output: out("stdout", "a\n"), Message: "The engine went away. Next: start it"},
 			"a\nstatus: engine — The engine went away. Next: start it"},
-		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", "a\n[... 7 bytes of stdout cut here ...]\nz"), Truncated: sandbox.Dropped{Stdout: 7}},
-			"a\n[... 7 bytes of stdout cut here ...]\nz\n[output: 7 bytes are cut out where marked; print less at a time]"},
+		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 150), "stdout", strings.Repeat("z", 150))},
+			strings.Repeat("a", 100) + "\n[... 100 bytes of stdout left out here; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100)},
+		{"stderr cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 100), "stderr", strings.Repeat("b", 1050))},
+			strings.Repeat("a", 100) + "\nstderr:\n" + strings.Repeat("b", 50) +
+				"\n[... 950 bytes of stderr left out here; read_output(run=\"c\", offset=159) reads them ...]\n" + strings.Repeat("b", 50)},
+		{"both cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 1234), "stderr", strings.Repeat("b", 150))},
+			strings.Repeat("a", 75) + "\n[... 1,084 bytes of stdout left out here; read_output(run=\"c\", offset=75) reads them ...]\n" + strings.Repeat("a", 75) +
+				"\nstderr:\n" + strings.Repeat("b", 25) + "\n[... 100 bytes of stderr left out here; read_output(run=\"c\", offset=1268) reads them ...]\n" + strings.Repeat("b", 25)},
+		{"not even kept", sandbox.Result{Status: "ok", Truncated: sandbox.Dropped{Stdout: 5000},
+			Output: []sandbox.Chunk{{Stream: "stdout", Text: strings.Repeat("a", 150)}, {Stream: "stdout", Lost: 5000}, {Stream: "stdout", Text: strings.Repeat("z", 150)}}},
+			strings.Repeat("a", 100) + "\n[... 5,100 bytes of stdout left out here, 5,000 of which were not kept; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100)},
+		{"files that were lost", sandbox.Result{Status: "ok", Lost: []string{"a.bin", "b.bin"}},
+			"[files that were not kept, since they are beyond what runs may hand over, or not whole: a.bin, b.bin]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := newOutcome("c", arguments{}, tc.res)
+			o := newOutcome("c", arguments{}, tc.res, 200)
 			if diff := cmp.Diff(tc.want, o.text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -63,10 +75,9 @@ func TestStructured(t *testing.T) {
 		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			return sandbox.Result{
 				ID: r.ID, Status: sandbox.StatusError, ExitCode: 1, Message: "It raised.", Calls: 2,
-				Output:    []sandbox.Chunk{{Stream: "stdout", Text: "a\n"}, {Stream: "stderr", Text: "w"}},
+				Output:    []sandbox.Chunk{{Stream: "stdout", Text: "a"}, {Stream: "stdout", Lost: 5}, {Stream: "stdout", Text: "\n"}, {Stream: "stderr", Text: "w"}},
 				Error:     &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "tb", Line: 4},
-				Truncated: sandbox.Dropped{Stdout: 5},
-				Artifacts: []sandbox.Artifact{{Name: "p.png", Mime: "image/png", Data: []byte{1}}, {Name: "t.csv", Mime: "text/csv", Data: []byte("a,b")}},
+				Artifacts: []sandbox.Artifact{{Name: "p.png", Mime: "image/png", Data: picture(t, 2, 2)}, {Name: "t.csv", Mime: "text/csv", Data: []byte("a,b")}},
 				Took:      sandbox.Took{Start: time.Millisecond, Run: 2 * time.Millisecond, Total: 3 * time.Millisecond},
 			}, nil
 		}}
@@ -76,22 +87,26 @@ func TestStructured(t *testing.T) {
 	if err := json.Unmarshal(res.Struct, &got); err != nil {
 		t.Fatal(err)
 	}
-	if id, _ := got["call"].(string); len(id) != 12 {
+	id, _ := got["call"].(string)
+	if len(id) != 12 {
 		t.Errorf("call %v", got["call"])
 	}
 	delete(got, "call")
 	want := map[string]any{
-		"status": "error", "exitCode": 1.0, "message": "It raised.", "stdout": "a\n", "stderr": "w", "calls": 2.0, "timeoutSeconds": 120.0,
+		"status": "error", "exitCode": 1.0, "message": "It raised.", "stdout": "a\n[... 5 bytes were not kept ...]\n\n", "stderr": "w", "calls": 2.0, "timeoutSeconds": 120.0,
 		"error":     map[string]any{"type": "ValueError", "message": "no", "traceback": "tb", "line": 4.0},
 		"truncated": map[string]any{"stdoutBytes": 5.0, "stderrBytes": 0.0},
-		"artifacts": []any{map[string]any{"name": "p.png", "mime": "image/png", "bytes": 1.0}, map[string]any{"name": "t.csv", "mime": "text/csv", "bytes": 3.0}},
-		"notices":   []any{"output: 5 bytes are cut out where marked; print less at a time", "timeout: 1000 s is longer than this server allows; the run had 120 s"},
+		"artifacts": []any{
+			map[string]any{"name": "p.png", "mime": "image/png", "bytes": float64(len(picture(t, 2, 2))), "uri": "mcp-bridge://runs/" + id + "/p.png"},
+			map[string]any{"name": "t.csv", "mime": "text/csv", "bytes": 3.0, "uri": "mcp-bridge://runs/" + id + "/t.csv"},
+		},
+		"notices":   []any{"timeout: 1000 s is longer than this server allows; the run had 120 s"},
 		"durations": map[string]any{"startMs": 1.0, "runMs": 2.0, "totalMs": 3.0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(res.Content) != 3 || res.Content[0].Type != "text" || res.Content[1].Type != "image" || res.Content[2].Type != "resource" || !res.IsError {
+	if len(res.Content) != 3 || res.Content[0].Type != "text" || res.Content[1].Type != "image" || res.Content[2].Type != "resource_link" || !res.IsError {
 		t.Errorf("content: %+v", res.Content)
 	}
 }

@@ -46,7 +46,11 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
-	return newOutcome(id, a, res)
+	o := newOutcome(id, a, res, shownBytes)
+	if o.Truncated != nil || len(o.files) > 0 {
+		o.keptAs(b.kept)
+	}
+	return o
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {

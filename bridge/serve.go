@@ -59,6 +59,7 @@ type exchange struct {
 	silent bool            // a notification: it gets no answer
 	wire   *wire
 	cancel context.CancelCauseFunc
+	code   int // of an error as which the request is answered; 0 for the one that it has
 }
 
 type exchangeKey struct{}
@@ -233,8 +234,27 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 			return
 		}
 		// That it can't be sent is seen by the loop.
-		_ = c.wire.send(nil, withID(response, x.id))
+		_ = c.wire.send(nil, withID(withCode(response, x.code), x.id))
 	})
+}
+
+// notFound has the request whose handler has ctx answered as one for a resource that isn't there: mcp-go calls every error of a
+// handler an internal one.
+func notFound(ctx context.Context) {
+	if x, _ := ctx.Value(exchangeKey{}).(*exchange); x != nil {
+		x.code = mcp.RESOURCE_NOT_FOUND
+		if mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) {
+			x.code = mcp.INVALID_PARAMS
+		}
+	}
+}
+
+func withCode(m mcp.JSONRPCMessage, code int) mcp.JSONRPCMessage {
+	if e, ok := m.(mcp.JSONRPCError); ok && code != 0 {
+		e.Error.Code = code
+		return e
+	}
+	return m
 }
 
 // begin notes that x is under way, unless another one of its id is.

@@ -11,32 +11,31 @@ import (
 // Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
 // tools/list stays under 2,000 bytes, as it is paid for in every conversation.
 
-const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run: only what you print(), and the value of a last expression, comes back.
+const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run: only what you print() or display(), and the value of a last expression, comes back.
 
 Each server is mcp_<alias>, each tool a function with keyword arguments that returns its data and raises ToolError on failure:
   issues = mcp_github.list_issues(owner="o", repo="r")
-  print(len(issues), issues[0])
 Many at once: import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))
 In code with a top-level await, await every call.
-When unsure, look first (from mcp import runtime):
-  runtime.list_servers(), dir(mcp_github)   # names of servers, of a server's tools
-  runtime.list_tools("github")              # name, alias, description, inputSchema, outputSchema of each
-  runtime.call_tool("github", "list-issues", {"owner": "o", "repo": "r"})
+When unsure, look first: runtime.search_tool_docs("open issues"), runtime.list_servers(), help(mcp_github.list_issues)
+Files: save_artifact(name, data), or leave them in out/
 Manual: ` + manualURI
 
 // maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
 const (
-	maxToolNames        = 200
+	maxToolNames        = 110
 	maxInstructionNames = 600
 )
 
 // maxResultChars asks Claude Code to show results up to this size whole; above its own limit it shows 2 KB and a file's name.
 const maxResultChars = 500000
 
+const runPythonName = "run_python"
+
 // tool is run_python as it is listed.
 func (b *Bridge) tool() mcp.Tool {
 	no, yes := false, true
-	t := mcp.NewToolWithRawSchema("run_python", toolDescription, b.inputSchema())
+	t := mcp.NewToolWithRawSchema(runPythonName, toolDescription, b.inputSchema())
 	t.Title = "Run Python with MCP tools"
 	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &no, OpenWorldHint: &yes}
 	t.Meta = mcp.NewMetaFromMap(map[string]any{

@@ -31,6 +31,7 @@ func TestGoldens(t *testing.T) {
 		{"initialize.json", "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`},
 		{"tools_list.json", "tools/list", `{}`},
 		{"resources_list.json", "resources/list", `{}`},
+		{"templates_list.json", "resources/templates/list", `{}`},
 	} {
 		t.Run(tc.method, func(t *testing.T) {
 			p.send(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, tc.method, tc.params)
@@ -66,6 +67,10 @@ func TestSizes(t *testing.T) {
 				} else {
 					t.Logf("tools/list has %d bytes", n)
 				}
+			}
+			p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/templates/list","params":{}}`)
+			if n := len(p.next().Result); n >= 400 {
+				t.Errorf("resources/templates/list has %d bytes", n)
 			}
 			if n := len(instructions(b.catalog)); n >= 1500 {
 				t.Errorf("the instructions have %d bytes", n)
@@ -109,7 +114,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("the server calls itself %+v", info.ServerInfo)
 	}
 	tools, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "run_python" {
+	if err != nil || len(tools.Tools) != 2 || tools.Tools[0].Name != "read_output" || tools.Tools[1].Name != "run_python" {
 		t.Errorf("tools: %v, %v", tools, err)
 	}
 	var call mcp.CallToolRequest

@@ -1,0 +1,142 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// span is a piece of a text: text, or so many bytes that were not kept.
+type span struct {
+	text string
+	lost int64
+}
+
+func (s span) size() int64 { return int64(len(s.text)) + s.lost }
+
+// document is a text that lies in pieces. Offsets into it are bytes, and count what was not kept.
+type document []span
+
+// stderrHead stands before stderr, where both streams are one text.
+const stderrHead = "stderr:\n"
+
+// streams are what a run printed to stdout and to stderr, each in its order.
+func streams(chunks []sandbox.Chunk) (stdout, stderr document) {
+	for _, c := range chunks {
+		if c.Text == "" && c.Lost == 0 {
+			continue
+		}
+		if c.Stream == "stderr" {
+			stderr = append(stderr, span{c.Text, c.Lost})
+		} else {
+			stdout = append(stdout, span{c.Text, c.Lost})
+		}
+	}
+	return stdout, stderr
+}
+
+// both is stdout and, behind it, stderr: the text that run_python shows when nothing is cut. The offset is where stderr begins.
+func both(stdout, stderr document) (all document, offset int64) {
+	if len(stderr) == 0 {
+		return stdout, stdout.size()
+	}
+	head := stderrHead
+	if n := len(stdout); n > 0 && !strings.HasSuffix(stdout[n-1].text, "\n") {
+		head = "\n" + head
+	}
+	all = append(append(append(document{}, stdout...), span{text: head}), stderr...)
+	return all, stdout.size() + int64(len(head))
+}
+
+func (d document) size() (n int64) {
+	for _, s := range d {
+		n += s.size()
+	}
+	return n
+}
+
+// held is how many bytes of it there are.
+func (d document) held() (n int64) {
+	for _, s := range d {
+		n += int64(len(s.text))
+	}
+	return n
+}
+
+// slice is the text from one offset to another, both moved back to where a character begins, and how many bytes of it were not
+// kept: a mark says where.
+func (d document) slice(from, to int64) (text string, lost int64) {
+	var b strings.Builder
+	at := int64(0)
+	for _, s := range d {
+		begin, end := max(from-at, 0), min(to-at, s.size())
+		at += s.size()
+		switch {
+		case begin >= end:
+		case s.lost > 0:
+			lost += end - begin
+			fmt.Fprintf(&b, "\n[... %s bytes were not kept ...]\n", count(end-begin))
+		default:
+			b.WriteString(s.text[back(s.text, begin):back(s.text, end)])
+		}
+	}
+	return b.String(), lost
+}
+
+// align moves an offset back to where a character begins.
+func (d document) align(offset int64) int64 {
+	at := int64(0)
+	for _, s := range d {
+		if in := offset - at; in < s.size() {
+			if s.lost > 0 || in <= 0 {
+				return offset
+			}
+			return at + back(s.text, in)
+		}
+		at += s.size()
+	}
+	return offset
+}
+
+func back(s string, i int64) int64 {
+	for i > 0 && i < int64(len(s)) && !utf8.RuneStart(s[i]) {
+		i--
+	}
+	return i
+}
+
+// cut is the text without its middle where it is longer than limit bytes, and how many bytes of it are missing. Mark makes what
+// stands for so many bytes from an offset on, of which some were not kept.
+func (d document) cut(limit int64, mark func(offset, n, lost int64) string) (text string, missing int64) {
+	size := d.size()
+	if size <= limit {
+		return d.slice(0, size)
+	}
+	from, to := d.align(limit/2), d.align(size-limit/2)
+	head, lostHead := d.slice(0, from)
+	tail, lostTail := d.slice(to, size)
+	_, lost := d.slice(from, to)
+	return head + mark(from, to-from, lost) + tail, to - from + lostHead + lostTail
+}
+
+// count writes a number with a comma behind each three digits.
+func count(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size writes a number of bytes for a reader.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return count(n) + " bytes"
+	case n < 1_000_000:
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

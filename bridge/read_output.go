@@ -1,0 +1,106 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+const readOutputName = "read_output"
+
+// How much of a run's output one call of read_output gives, in bytes.
+const (
+	defaultRead = 32 << 10
+	maxRead     = 256 << 10
+	minRead     = 64 // so that every call moves on
+)
+
+var readArgumentNames = []string{"run", "offset", "limit"}
+
+// readOutputTool is read_output as it is listed.
+func readOutputTool() mcp.Tool {
+	t := mcp.NewToolWithRawSchema(readOutputName, "Read on in the output of a run_python call that was cut; offsets are bytes.", json.RawMessage(
+		`{"type":"object","properties":{"run":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"}},"required":["run"]}`))
+	yes := true
+	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &yes}
+	return t
+}
+
+// readOutput is one call of the tool: a piece of what a run printed, and where the next one begins.
+func (b *Bridge) readOutput(raw json.RawMessage) *mcp.CallToolResult {
+	text, err := b.outputOf(raw)
+	if err != nil {
+		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
+	}
+	return mcp.NewToolResultText(text)
+}
+
+func (b *Bridge) outputOf(raw json.RawMessage) (string, error) {
+	given, err := fields(raw, readOutputName, readArgumentNames)
+	if err != nil {
+		return "", err
+	}
+	var id string
+	if v := given["run"]; v == nil || json.Unmarshal(v, &id) != nil || id == "" {
+		return "", bad(`argument "run" must be the id that stands in the mark of the output that was cut`)
+	}
+	offset, err := decodeInteger("offset", given["offset"], 0)
+	if err != nil {
+		return "", err
+	}
+	limit, err := decodeInteger("limit", given["limit"], defaultRead)
+	if err != nil {
+		return "", err
+	}
+	if limit <= 0 {
+		return "", bad(`argument "limit" must be a positive number of bytes such as %d`, defaultRead)
+	}
+	r, err := b.kept.find(id)
+	if err != nil {
+		return "", err
+	}
+	return r.read(offset, min(max(limit, minRead), maxRead))
+}
+
+// read gives a piece and a line on where it is. An offset below 0 counts from the end.
+func (r *keptRun) read(offset, limit int64) (string, error) {
+	total := r.doc.size()
+	if offset < 0 {
+		offset = max(0, total+offset)
+	}
+	if offset > total || offset == total && total > 0 {
+		return "", bad("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
+	}
+	from := r.doc.align(offset)
+	to := r.doc.align(min(from+limit, total))
+	text, _ := r.doc.slice(from, to)
+	if n := len(text); n > 0 && text[n-1] != '\n' {
+		text += "\n"
+	}
+	next := "that is the end"
+	if to < total {
+		next = fmt.Sprintf("offset=%d reads on", to)
+	}
+	return fmt.Sprintf("%s[bytes %d to %d of %d; %s]", text, from, to, total, next), nil
+}
+
+// decodeInteger takes a whole number, also one that is written as a string, as some models do.
+func decodeInteger(name string, v json.RawMessage, absent int64) (int64, error) {
+	if v == nil {
+		return absent, nil
+	}
+	text := string(v)
+	var quoted string
+	if json.Unmarshal(v, &quoted) == nil {
+		text = quoted
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, bad("argument %q must be a whole number such as %d, not %.40s", name, defaultRead, v)
+	}
+	return n, nil
+}
