@@ -107,7 +107,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 		passed = append(passed, err.Error())
 	}
 	if len(passed) == 0 {
-		return nil, d.unavailable("", errors.New("no docker socket is there"), nextInstall)
+		return nil, d.unavailable("", fmt.Errorf("no docker socket is there: %w", fs.ErrNotExist), nextInstall)
 	}
 	return nil, d.unavailable("", errors.New(strings.Join(passed, "; ")), next)
 }

@@ -81,7 +81,12 @@ func (p podmanInfo) facts(f runtime.Facts) runtime.Facts {
 	if h.Security.SELinuxEnabled {
 		f.LSM = append(f.LSM, "selinux")
 	}
-	f.Lacks = []string{"podman's docker-compatible service has no clock that ends a container which is too old: use its own, unix://…/podman/podman.sock as CONTAINER_HOST"}
+	const imitation = "podman's imitation of docker's API "
+	f.Lacks = []string{imitation + "has no clock that ends a container which is too old, as podman's own has",
+		imitation + "sets no limit of descriptors and core files, as podman's own does: the guest sets them"}
+	if f.CgroupVersion == 1 {
+		f.Lacks = append(f.Lacks, imitation+"gives no control group namespace on cgroup v1, as podman's own does")
+	}
 	return f
 }
 
@@ -101,7 +106,7 @@ func (d *Driver) harden(c *connection, info system.Info) error {
 	}
 	switch {
 	case c.podman:
-		f.Lacks = append(f.Lacks, fmt.Sprintf("podman's docker-compatible service takes no seccomp profile, so %q is not set", h.Seccomp.Name))
+		f.Lacks = append(f.Lacks, fmt.Sprintf("podman's imitation of docker's API takes no seccomp profile, so %q is not set", h.Seccomp.Name))
 	case !hasSeccomp(info):
 		f.Lacks = append(f.Lacks, fmt.Sprintf("docker was built or runs on a kernel without seccomp, so the profile %q is not set", h.Seccomp.Name))
 	default:

@@ -174,7 +174,7 @@ func (r *run) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio)
 	defer l.hangUp() // which also ends a copy to standard input
 	streams, err := r.c.cli.ContainerAttach(l.on(life), r.id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
-		return runtime.Exit{}, cause(life, fmt.Errorf("attaching to the container: %w", err))
+		return runtime.Exit{}, cause(life, r.attachError(life, err))
 	}
 	select {
 	case <-w.begun:
@@ -201,6 +201,16 @@ func (r *run) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio)
 		err = fmt.Errorf("%w; and its streams broke: %w", err, lost)
 	}
 	return exit, err
+}
+
+// attachError finds out why a container can't be attached to: podman prepares its start then, and keeps the reason for itself.
+func (r *run) attachError(life context.Context, err error) error {
+	if r.c.podman {
+		if serr := r.c.cli.ContainerStart(life, r.id, container.StartOptions{}); serr != nil {
+			return fmt.Errorf("starting the container: %w", serr)
+		}
+	}
+	return fmt.Errorf("attaching to the container: %w", err)
 }
 
 // cause is err, or why life ended.

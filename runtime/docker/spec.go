@@ -92,12 +92,12 @@ func environment(env, image []string) []string {
 // make a volume of its own there, on the disk, without a bound.
 func (c *connection) tmpfs(dirs []runtime.Tmpfs, volumes []string) map[string]string {
 	const safe = "nosuid,nodev,noexec"
-	more := ""
-	if c.podman {
-		more = ",notmpcopyup"
+	covered, more := slices.Clone(volumes), ""
+	if c.podman { // which makes these writable and executable beside a read-only root, with what the image has there
+		covered, more = append(covered, "/run", "/var/tmp"), ",notmpcopyup"
 	}
 	m := map[string]string{}
-	for _, v := range volumes {
+	for _, v := range covered {
 		m[v] = "ro," + safe + ",size=4096,mode=0555" + more
 	}
 	for _, d := range dirs {
