@@ -14,6 +14,7 @@ from guest.results import SerializationError
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1
 BYTES_MARK = "$base64"
+ROOM = wire.MAX_FRAME // 2  # values that a frame can hold, of two bytes at least; a map or a list counts as four, for its memory
 
 
 def encode(arguments: dict[str, Any]) -> bytes:
@@ -23,7 +24,7 @@ def encode(arguments: dict[str, Any]) -> bytes:
 
 def plain(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments as JSON has them, all of it new. Raises SerializationError as encode does."""
-    made: dict[str, Any] = _plain(arguments, "", ())
+    made: dict[str, Any] = _plain(arguments, "", (), [ROOM])
     return made
 
 
@@ -35,8 +36,11 @@ def dumps(plain: dict[str, Any]) -> bytes:
         raise SerializationError("the arguments are nested too deeply to be sent") from None
 
 
-def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
-    """value as JSON has it: None, bool, str, finite float, int of 64 bits, list, dict with text as keys."""
+def _plain(value: Any, path: str, above: tuple[int, ...], room: list[int]) -> Any:
+    """value as JSON has it: None, bool, str, finite float, int of 64 bits, list, dict with text as keys.
+
+    JSON has no word for what is there twice: few lists that hold each other can stand for more than there is memory.
+    """
     if value is None or value is True or value is False:
         return value
     kind = type(value)
@@ -54,11 +58,17 @@ def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
         raise _refused(path, "a value that contains itself", "send a copy without the cycle")
     if len(above) > 200:
         raise _refused(path, "nested more than 200 deep", "send something flatter")
+    if isinstance(value, (dict, list, tuple)):
+        room[0] -= 4 + len(value)
+        if room[0] < 0:
+            raise _refused(path, "more values than a frame can hold", "send less at a time")
     if isinstance(value, dict):
-        return {_key(k, path): _plain(v, f"{path}.{k}" if path else str(k), (*above, id(value))) for k, v in value.items()}
+        inner = (*above, id(value))
+        return {_key(k, path): _plain(v, f"{path}.{k}" if path else str(k), inner, room) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(v, f"{path}[{i}]", (*above, id(value))) for i, v in enumerate(value)]
-    return _plain(_converted(value, path), path, (*above, id(value)))
+        inner = (*above, id(value))
+        return [_plain(v, f"{path}[{i}]", inner, room) for i, v in enumerate(value)]
+    return _plain(_converted(value, path), path, (*above, id(value)), room)
 
 
 def _converted(value: Any, path: str) -> Any:
