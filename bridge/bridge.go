@@ -52,6 +52,11 @@ type Upstreams interface {
 
 	// Call returns the server's CallToolResult as it sent it.
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+
+	// List returns all that a server lists of a kind, ReadResource and GetPrompt its results, as it sent them.
+	List(ctx context.Context, server string, kind upstream.Kind) ([]json.RawMessage, error)
+	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
+	GetPrompt(ctx context.Context, server, name string, args json.RawMessage) (json.RawMessage, error)
 }
 
 var (

@@ -18,17 +18,19 @@ type entry struct {
 	name, alias, description string
 }
 
-// catalog holds the configured servers by their names. It doesn't change.
+// catalog holds the configured servers by their names. Only its shelf changes.
 type catalog struct {
 	servers  []entry // by name
 	byName   map[string]entry
 	byAlias  map[string]entry
 	problems []discovery.Problem
+	shelf    *shelf // of those whose tools are known
 }
 
 // newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
 func newCatalog(servers []discovery.Server, problems []discovery.Problem) *catalog {
-	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems}
+	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems,
+		shelf: &shelf{boxes: map[string]*toolbox{}}}
 	names := make([]string, 0, len(servers))
 	for _, s := range servers {
 		names = append(names, s.Name)

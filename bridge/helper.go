@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -18,6 +19,11 @@ type helperInput struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 	Detailed  bool            `json:"detailed"`
+	Query     string          `json:"query"`
+	Limit     int             `json:"limit"`
+	Detail    string          `json:"detail"`
+	URI       string          `json:"uri"`
+	Name      string          `json:"name"`
 }
 
 // serverInfo is one configured server for code that looks around.
@@ -53,6 +59,18 @@ var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any
 	"describe_server": (*host).describeServer,
 	// call_tool {server, tool, arguments}: the CallToolResult.
 	"call_tool": (*host).callTool,
+	// query_tool_docs {server, tool?, detail?}: a list of toolDoc.
+	"query_tool_docs": (*host).queryToolDocs,
+	// search_tool_docs {query, limit?, detail?}: the best of them among all servers, and which servers were left out.
+	"search_tool_docs": (*host).searchToolDocs,
+	// list_resources, list_resource_templates, list_prompts {server}: what the server lists, as it lists it.
+	"list_resources":          listing(upstream.Resources),
+	"list_resource_templates": listing(upstream.ResourceTemplates),
+	"list_prompts":            listing(upstream.Prompts),
+	// read_resource {server, uri}: the ReadResourceResult.
+	"read_resource": (*host).readResource,
+	// get_prompt {server, name, arguments?}: the GetPromptResult.
+	"get_prompt": (*host).getPrompt,
 }
 
 // helper answers a call of the provider "runtime".
@@ -104,16 +122,7 @@ func (h *host) loadServer(ctx context.Context, name string) (entrypoint.Provider
 	if err != nil {
 		return entrypoint.Provider{}, err
 	}
-	p := provider(s)
-	p.Tools = make(map[string]entrypoint.Tool, len(box.tools))
-	for _, t := range box.tools {
-		alias := box.aliases[t.Name]
-		p.Tools[alias] = entrypoint.Tool{
-			SafeName: alias, OriginalName: t.Name, Description: t.Description,
-			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-		}
-	}
-	return p, nil
+	return box.provider(), nil
 }
 
 func (h *host) listTools(ctx context.Context, name string) ([]toolInfo, error) {

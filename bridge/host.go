@@ -49,8 +49,7 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 	return h.call(ctx, s, c.Tool, c.Input)
 }
 
-// call calls a tool by its alias or real name. An alias comes first: that is what frames have, and another tool's real name may
-// look the same.
+// call calls a tool by its alias or real name.
 func (h *host) call(ctx context.Context, s entry, name string, input json.RawMessage) (json.RawMessage, error) {
 	args, err := object(input)
 	if err != nil {
@@ -60,14 +59,11 @@ func (h *host) call(ctx context.Context, s entry, name string, input json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	tool, ok := box.byAlias[name]
-	if !ok {
-		tool, ok = name, box.has(name)
-	}
+	tool, ok := box.find(name)
 	if !ok {
 		return nil, box.unknown(name)
 	}
-	res, err := h.upstreams.Call(ctx, s.name, tool, args)
+	res, err := h.upstreams.Call(ctx, s.name, tool.Name, args)
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
@@ -87,14 +83,6 @@ func (h *host) server(name string) (entry, error) {
 	return e, nil
 }
 
-// toolbox is the tools of one server with their aliases.
-type toolbox struct {
-	server  entry
-	tools   []upstream.Tool
-	aliases map[string]string // by real name
-	byAlias map[string]string // real name by alias
-}
-
 // tools asks the server, which answers from memory while its session lives.
 func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
 	defer sandbox.OffClock(ctx)() // it may have to be started first, which is not the code's own time; nor are the aliases
@@ -102,29 +90,7 @@ func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
-	b := &toolbox{server: s, tools: tools, byAlias: make(map[string]string, len(tools))}
-	b.aliases = entrypoint.Aliases(b.names())
-	for name, alias := range b.aliases {
-		b.byAlias[alias] = name
-	}
-	return b, nil
-}
-
-func (b *toolbox) names() []string {
-	names := make([]string, 0, len(b.tools))
-	for _, t := range b.tools {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
-func (b *toolbox) has(name string) bool {
-	_, ok := b.aliases[name]
-	return ok
-}
-
-func (b *toolbox) unknown(name string) error {
-	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, didYouMean(name, b.names()), list(b.names()))
+	return h.catalog.shelf.box(s, tools), nil
 }
 
 // object is the arguments of a tool: none count as no arguments.

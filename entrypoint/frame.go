@@ -89,6 +89,10 @@ type Provider struct {
 	// Tools by safe name. Null means not known yet: the guest asks for them at the first touch, with a tool_call of the
 	// provider "runtime", tool "load_server", input {"server": name}, whose result is a Provider with Tools.
 	Tools map[string]Tool `json:"tools"`
+
+	// Stub is the tools as Python declarations (package stubs), which the guest puts into /ipc/servers/<alias>.py for code to
+	// read; it is never executed. It comes with Tools; empty when it would be too long.
+	Stub string `json:"stub,omitempty"`
 }
 
 // Tool is one tool of a Provider. The schemas are as the server sent them.

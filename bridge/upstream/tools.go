@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 const (
@@ -53,54 +51,25 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 	return slices.Clone(list), nil
 }
 
-// fetchTools reads all pages. A server that knows no tools/list has no tools.
+// fetchTools reads all pages.
 func (s *session) fetchTools(ctx context.Context) ([]Tool, error) {
 	var list []Tool
-	names, cursors, size := map[string]bool{}, map[string]bool{}, 0
-	for cursor := ""; ; {
-		params := map[string]any{}
-		if cursor != "" {
-			params["cursor"] = cursor
-		}
-		raw, err := s.request(ctx, string(mcp.MethodToolsList), params)
-		var refusal *RPCError
-		if errors.As(err, &refusal) && refusal.Code == codeMethodNotFound && cursor == "" {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var page struct {
-			Tools      []json.RawMessage `json:"tools"`
-			NextCursor json.RawMessage   `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return nil, fmt.Errorf("its list of tools can't be read: %w", err)
-		}
-		for i, rawTool := range page.Tools {
-			t, ok := readTool(rawTool)
-			if !ok || names[t.Name] {
-				s.cfg.Log.Warn("a tool without a name, or with another's, is left out", "server", s.server.Name, "position", i, "tool", t.Name)
-				continue
-			}
+	names, position := map[string]bool{}, 0
+	err := s.pages(ctx, tools, func(raw json.RawMessage) int {
+		t, ok := readTool(raw)
+		if !ok || names[t.Name] {
+			s.cfg.Log.Warn("a tool without a name, or with another's, is left out", "server", s.server.Name, "position", position, "tool", t.Name)
+		} else {
 			names[t.Name] = true
 			list = append(list, t)
 		}
-		if size += len(raw); len(list) > maxTools || size > maxToolBytes {
-			return nil, fmt.Errorf("its list of tools is beyond the limit of %d tools and %d bytes", maxTools, maxToolBytes)
-		}
-		if len(page.NextCursor) == 0 || string(page.NextCursor) == "null" {
-			return list, nil
-		}
-		cursor = textOf(page.NextCursor)
-		if cursor == "" {
-			return list, nil
-		}
-		if cursors[cursor] || len(cursors) >= maxPages {
-			return nil, fmt.Errorf("its list of tools doesn't end: after %d pages it named the next page %.40q", len(cursors)+1, cursor)
-		}
-		cursors[cursor] = true
+		position++
+		return len(list)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return list, nil
 }
 
 // readTool reads one definition field by field, so that an odd one costs nothing but itself.

@@ -1,0 +1,272 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+func (f fakeUpstreams) List(_ context.Context, server string, kind upstream.Kind) ([]json.RawMessage, error) {
+	switch {
+	case f.tools[server] == nil:
+		return nil, errors.New("starting it: exec: no such file")
+	case kind == upstream.ResourceTemplates:
+		return nil, nil
+	case kind == upstream.Resources:
+		return []json.RawMessage{json.RawMessage(`{"uri":"a:1"}`)}, nil
+	}
+	return []json.RawMessage{json.RawMessage(`{"name":"p"}`)}, nil
+}
+
+func (f fakeUpstreams) ReadResource(_ context.Context, server, uri string) (json.RawMessage, error) {
+	if uri != "a:1" {
+		return nil, &upstream.RPCError{Code: codeInvalidParams, Message: "there is no " + uri}
+	}
+	return json.RawMessage(`{"contents":[{"uri":"a:1","text":"` + server + `"}]}`), nil
+}
+
+func (f fakeUpstreams) GetPrompt(_ context.Context, server, name string, args json.RawMessage) (json.RawMessage, error) {
+	return json.RawMessage(fmt.Sprintf(`{"messages":[%q,%q,%s]}`, server, name, args)), nil
+}
+
+// ask has the runtime's helper answer; an error is given as "code: message".
+func ask(t *testing.T, h *host, helper, input string) string {
+	t.Helper()
+	res, err := h.Call(t.Context(), sandbox.Call{Provider: "runtime", Tool: helper, Input: json.RawMessage(input)})
+	if err == nil {
+		return string(res)
+	}
+	var e *entrypoint.CallError
+	if !errors.As(err, &e) {
+		t.Fatalf("an error without a code: %v", err)
+	}
+	return e.Code + ": " + e.Message
+}
+
+func TestOffers(t *testing.T) {
+	h := hostFor(t, build(t, nil), `["github","broken"]`)
+	for _, tc := range []struct{ name, helper, input, want string }{
+		{"resources", "list_resources", `{"server":"github"}`, `[{"uri":"a:1"}]`},
+		{"none", "list_resource_templates", `{"server":"github"}`, `[]`},
+		{"prompts", "list_prompts", `{"server":"github"}`, `[{"name":"p"}]`},
+		{"read", "read_resource", `{"server":"mcp_github","uri":"a:1"}`, `{"contents":[{"uri":"a:1","text":"github"}]}`},
+		{"read nothing", "read_resource", `{"server":"github"}`, `validation_error: a resource is read by its uri; runtime.list_resources("github") has those that server lists`},
+		{"read what isn't there", "read_resource", `{"server":"github","uri":"b"}`, `validation_error: server "github": there is no b (code -32602)`},
+		{"prompt", "get_prompt", `{"server":"github","name":"p","arguments":{"a":"1"}}`, `{"messages":["github","p",{"a":"1"}]}`},
+		{"prompt without a name", "get_prompt", `{"server":"github"}`, `validation_error: a prompt is asked for by its name; runtime.list_prompts("github") has those of that server`},
+		{"prompt with a list", "get_prompt", `{"server":"github","name":"p","arguments":[1]}`, `validation_error: a tool's arguments must be an object, not a list`},
+		{"another server", "list_resources", `{"server":"My Files!"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},
+		{"another server's resource", "read_resource", `{"server":"My Files!","uri":"a:1"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},
+		{"another server's prompt", "get_prompt", `{"server":"My Files!","name":"p"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},
+		{"doesn't start", "list_prompts", `{"server":"broken"}`, `tool_error: server "broken": starting it: exec: no such file`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := ask(t, h, tc.helper, tc.input); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestQueryToolDocs(t *testing.T) {
+	b := build(t, nil)
+	h := hostFor(t, b, `["github"]`)
+	const listIssues = `[{"server":"github","serverAlias":"github","tool":"list-issues","toolAlias":"list_issues",` +
+		`"signature":"mcp_github.list_issues(**kwargs: Any) -\u003e ToolText","description":"List issues.","allowed":true`
+	for _, tc := range []struct{ name, input, want string }{
+		{"one", `{"server":"github","tool":"list-issues"}`, listIssues + `}]`},
+		{"in full", `{"server":"mcp_github","tool":"list_issues","detail":"full"}`, listIssues + `,"inputSchema":{"type":"object"}}]`},
+		{"unknown tool", `{"server":"github","tool":"list-isues"}`, `validation_error: server "github" has no tool "list-isues", did you mean "list-issues" or "list_issues"?; it has: "list-issues", "list_issues", "me"`},
+		{"unknown detail", `{"server":"github","detail":"all"}`, `validation_error: detail is "summary" or "full", not "all"`},
+		{"another server, not known", `{"server":"My Files!"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := ask(t, h, "query_tool_docs", tc.input); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	ask(t, hostFor(t, b, `["My Files!"]`), "list_tools", `{"server":"My Files!"}`)
+	if got := ask(t, h, "query_tool_docs", `{"server":"My Files!"}`); !strings.Contains(got, `"tool":"read"`) || !strings.Contains(got, `"allowed":false`) {
+		t.Errorf("of a server that another run has listed: %s", got)
+	}
+}
+
+func TestSearchToolDocs(t *testing.T) {
+	h := hostFor(t, build(t, nil), `["github","broken"]`)
+	var got struct {
+		Results []toolDoc
+		Unknown []unsearched
+	}
+	if err := json.Unmarshal([]byte(ask(t, h, "search_tool_docs", `{"query":"Issues, listed","limit":1}`)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Results) != 1 || got.Results[0].Tool != "list-issues" || got.Results[0].Score <= 0 {
+		t.Errorf("got %+v", got.Results)
+	}
+	want := []unsearched{{"My Files!", "it isn't part of this call, and its tools are not known yet"}, {"broken", "starting it: exec: no such file"}}
+	if diff := cmp.Diff(want, got.Unknown); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+	for _, tc := range []struct{ input, want string }{
+		{`{"query":" "}`, `validation_error: a search needs a query`},
+		{`{"query":"x","limit":"5"}`, `validation_error: bad arguments for runtime.search_tool_docs`},
+		{`{"query":"zzzz"}`, `{"results":[],`},
+	} {
+		if got := ask(t, h, "search_tool_docs", tc.input); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %s", tc.input, got)
+		}
+	}
+}
+
+// recordedBoxes are the tools of the public servers that entrypoint/stubs keeps.
+func recordedBoxes(t testing.TB) []*toolbox {
+	t.Helper()
+	paths, err := filepath.Glob("../entrypoint/stubs/testdata/servers/*.json")
+	if err != nil || len(paths) < 8 {
+		t.Fatalf("%d recorded servers, %v", len(paths), err)
+	}
+	var servers []discovery.Server
+	for _, path := range paths {
+		servers = append(servers, discovery.Server{Name: strings.TrimSuffix(filepath.Base(path), ".json")})
+	}
+	c := newCatalog(servers, nil)
+	var boxes []*toolbox
+	for i, e := range c.servers {
+		text, err := os.ReadFile(paths[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct{ Tools []upstream.Tool }
+		if err := json.Unmarshal(text, &list); err != nil {
+			t.Fatal(err)
+		}
+		boxes = append(boxes, c.shelf.box(e, list.Tools))
+	}
+	return boxes
+}
+
+// TestSearch: what people ask for, over the tools of real servers. The wanted tool is among the first of the hits.
+func TestSearch(t *testing.T) {
+	boxes := recordedBoxes(t)
+	for _, tc := range []struct {
+		query string
+		want  string
+		among int
+	}{
+		{"read_text_file", "filesystem.read_text_file", 1},
+		{"filesystem read text file", "filesystem.read_text_file", 1},
+		{"create issue", "github.create_issue", 1},
+		{"open a new issue in a repository", "github.create_issue", 2},
+		{"list pull requests", "github.list_pull_requests", 1},
+		{"merge pr pull request", "github.merge_pull_request", 1},
+		{"take a screenshot", "playwright.browser_take_screenshot", 2},
+		{"screnshot", "playwright.browser_take_screenshot", 2},
+		{"clikc", "playwright.browser_click", 3},
+		{"convert time between timezones", "time.convert_time", 1},
+		{"commit changes", "git.git_commit", 3},
+		{"sql query", "sqlite.read_query", 2},
+		{"what time is it", "time.get_current_time", 2},
+		{"fetch url", "fetch.fetch", 1},
+		{"move or rename a file", "filesystem.move_file", 1},
+		{"diretory tree", "filesystem.directory_tree", 1},
+		{"library documentation", "context7.query-docs", 2},
+		{"create entities knowledge graph", "memory.create_entities", 1},
+		{"CREATE TABLE", "sqlite.create_table", 1},
+		{"excludePatterns", "filesystem.search_files", 2},
+	} {
+		t.Run(tc.query, func(t *testing.T) {
+			var names []string
+			for _, h := range search(tc.query, boxes, 5) {
+				names = append(names, h.box.server.name+"."+h.tool.Name)
+			}
+			if i := slices.Index(names, tc.want); i < 0 || i >= tc.among {
+				t.Errorf("%s is not among the first %d of %v", tc.want, tc.among, names)
+			}
+		})
+	}
+	if hits := search("the of a", boxes, 5); len(hits) != 0 {
+		t.Errorf("words that say nothing find %d tools", len(hits))
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	boxes := recordedBoxes(b)
+	for b.Loop() {
+		search("create a new issu in the repository", boxes, 5)
+	}
+}
+
+func TestLoadServer(t *testing.T) {
+	var got entrypoint.Provider
+	if err := json.Unmarshal([]byte(ask(t, hostFor(t, build(t, nil), `["github"]`), "load_server", `{"server":"github"}`)), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := entrypoint.Provider{Name: "github", Alias: "github", Description: "Issues and\npulls", Tools: map[string]entrypoint.Tool{
+		"list_issues":    {SafeName: "list_issues", OriginalName: "list-issues", Description: "List issues.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		"list_issues__2": {SafeName: "list_issues__2", OriginalName: "list_issues"},
+		"me":             {SafeName: "me", OriginalName: "me"},
+	}}
+	want.Stub = stubs.Module(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOddTools: no schema, however large, loses its tool, and what a guest is told of a server fits into a frame.
+func TestOddTools(t *testing.T) {
+	large := json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", 10<<20) + `"}`)
+	medium := json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", 900<<10) + `"}`)
+	tools := []upstream.Tool{{Name: "large", InputSchema: large, Description: strings.Repeat("ä", 1<<20)}, {Name: "odd", InputSchema: json.RawMessage(`true`)}}
+	for i := range 20 {
+		tools = append(tools, upstream.Tool{Name: fmt.Sprint("medium", i), InputSchema: medium})
+	}
+	h := hostFor(t, build(t, func(c *Config) {
+		c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"github": tools}}
+	}), `["github"]`)
+	answer := ask(t, h, "load_server", `{"server":"github"}`)
+	var p entrypoint.Provider
+	if err := json.Unmarshal([]byte(answer), &p); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Tools) != len(tools) || len(answer) > 12<<20 {
+		t.Errorf("%d of %d tools in %d bytes", len(p.Tools), len(tools), len(answer))
+	}
+	if p.Tools["large"].InputSchema != nil || string(p.Tools["odd"].InputSchema) != "true" || p.Tools["medium0"].InputSchema == nil || p.Tools["medium19"].InputSchema != nil {
+		t.Error("not the schemas that fit were sent")
+	}
+	if strings.Count(p.Stub, "\ndef ") != len(tools) {
+		t.Errorf("the stub declares %d tools", strings.Count(p.Stub, "\ndef "))
+	}
+}
+
+// TestListIsMadeUseOfOnce: aliases, stub and index belong to a list of tools as long as it stays the same.
+func TestListIsMadeUseOfOnce(t *testing.T) {
+	s := &shelf{boxes: map[string]*toolbox{}}
+	e := entry{name: "a", alias: "a"}
+	tools := []upstream.Tool{{Name: "x", InputSchema: json.RawMessage(`{}`)}}
+	first := s.box(e, tools)
+	if s.box(e, slices.Clone(tools)) != first || s.known(e) != first {
+		t.Error("the same list was made anew")
+	}
+	if s.box(e, []upstream.Tool{{Name: "x", InputSchema: json.RawMessage(`{"a":1}`)}}) == first {
+		t.Error("another list is taken for the old one")
+	}
+	if s.known(entry{name: "b"}) != nil {
+		t.Error("a server that was never asked is known")
+	}
+}

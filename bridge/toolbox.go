@@ -1,0 +1,136 @@
+package bridge
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
+)
+
+// What a guest is told of a server's tools has to fit into a frame, with room for what JSON escapes. A tool whose schemas don't
+// fit is told without them: it takes any arguments then, and its server checks them.
+const (
+	maxSchema      = 1 << 20 // bytes of one schema
+	maxSchemas     = 8 << 20 // bytes of all schemas of a server
+	maxDescription = 16 << 10
+	maxStub        = 2 << 20
+)
+
+// toolbox is the tools of one server with what is made of them. It doesn't change.
+type toolbox struct {
+	server   entry
+	tools    []upstream.Tool
+	aliases  map[string]string // by real name
+	byAlias  map[string]string // real name by alias
+	provider func() entrypoint.Provider
+	indexed  func() []indexedTool
+}
+
+func newToolbox(s entry, tools []upstream.Tool) *toolbox {
+	b := &toolbox{server: s, tools: tools, byAlias: make(map[string]string, len(tools))}
+	b.aliases = entrypoint.Aliases(b.names())
+	for name, alias := range b.aliases {
+		b.byAlias[alias] = name
+	}
+	b.provider = sync.OnceValue(b.makeProvider)
+	b.indexed = sync.OnceValue(func() []indexedTool { return index(b) })
+	return b
+}
+
+func (b *toolbox) names() []string {
+	names := make([]string, 0, len(b.tools))
+	for _, t := range b.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// find gives a tool by its alias or real name. An alias comes first: that is what frames have, and another tool's real name may
+// look the same.
+func (b *toolbox) find(name string) (upstream.Tool, bool) {
+	real, ok := b.byAlias[name]
+	if !ok {
+		real = name
+	}
+	i := slices.IndexFunc(b.tools, func(t upstream.Tool) bool { return t.Name == real })
+	if i < 0 {
+		return upstream.Tool{}, false
+	}
+	return b.tools[i], true
+}
+
+func (b *toolbox) unknown(name string) error {
+	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, didYouMean(name, b.names()), list(b.names()))
+}
+
+// makeProvider is the server as the guest is told of it: with its tools, and their declarations to read.
+func (b *toolbox) makeProvider() entrypoint.Provider {
+	p := provider(b.server)
+	p.Tools = make(map[string]entrypoint.Tool, len(b.tools))
+	room := maxSchemas
+	for _, t := range b.tools {
+		told := b.told(t)
+		for _, schema := range []*[]byte{(*[]byte)(&told.InputSchema), (*[]byte)(&told.OutputSchema)} {
+			if len(*schema) > min(maxSchema, room) {
+				*schema = nil
+			}
+			room -= len(*schema)
+		}
+		p.Tools[told.SafeName] = told
+	}
+	if stub := stubs.Module(p); len(stub) <= maxStub {
+		p.Stub = stub
+	}
+	return p
+}
+
+// told is a tool in the words of the protocol.
+func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
+	description := t.Description
+	if len(description) > maxDescription {
+		description = strings.ToValidUTF8(description[:maxDescription], "") + " […]"
+	}
+	return entrypoint.Tool{SafeName: b.aliases[t.Name], OriginalName: t.Name, Description: description,
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
+}
+
+// signature is how code calls a tool, on one line.
+func (b *toolbox) signature(t upstream.Tool) string {
+	return fmt.Sprintf("mcp_%s.%s", b.server.alias, stubs.Signature(b.aliases[t.Name], b.told(t)))
+}
+
+// shelf keeps the latest toolbox of each server, so that what is made of a list is made once. It is safe for concurrent use.
+type shelf struct {
+	mu    sync.Mutex
+	boxes map[string]*toolbox // by real name
+}
+
+// box is the toolbox of a list of tools: the one that is there while the list stays the same.
+func (s *shelf) box(e entry, tools []upstream.Tool) *toolbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.boxes[e.name]; b != nil && slices.EqualFunc(b.tools, tools, sameTool) {
+		return b
+	}
+	b := newToolbox(e, tools)
+	s.boxes[e.name] = b
+	return b
+}
+
+// known is the toolbox of a server that was asked for its tools before, else nil.
+func (s *shelf) known(e entry) *toolbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.boxes[e.name]
+}
+
+// sameTool is quick for the same tool: its raw fields then share their memory.
+func sameTool(a, b upstream.Tool) bool {
+	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
+		bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) && bytes.Equal(a.Annotations, b.Annotations)
+}
