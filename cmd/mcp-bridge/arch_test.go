@@ -15,21 +15,25 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "runtime", "runtime/detect", "runtime/guard",
-		"runtime/image", "runtime/podman", "sandbox"},
-	"bridge":                {"bridge/upstream", "discovery", "entrypoint", "runtime", "sandbox"},
+	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
+	"bridge":                {"bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
 	"bridge/fixture":        {},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
 	"entrypoint":            {},
+	"entrypoint/stubs":      {"entrypoint"},
 	"entrypoint/transcript": {},
 	"discovery":             {},
 	"runtime":               {},
 	"runtime/detect":        {"runtime"},
+	"runtime/docker":        {"runtime", "runtime/guard"},
 	"runtime/guard":         {},
 	"runtime/image":         {},
 	"runtime/podman":        {"runtime", "runtime/guard"},
 	"runtime/runtimetest":   {"runtime"},
+	"runtime/seccomp":       {"runtime"},
+	"sandbox/sandboxtest":   {"runtime", "sandbox"},
 }
 
 // onlyImporters are the packages that may import something heavy, directly.
@@ -40,12 +44,13 @@ var onlyImporters = map[string][]string{
 	"github.com/mark3labs/mcp-go/client":                   {"bridge/upstream"},
 	"github.com/containers/podman/v5/pkg/":                 {"runtime/podman"},
 	"github.com/containers/podman/v5/libpod/":              {"runtime/podman"},
-	"github.com/docker/docker/":                            {},
+	"github.com/docker/docker/":                            {"runtime/docker"},
 	"github.com/tailscale/hujson":                          {"discovery"},
-	"github.com/distribution/reference":                    {"runtime/podman"},
+	"github.com/distribution/reference":                    {"runtime/docker", "runtime/podman"},
 	"github.com/rogpeppe/go-internal/testscript":           {},
 	"github.com/mcp-bridge/mcp-bridge/archive":             {},
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest": {},
+	"github.com/mcp-bridge/mcp-bridge/sandbox/sandboxtest": {},
 }
 
 type goPackage struct {

@@ -6,9 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +28,9 @@ const prefix = "MCP_BRIDGE"
 
 // config is the environment. Each field is a variable with the prefix MCP_BRIDGE_; the README has the same list.
 type config struct {
-	Runtime            string   `desc:"container engine: podman, or the URL of its API"`
+	Runtime            string   `desc:"container engine: podman, docker, or the URL of an engine's API; default: the best that is found"`
 	Image              string   `desc:"container image with python3; default python:3.12-slim, else one made by mcp-bridge image build"`
+	Pull               string   `default:"missing" desc:"when the image is asked for from its registry: missing, never or always"`
 	Timeout            seconds  `default:"30" desc:"of a run whose caller names none"`
 	MaxTimeout         seconds  `split_words:"true" default:"120" desc:"longest timeout of a run"`
 	Memory             size     `default:"512m" desc:"memory of a run, swap counted in"`
@@ -39,6 +42,8 @@ type config struct {
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
+	Seccomp            string   `default:"strict" desc:"system call filter that the engine sets: strict, engine for its default, or the path of a profile"`
+	OCIRuntime         string   `envconfig:"OCI_RUNTIME" desc:"what the engine starts containers with, such as runc, crun, runsc or krun; default: its choice"`
 	AllowRootful       yes      `split_words:"true" default:"false" desc:"use an engine that runs as root"`
 }
 
@@ -87,13 +92,36 @@ func (c config) check() error {
 		return fmt.Errorf("MCP_BRIDGE_LOG_FORMAT=%q: it is text or json", c.LogFormat)
 	case c.OutputMode != "text" && c.OutputMode != "structured":
 		return fmt.Errorf("MCP_BRIDGE_OUTPUT_MODE=%q: it is text or structured", c.OutputMode)
-	case c.Runtime != "" && c.Runtime != "podman" && !strings.Contains(c.Runtime, "://"):
-		return fmt.Errorf("MCP_BRIDGE_RUNTIME=%q: it is podman, or the URL of a podman API such as unix:///run/user/1000/podman/podman.sock", c.Runtime)
+	case !slices.Contains([]string{"missing", "never", "always"}, c.Pull):
+		return fmt.Errorf("MCP_BRIDGE_PULL=%q: it is missing, never or always", c.Pull)
+	case !runtimeName.MatchString(c.OCIRuntime):
+		return fmt.Errorf("MCP_BRIDGE_OCI_RUNTIME=%q: it is a name that the engine knows, such as runc, crun, runsc or krun", c.OCIRuntime)
+	}
+	if err := checkRuntime(c.Runtime); err != nil {
+		return err
 	}
 	if err := runtime.ValidUser(c.ContainerUser); err != nil {
 		return fmt.Errorf("MCP_BRIDGE_CONTAINER_USER: %w", err)
 	}
 	return nil
+}
+
+// runtimeName keeps out paths, which podman would take too: whoever sets this variable isn't to name a program.
+var runtimeName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+
+// checkRuntime accepts an engine's name and the URLs that a driver can dial. It never shows a password.
+func checkRuntime(v string) error {
+	if v == "" || v == "podman" || v == "docker" {
+		return nil
+	}
+	if isURL(v) {
+		u, err := url.Parse(v)
+		if err == nil && slices.Contains(urlSchemes, u.Scheme) {
+			return nil
+		}
+		return fmt.Errorf("MCP_BRIDGE_RUNTIME: it is a URL of another kind than %s://", strings.Join(urlSchemes, "://, "))
+	}
+	return fmt.Errorf("MCP_BRIDGE_RUNTIME=%q: it is podman, docker, or the URL of an engine's API such as unix:///run/user/1000/podman/podman.sock", v)
 }
 
 const (

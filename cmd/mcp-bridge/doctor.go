@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -13,152 +14,234 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 func (a *app) doctorCmd() *cobra.Command {
-	return &cobra.Command{
+	var asJSON, reap bool
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check everything a run needs, and say how to mend what is wrong",
-		Long:  "Check everything a run needs, and say how to mend what is wrong.\nIt ends with code 0 only if a real run in a container has just worked.",
-		Args:  cobra.NoArgs,
+		Long: "Check everything a run needs, and say how to mend what is wrong.\n" +
+			"It ends with code 0 only if a real run in a container has just worked, and with 69 otherwise.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error {
-				d := &doctor{app: a, parts: p}
-				if !d.examine(ctx) {
-					return exitError{exitUnavailable}
-				}
-				return nil
-			})
+			if reap {
+				return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error { return a.reap(ctx, p, asJSON) })
+			}
+			return a.doctor(cmd.Context(), asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of the table")
+	cmd.Flags().BoolVar(&reap, "reap", false, "show and remove the containers of dead bridges, and nothing else")
+	return cmd
 }
 
-// doctor prints one row for each thing it looks at.
+func (a *app) doctor(ctx context.Context, asJSON bool) error {
+	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0}
+	if !asJSON {
+		d.print = newTable(a.stdout).print
+	}
+	works := d.visit(ctx, a)
+	if asJSON {
+		if err := printJSON(a.stdout, report{version(), works, d.rows}); err != nil {
+			return err
+		}
+	}
+	if !works {
+		return exitError{exitUnavailable}
+	}
+	return nil
+}
+
+// doctor makes one row for each thing it looks at.
 type doctor struct {
-	*app
 	*parts
+	print    func(row)
+	progress runtime.Progress // of what takes long
+	watchdog func(*slog.Logger) (*guard.Guard, error)
+	root     bool // this process is root's
+	rows     []row
 }
 
-// Marks of a row: fine; something to know; something that keeps code from running.
-const (
-	fine   = "ok  "
-	toKnow = "note"
-	broken = "FAIL"
-)
-
-func (d *doctor) row(mark, what, found, next string) {
-	fmt.Fprintf(d.stdout, "%s  %-10s %s\n", mark, what, found)
-	if next != "" {
-		fmt.Fprintf(d.stdout, "      %-10s next: %s\n", "", next)
-	}
+func (d *doctor) say(s status, check, found, means, fix string) {
+	r := row{check, s, found, means, fix}
+	d.rows = append(d.rows, r)
+	d.print(r)
 }
 
-// trouble is the row of an error, with its hint.
-func (d *doctor) trouble(what string, err error) {
-	var hinted interface{ Hint() string }
-	next := ""
-	if errors.As(err, &hinted) {
-		next = hinted.Hint()
+// trouble is the row of an error that keeps code from running.
+func (d *doctor) trouble(check string, err error, means string) {
+	fix := detect.Hint(err)
+	if fix == "" {
+		fix = "run it again with MCP_BRIDGE_LOG_LEVEL=debug"
 	}
-	d.row(broken, what, err.Error(), next)
+	d.say(broken, check, err.Error(), means, fix)
+}
+
+// visit makes the parts itself, since what can go wrong there is worth a row too, and examines them.
+func (d *doctor) visit(ctx context.Context, a *app) bool {
+	d.say(fine, "version", version(), "", "")
+	cfg, err := readConfig()
+	if err != nil {
+		d.say(broken, "settings", err.Error(), "no command but this one works", "correct the variable; mcp-bridge serve --help lists them all")
+		return false
+	}
+	d.parts = &parts{cfg: cfg, log: cfg.logger(a.stderr, slog.LevelWarn), catalog: scan(cfg)}
+	defer func() {
+		if err := d.close(); err != nil {
+			d.log.Error("not everything could be ended", "err", err)
+		}
+	}()
+	d.settings(os.LookupEnv)
+	ok := true
+	if d.guard, err = d.watchdog(d.log); err != nil {
+		d.trouble("watchdog", err, "mcp-bridge doesn't start without it: nothing would end what a killed bridge leaves behind")
+		ok = false
+	} else {
+		d.say(fine, "watchdog", "started", "what a killed bridge leaves behind is ended", "")
+	}
+	if d.driver, err = newDriver(cfg, d.guard, d.log); err == nil {
+		err = d.assemble()
+	}
+	if err != nil {
+		d.trouble("settings", err, "no code can be run")
+		return false
+	}
+	return d.examine(ctx) && ok
+}
+
+// settings shows which variables are set, and what loosens the lock-down.
+func (d *doctor) settings(lookup func(string) (string, bool)) {
+	var set []string
+	for name := range fieldsOf(reflect.TypeFor[config]()) {
+		if v, ok := lookup(name); ok {
+			if isURL(v) {
+				v = redact(v)
+			}
+			set = append(set, name+"="+v)
+		}
+	}
+	if len(set) == 0 {
+		set = []string{"all as they come"}
+	}
+	d.say(fine, "settings", strings.Join(set, " "), "", "")
+	if d.cfg.AllowRootful {
+		d.say(toKnow, "settings", "MCP_BRIDGE_ALLOW_ROOTFUL is set", "a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
+	}
 }
 
 // examine looks at everything in the order in which a run needs it, and stops where going on makes no sense.
 func (d *doctor) examine(ctx context.Context) bool {
-	d.row(fine, "version", version(), "")
-	d.configs()
-	f, err := d.driver.Facts(ctx)
-	if err != nil {
-		d.trouble("engine", err)
+	d.servers()
+	f, ok := d.engines(ctx)
+	if !ok {
 		return false
 	}
-	d.engine(f)
-	d.limits(f)
-	ref, err := d.present(ctx)
-	switch {
-	case err != nil:
-		d.trouble("image", err)
-		return false
-	case ref == "":
-		d.row(toKnow, "image", d.cfg.images()[0]+" is not here yet; it is pulled now", "mcp-bridge image pull, or where no registry is reached: mcp-bridge image build")
-	default:
-		d.row(fine, "image", ref, "")
+	d.walls(f)
+	for _, k := range sandbox.Keepers(f, d.sandboxConfig()) {
+		r := limitRow(k, f)
+		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
 	}
-	return d.tryRun(ctx)
+	d.orphans(ctx)
+	return d.image(ctx) && d.tryRun(ctx)
 }
 
-func (d *doctor) configs() {
+func (d *doctor) servers() {
 	c := d.catalog
-	d.row(fine, "servers", fmt.Sprintf("%d that can be used (mcp-bridge servers lists them); files read: %d", len(c.Servers), len(c.Sources)), "")
+	d.say(fine, "servers", fmt.Sprintf("%d that can be used (mcp-bridge servers lists them); files read: %d", len(c.Servers), len(c.Sources)), "", "")
 	for _, p := range c.Problems {
 		what := p.Source.String()
 		if p.Server != "" {
 			what = fmt.Sprintf("server %s in %s", p.Server, what)
 		}
-		d.row(toKnow, "servers", what+": "+p.Reason, p.Next)
+		d.say(toKnow, "servers", what+": "+p.Reason, "code can't call it", p.Next)
 	}
 }
 
-func (d *doctor) engine(f runtime.Facts) {
-	d.row(fine, "engine", fmt.Sprintf("%s %s (API %s, %s) at %s", f.Engine, f.Version, f.APIVersion, f.OCIRuntime, f.Endpoint), "")
-	if f.Rootless {
-		d.row(fine, "rootless", "yes", "")
-	} else {
-		d.row(toKnow, "rootless", "no, and MCP_BRIDGE_ALLOW_ROOTFUL accepts that", "use podman as an ordinary user")
-	}
-	if os.Geteuid() == 0 {
-		d.row(toKnow, "user", "this is root", "run mcp-bridge as an ordinary user")
+// orphans are what other bridges left behind. The run at the end removes them, as every first run of a bridge does.
+func (d *doctor) orphans(ctx context.Context) {
+	found, err := d.driver.Orphans(ctx, runtime.Self())
+	switch {
+	case err != nil:
+		d.say(toKnow, "orphans", "containers of dead bridges can't be looked for: "+err.Error(), "some may be left", "mcp-bridge doctor --reap")
+	case len(found) == 0:
+		d.say(fine, "orphans", "no container of a dead bridge is left", "", "")
+	default:
+		var lines []string
+		now := time.Now()
+		for _, o := range found {
+			lines = append(lines, orphanLine(o, now))
+		}
+		d.say(toKnow, "orphans", strings.Join(lines, "; "), "bridges that were killed left them; the run below removes them", "mcp-bridge doctor --reap")
 	}
 }
 
-// limits says who keeps each limit: the engine by cgroup, or the guest, whose word is weaker.
-func (d *doctor) limits(f runtime.Facts) {
-	c := d.cfg
-	cpus := "all cores"
-	if c.CPUs > 0 {
-		cpus = fmt.Sprintf("%g cores", c.CPUs)
+func (d *doctor) image(ctx context.Context) bool {
+	here, err := d.present(ctx)
+	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) {
+		d.say(toKnow, "image", d.cfg.images()[0]+" is not here yet", "it is pulled now", "where no registry is reached: mcp-bridge image build")
 	}
-	d.row(fine, "limits", fmt.Sprintf("memory %d MiB, %d processes, %s, %v by default, %v at most",
-		c.Memory>>20, c.PIDs, cpus, time.Duration(c.Timeout), time.Duration(c.MaxTimeout)), "")
-	missing := sandbox.GuestLimits(f)
-	if len(missing) == 0 {
-		d.row(fine, "enforced", "memory, pids and cpus by the engine (cgroup v"+fmt.Sprint(f.CgroupVersion)+")", "")
-		return
+	_, i, python, err := d.sandbox.Look(ctx, d.progress)
+	var unfit *sandbox.UnfitError
+	if errors.As(err, &unfit) {
+		d.say(fine, "image", imageLine(unfit.Image), "", "")
+		d.trouble("python", err, "no code can be run in it")
+		return false
 	}
-	next := "delegate the controllers to your user: see systemd's user@.service, Delegate="
-	if f.CgroupVersion == 1 {
-		next = "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless engine can"
+	if err != nil {
+		d.trouble("image", err, "no code can be run")
+		return false
 	}
-	d.row(toKnow, "enforced", fmt.Sprintf("%s here does not enforce %s. The guest limits memory (RLIMIT_AS for each process, and the sum watched) and counts processes, ten times a second:"+
-		" enough for mistakes, not against code that means harm; cpus are not limited", f.Engine, strings.Join(missing, ", ")), next)
+	d.say(fine, "image", imageLine(i), pinMeaning(i), "")
+	if !python.Ctypes {
+		d.say(toKnow, "python", python.Version+", without ctypes", "the guest can't install its own filter of system calls; the engine's strict one holds", "use an image whose Python has ctypes: MCP_BRIDGE_IMAGE")
+		return true
+	}
+	d.say(fine, "python", python.Version, "", "")
+	return true
+}
+
+// imageLine names an image so that it can be told from every other.
+func imageLine(i runtime.Image) string {
+	if i.Digest != "" {
+		return fmt.Sprintf("%s, digest %s", i.Ref, i.Digest)
+	}
+	return fmt.Sprintf("%s, id %s", i.Ref, i.ID)
+}
+
+func pinMeaning(i runtime.Image) string {
+	if strings.Contains(i.Ref, "@") {
+		return "pinned: no other image is used"
+	}
+	return ""
 }
 
 // tryRun runs code: what works here works for run_python.
 func (d *doctor) tryRun(ctx context.Context) bool {
 	begin := time.Now()
-	r, err := d.bridge.RunDirect(ctx, bridge.Direct{
-		Code:     "import sys; print(sys.version.split()[0])",
-		Servers:  []string{},
-		Progress: func(line string) { d.row(toKnow, "image", line, "") },
-	})
+	r, err := d.bridge.RunDirect(ctx, bridge.Direct{Code: "import sys; print(sys.version.split()[0])", Servers: []string{}, Progress: d.progress})
 	switch {
 	case err != nil:
-		d.trouble("run", err)
+		d.trouble("run", err, "no code can be run")
 		return false
 	case r.Result.Status != sandbox.StatusOK:
-		d.row(broken, "run", fmt.Sprintf("%s: %s %s", r.Result.Status, r.Result.Message, r.Result.Stderr()), "try another image: MCP_BRIDGE_IMAGE")
+		d.say(broken, "run", strings.TrimSpace(fmt.Sprintf("%s: %s %s", r.Result.Status, r.Result.Message, r.Result.Stderr())), "no code can be run", "try another image: MCP_BRIDGE_IMAGE")
 		return false
 	}
-	if r.Result.Note != "" && !r.Result.Unfiltered {
-		d.row(toKnow, "seccomp", r.Result.Note+"; the guest's own filter holds", "take seccomp_profile out of containers.conf")
-	} else if r.Result.Unfiltered {
-		d.row(toKnow, "seccomp", "only the engine's own profile holds: the image's Python can't install the guest's filter", "use an image whose Python has ctypes, on x86_64 or aarch64")
-	} else {
-		d.row(fine, "seccomp", "the guest's own filter, on top of the engine's", "")
+	const check = "guest filter"
+	switch {
+	case r.Result.Unfiltered:
+		d.say(toKnow, check, "not installed: "+r.Result.Note, "only the engine's own filter holds", "use an image whose Python has ctypes, on x86_64 or aarch64")
+	case r.Result.Note != "":
+		d.say(toKnow, check, r.Result.Note, "the guest's own filter holds", "take seccomp_profile out of containers.conf")
+	default:
+		d.say(fine, check, "installed", "the guest's own filter of system calls holds, on top of the engine's", "")
 	}
 	took := r.Result.Took
-	d.row(fine, "run", fmt.Sprintf("Python %s in a new container: ready after %d ms, ran %d ms, gone after %d ms",
-		strings.TrimSpace(r.Result.Stdout()), took.Start.Milliseconds(), took.Run.Milliseconds(), time.Since(begin).Milliseconds()), "")
+	d.say(fine, "run", fmt.Sprintf("Python %s in a new container: ready after %d ms, ran %d ms, gone after %d ms",
+		strings.TrimSpace(r.Result.Stdout()), took.Start.Milliseconds(), took.Run.Milliseconds(), time.Since(begin).Milliseconds()), "run_python works", "")
 	return true
 }

@@ -42,21 +42,31 @@ func reapOrphans() (err error) {
 	if err != nil {
 		return err
 	}
+	d, err := newDriver(cfg, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	ctx, cancel := context.WithTimeout(context.Background(), reapTimeout)
 	defer cancel()
-	d := newDriver(cfg, nil, nil)
-	defer func() { err = errors.Join(err, d.Close()) }()
+	if _, err := d.Facts(ctx); err != nil { // it chooses the engine, as the bridge has; one at rest has no containers
+		return err
+	}
 	_, err = runtime.Reap(ctx, d, runtime.Self())
 	return err
 }
 
-// reapEnviron is what the watchdog needs of the environment to find the engine again: never a server's secret.
+// reapVariables are what the watchdog needs of the environment to find the engine again: never a server's secret.
+var reapVariables = []string{
+	"PATH", "HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
+	"CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
+	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION",
+	prefix + "_RUNTIME", prefix + "_ALLOW_ROOTFUL",
+}
+
 func reapEnviron() []string {
 	var env []string
-	for _, name := range []string{
-		"PATH", "HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS",
-		"CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", prefix + "_RUNTIME", prefix + "_ALLOW_ROOTFUL",
-	} {
+	for _, name := range reapVariables {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

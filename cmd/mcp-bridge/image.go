@@ -54,16 +54,16 @@ func (p *parts) present(ctx context.Context) (string, error) {
 func (a *app) showImages(ctx context.Context, p *parts) error {
 	used := false
 	for _, ref := range p.cfg.images() {
-		_, has, err := p.driver.FindImage(ctx, ref)
+		i, has, err := p.driver.FindImage(ctx, ref)
 		if err != nil {
 			return err
 		}
 		switch {
 		case has && !used:
 			used = true
-			fmt.Fprintln(a.stdout, ref+"  in use")
+			fmt.Fprintln(a.stdout, imageLine(i)+"  in use")
 		case has:
-			fmt.Fprintln(a.stdout, ref+"  present")
+			fmt.Fprintln(a.stdout, imageLine(i)+"  present")
 		default:
 			fmt.Fprintln(a.stdout, ref+"  missing")
 		}
@@ -73,10 +73,11 @@ func (a *app) showImages(ctx context.Context, p *parts) error {
 
 func (a *app) pullImage(ctx context.Context, p *parts) error {
 	ref := p.cfg.images()[0]
-	if _, err := p.driver.PullImage(ctx, ref, a.say); err != nil {
+	i, err := p.driver.PullImage(ctx, ref, a.say)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, ref)
+	fmt.Fprintln(a.stdout, imageLine(i))
 	return nil
 }
 

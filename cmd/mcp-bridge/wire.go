@@ -13,16 +13,17 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
-	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // Bounds that nobody has had a reason to tune yet.
 const (
-	outputLimit  = 256 << 10 // bytes kept of what a run prints
-	maxCalls     = 10_000    // tool calls of a run
-	concurrency  = 64        // of them at a time
+	outputLimit  = 4 << 20  // bytes kept of what a run prints
+	fileLimit    = 16 << 20 // bytes of the files that a run hands over
+	maxCalls     = 10_000   // tool calls of a run
+	concurrency  = 64       // of them at a time
 	startTimeout = 30 * time.Second
 	noFile       = 1024     // descriptors of a process in a container
 	shmSize      = 32 << 20 // bytes of /dev/shm
@@ -34,7 +35,7 @@ type parts struct {
 	log     *slog.Logger
 	catalog discovery.Catalog
 	guard   *guard.Guard
-	driver  *podman.Driver
+	driver  *detect.Driver
 	sandbox *sandbox.Sandbox
 	pool    *upstream.Pool
 	bridge  *bridge.Bridge
@@ -48,53 +49,49 @@ func (a *app) wire(usual slog.Level) (*parts, error) {
 	}
 	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, usual)}
 	p.catalog = scan(cfg)
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("finding this program: %w", err)
+	if p.guard, err = startWatchdog(p.log); err != nil {
+		return nil, err
 	}
-	p.guard, err = guard.Start(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: p.log})
-	if err != nil {
-		return nil, fmt.Errorf("starting the watchdog: %w", err)
+	if p.driver, err = newDriver(cfg, p.guard, p.log); err == nil {
+		err = p.assemble()
 	}
-	p.driver = newDriver(cfg, p.guard, p.log)
-	if err := p.assemble(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
 }
 
-// newDriver is the engine that the environment chooses. Guard may be nil.
-func newDriver(cfg config, g podman.Guard, log *slog.Logger) *podman.Driver {
-	endpoint := cfg.Runtime
-	if endpoint == "podman" {
-		endpoint = ""
+// startWatchdog starts this program anew, as the watchdog.
+func startWatchdog(log *slog.Logger) (*guard.Guard, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	if endpoint == "" {
-		endpoint = os.Getenv("CONTAINER_HOST")
+	return guard.Start(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
+}
+
+func (p *parts) sandboxConfig() sandbox.Config {
+	c := p.cfg
+	return sandbox.Config{
+		Images:        c.images(),
+		Pull:          sandbox.PullPolicy(c.Pull),
+		CacheDir:      cacheDir(),
+		User:          c.ContainerUser,
+		Limits:        runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs, NoFile: noFile, Shm: shmSize},
+		Owner:         runtime.Self(),
+		OutputLimit:   outputLimit,
+		ArtifactLimit: fileLimit,
+		MaxCalls:      maxCalls,
+		Concurrency:   concurrency,
+		StartTimeout:  startTimeout,
+		MaxTimeout:    time.Duration(c.MaxTimeout),
+		Log:           p.log,
 	}
-	return podman.New(podman.Config{
-		Endpoint:     endpoint,
-		AllowRootful: bool(cfg.AllowRootful),
-		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
-		Guard:        g,
-		Log:          log,
-	})
 }
 
 func (p *parts) assemble() (err error) {
 	c := p.cfg
-	p.sandbox, err = sandbox.New(p.driver, sandbox.Config{
-		Images:       c.images(),
-		User:         c.ContainerUser,
-		Limits:       runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs, NoFile: noFile, Shm: shmSize},
-		Owner:        runtime.Self(),
-		OutputLimit:  outputLimit,
-		MaxCalls:     maxCalls,
-		Concurrency:  concurrency,
-		StartTimeout: startTimeout,
-		MaxTimeout:   time.Duration(c.MaxTimeout),
-		Log:          p.log,
-	})
+	p.sandbox, err = sandbox.New(p.driver, p.sandboxConfig())
 	if err != nil {
 		return err
 	}
@@ -125,7 +122,10 @@ func (p *parts) close() error {
 	if p.driver != nil {
 		errs = append(errs, p.driver.Close())
 	}
-	return errors.Join(append(errs, p.guard.Close())...)
+	if p.guard != nil {
+		errs = append(errs, p.guard.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // scan finds the configured servers. A bridge that another bridge started finds none, or the two would call each other.

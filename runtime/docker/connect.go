@@ -2,10 +2,8 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -174,8 +172,8 @@ func (d *Driver) greet(ctx context.Context, e endpoint, cli *client.Client) (*co
 		c.podman = c.podman || part.Name == "Podman Engine"
 	}
 	if c.podman {
-		p, err := askPodman(ctx, cli)
-		if err != nil {
+		var p podmanInfo
+		if err := c.libpod(ctx, http.MethodGet, "/info", &p); err != nil {
 			return nil, no(err)
 		}
 		c.facts = p.facts(c.facts)
@@ -203,38 +201,6 @@ func (d *Driver) afterNoAnswer(err error) string {
 		return "check that this works without a password: ssh HOST docker version"
 	}
 	return nextStart
-}
-
-// podmanInfo is podman's own account of itself, of which the docker-compatible one leaves out what matters most.
-type podmanInfo struct {
-	Host struct {
-		CgroupVersion     string
-		CgroupControllers []string
-		OCIRuntime        struct{ Name string }
-		Security          struct {
-			Rootless        bool
-			SeccompEnabled  bool
-			AppArmorEnabled bool
-			SELinuxEnabled  bool
-		}
-	}
-}
-
-func askPodman(ctx context.Context, cli *client.Client) (podmanInfo, error) {
-	var p podmanInfo
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+client.DummyHost+"/v4.0.0/libpod/info", http.NoBody)
-	if err != nil {
-		return p, err
-	}
-	resp, err := cli.HTTPClient().Do(req)
-	if err != nil {
-		return p, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return p, fmt.Errorf("it is podman, and doesn't say of which kind: %s", resp.Status)
-	}
-	return p, json.NewDecoder(io.LimitReader(resp.Body, maxFile)).Decode(&p)
 }
 
 // lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// engines has a row for each candidate, and is false when none can be used.
+func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
+	f, err := d.driver.Survey(ctx)
+	var rest *runtime.UnavailableError
+	if errors.As(err, &rest) && rest.Dormant {
+		d.say(toKnow, "engine "+rest.Engine, "at rest: "+detect.Reason(err), "it is started when code is run, and now", detect.Hint(err))
+		if err = d.driver.Start(ctx, d.progress); err == nil {
+			f, err = d.driver.Facts(ctx)
+		}
+	}
+	verdicts := d.driver.Verdicts()
+	for _, v := range verdicts {
+		d.verdict(v, err == nil)
+	}
+	if err != nil && (len(verdicts) != 1 || verdicts[0].Err == nil) {
+		d.say(broken, "engine", "none can be used", "no code can be run", detect.Hint(err))
+	}
+	return f, err == nil
+}
+
+// verdict is the row of one candidate; works says whether some engine can be used.
+func (d *doctor) verdict(v detect.Verdict, works bool) {
+	check := "engine " + v.Name
+	switch {
+	case v.Chosen && v.Err == nil:
+		d.say(fine, check, engineLine(v.Facts), fmt.Sprintf("chosen; it answered in %v", v.Took.Round(time.Millisecond)), "")
+	case v.Err == nil:
+		d.say(fine, check, engineLine(v.Facts), "passed over: another one is preferred", "to use it: MCP_BRIDGE_RUNTIME="+v.Name)
+	case works:
+		d.say(toKnow, check, detect.Reason(v.Err), "passed over; it isn't needed", detect.Hint(v.Err))
+	default:
+		d.say(broken, check, detect.Reason(v.Err), "it can't be used", detect.Hint(v.Err))
+	}
+}
+
+func engineLine(f runtime.Facts) string {
+	where := ""
+	if f.Desktop {
+		where = ", in a virtual machine"
+	} else if f.Remote {
+		where = ", on another machine"
+	}
+	return fmt.Sprintf("%s %s (API %s) at %s%s", f.Engine, f.Version, f.APIVersion, f.Endpoint, where)
+}
+
+// walls are the layers between code and the machine that the engine gives.
+func (d *doctor) walls(f runtime.Facts) {
+	const ordinary = "use podman as an ordinary user"
+	switch {
+	case f.Rootless:
+		d.say(fine, "rootless", "yes", "a flaw in the engine would hand over this user's rights, not the machine", "")
+	case f.Desktop:
+		d.say(fine, "rootless", "no, in a virtual machine", "a flaw in the engine would hand over the virtual machine", "")
+	default:
+		d.say(toKnow, "rootless", "no, and MCP_BRIDGE_ALLOW_ROOTFUL accepts that", "a flaw in the engine would hand over the machine", ordinary)
+	}
+	if d.root {
+		d.say(toKnow, "user", "this is root", "a flaw in mcp-bridge or in a server would hand over the machine", "run mcp-bridge as an ordinary user")
+	}
+	d.say(fine, "OCI runtime", orUnknown(f.OCIRuntime), "", "")
+	d.seccomp(f)
+	if len(f.LSM) > 0 {
+		d.say(fine, "LSM", strings.Join(f.LSM, ", "), "it confines containers too", "")
+	} else {
+		d.say(toKnow, "LSM", "neither AppArmor nor SELinux is applied to containers", "one layer less; the others hold without it", "")
+	}
+	if f.OwnUsers {
+		d.say(fine, "users", "each container has a user namespace of its own", "what one does to its user's limits is no other's concern", "")
+	} else {
+		d.say(toKnow, "users", "containers share a user namespace", "the kernel counts processes by user over all of them, so that count can't be a limit", "")
+	}
+	for _, l := range f.Lacks {
+		d.say(toKnow, "lacks", l, "the rest of the lock-down holds", "")
+	}
+}
+
+func (d *doctor) seccomp(f runtime.Facts) {
+	const check = "seccomp"
+	strict := "unset MCP_BRIDGE_SECCOMP, which then is strict"
+	if d.cfg.Seccomp != "engine" {
+		strict = "use an engine that takes a profile: docker, or podman on this machine"
+	}
+	switch f.Seccomp {
+	case "":
+		d.say(toKnow, check, "the engine sets no filter of system calls", "only the guest's own filter holds", "use an engine built with seccomp")
+	case "engine":
+		d.say(toKnow, check, "the engine's default filter", "wider than what Python needs; the guest's own filter narrows it", strict)
+	case "strict":
+		d.say(fine, check, "strict", "the engine denies every system call that Python doesn't need", "")
+	default:
+		d.say(fine, check, f.Seccomp, "the engine sets the filter of this file", "")
+	}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "the engine doesn't say"
+	}
+	return s
+}
+
+// keptBy is for people what sandbox.KeptBy is.
+var keptBy = map[sandbox.KeptBy]string{
+	sandbox.ByEngine:   "kept by the engine",
+	sandbox.ByBridge:   "kept by the bridge",
+	sandbox.ByRlimit:   "kept by the kernel, set by the guest",
+	sandbox.ByAffinity: "kept by the kernel, as cores that the guest binds code to",
+	sandbox.ByWatch:    "watched by the guest",
+	sandbox.ByNone:     "kept by nobody",
+}
+
+// limitRow says of a limit how high it is, who keeps it, and how a stronger one may be had to keep it.
+func limitRow(k sandbox.Keeper, f runtime.Facts) row {
+	r := row{Check: "limit " + k.Limit, Status: fine, Found: k.Value, Means: keptBy[k.By]}
+	if k.Means != "" {
+		r.Means += "; " + k.Means
+	}
+	cgroups := k.Limit == "memory" || k.Limit == "pids" || k.Limit == "cpus"
+	switch {
+	case !cgroups || k.By == sandbox.ByEngine || k.By == sandbox.ByNone:
+	case f.CgroupVersion == 1:
+		r.Status, r.Fix = toKnow, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless engine can keep it"
+	default:
+		r.Status, r.Fix = toKnow, "delegate the controller to your user, so that the engine can keep it: see Delegate= in systemd's user@.service"
+	}
+	return r
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
+	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
+	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
+)
+
+// engines makes the drivers of the engines that the environment leaves to choose from.
+type engines struct {
+	cfg       config
+	hardening runtime.Hardening
+	guard     *guard.Guard // may be nil
+	log       *slog.Logger // may be nil
+}
+
+// newDriver chooses among the engines that the environment names: one, the one that answers at a URL, or any.
+func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
+	profile, err := seccomp.Load(cfg.Seccomp)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g, log: log}
+	d := detect.Config{Candidates: e.candidates(), Log: log}
+	if isURL(cfg.Runtime) {
+		// Podman answers to docker's client too, so docker's is taken only where podman's has been told that this is none.
+		d.Settle, d.Patience = urlPatience, urlPatience
+	}
+	return detect.New(d), nil
+}
+
+// urlPatience is for the one engine that was named; there is no other to fall back on.
+const urlPatience = 10 * time.Second
+
+// candidates are in order of preference.
+func (e engines) candidates() []detect.Candidate {
+	switch endpoint := e.cfg.Runtime; {
+	case endpoint == "podman":
+		return []detect.Candidate{e.podman(os.Getenv("CONTAINER_HOST"))}
+	case endpoint == "docker":
+		return []detect.Candidate{e.docker("")}
+	case strings.HasPrefix(endpoint, "npipe:"): // podman's pipe on Windows speaks docker's language too
+		return []detect.Candidate{e.docker(endpoint)}
+	case endpoint != "":
+		return []detect.Candidate{e.podman(endpoint), e.docker(endpoint)}
+	}
+	return []detect.Candidate{e.podman(os.Getenv("CONTAINER_HOST")), e.docker("")}
+}
+
+func (e engines) podman(endpoint string) detect.Candidate {
+	cfg := podman.Config{
+		Endpoint:     endpoint,
+		SSHKey:       os.Getenv("CONTAINER_SSHKEY"),
+		AllowRootful: bool(e.cfg.AllowRootful),
+		Hardening:    e.hardening,
+		IdleTimeout:  time.Duration(e.cfg.RuntimeIdleTimeout),
+		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
+		Log:          e.log,
+	}
+	if certs := os.Getenv("DOCKER_CERT_PATH"); certs != "" && strings.HasPrefix(endpoint, "tcp:") { // podman has no such variable of its own
+		cfg.TLS = podman.TLS{CA: filepath.Join(certs, "ca.pem"), Cert: filepath.Join(certs, "cert.pem"), Key: filepath.Join(certs, "key.pem")}
+	}
+	if e.guard != nil {
+		cfg.Guard = e.guard
+	}
+	return detect.Candidate{Name: "podman", Endpoint: redact(endpoint), Open: func() runtime.Driver { return podman.New(cfg) }}
+}
+
+func (e engines) docker(endpoint string) detect.Candidate {
+	cfg := docker.Config{
+		Endpoint:     endpoint,
+		AllowRootful: bool(e.cfg.AllowRootful),
+		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
+		Hardening:    e.hardening,
+		Log:          e.log,
+	}
+	if e.guard != nil {
+		cfg.Guard = e.guard
+	}
+	return detect.Candidate{Name: "docker", Endpoint: redact(endpoint), Open: func() runtime.Driver { return docker.New(cfg) }}
+}
+
+// urlSchemes are those of the engines' APIs.
+var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
+
+func isURL(s string) bool { return strings.Contains(s, "://") }
+
+// redact keeps a password in a URL out of what people see.
+func redact(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}
+
+// cacheDir is where answers that take long to find are kept; empty where the system has no such place.
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "mcp-bridge")
+}
