@@ -25,6 +25,7 @@ type request struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 		Cursor    string          `json:"cursor"`
+		URI       string          `json:"uri"`
 		RequestID string          `json:"requestId"`
 		Meta      json.RawMessage `json:"_meta"`
 		Version   string          `json:"protocolVersion"`
@@ -136,6 +137,14 @@ func (s *server) handle(r request) {
 		s.list(r)
 	case "tools/call":
 		s.call(r)
+	case "resources/list":
+		s.offer(r)
+	case "resources/read":
+		s.result(r, fmt.Sprintf(`{"contents":[{"uri":%q,"n":9007199254740993}]}`, r.Params.URI))
+	case "prompts/list":
+		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, r.ID)
+	case "prompts/get":
+		s.result(r, fmt.Sprintf(`{"name":%q,"arguments":%s}`, r.Params.Name, orNull(r.Params.Arguments)))
 	case "notifications/cancelled":
 		s.mu.Lock()
 		s.cancelled = append(s.cancelled, r.Params.RequestID)
@@ -193,6 +202,19 @@ func (s *server) list(r request) {
 		s.result(r, `{"tools":"none"}`)
 	default:
 		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d","inputSchema":{"type":"object"}}]}`, s.lists))
+	}
+}
+
+// offer is two pages of resources.
+func (s *server) offer(r request) {
+	switch {
+	case s.mode == "bad list":
+		s.result(r, `{"resources":{}}`)
+	case s.mode == "silent list":
+	case r.Params.Cursor == "":
+		s.result(r, `{"resources":[{"uri":"a:1"},{"uri":"a:2","size":9007199254740993}],"nextCursor":"two"}`)
+	default:
+		s.result(r, `{"resources":[{"uri":"a:3"}]}`)
 	}
 }
 
