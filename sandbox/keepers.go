@@ -24,7 +24,7 @@ const (
 
 // Keeper says of one limit who keeps it on an engine.
 type Keeper struct {
-	Limit string // "memory", "pids", "cpus", "nofile", "core", "output", "time", "calls", or the path of a writable directory
+	Limit string // "memory", "pids", "cpus", "nofile", "core", "output", "files handed over", "time", "calls", or the path of a writable directory
 	Value string // for a person
 	By    KeptBy
 	Means string // what that keeper can do and can't, in a sentence; empty where there is nothing to know
@@ -47,6 +47,7 @@ func Keepers(f runtime.Facts, cfg Config) []Keeper {
 	}
 	return append(kept,
 		Keeper{"output", fmt.Sprintf("%d KiB", cfg.OutputLimit>>10), ByBridge, "what is more is counted, and cut out of the middle"},
+		Keeper{"files handed over", mib(cfg.ArtifactLimit), ByBridge, ""},
 		Keeper{"calls", fmt.Sprintf("%d, %d at a time", cfg.MaxCalls, cfg.Concurrency), ByBridge, ""},
 		Keeper{"time", fmt.Sprintf("%v at most", cfg.MaxTimeout), ByBridge,
 			fmt.Sprintf("then the container is killed; where the bridge is gone the engine or the guest ends it, within %v", maxAge(cfg).Round(time.Second))},

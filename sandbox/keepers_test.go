@@ -14,7 +14,7 @@ import (
 // TestKeepers: what doctor says of a limit is what a run is given.
 func TestKeepers(t *testing.T) {
 	cfg := Config{Limits: runtime.Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5, NoFile: 1024, Shm: 16 << 20},
-		OutputLimit: 256 << 10, MaxCalls: 1000, Concurrency: 8, StartTimeout: time.Second, MaxTimeout: time.Minute}
+		OutputLimit: 256 << 10, ArtifactLimit: 1 << 20, MaxCalls: 1000, Concurrency: 8, StartTimeout: time.Second, MaxTimeout: time.Minute}
 	all := runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
 	tests := []struct {
 		name  string
@@ -36,7 +36,7 @@ func TestKeepers(t *testing.T) {
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 0},
 	}
 	always := map[string]KeptBy{"nofile": ByRlimit, "core": ByRlimit, "/ipc": ByEngine, "/tmp": ByEngine, "/workspace": ByEngine, "/dev/shm": ByEngine,
-		"output": ByBridge, "calls": ByBridge, "time": ByBridge}
+		"output": ByBridge, "files handed over": ByBridge, "calls": ByBridge, "time": ByBridge}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := cfg
@@ -77,6 +77,7 @@ func TestExhausted(t *testing.T) {
 		{"descriptors", Failure{Type: "OSError", Message: "[Errno 24] Too many open files: 'x'"}, "99 files"},
 		{"threads", Failure{Type: "RuntimeError", Message: "can't start new thread"}, "77 processes and threads"},
 		{"forks", Failure{Type: "BlockingIOError", Message: "[Errno 11] Resource temporarily unavailable", Traceback: "    os.fork()"}, "MCP_BRIDGE_PIDS"},
+		{"a mapping", Failure{Type: "OSError", Message: "[Errno 12] Cannot allocate memory"}, "0 MiB of memory"},
 		{"a lock", Failure{Type: "BlockingIOError", Message: "[Errno 11] Resource temporarily unavailable", Traceback: "    fcntl.flock(f)"}, ""},
 		{"another", Failure{Type: "ValueError", Message: "28"}, ""},
 	}
