@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
 
 func (a *app) toolsCmd() *cobra.Command {
-	var asJSON bool
+	var f toolsFormat
 	cmd := &cobra.Command{
 		Use:   "tools [SERVER]",
 		Short: "Start the servers, or one, and list their tools",
@@ -33,16 +38,28 @@ func (a *app) toolsCmd() *cobra.Command {
 				if len(args) == 1 && len(names) == 0 {
 					return usageError{fmt.Errorf("there is no server %q; mcp-bridge servers lists them", args[0])}
 				}
-				return a.listTools(ctx, p, names, alias, asJSON)
+				if f.stubs && f.out == "" && len(names) > 1 {
+					return usageError{fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out DIR for a file of each", len(names))}
+				}
+				return a.listTools(ctx, p, names, alias, f)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the servers' own definitions as JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the servers' own definitions as JSON")
+	cmd.Flags().BoolVar(&f.stubs, "stubs", false, "print the tools of one server as Python declarations, for mypy and pyright")
+	cmd.Flags().StringVar(&f.out, "out", "", "with --stubs: write them to `DIR`/<alias>.py, a file for each server")
+	cmd.MarkFlagsMutuallyExclusive("json", "stubs")
 	return cmd
 }
 
+// toolsFormat is how tools are shown; none of it means as text.
+type toolsFormat struct {
+	json, stubs bool
+	out         string
+}
+
 // listTools asks all servers side by side and prints in the order of names. A server that fails is named; the others go on.
-func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map[string]string, asJSON bool) error {
+func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map[string]string, f toolsFormat) error {
 	tools := make([][]upstream.Tool, len(names))
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
@@ -58,13 +75,18 @@ func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map
 			fmt.Fprintln(a.stderr, "mcp-bridge: "+errs[i].Error())
 			continue
 		}
-		if asJSON {
+		switch {
+		case f.json:
 			all[name] = toolsJSON(tools[i])
-		} else {
+		case f.stubs:
+			if err := a.writeStub(f.out, name, alias[name], p.catalog, tools[i]); err != nil {
+				return err
+			}
+		default:
 			a.printTools(name, alias[name], tools[i])
 		}
 	}
-	if asJSON {
+	if f.json {
 		e := json.NewEncoder(a.stdout)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
@@ -93,6 +115,35 @@ func toolsJSON(tools []upstream.Tool) []toolJSON {
 		out = append(out, toolJSON(t))
 	}
 	return out
+}
+
+// writeStub writes the module of one server, to standard output or into a directory.
+func (a *app) writeStub(dir, name, alias string, c discovery.Catalog, tools []upstream.Tool) error {
+	p := entrypoint.Provider{Name: name, Alias: alias, Tools: map[string]entrypoint.Tool{}}
+	for _, s := range c.Servers {
+		if s.Name == name {
+			p.Description = s.Description
+		}
+	}
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	safe := entrypoint.Aliases(names)
+	for _, t := range tools {
+		p.Tools[safe[t.Name]] = entrypoint.Tool{SafeName: safe[t.Name], OriginalName: t.Name, Description: t.Description,
+			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
+	}
+	if dir == "" {
+		_, err := io.WriteString(a.stdout, stubs.Module(p))
+		return err
+	}
+	path := filepath.Join(dir, alias+".py")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, path)
+	return os.WriteFile(path, []byte(stubs.Module(p)), 0o644)
 }
 
 func (a *app) printTools(name, alias string, tools []upstream.Tool) {
