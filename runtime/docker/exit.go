@@ -26,6 +26,17 @@ type waiting struct {
 func (r *run) wait(ctx context.Context) waiting {
 	ctx, cancel := context.WithCancel(ctx)
 	begun, code := make(chan struct{}), make(chan int, 1)
+	if r.c.podman {
+		close(begun)
+		r.d.background.Go(func() {
+			n, err := r.c.podmanExit(ctx, r.id)
+			if err != nil {
+				n = -1
+			}
+			code <- n
+		})
+		return waiting{begun: begun, code: code, stop: cancel}
+	}
 	r.d.background.Go(func() {
 		answers, failed := r.c.cli.ContainerWait(ctx, r.id, container.WaitConditionNextExit)
 		close(begun)

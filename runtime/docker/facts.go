@@ -56,40 +56,6 @@ func facts(info system.Info, e endpoint, api string) runtime.Facts {
 	return f
 }
 
-// facts corrects what podman's docker-compatible account says.
-func (p podmanInfo) facts(f runtime.Facts) runtime.Facts {
-	h := p.Host
-	f.Engine, f.Rootless, f.OCIRuntime = "podman", h.Security.Rootless, h.OCIRuntime.Name
-	f.CgroupVersion, f.Enforces = 1, runtime.Enforced{}
-	if h.CgroupVersion == "v2" {
-		f.CgroupVersion = 2
-	}
-	switch {
-	case f.CgroupVersion == 2 && f.Rootless:
-		has := func(controller string) bool { return slices.Contains(h.CgroupControllers, controller) }
-		f.Enforces = runtime.Enforced{Memory: has("memory"), PIDs: has("pids"), CPUs: has("cpu")}
-	case !f.Rootless:
-		f.Enforces = runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
-	}
-	f.Seccomp, f.LSM = "", nil
-	if h.Security.SeccompEnabled {
-		f.Seccomp = "engine"
-	}
-	if h.Security.AppArmorEnabled {
-		f.LSM = append(f.LSM, "apparmor")
-	}
-	if h.Security.SELinuxEnabled {
-		f.LSM = append(f.LSM, "selinux")
-	}
-	const imitation = "podman's imitation of docker's API "
-	f.Lacks = []string{imitation + "has no clock that ends a container which is too old, as podman's own has",
-		imitation + "sets no limit of descriptors and core files, as podman's own does: the guest sets them"}
-	if f.CgroupVersion == 1 {
-		f.Lacks = append(f.Lacks, imitation+"gives no control group namespace on cgroup v1, as podman's own does")
-	}
-	return f
-}
-
 // harden checks what was asked for against what the engine has, and says in the facts what comes of it.
 func (d *Driver) harden(c *connection, info system.Info) error {
 	h, f := d.cfg.Hardening, &c.facts

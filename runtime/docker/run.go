@@ -166,8 +166,6 @@ func (r *run) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio)
 	defer cancel()
 	life, end := r.outlive(young)
 	defer end()
-	w := r.wait(life)
-	defer w.stop()
 	l := new(line)
 	hangUp := context.AfterFunc(life, l.hangUp)
 	defer hangUp()
@@ -176,6 +174,8 @@ func (r *run) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio)
 	if err != nil {
 		return runtime.Exit{}, cause(life, r.attachError(life, err))
 	}
+	w := r.wait(life) // after the attachment, before which podman takes a container for one that has ended
+	defer w.stop()
 	select {
 	case <-w.begun:
 	case <-life.Done():

@@ -29,7 +29,7 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 		Image:      t.id,
 		Entrypoint: s.Command[:1],
 		Cmd:        s.Command[1:],
-		Env:        environment(s.Env, t.env),
+		Env:        c.environment(s.Env, t.env),
 		User:       s.User,
 		WorkingDir: "/",
 		Hostname:   hostname,
@@ -76,12 +76,19 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 	return config, host
 }
 
-// environment is env and nothing else: a name without a value takes away what docker or the image would set.
-func environment(env, image []string) []string {
+// environment is env and nothing else: a name without a value takes away what docker or the image would set. Podman doesn't know
+// that, so there the image's are empty.
+func (c *connection) environment(env, image []string) []string {
 	all := slices.Clone(env)
-	for _, name := range append([]string{"HOSTNAME"}, image...) {
+	drop := append([]string{"HOSTNAME"}, image...)
+	for _, name := range drop {
 		set := func(kv string) bool { k, _, _ := strings.Cut(kv, "="); return k == name }
-		if name != "PATH" && !slices.ContainsFunc(all, set) {
+		switch {
+		case name == "PATH" || slices.ContainsFunc(all, set):
+		case c.podman && name == "HOSTNAME": // it is our own constant
+		case c.podman:
+			all = append(all, name+"=")
+		default:
 			all = append(all, name)
 		}
 	}
