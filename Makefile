@@ -9,7 +9,7 @@ LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v gola
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image guest engine fuzz bench archive-demo clean
+.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image guest engine engines engine-tests fuzz bench archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -62,6 +62,12 @@ engine: ## conformance and end-to-end tests over real rootless podman; needs set
 	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" \
 	  go test -race -count=1 -p 1 -timeout 15m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
 	  ./runtime/podman/... ./runtime/image/... ./sandbox/... ./cmd/...
+
+engines: ## conformance tests over every engine, and a table of what each keeps; needs root, setup engines and build
+	@scripts/engine-all
+
+engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
+	@scripts/engine-tests
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz "$(FUZZTIME)"
