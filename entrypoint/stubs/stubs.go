@@ -86,6 +86,7 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 	output := parse(t.OutputSchema)
 	b = newBuilder(m, output, className(alias))
 	f.result = b.typeOf(output, "Result", 0)
+	m.note(f.result)
 	f.classes = append(f.classes, b.classes...)
 	return f
 }
@@ -106,9 +107,7 @@ func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
 	if len(line) > lineWidth && len(declared) > 0 {
 		line = fmt.Sprintf("def %s(\n    %s,\n) -> %s:", alias, strings.Join(declared, ",\n    "), f.result.text())
 	}
-	if f.rest != "" || strings.Contains(line, "Any") {
-		m.anyType = true
-	}
+	m.anyType = m.anyType || f.rest != ""
 	fmt.Fprintf(&text, "\n\n%s\n", line)
 	if doc := documentation(alias, t, f.parameters); doc != "" {
 		fmt.Fprintf(&text, "    %s\n", docstring(doc, "    "))

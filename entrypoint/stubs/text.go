@@ -50,10 +50,8 @@ func quote(s string) string {
 func docstring(text, indent string) string {
 	text = clean(text)
 	text = strings.ReplaceAll(text, `\`, `\\`)
-	text = strings.ReplaceAll(text, `"""`, `\"\"\"`)
-	if strings.HasSuffix(text, `"`) {
-		text = text[:len(text)-1] + `\"`
-	}
+	body := strings.TrimRight(text, `"`)
+	text = strings.ReplaceAll(body, `"""`, `\"\"\"`) + strings.Repeat(`\"`, len(text)-len(body))
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \t")
