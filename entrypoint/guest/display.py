@@ -14,8 +14,15 @@ from guest.link import Link
 MAX_ROWS, MAX_COLUMNS = 60, 40  # of a table that is shown; the middle of a larger one is left out
 _SAVED = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "gif": "GIF", "webp": "WEBP"}
 _DRAWN = {"png", "svg", "pdf", "jpg", "jpeg", "webp"}
+_OPAQUE = ("1", "L", "RGB")
+_MODES = (*_OPAQUE, "LA", "P", "RGBA", "I", "I;16")  # that PNG has too
 _BUNDLE = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml", "text/markdown", "text/plain")
-_METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"), ("_repr_svg_", "image/svg+xml"), ("_repr_markdown_", "text/markdown"))
+_METHODS = (
+    ("_repr_png_", "image/png"),
+    ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_svg_", "image/svg+xml"),
+    ("_repr_markdown_", "text/markdown"),
+)
 
 
 class Screen:
@@ -159,7 +166,10 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
         given = data.getvalue()
         raw = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else bytes(given)
     else:
-        raise TypeError(f"save_artifact takes bytes, str, a path, a figure, an image, a DataFrame, a dict or a list, not {type(data).__name__}")
+        raise TypeError(
+            f"save_artifact takes bytes, str, a path, a figure, an image, a DataFrame, a dict or a list, "
+            f"not {type(data).__name__}"
+        )
     return raw, mime.guess(name, raw)
 
 
@@ -194,9 +204,10 @@ def figure_as(figure: Any, form: str) -> bytes:
 
 def picture_as(picture: Any, form: str) -> bytes:
     file = io.BytesIO()
-    modes = ("1", "L", "RGB") if form in ("jpg", "jpeg") else ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")
-    if picture.mode not in modes:
-        picture = picture.convert("RGBA" if picture.mode in ("RGBa", "PA", "La") and len(modes) > 3 else "RGB")
+    for _ in range(2):  # from La there is only the way over LA
+        if picture.mode in (_OPAQUE if form in ("jpg", "jpeg") else _MODES):
+            break
+        picture = picture.convert({"La": "LA", "RGBa": "RGBA", "PA": "RGBA"}.get(picture.mode, "RGB"))
     picture.save(file, format=_SAVED[form])
     return file.getvalue()
 

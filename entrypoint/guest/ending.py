@@ -18,7 +18,8 @@ PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
 CLAIM_MAX = 2 * wire.MAX_FRAME  # bytes of requests that are looked through for a claim
 
 _BROKEN = (
-    "the code has changed or used up something that the Python program which runs it needs, such as a module of the standard library, "
+    "the code has changed or used up something that the Python program which runs it needs, such as a module of the "
+    "standard library, "
     "and that program broke down; its own traceback is at the end of stderr"
 )
 _WHY = {
@@ -41,14 +42,15 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
             os.write(2, wire.read_some(fd) or b"")
         raise Stop(wire.EXIT_INTERNAL, f"the child that is to run the code ended before there was any: {_told(status)}")
     run.begin(regardless=True)
+    output.take_all()
+    output.finish(PIPE_MAX)
     if requests:
         requests.drain(CLAIM_MAX)
-    output.take_all()
     if run.id and os.path.isdir(OUT):
         from guest import leftover  # few runs leave files
 
         leftover.hand_over(run, OUT, output.add)
-    output.finish(PIPE_MAX)
+        output.flush()
     sys.stderr.flush()
     run.send(_done(run, status))
     run.done = True

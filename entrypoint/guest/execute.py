@@ -58,7 +58,9 @@ def _check(lines: list[str]) -> None:
         if found := _UNSUITABLE.search(line):
             what = "a NUL character" if found[0] == "\0" else f"half of a surrogate pair ({ascii(found[0])[1:-1]})"
             shown = line.encode("ascii", "backslashreplace").decode().replace("\0", " ")
-            raise SyntaxError(f"the code holds {what}, which no Python source may", (wire.USER_FILE, number, found.start() + 1, shown))
+            raise SyntaxError(
+                f"the code holds {what}, which no Python source may", (wire.USER_FILE, number, found.start() + 1, shown)
+            )
 
 
 def compiled(code: str, lines: list[str]) -> list[CodeType]:

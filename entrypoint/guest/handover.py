@@ -29,7 +29,7 @@ class Handover:
         builtins.display = self.display  # type: ignore[attr-defined]
         builtins.save_artifact = self.save_artifact  # type: ignore[attr-defined]
         sys.displayhook = self.last_value
-        sys.meta_path.insert(0, Pyplot())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, Pyplot())
 
     def screen(self) -> Screen:
         if self._made is None:

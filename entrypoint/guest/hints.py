@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from guest import exhausted, names, wire
+from guest import exhausted, names
 
 MAX_LISTED = 40  # installed packages that are named
 _TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
@@ -39,7 +39,9 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, ImportError) or not isinstance(error.name, str):
         return ""
     if error.name.startswith("mcp.servers"):
-        return names.choices(_proxies(namespace), "servers of this run", "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip("."))
+        return names.choices(
+            _proxies(namespace), "servers of this run", "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip(".")
+        )
     if not isinstance(error, ModuleNotFoundError):
         return _imported(error)
     top = error.name.partition(".")[0]
@@ -85,13 +87,15 @@ def _near(wrong: str, known: list[str]) -> str:
 def _name(error: BaseException, namespace: dict[str, Any]) -> str:
     wrong = getattr(error, "name", None)
     if isinstance(error, UnboundLocalError):
-        return "what a function assigns anywhere is local in all of it: assign it before this line, or declare it global or nonlocal"
+        return (
+            "what a function assigns anywhere is local in all of it: assign it before this line, or declare it global or nonlocal"
+        )
     if not isinstance(error, NameError) or not isinstance(wrong, str):
         return ""
     if wrong.startswith("mcp_"):
         return names.choices(_proxies(namespace), "servers of this run", wrong)
     if wrong in {"true", "false", "null", "none", "undefined"}:
-        return f"in Python it is {dict(true='True', false='False').get(wrong, 'None')}"
+        return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
     if wrong in sys.stdlib_module_names or wrong in installed():
         return f"write import {wrong} first"
     near = names.nearest(wrong, [name for name in _visible(error, namespace) if name != wrong])
@@ -113,7 +117,9 @@ def _awaited(error: BaseException, namespace: dict[str, Any]) -> str:
     if isinstance(error, SyntaxError):
         return "make the function async def and await its call" if "outside async function" in str(error.msg) else ""
     if isinstance(error, (TypeError, AttributeError)) and _FORGOTTEN.search(str(error)):
-        return "its value comes with await: in code with a top-level await every call of a tool or coroutine is awaited, as in await f(x)"
+        return (
+            "its value comes with await: in code with a top-level await every call of a tool or coroutine is written await f(x)"
+        )
     return ""
 
 
@@ -147,14 +153,22 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
 
 
 def _stdin(error: BaseException, namespace: dict[str, Any]) -> str:
-    return "nobody can answer: write the value into the code" if isinstance(error, EOFError) and "EOF when reading" in str(error) else ""
+    return (
+        "nobody can answer: write the value into the code"
+        if isinstance(error, EOFError) and "EOF when reading" in str(error)
+        else ""
+    )
 
 
 def _network(error: BaseException, namespace: dict[str, Any]) -> str:
     if not any(_is_network(one) for one in _chain(error)):
         return ""
     proxies = _proxies(namespace)
-    way = f"call a tool of a server instead: {some(proxies)}" if proxies else "this run has no server whose tools could be called instead"
+    way = (
+        f"call a tool of a server instead: {some(proxies)}"
+        if proxies
+        else "this run has no server whose tools could be called instead"
+    )
     return f"there is no network in here; {way}"
 
 
@@ -166,7 +180,10 @@ def _is_network(error: BaseException) -> bool:
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(error).__mro__}
     if ("socket", "gaierror") in kinds or (isinstance(error, OSError) and error.errno in _UNREACHED):
         return True
-    return any(module in _CLIENTS and name in {"URLError", "ConnectionError", "ConnectError", "ClientConnectorError"} for module, name in kinds)
+    return any(
+        module in _CLIENTS and name in {"URLError", "ConnectionError", "ConnectError", "ClientConnectorError"}
+        for module, name in kinds
+    )
 
 
 def _chain(error: BaseException) -> Iterable[BaseException]:

@@ -45,7 +45,7 @@ class Requests:
             limit -= len(data)
             for line in self._lines.feed(data):
                 frame = wire.decode(line)
-                if frame and frame.get("type") != "tool_call":
+                if frame and frame.get("type") not in ("tool_call", "warm"):
                     self._word(frame)
 
     def _one(self, line: bytes) -> None:
@@ -71,9 +71,8 @@ class Requests:
             self._run.claim = claim(frame)
         elif kind == "broken":
             self._run.broken = True
-        elif kind == "artifact" and self._run.running and (piece := artifact(frame)):
-            if self._run.room.taken(piece["name"], len(piece["data"]) * 3 // 4 + OVERHEAD):
-                self._run.artifact(piece)
+        elif kind == "artifact" and self._run.running and (piece := artifact(frame)) and self._run.room.taken(*cost(piece)):
+            self._run.artifact(piece)
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
         call = frame.get("callId")
@@ -106,6 +105,11 @@ class Requests:
 
 
 OVERHEAD = 256  # bytes that a piece of a file counts beside its data
+
+
+def cost(piece: wire.Frame) -> tuple[str, int]:
+    """The name of a file, and what a piece of it takes of the room that a run has for files."""
+    return piece["name"], len(piece["data"]) * 3 // 4 + OVERHEAD
 
 
 def artifact(frame: wire.Frame) -> wire.Frame | None:

@@ -26,14 +26,14 @@ def sources() -> dict[str, str]:
 class Guest:
     """One guest process. Use it in a with statement: it is gone at the end of that."""
 
-    def __init__(self, changed: dict[str, tuple[str, str]] | None = None) -> None:
-        """changed gives, for a module, a text of its source and what is to stand there instead."""
+    def __init__(self, changed: dict[str, tuple[str, str]] | None = None, python: str = sys.executable) -> None:
+        """changed gives, for a module, a text of its source and what is to stand there instead; python is the interpreter's path."""
         modules = sources()
         for name, (old, new) in (changed or {}).items():
             assert old in modules[name], f"{name} has no {old!r}"
             modules[name] = modules[name].replace(old, new)
         payload = json.dumps(modules).encode()
-        python = "python3" if os.environ.get("GUEST_UNDER") else sys.executable
+        python = "python3" if os.environ.get("GUEST_UNDER") else python
         command = [*shlex.split(os.environ.get("GUEST_UNDER", "")), python, "-I", "-B", "-c", (HERE / "boot.py").read_text()]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
         assert self.process.stdin and self.process.stdout and self.process.stderr
@@ -147,9 +147,11 @@ def text(said: str) -> Frame:
     return {"content": [{"type": "text", "text": said}]}
 
 
-def run(code: str, providers: list[Frame] | None = None, answer: Any = None, **options: Any) -> Ran:
+def run(
+    code: str, providers: list[Frame] | None = None, answer: Any = None, python: str = sys.executable, **options: Any
+) -> Ran:
     """Runs code in a guest of its own. answer(frame) gives the tool_result's fields for a tool_call."""
-    with Guest() as guest:
+    with Guest(python=python) as guest:
         guest.execute(code, providers, **options)
         frames: list[Frame] = []
         while not frames or frames[-1]["type"] != "done":
