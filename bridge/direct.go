@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -25,7 +26,18 @@ const directBytes = 1 << 20
 type Report struct {
 	Result  sandbox.Result
 	Notices []string        // what the caller should know besides, such as that the timeout was clamped
-	JSON    json.RawMessage // all of it, as structuredContent in OutputStructured
+
+	outcome outcome
+}
+
+// JSON is all of it as one object, as structuredContent in OutputStructured. Paths say where the caller has put files, by name.
+func (r Report) JSON(paths map[string]string) json.RawMessage {
+	o := r.outcome
+	o.Artifacts = slices.Clone(o.Artifacts)
+	for i, f := range o.Artifacts {
+		o.Artifacts[i].Path = paths[f.Name]
+	}
+	return o.encoded()
 }
 
 // RunDirect runs code under the same rules as the tool run_python. An error means that the code was not run: its text is one
@@ -57,6 +69,5 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 		return Report{}, err
 	}
 	o := newOutcome(id, a, res, directBytes)
-	text, err := json.Marshal(o)
-	return Report{Result: res, Notices: o.Notices, JSON: text}, err
+	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

@@ -63,7 +63,8 @@ type artifactInfo struct {
 	Name  string `json:"name"`
 	Mime  string `json:"mime"`
 	Bytes int    `json:"bytes"`
-	URI   string `json:"uri,omitempty"` // for resources/read, while it is kept
+	URI   string `json:"uri,omitempty"`  // for resources/read, while it is kept
+	Path  string `json:"path,omitempty"` // where a Direct's caller has put it
 }
 
 // durations are in milliseconds.
@@ -146,13 +147,17 @@ func (o outcome) render(structured bool) *mcp.CallToolResult {
 	}
 	res.Content = append(res.Content, o.shown...)
 	if structured {
-		b, err := json.Marshal(o)
-		if err != nil {
-			panic(err) // no field of an outcome can fail
-		}
-		res.RawStructuredContent = b
+		res.RawStructuredContent = o.encoded()
 	}
 	return res
+}
+
+func (o outcome) encoded() json.RawMessage {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // no field of an outcome can fail
+	}
+	return b
 }
 
 // text is what a model reads: what was printed to stdout, byte for byte, and after it only what there is to say besides.

@@ -19,6 +19,7 @@ type runOptions struct {
 	code    string
 	servers []string
 	timeout string
+	files   string
 	json    bool
 }
 
@@ -42,6 +43,7 @@ func (a *app) runCmd() *cobra.Command {
 	f.StringVarP(&o.code, "code", "c", "", "the code itself")
 	f.StringArrayVar(&o.servers, "server", nil, "a server that the code may call; repeat for more (default: all; '' for none)")
 	f.StringVar(&o.timeout, "timeout", "", "the code's own time, such as 10 or 10s")
+	f.StringVar(&o.files, "artifacts", "", "a directory to write the files into that the code hands over; no file there is replaced")
 	f.BoolVar(&o.json, "json", false, "print one JSON object with everything there is to know of the run")
 	return cmd
 }
@@ -123,23 +125,39 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 		if err != nil {
 			return err
 		}
-		if o.json {
-			_, lost = fmt.Fprintln(a.stdout, string(r.JSON))
-		} else {
-			a.explain(r)
-		}
-		if code := exitCode(r.Result); code != exitOK {
-			return exitError{code}
-		}
-		if lost != nil {
-			return fmt.Errorf("the code ran, but its output could not be written: %w", lost)
-		}
-		return nil
+		return a.report(o, r, lost)
 	})
 }
 
-// explain says on stderr what the output itself doesn't.
-func (a *app) explain(r bridge.Report) {
+// report tells what came of a run. Lost is why the code's output could not be written.
+func (a *app) report(o runOptions, r bridge.Report, lost error) error {
+	var paths map[string]string
+	var unwritten error
+	if o.files != "" && len(r.Result.Artifacts) > 0 {
+		paths, unwritten = writeArtifacts(o.files, r.Result.Artifacts)
+	}
+	if o.json {
+		_, lost = fmt.Fprintln(a.stdout, string(r.JSON(paths)))
+	} else {
+		a.explain(r, paths)
+	}
+	code := exitCode(r.Result)
+	switch {
+	case code != exitOK && unwritten != nil:
+		fmt.Fprintf(a.stderr, "mcp-bridge: %v\n", unwritten)
+		return exitError{code}
+	case code != exitOK:
+		return exitError{code}
+	case lost != nil:
+		return fmt.Errorf("the code ran, but its output could not be written: %w", lost)
+	case unwritten != nil:
+		return fmt.Errorf("the code ran, but not all of its files could be written: %w", unwritten)
+	}
+	return nil
+}
+
+// explain says on stderr what the output itself doesn't. Paths are those of the files that were written, by name.
+func (a *app) explain(r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
 		fmt.Fprint(a.stderr, e.Traceback)
 		if e.Traceback == "" {
@@ -147,7 +165,11 @@ func (a *app) explain(r bridge.Report) {
 		}
 	}
 	for _, f := range r.Result.Artifacts {
-		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) was handed over\n", f.Name, f.Mime, len(f.Data))
+		where := "was handed over; --artifacts DIR writes it"
+		if p, written := paths[f.Name]; written {
+			where = "is in " + p
+		}
+		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) %s\n", f.Name, f.Mime, len(f.Data), where)
 	}
 	for _, n := range r.Notices {
 		fmt.Fprintln(a.stderr, "mcp-bridge: "+n)

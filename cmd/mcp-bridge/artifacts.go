@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// writeArtifacts writes the files that a run handed over into a directory, which is made when it isn't there, and gives their paths
+// by name. It writes nowhere else, follows no link out of the directory, and replaces no file: those that it can't write are told in
+// the error, and the others are written all the same.
+func writeArtifacts(dir string, files []sandbox.Artifact) (map[string]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	paths := map[string]string{}
+	var errs []error
+	for _, f := range files {
+		err := writeNew(root, f)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			errs = append(errs, fmt.Errorf("%s is in %s already and was left as it is", f.Name, dir))
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s could not be written: %w", f.Name, err))
+		default:
+			paths[f.Name] = filepath.Join(dir, filepath.FromSlash(f.Name))
+		}
+	}
+	return paths, errors.Join(errs...)
+}
+
+func writeNew(root *os.Root, f sandbox.Artifact) error {
+	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(f.Data)
+	return errors.Join(err, file.Close())
+}
