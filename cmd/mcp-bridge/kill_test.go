@@ -4,12 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -234,24 +238,127 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledWhileStarting kills the bridge at moments from before the engine is up until the code runs.
-func TestKilledWhileStarting(t *testing.T) {
+// TestKilledAtRandomMoments kills a hundred bridges, ten at a time, at moments from before they have read their first message
+// until after their first call has been answered: nothing may be left of any of them.
+func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
-	for i := range 12 {
-		s := &scene{t: t, mark: "no process has this mark", before: runtimeDirs(t)}
-		c := serve(t, command(t, nil))
-		s.bridge = c.cmd.Process.Pid
-		c.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": "import time; time.sleep(60)", "servers": []string{}, "timeout": 100}})
-		<-time.After(time.Duration(i) * 60 * time.Millisecond)
-		c.killed = true
-		if err := syscall.Kill(s.bridge, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
+	const rounds, atATime, life = 10, 10, 4 * time.Second // ten at once on two cores answer within that
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	answered := 0
+	for round := range rounds {
+		before, mark := runtimeDirs(t), fmt.Sprintf("%s=%d", markVar, r.Uint64())
+		var pids []int
+		var killed sync.WaitGroup
+		outs := make([]bytes.Buffer, atATime)
+		for i := range atATime {
+			moment := time.Duration(r.Int64N(int64(life)))
+			cmd := command(t, nil)
+			cmd.Env = append(cmd.Env, mark)
+			cmd.Stdout = &outs[i]
+			in, w := io.Pipe() // which stays open, as a client's does
+			cmd.Stdin = in
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			go io.WriteString(w, oneCall) // ends with the read side, at the latest when the bridge is gone
+			pids = append(pids, cmd.Process.Pid)
+			killed.Go(func() {
+				<-time.After(moment)
+				if err := cmd.Process.Kill(); err != nil {
+					t.Errorf("round %d, killed after %v: %v", round, moment, err)
+				}
+				in.Close()
+				cmd.Wait() //nolint:errcheck // it was killed
+			})
 		}
-		<-c.ended
-		c.cmd.Wait() //nolint:errcheck // it was killed
-		s.cleared()
+		killed.Wait()
+		for i := range outs {
+			if strings.Contains(outs[i].String(), `"id":2`) {
+				answered++
+			}
+		}
+		noneLeft(t, pids, before, mark)
+	}
+	t.Logf("%d of %d had answered their call", answered, rounds*atATime)
+	if answered == 0 || answered == rounds*atATime {
+		t.Error("the moments don't cover the life of a call")
 	}
 }
+
+// markVar tells what a bridge of a test has started from what other bridges have.
+const markVar = "MCP_BRIDGE_TEST_MARK"
+
+// oneCall is what a client writes for one call, all at once.
+const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"import time; time.sleep(0.3)","servers":[],"timeout":100}}}
+`
+
+// noneLeft waits until nothing is left of bridges that were killed, for at most thirty seconds. What other bridges on this
+// machine do is their own affair.
+func noneLeft(t *testing.T, pids []int, before []string, mark string) {
+	t.Helper()
+	begin := time.Now()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := servicesLeft(t, before, mark)
+		if len(left) == 0 { // asked last, since it takes longest
+			left = containersOf(t, pids)
+		}
+		if len(left) == 0 {
+			t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
+			return
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("after %v there is still: %s", time.Since(begin), strings.Join(left, ", "))
+		}
+		<-tick.C
+	}
+}
+
+// servicesLeft are the API services with the mark in their environment, and the new directories in which no other one lives.
+func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
+	var others []string
+	for _, pid := range processes("system\x00service") {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && bytes.Contains(env, []byte(mark)) {
+			left = append(left, fmt.Sprintf("API service %d", pid))
+		} else if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+			others = append(others, string(line))
+		}
+	}
+	for _, d := range runtimeDirs(t) {
+		if !slices.Contains(before, d) && !slices.ContainsFunc(others, func(line string) bool { return strings.Contains(line, d) }) {
+			left = append(left, "directory "+d)
+		}
+	}
+	return left
+}
+
+// containersOf are those with one of these owners that the engine still knows.
+func containersOf(t *testing.T, pids []int) []string {
+	t.Helper()
+	out, err := exec.Command(anyEngine(t), "ps", "-a", "--filter", "label="+runtime.LabelPID, "--format", "{{.ID}} {{.Labels}}").Output()
+	if err != nil {
+		t.Fatalf("listing containers: %v", err)
+	}
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		m := ownerLabel.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("no owner in %q", line)
+		}
+		if pid, _ := strconv.Atoi(m[1]); slices.Contains(pids, pid) {
+			id, _, _ := strings.Cut(line, " ")
+			found = append(found, "container "+id)
+		}
+	}
+	return found
+}
+
+var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) + `[:=](\d+)`) // as podman and as docker write it
 
 // TestKilledContainer: a container that somebody else kills is told as what it is.
 func TestKilledContainer(t *testing.T) {

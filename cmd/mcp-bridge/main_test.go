@@ -40,6 +40,17 @@ func needEngine(t *testing.T) {
 	}
 }
 
+// anyEngine is for tests that run with each engine of scripts/with-engine. It returns the engine's name, which is also its
+// command line's.
+func anyEngine(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("MCP_BRIDGE_TEST_RUNTIME")
+	if name == "" {
+		t.Skip("MCP_BRIDGE_TEST_RUNTIME names no engine to test against")
+	}
+	return name
+}
+
 func self(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -79,6 +90,9 @@ func configure(t *testing.T, servers map[string]entry) string {
 func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	cmd := exec.Command(self(t), args...)
 	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers))
+	if _, chosen := os.LookupEnv("MCP_BRIDGE_RUNTIME"); !chosen {
+		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME")) // and not what else is installed
+	}
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }

@@ -531,6 +531,7 @@ func TestNone(t *testing.T) {
 		{"none is, on macOS", "darwin", []error{missing, nothing}, []string{"no container engine can be used"}, "brew install podman", "apt"},
 		{"none is, on Windows", "windows", []error{missing, nothing}, nil, "winget install", "apt"},
 		{"one is broken in a way without a hint", "linux", []error{missing, errors.New("odd")}, []string{"docker: odd"}, "mcp-bridge doctor", "apt"},
+		{"none is where one was named", "at", []error{missing, nothing}, []string{"podman: "}, "install it", "apt"},
 		{"the only one", "linux", []error{missing}, []string{"podman is not available: no program podman"}, "install it", "apt"},
 		{"the only one, oddly", "linux", []error{errors.New("odd")}, []string{"podman is not available: odd"}, "mcp-bridge doctor", "apt"},
 	}
@@ -540,7 +541,11 @@ func TestNone(t *testing.T) {
 				cfg := detect.Config{OS: tt.os}
 				for i, err := range tt.errs {
 					s := &script{t: t, name: []string{"podman", "docker"}[i], kind: refuses, err: err}
-					cfg.Candidates = append(cfg.Candidates, detect.Candidate{Name: s.name, Open: s.driver})
+					c := detect.Candidate{Name: s.name, Open: s.driver}
+					if tt.os == "at" {
+						c.Endpoint = "unix:///named"
+					}
+					cfg.Candidates = append(cfg.Candidates, c)
 				}
 				d := detect.New(cfg)
 				defer d.Close()

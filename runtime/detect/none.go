@@ -60,12 +60,12 @@ func (d *Driver) none() error {
 // next is the best next step: of an engine that is installed before what to install, since less is missing there.
 func (d *Driver) next() string {
 	for _, v := range d.verdicts {
-		if next := Hint(v.Err); next != "" && !absent(v.Err) {
+		if next := Hint(v.Err); next != "" && !absent(v) {
 			return next
 		}
 	}
 	for _, v := range d.verdicts {
-		if v.Err != nil && !absent(v.Err) {
+		if !absent(v) {
 			return "run: mcp-bridge doctor"
 		}
 	}
@@ -87,7 +87,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// absent says that an engine isn't installed, or has no socket where one would be.
-func absent(err error) bool {
-	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+// absent says that an engine isn't installed, or has no socket in any of the usual places.
+func absent(v Verdict) bool {
+	return v.Endpoint == "" && (errors.Is(v.Err, exec.ErrNotFound) || errors.Is(v.Err, fs.ErrNotExist))
 }

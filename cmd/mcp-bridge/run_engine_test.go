@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// TestRunOnEngine is run_python from end to end, on each engine.
+func TestRunOnEngine(t *testing.T) {
+	name := anyEngine(t)
+	t.Run("run", func(t *testing.T) {
+		cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-c", "import sys\nprint(mcp_shop.add(a=40, b=2)['sum'])\nprint('err', file=sys.stderr)\nsys.exit(3)")
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		var exit *exec.ExitError
+		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+			t.Errorf("got %v, want code 3", err)
+		}
+		if stdout.String() != "42\n" || !strings.Contains(stderr.String(), "err\n") {
+			t.Errorf("got %q and %q", stdout.String(), stderr.String())
+		}
+	})
+	t.Run("serve", func(t *testing.T) {
+		c := serve(t, command(t, nil))
+		for range 2 {
+			if got := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); got.IsError || got.Text != "42\n" {
+				t.Errorf("got %+v", got)
+			}
+		}
+		if got := c.python("while True: pass", map[string]any{"servers": []string{}, "timeout": 1}); !got.IsError || !strings.Contains(got.Text, "1s") {
+			t.Errorf("got %+v", got)
+		}
+		if left := containersOf(t, []int{c.cmd.Process.Pid}); len(left) > 0 {
+			t.Errorf("there is still: %v", left)
+		}
+	})
+	t.Run("doctor", func(t *testing.T) {
+		r := doctorSays(t)
+		if !r.Works || !find(r.Rows, row{"engine " + name, fine, name, "chosen", ""}) || !find(r.Rows, row{"run", fine, "Python 3", "", ""}) {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// doctorSays is the doctor's document; more are variables.
+func doctorSays(t *testing.T, more ...string) report {
+	t.Helper()
+	cmd := command(t, nil, "doctor", "--json")
+	cmd.Env = append(cmd.Env, more...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var r report
+	if jerr := json.Unmarshal(out, &r); jerr != nil {
+		t.Fatalf("%v: %s", jerr, out)
+	}
+	if r.Works != (err == nil) {
+		t.Errorf("works is %v, and it ended with %v", r.Works, err)
+	}
+	return r
+}
+
+// TestDetection: nothing names an engine, and the doctor says what became of each.
+func TestDetection(t *testing.T) {
+	needEngine(t)
+	if os.Getenv("CONTAINER_HOST") != "" {
+		t.Skip("CONTAINER_HOST names an engine")
+	}
+	r := doctorSays(t, "MCP_BRIDGE_RUNTIME=", "DOCKER_HOST=unix:///nonexistent/docker.sock")
+	if !r.Works || !find(r.Rows, row{"engine podman", fine, "podman ", "chosen", ""}) || !find(r.Rows, row{"engine docker", toKnow, "/nonexistent/docker.sock", "passed over", ""}) {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// deadOwner is a process that was there.
+func deadOwner(t *testing.T) runtime.Owner {
+	t.Helper()
+	o := runtime.Self()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	o.PID, o.Started = cmd.Process.Pid, "1"
+	return o
+}
+
+// container makes one by hand, as the owner's.
+func container(t *testing.T, o runtime.Owner) (id string) {
+	t.Helper()
+	args := []string{"create", "--network", "none"}
+	for k, v := range o.Labels() {
+		args = append(args, "--label", k+"="+v)
+	}
+	cli := anyEngine(t)
+	out, err := exec.Command(cli, append(args, "localhost/mcp-bridge/python:latest", "true")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s create: %v: %s", cli, err, out)
+	}
+	lines := strings.Fields(string(out))
+	id = lines[len(lines)-1]
+	t.Cleanup(func() { exec.Command(cli, "rm", "-f", id).Run() })
+	return id
+}
+
+func exists(t *testing.T, id string) bool {
+	t.Helper()
+	out, err := exec.Command(anyEngine(t), "ps", "-aq", "--no-trunc", "--filter", "id="+id).Output()
+	if err != nil {
+		t.Fatalf("listing containers: %v", err)
+	}
+	return strings.Contains(string(out), id)
+}
+
+// TestReapOnEngine: by hand and at a bridge's first call, the containers of dead owners go, a reused pid's too, and those of
+// living ones stay.
+func TestReapOnEngine(t *testing.T) {
+	anyEngine(t)
+	reused, foreign := runtime.Self(), deadOwner(t)
+	reused.Started = "1"
+	foreign.BootID = "another machine"
+	for _, how := range []string{"doctor --reap", "a call"} {
+		t.Run(how, func(t *testing.T) {
+			gone := []string{container(t, deadOwner(t)), container(t, reused)}
+			stays := []string{container(t, runtime.Self()), container(t, foreign)}
+			if how == "a call" {
+				if got := serve(t, command(t, nil)).python("print(1)", map[string]any{"servers": []string{}}); got.Text != "1\n" {
+					t.Errorf("got %+v", got)
+				}
+			} else {
+				out, err := command(t, nil, "doctor", "--reap").Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, id := range gone {
+					if !strings.Contains(string(out), id[:12]) {
+						t.Errorf("%s is not in %s", id, out)
+					}
+				}
+				if !strings.Contains(string(out), "not running, owner pid") || strings.Contains(string(out), stays[0][:12]) {
+					t.Errorf("got %s", out)
+				}
+			}
+			for _, id := range gone {
+				if exists(t, id) {
+					t.Errorf("%s is still there", id)
+				}
+			}
+			for _, id := range stays {
+				if !exists(t, id) {
+					t.Errorf("%s of a living owner is gone", id)
+				}
+			}
+		})
+	}
+}
+
+// TestTwoBridges: one starts, calls, reaps and ends while the other is in the middle of a run, which notices nothing.
+func TestTwoBridges(t *testing.T) {
+	anyEngine(t)
+	first := serve(t, command(t, nil))
+	id, answer := first.startLong()
+	second := serve(t, command(t, nil))
+	if got := second.python("print('second')", map[string]any{"servers": []string{}}); got.Text != "second\n" {
+		t.Errorf("got %+v", got)
+	}
+	out, err := command(t, nil, "doctor", "--reap").CombinedOutput()
+	if err != nil || strings.Contains(string(out), fmt.Sprint(first.cmd.Process.Pid)) {
+		t.Errorf("got %v: %s", err, out)
+	}
+	if n := len(containersOf(t, []int{first.cmd.Process.Pid})); n != 1 {
+		t.Errorf("%d containers of the first bridge are there, want 1", n)
+	}
+	select {
+	case m := <-answer:
+		t.Errorf("the first bridge's run ended: %s", m.Result)
+	default:
+	}
+	first.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+	if got := first.python("print('first')", map[string]any{"servers": []string{}}); got.Text != "first\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestEngineGoneAndBack: an engine that goes away between calls fails them at once, with the next step, and works again when it
+// is back; the bridge is the same all the while.
+func TestEngineGoneAndBack(t *testing.T) {
+	needEngine(t)
+	socket := filepath.Join(t.TempDir(), "podman.sock")
+	ctx, end := context.WithCancel(t.Context())
+	start := func() (stop func()) {
+		service := exec.CommandContext(ctx, "podman", "system", "service", "--time=0", "unix://"+socket)
+		if err := service.Start(); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "the service listens", func() bool { return exec.Command("podman", "--url", "unix://"+socket, "version").Run() == nil })
+		return func() {
+			service.Process.Kill()
+			service.Wait()
+			os.Remove(socket) // as systemd does with a unit's
+		}
+	}
+	defer end()
+	stop := start()
+	cmd := command(t, nil)
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=unix://"+socket)
+	c := serve(t, cmd)
+	for round := range 2 {
+		if got := c.python("print('here')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "here\n" {
+			t.Errorf("round %d: got %+v", round, got)
+		}
+		stop()
+		for range 3 {
+			begin := time.Now()
+			got := c.python("print('gone')", map[string]any{"servers": []string{}})
+			if !got.IsError || !strings.Contains(got.Text, socket) || time.Since(begin) > 5*time.Second {
+				t.Errorf("round %d: got %+v after %v", round, got, time.Since(begin))
+			}
+			t.Log(time.Since(begin).Round(time.Millisecond), got.Text)
+		}
+		stop = start()
+	}
+	if got := c.python("print('back')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "back\n" {
+		t.Errorf("got %+v", got)
+	}
+	stop()
+}
+
+// within waits for something for at most twenty seconds.
+func within(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !is(); <-tick.C {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("after %v it is still not so that %s", time.Since(begin), what)
+		}
+	}
+}
+
+// TestPinned: an image is used by its id and by its digest, and no other one by a digest that it hasn't got.
+func TestPinned(t *testing.T) {
+	needEngine(t)
+	out, err := exec.Command("podman", "image", "inspect", "--format", "{{.Id}} {{index .RepoDigests 0}}", "localhost/mcp-bridge/python:latest").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, digest, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	for _, ref := range []string{"sha256:" + id, digest} {
+		if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+ref, "MCP_BRIDGE_PULL=never"); !r.Works || !find(r.Rows, row{"image", fine, ref, "", ""}) {
+			t.Errorf("%s: got %+v", ref, r)
+		}
+	}
+	name, _, _ := strings.Cut(digest, "@")
+	wrong := name + "@sha256:" + strings.Repeat("0", 64)
+	if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+wrong, "MCP_BRIDGE_PULL=never"); r.Works || !find(r.Rows, row{"image", broken, "the engine has none", "", "image pull"}) {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestOCIRuntimeOnEngine: one that the engine doesn't have is told before anything runs.
+func TestOCIRuntimeOnEngine(t *testing.T) {
+	name := anyEngine(t)
+	if os.Getenv("MCP_BRIDGE_OCI_RUNTIME") != "" {
+		t.Skip("MCP_BRIDGE_OCI_RUNTIME is set")
+	}
+	r := doctorSays(t, "MCP_BRIDGE_OCI_RUNTIME=nonesuch")
+	if r.Works || !find(r.Rows, row{"engine " + name, broken, "nonesuch", "", ""}) {
+		t.Errorf("got %+v", r)
+	}
+}
