@@ -18,6 +18,7 @@ from guest.link import Link
 _exit = os._exit  # the code may put something else in its place
 
 HOME = "/workspace"
+STANDBY = 20  # milliseconds without an execute after which none is expected soon
 OUT = "out"  # below HOME: files that are left here are handed over
 
 
@@ -29,10 +30,10 @@ def main(fd: int) -> None:
     limits.first_for_oom()
     streams.install()
     link = Link(fd)
-    if not _is_asked(link):
-        import asyncio  # noqa: F401  (there is time: most code with await or tools will want it)
     reserve = errors.Reserve()
     link.send({"type": "warm"})
+    if not _is_asked(link, STANDBY):
+        import asyncio  # noqa: F401  (there is time: much code will want it, and it takes as long as the guest itself)
     frame = link.first()
     status = 1
     namespace: dict[str, Any] = {}
@@ -101,7 +102,7 @@ def leave(status: int, handover: Handover) -> None:
     _exit(status)
 
 
-def _is_asked(link: Link) -> bool:
+def _is_asked(link: Link, patience: int) -> bool:
     poller = select.poll()
     poller.register(link.fd, select.POLLIN)
-    return bool(poller.poll(0))
+    return bool(poller.poll(patience))
