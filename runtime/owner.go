@@ -1,19 +1,16 @@
 package runtime
 
 import (
-	"bytes"
 	"crypto/rand"
 	"os"
 	"strconv"
-	"strings"
-	"syscall"
 )
 
 // Owner says which process a container belongs to, so that an orphan can be told from another bridge's container.
 type Owner struct {
 	Instance string // random, new for each process
 	PID      int
-	BootID   string // of the machine where PID means something; empty where the system doesn't tell
+	BootID   string // of where PID means something: one machine, one boot, one PID namespace; empty where the system doesn't tell
 	Started  string // opaque mark of when PID was started, so that a reused PID isn't taken for it; may be empty
 }
 
@@ -50,37 +47,16 @@ func OwnerOf(labels map[string]string) (o Owner, ok bool) {
 	return Owner{Instance: labels[LabelInstance], PID: pid, BootID: labels[LabelBootID], Started: labels[LabelStarted]}, true
 }
 
-// Orphaned says whether o, read from a container, is certainly dead as seen from by: a process of the same machine and
-// boot that is no longer there. An owner on another machine is never called dead.
+// Orphaned says whether o, read from a container, is certainly dead as seen from by: a process of the same machine, boot and PID
+// namespace that is no longer there. An owner elsewhere is never called dead, nor one of whom it isn't known where it is: engines
+// are shared, between machines over ssh and with a development container that has the engine's socket.
 func (o Owner) Orphaned(by Owner) bool {
-	if o.Instance == by.Instance || o.BootID != by.BootID || o.PID <= 0 {
+	if o.Instance == by.Instance || o.BootID == "" || o.BootID != by.BootID || o.PID <= 0 {
 		return false
 	}
-	if err := syscall.Kill(o.PID, 0); err == syscall.ESRCH {
+	if gone(o.PID) {
 		return true
 	}
 	now := startMark(o.PID)
 	return o.Started != "" && now != "" && now != o.Started
-}
-
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
-
-// startMark is field 22 of /proc/PID/stat, proc_pid_stat(5): clock ticks from boot to the start of the process. The second
-// field may hold any character, so fields are counted from the last ')'.
-func startMark(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(f) < 20 {
-		return ""
-	}
-	return string(f[19])
 }

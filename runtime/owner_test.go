@@ -3,6 +3,7 @@ package runtime
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +28,11 @@ func TestOrphaned(t *testing.T) {
 		{"a process that is gone", other(func(o *Owner) { o.PID = dead.Process.Pid; o.Started = "1" }), true},
 		{"a reused pid", other(func(o *Owner) { o.Started = "1" }), true},
 		{"another boot or machine", other(func(o *Owner) { o.PID = dead.Process.Pid; o.BootID = "elsewhere" }), false},
+		{"another PID namespace", other(func(o *Owner) {
+			o.PID = dead.Process.Pid
+			o.BootID = o.BootID[:strings.LastIndexByte(o.BootID, '-')] + "-1"
+		}), false},
+		{"somewhere unknown", other(func(o *Owner) { o.PID = dead.Process.Pid; o.BootID = "" }), false},
 		{"no pid", other(func(o *Owner) { o.PID = 0 }), false},
 	}
 	for _, tt := range tests {
@@ -37,6 +43,11 @@ func TestOrphaned(t *testing.T) {
 			}
 			if got := read.Orphaned(self); got != tt.want {
 				t.Errorf("Orphaned = %v, want %v", got, tt.want)
+			}
+			nowhere := self
+			nowhere.BootID = ""
+			if read.Orphaned(nowhere) {
+				t.Error("one that doesn't know where it is calls it dead")
 			}
 		})
 	}

@@ -1,0 +1,15 @@
+package runtime
+
+import "syscall"
+
+// bootID is new with each boot.
+func bootID() string {
+	id, err := syscall.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// startMark is not known here, so that a reused process id is taken for the bridge.
+func startMark(int) string { return "" }

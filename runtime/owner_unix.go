@@ -1,0 +1,8 @@
+//go:build unix
+
+package runtime
+
+import "syscall"
+
+// gone says that there certainly is no such process.
+func gone(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }
