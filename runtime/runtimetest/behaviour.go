@@ -22,6 +22,10 @@ type Target struct {
 	Image  string        // has python3 on its PATH
 	Count  func() int    // containers with our instance label that the engine still knows; nil where there are none
 	Owner  runtime.Owner // of the containers that the suite starts
+
+	// Differs names properties, as LockDown has them, that this engine hasn't got or that can't be seen on it, and what there is
+	// instead. They are looked at none the less.
+	Differs map[string]string
 }
 
 // Spec is one that runs python3 with a program.

@@ -1,11 +1,14 @@
-"""What a container looks like from inside, as one JSON object on stdout. Runs raw in a container and through the guest alike."""
+"""What a container looks like from inside, as one JSON object on stdout. Runs raw in a container and through the guest alike.
 
-import ctypes
+calls.py stands before it.
+"""
+
 import json
 import os
-import platform
 import resource
 import socket
+import stat
+import subprocess
 import sys
 
 
@@ -84,46 +87,126 @@ def reaches(family: int, address) -> str:
         return type(e).__name__
 
 
-CALLS = {
-    # name: (x86_64, aarch64, arguments)
-    "ptrace": (101, 117, (0, 0, 0, 0)),
-    "process_vm_readv": (310, 270, (1, 0, 0, 0, 0, 0)),
-    "process_vm_writev": (311, 271, (1, 0, 0, 0, 0, 0)),
-    "add_key": (248, 217, (0, 0, 0, 0, 0)),
-    "request_key": (249, 218, (0, 0, 0, 0)),
-    "keyctl": (250, 219, (0, -3, 0, 0, 0)),
-    "bpf": (321, 280, (0, 0, 0)),
-    "userfaultfd": (323, 282, (0,)),
-    "perf_event_open": (298, 241, (0, 0, -1, -1, 0)),
-    "mount": (165, 40, (0, 0, 0, 0, 0)),
-    "umount2": (166, 39, (0, 0)),
-    "unshare_user": (272, 97, (0x10000000,)),
-    "unshare_net": (272, 97, (0x40000000,)),
-    "unshare_mnt": (272, 97, (0x00020000,)),
-    "setns": (308, 268, (-1, 0)),
-    "clone_newuser": (56, 220, (0x10000000 | 17, 0, 0, 0, 0)),
-    "io_uring_setup": (425, 425, (1, 0)),
-    "io_uring_enter": (426, 426, (-1, 0, 0, 0, 0, 0)),
-    "io_uring_register": (427, 427, (-1, 0, 0, 0)),
+def reads(path: str):
+    """How much can be read of a file, or the names in a directory; None where that is refused or it isn't there."""
+    try:
+        if os.path.isdir(path):
+            return len(os.listdir(path))
+        with open(path, "rb") as f:
+            return len(f.read(64))
+    except OSError:
+        return None
+
+
+def opens(path: str) -> str:
+    """What comes of opening a file to write to it, which changes nothing yet."""
+    try:
+        os.close(os.open(path, os.O_WRONLY))
+        return "opened"
+    except OSError as e:
+        return type(e).__name__
+
+
+def makes(path: str) -> str:
+    """What comes of making a directory."""
+    try:
+        os.mkdir(path)
+        os.rmdir(path)
+        return "made"
+    except OSError as e:
+        return type(e).__name__
+
+
+def scan() -> dict:
+    """Sockets and setuid programs among all files."""
+    sockets, privileged = [], []
+    for root, names, files in os.walk("/", onerror=lambda _: None):
+        if root in ("/proc", "/sys"):
+            names[:] = []
+            continue
+        for name in files:
+            path = os.path.join(root, name)
+            try:
+                mode = os.lstat(path).st_mode
+            except OSError:
+                continue
+            if stat.S_ISSOCK(mode):
+                sockets.append(path)
+            elif stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID) and mode & 0o111:
+                privileged.append(path)
+    return {"sockets": sockets, "setuid": {path: powers(path) for path in privileged if os.access(path, os.X_OK)}}
+
+
+def powers(path: str) -> dict:
+    """What the kernel tells a setuid program of itself. The loader shows it only to a program that has no more than its caller."""
+    try:
+        told = subprocess.run([path, "--help"], env={"LD_SHOW_AUXV": "1"}, stdin=subprocess.DEVNULL, capture_output=True, timeout=0.5).stdout
+    except subprocess.TimeoutExpired as e:  # some wait when they are asked for nothing sensible
+        told = e.stdout or b""
+    except OSError as e:
+        return {"error": type(e).__name__}
+    fields = (line.partition(":") for line in told.decode(errors="replace").splitlines() if line.startswith("AT_"))
+    return {name: value.strip() for name, _, value in fields if name in ("AT_EUID", "AT_EGID", "AT_SECURE")}
+
+
+def lowers_oom() -> bool:
+    """Whether this process can make the kernel spare it: asked of a fork, since raising it can't be taken back."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with open("/proc/self/oom_score_adj") as f:
+                now = int(f.read())
+            with open("/proc/self/oom_score_adj", "w") as f:
+                f.write(str(now - 1))
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def text(path: str):
+    try:
+        with open(path, errors="replace") as f:
+            return f.read(4096).strip().rstrip("\0")
+    except OSError:
+        return None
+
+
+def link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def resolves() -> str:
+    try:
+        return str(socket.getaddrinfo("example.org", 80)[0][4])
+    except OSError as e:
+        return type(e).__name__
+
+
+MASKED = (
+    "/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
+    "/proc/sched_debug", "/proc/scsi", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags", "/proc/vmallocinfo", "/proc/slabinfo",
+    "/sys/firmware", "/sys/dev/block", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf", "/sys/fs/selinux", "/sys/fs/pstore",
+)  # fmt: skip
+FIXED = (
+    "/proc/sysrq-trigger", "/proc/mtrr", "/proc/irq/default_smp_affinity", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
+    "/proc/sys/kernel/modprobe", "/proc/sys/kernel/randomize_va_space", "/proc/sys/kernel/ns_last_pid", "/proc/sys/vm/drop_caches",
+    "/proc/sys/vm/overcommit_memory", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/fs/binfmt_misc/register",
+    "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run", "/sys/power/state",
+    "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/passwd", "/usr/bin/python3", "/dev/kmsg", "/dev/mem", "/dev/port",
+)  # fmt: skip
+CGROUP = (
+    "cgroup.procs", "cgroup.subtree_control", "memory.max", "pids.max", "memory/memory.limit_in_bytes", "memory/cgroup.procs",
+    "pids/pids.max", "cpu/cpu.cfs_quota_us", "memory/release_agent", "devices/devices.allow",
+)  # fmt: skip
+CGROUP_DIRS = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd")
+SWAP = {
+    "v2": ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.swap.max"),
+    "v1": ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"),
 }
-
-
-def calls() -> dict:
-    """The error of each call that SECURITY_BRIEF denies; None where it went through."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.syscall.restype = ctypes.c_long
-    which = 0 if platform.machine() == "x86_64" else 1
-    found = {}
-    for name, spec in CALLS.items():
-        ctypes.set_errno(0)
-        args = [ctypes.c_long(a) for a in spec[2]]
-        got = libc.syscall(ctypes.c_long(spec[which]), *args)
-        if name.startswith("clone") and got == 0:
-            os._exit(0)  # the child that should not be
-        if name.startswith("clone") and got > 0:
-            os.waitpid(got, 0)
-        found[name] = None if got >= 0 else os.strerror(ctypes.get_errno())
-    return found
 
 
 def probe(port: int, abstract: str) -> dict:
@@ -134,16 +217,22 @@ def probe(port: int, abstract: str) -> dict:
     return {
         "uid": [os.getuid(), os.geteuid()], "gid": [os.getgid(), os.getegid()],
         "groups": os.getgroups(),
-        "caps": {k: s[k].strip() for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},
-        "noNewPrivs": s["NoNewPrivs"].strip(), "seccomp": s["Seccomp"].strip(),
+        "caps": {k: s[k].strip() for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb") if k in s},
+        "noNewPrivs": s.get("NoNewPrivs", "").strip(), "seccomp": s.get("Seccomp", "").strip(),
         "mounts": mounts(), "writable": places, "executable": [p for p in places if executable(p)],
-        "namespaces": {n: os.readlink("/proc/self/ns/" + n) for n in ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")},
+        "namespaces": {n: link("/proc/self/ns/" + n) for n in ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")},
         "interfaces": interfaces, "env": dict(os.environ), "hostname": socket.gethostname(),
         "tcp": reaches(socket.AF_INET, ("127.0.0.1", port)), "abstract": reaches(socket.AF_UNIX, "\0" + abstract),
         "devices": sorted(os.listdir("/dev")),
         "rlimits": {n: list(resource.getrlimit(getattr(resource, "RLIMIT_" + n.upper()))) for n in ("nofile", "core", "nproc", "as")},
         "sizes": {p: os.statvfs(p).f_frsize * os.statvfs(p).f_blocks for p in ("/dev/shm", "/tmp", "/workspace", "/ipc")},
-        "calls": calls(),
+        "masked": {p: reads(p) for p in MASKED}, "fixed": {p: opens(p) for p in FIXED},
+        "cgroups": {p: opens("/sys/fs/cgroup/" + p) for p in CGROUP} | {p: makes(p + "/probe") for p in CGROUP_DIRS if os.path.isdir(p)},
+        "cgroupPaths": [line.split(":", 2)[2] for line in (text("/proc/self/cgroup") or "").splitlines()],
+        "memory": {k: [text(p) for p in paths] for k, paths in SWAP.items()}, "swaps": text("/proc/swaps"),
+        "uidMap": text("/proc/self/uid_map"), "label": text("/proc/self/attr/current"), "lowersOOM": lowers_oom(), "resolves": resolves(),
+        "processes": sorted(int(p) for p in os.listdir("/proc") if p.isdigit()), "ipc": text("/proc/sysvipc/shm"),
+        **scan(), "calls": calls(),
     }
 
 

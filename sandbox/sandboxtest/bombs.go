@@ -73,7 +73,7 @@ func Bombs(t *testing.T, d runtime.Driver, image string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close() //nolint:errcheck // it has none to give
 	fine(t, s) // the image is probed, and the guest's first run takes what it keeps
 	for _, k := range sandbox.Keepers(facts, cfg) {
 		t.Logf("%s: %s, kept by %s", k.Limit, k.Value, k.By)
