@@ -100,7 +100,7 @@ class Checker:
 
 
 def expected(root: Any, schema: Schema) -> str:
-    from guest.annotations import Builder, text
+    from guest.pytypes import Builder, text
 
     return text(Builder(root, "").type_of(schema, "", 0), "dict")
 

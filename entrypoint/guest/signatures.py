@@ -7,7 +7,7 @@ import json
 from typing import Any, Literal, get_args, get_origin
 
 from guest import schemas, wire
-from guest.annotations import Builder, class_name, is_union, text, union
+from guest.pytypes import Builder, class_name, is_union, text, union
 from guest.results import ToolText
 from guest.shapes import Parameter, Shape
 

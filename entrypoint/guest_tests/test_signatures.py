@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from guest import annotations, schemas
+from guest import pytypes, schemas
 from guest.link import Link
 from guest.servers import Server
 from guest_tests.host import HERE, run
@@ -34,8 +34,8 @@ def written(function: Any) -> str:
     for parameter in signature.parameters.values():
         star = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-        parts.append(f"{star}{parameter.name}: {annotations.text(parameter.annotation)}{default}")
-    return f"({', '.join(parts)}) -> {annotations.text(signature.return_annotation)}"
+        parts.append(f"{star}{parameter.name}: {pytypes.text(parameter.annotation)}{default}")
+    return f"({', '.join(parts)}) -> {pytypes.text(signature.return_annotation)}"
 
 
 def recorded(path: Path) -> Server:
@@ -134,7 +134,7 @@ class Schemas(unittest.TestCase):
         root = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": NODE}}
         made = inspect.signature(tool(root)).parameters["a"].annotation.__args__[0]
         self.assertEqual(
-            {key: annotations.text(value) for key, value in made.__annotations__.items()}, {"next": "DoItNode", "value": "int"}
+            {key: pytypes.text(value) for key, value in made.__annotations__.items()}, {"next": "DoItNode", "value": "int"}
         )
         self.assertEqual(made.__required_keys__, {"value"})
         whole = {"type": "object", "properties": {"child": {"$ref": "#"}}}
@@ -169,12 +169,13 @@ class Schemas(unittest.TestCase):
         for _ in range(300):
             deep = {"type": "array", "items": {"anyOf": [{"type": "null"}, {"allOf": [deep]}]}}
         wide = {"type": "object", "properties": {f"p{i}": {"type": "string", "description": "x" * 1000} for i in range(10_000)}}
-        for i, schema in enumerate((
+        odd: list[Any] = [
             None, True, False, "", 5, [], {}, {"type": "string"}, {"properties": None}, {"properties": {"a": deep}}, wide,
             {"$ref": "#"}, {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, {"properties": {"": None}, "required": [None, 1, ""]},
             {"anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]},
             {"properties": {"\ud800": {"description": "\ud800\0"}, "x\n": {"enum": ["\n\"\"\"\\"]}}},
-        )):  # fmt: skip
+        ]  # fmt: skip
+        for i, schema in enumerate(odd):
             with self.subTest(i):
                 made = tool(schema, output=schema)
                 self.assertTrue(str(inspect.signature(made)).startswith("("))
@@ -182,7 +183,7 @@ class Schemas(unittest.TestCase):
                 self.assertEqual((made.__name__, made.__module__, made.__qualname__), ("do_it", "mcp.servers.x", "mcp_x.do_it"))
 
     def test_nothing_is_compiled(self) -> None:
-        for module in (annotations, schemas):
+        for module in (pytypes, schemas):
             self.assertNotRegex(Path(str(module.__file__)).read_text(encoding="utf-8"), r"\b(exec|eval|compile)\(")
 
 
