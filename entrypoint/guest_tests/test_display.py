@@ -9,7 +9,6 @@ import struct
 import tempfile
 import unittest
 import zlib
-from pathlib import Path
 from typing import Any
 
 from guest import artifacts, mime
@@ -273,35 +272,39 @@ class Figures(unittest.TestCase):
 
 class Saving(unittest.TestCase):
     def test_kinds(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "x.csv").write_bytes(b"a,b\r\n")
-            for code, name, kind, data in (
-                ("save_artifact('a.txt', 'é')", "a.txt", "text/plain", "é".encode()),
-                ("save_artifact('a', 'text')", "a", "text/plain", b"text"),
-                ("save_artifact('a.bin', bytearray(b'\\0\\1'))", "a.bin", "application/octet-stream", b"\0\1"),
-                (f"save_artifact('a', {PNG!r})", "a", "image/png", PNG),
-                ("save_artifact('a.txt', b'x', mime='text/x-own')", "a.txt", "text/x-own", b"x"),
-                (f"import pathlib\nsave_artifact('b.csv', pathlib.Path({folder!r}, 'x.csv'))", "b.csv", "text/csv", b"a,b\r\n"),
-                (
-                    "save_artifact('a.json', {'é': [1, None]})",
-                    "a.json",
-                    "application/json",
-                    '{\n "é": [\n  1,\n  null\n ]\n}'.encode(),
-                ),
-                ("import io\nsave_artifact('a.md', io.StringIO('# x'))", "a.md", "text/markdown", b"# x"),
-                (FAKES + "save_artifact('f.png', Figure())", "f.png", "image/png", PNG),
-                (FAKES + "save_artifact('f.svg', Figure())", "f.svg", "image/svg+xml", b"svg"),
-                (FAKES + "i = Image(); i.mode = 'RGBA'\nsave_artifact('i.jpg', i)", "i.jpg", "image/jpeg", b"JPEG RGB"),
-                (FAKES + "i = Image(); i.mode = 'CMYK'\nsave_artifact('i.webp', i)", "i.webp", "image/webp", b"WEBP RGB"),
-                (FAKES + "save_artifact('t.csv', DataFrame())", "t.csv", "text/csv", b"a,b\n"),
-                (FAKES + "save_artifact('t.tsv', DataFrame())", "t.tsv", "text/tab-separated-values", b"a\tb\n"),
-                (FAKES + "save_artifact('t.json', DataFrame())", "t.json", "application/json", b"[]"),
-                (FAKES + "save_artifact('t', Series())", "t", "text/csv", b"a,b\n"),
-                ("save_artifact('sub/dir/a.txt', '')", "sub/dir/a.txt", "text/plain", b""),
-            ):
-                with self.subTest(code):
-                    ran = run(code.replace("\nsave_artifact", "\nn = save_artifact") + ";")
-                    self.assertEqual((files(ran), ran.error, ran.stderr), ({name: (kind, data)}, {}, ""))
+        for code, name, kind, data in (
+            ("save_artifact('a.txt', 'é')", "a.txt", "text/plain", "é".encode()),
+            ("save_artifact('a', 'text')", "a", "text/plain", b"text"),
+            ("save_artifact('a.bin', bytearray(b'\\0\\1'))", "a.bin", "application/octet-stream", b"\0\1"),
+            (f"save_artifact('a', {PNG!r})", "a", "image/png", PNG),
+            ("save_artifact('a.txt', b'x', mime='text/x-own')", "a.txt", "text/x-own", b"x"),
+            (
+                "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n = p.write_bytes(b'a,b\\r\\n')\n"
+                "save_artifact('b.csv', p); p.unlink()",
+                "b.csv",
+                "text/csv",
+                b"a,b\r\n",
+            ),
+            (
+                "save_artifact('a.json', {'é': [1, None]})",
+                "a.json",
+                "application/json",
+                '{\n "é": [\n  1,\n  null\n ]\n}'.encode(),
+            ),
+            ("import io\nsave_artifact('a.md', io.StringIO('# x'))", "a.md", "text/markdown", b"# x"),
+            (FAKES + "save_artifact('f.png', Figure())", "f.png", "image/png", PNG),
+            (FAKES + "save_artifact('f.svg', Figure())", "f.svg", "image/svg+xml", b"svg"),
+            (FAKES + "i = Image(); i.mode = 'RGBA'\nsave_artifact('i.jpg', i)", "i.jpg", "image/jpeg", b"JPEG RGB"),
+            (FAKES + "i = Image(); i.mode = 'CMYK'\nsave_artifact('i.webp', i)", "i.webp", "image/webp", b"WEBP RGB"),
+            (FAKES + "save_artifact('t.csv', DataFrame())", "t.csv", "text/csv", b"a,b\n"),
+            (FAKES + "save_artifact('t.tsv', DataFrame())", "t.tsv", "text/tab-separated-values", b"a\tb\n"),
+            (FAKES + "save_artifact('t.json', DataFrame())", "t.json", "application/json", b"[]"),
+            (FAKES + "save_artifact('t', Series())", "t", "text/csv", b"a,b\n"),
+            ("save_artifact('sub/dir/a.txt', '')", "sub/dir/a.txt", "text/plain", b""),
+        ):
+            with self.subTest(code):
+                ran = run(code.replace("\nsave_artifact", "\nn = save_artifact") + ";")
+                self.assertEqual((files(ran), ran.error, ran.stderr), ({name: (kind, data)}, {}, ""))
 
     def test_names_are_made_safe_and_that_is_told(self) -> None:
         ran = run("print(save_artifact('../../etc/pass wd', b'x'), save_artifact('a', b''), save_artifact('A', b'1'))")
