@@ -8,26 +8,27 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"os"
 	"os/exec"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings"
-	"github.com/containers/podman/v5/pkg/bindings/system"
 	"github.com/sirupsen/logrus"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
-const dialTimeout = 5 * time.Second
-
-// connection is a reached engine. The bindings want it inside the context of every call: see with.
+// connection is a reached engine. It doesn't change; the bindings want it inside the context of every call: see with.
 type connection struct {
 	values context.Context //nolint:containedctx // holds the bindings' client, nothing that ends
 	facts  runtime.Facts
+	socket string // on this machine, where the engine or its tunnel listens; empty for none
+	tunnel *child // ssh; nil for none
+
+	profile string // the seccomp profile's path for the engine; empty for its default
+	users   users  // the user namespace of each container
 }
 
 // joined ends with the call's context and has the connection's values.
@@ -45,71 +46,40 @@ func (j joined) Value(key any) any {
 
 func (c *connection) with(ctx context.Context) context.Context { return joined{ctx, c.values} }
 
-// line is a context for one Attach, which changes the transport of the client it finds: with a client of its own it takes no
-// other call's connection, and none takes its. And it can be cut, which nothing else does to an Attach.
-type line struct {
-	joined
-	own *bindings.Connection
-
-	mu    sync.Mutex
-	cut   bool
-	conns []net.Conn
-}
-
-func (c *connection) apart(ctx context.Context) *line {
-	l := &line{joined: joined{ctx, c.values}}
-	shared, err := bindings.GetClient(c.values)
+// there says, in microseconds, whether the engine's socket still takes connections. Of an engine on another machine this says
+// nothing but that the tunnel stands.
+func (c *connection) there() bool {
+	if c.tunnel != nil && !c.tunnel.alive() {
+		return false
+	}
+	if c.socket == "" {
+		return true
+	}
+	conn, err := net.DialTimeout("unix", c.socket, time.Second)
 	if err != nil {
-		return l // Attach finds out by itself
+		return !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
 	}
-	transport, ok := shared.Client.Transport.(*http.Transport)
-	if !ok {
-		return l
-	}
-	own := *shared
-	own.Client = &http.Client{Transport: &http.Transport{
-		DisableCompression: true,
-		TLSClientConfig:    transport.TLSClientConfig,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := transport.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return conn, l.keep(conn)
-		},
-	}}
-	l.own = &own
-	return l
+	conn.Close()
+	return true
 }
 
-// keep remembers a connection, to be cut with the others.
-func (l *line) keep(conn net.Conn) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cut {
-		return errors.Join(net.ErrClosed, conn.Close())
+// answers says whether the engine answers within d.
+func (c *connection) answers(d time.Duration) bool {
+	if !c.there() {
+		return false
 	}
-	l.conns = append(l.conns, conn)
-	return nil
-}
-
-// hangUp cuts the connections. It may be called more than once.
-func (l *line) hangUp() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cut = true
-	for _, conn := range l.conns {
-		conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	conn, err := bindings.GetClient(c.values)
+	if err != nil {
+		return false
 	}
-	l.conns = nil
-}
-
-func (l *line) Value(key any) any {
-	v := l.joined.Value(key)
-	if _, ok := v.(*bindings.Connection); ok && l.own != nil {
-		return l.own
+	r, err := conn.DoRequest(c.with(ctx), nil, "GET", "/_ping", nil, nil)
+	if err != nil {
+		return false
 	}
-	return v
+	r.Body.Close()
+	return true
 }
 
 // quiet keeps the bindings' own logger off the terminal: what goes wrong comes back as errors.
@@ -124,138 +94,198 @@ func (d *Driver) Facts(ctx context.Context) (runtime.Facts, error) {
 	return c.facts, nil
 }
 
-// connect returns the connection, making it if there is none.
+// attempt is one look for an engine, on behalf of all who want one. It doesn't end with any of them: the next finds it done.
+type attempt struct {
+	done chan struct{} // closed when c and err are set
+	c    *connection
+	err  error
+}
+
+// lookTimeout bounds an attempt: a few endpoints, and a service of our own.
+const lookTimeout = 30 * time.Second
+
+// connect returns the connection, making it if there is none or its socket is gone.
 func (d *Driver) connect(ctx context.Context) (*connection, error) {
-	d.dialing.Lock()
-	defer d.dialing.Unlock()
 	d.mu.Lock()
-	c, closed := d.conn, d.closed
+	c := d.conn
 	d.mu.Unlock()
-	switch {
-	case closed:
-		return nil, d.unavailable("", errors.New("the driver is closed"), "")
-	case c != nil:
-		return c, nil
+	if c != nil {
+		if c.there() {
+			return c, nil
+		}
+		d.drop(c)
 	}
-	c, err := d.look(ctx)
+	a, err := d.attempt()
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case <-a.done:
+		return a.c, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// attempt joins the attempt under way, or starts one.
+func (d *Driver) attempt() (*attempt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.conn = c
-	d.log.Info("engine", "engine", "podman", "version", c.facts.Version, "endpoint", c.facts.Endpoint, "rootless", c.facts.Rootless)
-	return c, nil
+	switch {
+	case d.closed:
+		return nil, d.unavailable("", errors.New("the driver is closed"), "")
+	case d.conn != nil: // meanwhile
+		a := &attempt{done: make(chan struct{}), c: d.conn}
+		close(a.done)
+		return a, nil
+	case d.dialing != nil:
+		return d.dialing, nil
+	}
+	a := &attempt{done: make(chan struct{})}
+	d.dialing = a
+	d.background.Go(func() {
+		ctx, cancel := context.WithTimeout(d.life, lookTimeout)
+		defer cancel()
+		a.c, a.err = d.look(ctx)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.conn, d.dialing = a.c, nil
+		close(a.done)
+	})
+	return a, nil
 }
 
 // look tries the endpoints in order, then a service of its own.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
-	var passed []string
-	for _, e := range append(d.running(), d.endpoints(ctx)...) {
+	places := d.running()
+	if d.cfg.Endpoint != "" || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil { // only our own service has the flags
+		places = append(places, d.endpoints(ctx)...)
+	}
+	var passed []error
+	for _, e := range places {
 		c, err := d.dial(ctx, e)
 		if err == nil {
+			f := c.facts
+			d.log.Info("engine", "engine", "podman", "version", f.Version, "endpoint", f.Endpoint, "rootless", f.Rootless, "runtime", f.OCIRuntime)
 			return c, nil
 		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, d.unavailable("", fmt.Errorf("no engine was found in time: %w", errors.Join(append(passed, err)...)), "run: podman info")
 		}
-		if d.cfg.Endpoint != "" {
-			return nil, err
-		}
-		passed = append(passed, err.Error())
+		passed = append(passed, err)
 	}
 	if d.cfg.Endpoint != "" {
+		if m := d.dormant(ctx, places); m != nil {
+			return nil, m
+		}
+		if len(passed) > 0 {
+			return nil, passed[0]
+		}
 		return nil, d.unavailable("", errors.New("no endpoint"), "")
 	}
-	socket, err := d.startService(ctx)
+	c, err := d.serve(ctx)
 	if err == nil {
-		var c *connection
-		if c, err = d.dial(ctx, endpoint{url: "unix://" + socket, own: true}); err == nil {
-			return c, nil
-		}
-		d.stopService()
+		return c, nil
 	}
-	var ready *runtime.UnavailableError
-	if errors.As(err, &ready) && ready.Next != "" && len(passed) == 0 {
-		return nil, ready
+	if m := d.dormant(ctx, places); m != nil {
+		return nil, m
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	next := "run: podman info"
-	if errors.Is(err, exec.ErrNotFound) {
-		next = "install podman (Debian: sudo apt install podman; Fedora: sudo dnf install podman; macOS: brew install podman && podman machine init && podman machine start)," +
-			" then run: mcp-bridge doctor"
-	}
-	if ready != nil && ready.Next != "" {
-		next = ready.Next
-	}
-	why := strings.Join(append(passed, "no other socket listens"), "; ")
-	return nil, d.unavailable("", fmt.Errorf("%s; and no service could be started: %w", why, err), next)
+	return nil, d.none(passed, err)
 }
 
-// dial reaches one endpoint and asks what it is; a rootful engine that wasn't allowed is refused.
-func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
-	// The bindings keep the context they are given, so it must not be a call's.
-	values := context.Background()
-	type answer struct {
-		ctx context.Context //nolint:containedctx // passed on at once
-		err error
+// serve is the engine behind a service of our own.
+func (d *Driver) serve(ctx context.Context) (*connection, error) {
+	if d.client {
+		return nil, errNoService
 	}
-	dialled := make(chan answer, 1) // NewConnection ignores its context over ssh
-	go func() {
-		c, err := bindings.NewConnectionWithOptions(values, bindings.Options{URI: e.url, Identity: e.identity, Machine: e.machine})
-		dialled <- answer{c, err}
-	}()
-	wait, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	var a answer
-	select {
-	case a = <-dialled:
-	case <-wait.Done():
-		a.err = fmt.Errorf("no answer: %w", context.Cause(wait))
-	}
-	if a.err != nil {
-		return nil, d.unavailable(e.url, a.err, "start it with: systemctl --user start podman.socket, or check CONTAINER_HOST")
-	}
-	c := &connection{values: a.ctx}
-	info, err := system.Info(c.with(wait), nil)
+	socket, err := d.startService(ctx)
 	if err != nil {
-		return nil, d.unavailable(e.url, fmt.Errorf("it doesn't say what it is: %w", err), "run: podman info")
+		return nil, err
 	}
-	version := bindings.ServiceVersion(a.ctx)
-	c.facts = facts(info, e, version.String())
-	if !c.facts.Rootless && !e.machine && !d.cfg.AllowRootful {
-		return nil, d.unavailable(e.url, errors.New("it runs as root, so a flaw in it would hand over the machine"),
-			"use podman as an ordinary user, or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
+	c, err := d.dial(ctx, endpoint{url: "unix://" + socket, own: true})
+	if err != nil {
+		d.stopService()
 	}
-	return c, nil
+	return c, err
+}
+
+var errNoService = errors.New("on this system podman runs in a virtual machine")
+
+// none says why there is no engine.
+func (d *Driver) none(passed []error, err error) error {
+	var ready *runtime.UnavailableError
+	if errors.As(err, &ready) && ready.Next != "" && len(passed) == 0 {
+		return ready
+	}
+	next := "run: podman info"
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		next = "install podman (Debian: sudo apt install podman; Fedora: sudo dnf install podman; macOS: brew install podman && podman machine init && podman machine start)," +
+			" then run: mcp-bridge doctor"
+	case errors.Is(err, errNoService):
+		next = "run: podman machine init && podman machine start"
+	case ready != nil && ready.Next != "":
+		next = ready.Next
+	}
+	var why strings.Builder
+	for _, p := range passed {
+		why.WriteString(p.Error() + "; ")
+	}
+	return d.unavailable("", fmt.Errorf("%sno other socket listens; and no service could be started: %w", why.String(), err), next)
 }
 
 // lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an
 // UnavailableError when the engine is indeed gone.
 func (d *Driver) lost(c *connection, err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	defer cancel()
-	conn, cerr := bindings.GetClient(c.values)
-	if cerr == nil {
-		var r *bindings.APIResponse
-		if r, cerr = conn.DoRequest(c.with(ctx), nil, "GET", "/_ping", nil, nil); cerr == nil {
-			r.Body.Close()
-			return err
-		}
+	if c.answers(d.silence / 2) {
+		return err
 	}
+	return d.gone(c, err)
+}
+
+// gone is lost for an engine that is known not to answer.
+func (d *Driver) gone(c *connection, err error) error {
 	d.drop(c)
+	var un *runtime.UnavailableError
+	if errors.As(err, &un) {
+		return err
+	}
+	if c.tunnel != nil {
+		err = c.tunnel.quoted(err)
+	}
 	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
 }
 
 // drop makes the next use connect anew.
 func (d *Driver) drop(c *connection) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn == c {
+	if d.conn == c || d.conn != nil && d.conn.values == c.values {
 		d.conn = nil
 	}
+	d.mu.Unlock()
+	d.spawn(func() { d.stop(c.tunnel) })
+}
+
+// Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs under way must be gone before.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	c := d.conn
+	d.mu.Unlock()
+	d.end()
+	d.background.Wait()
+	err := d.leaveMachine(c)
+	d.mu.Lock()
+	c, d.conn = d.conn, nil
+	p := d.profile
+	d.profile = nil
+	d.mu.Unlock()
+	if c != nil {
+		d.stop(c.tunnel)
+	}
+	d.stopService()
+	p.remove()
+	return err
 }
 
 // goneError is what an engine's death looked like from here, in one line.

@@ -3,6 +3,8 @@
 package podman
 
 import (
+	"os"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -20,8 +22,10 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 		APIVersion:    api,
 		Endpoint:      redact(e.url),
 		Rootless:      info.Host.Security.Rootless,
-		Remote:        !strings.HasPrefix(e.url, "unix:") || e.machine,
+		Remote:        elsewhere(info, e),
+		Desktop:       e.machine,
 		CgroupVersion: 1,
+		Arch:          info.Host.Arch,
 	}
 	if info.Host.OCIRuntime != nil {
 		f.OCIRuntime = info.Host.OCIRuntime.Name
@@ -36,5 +40,25 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 	case !f.Rootless:
 		f.Enforces = runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
 	}
+	if info.Host.Security.AppArmorEnabled {
+		f.LSM = append(f.LSM, "apparmor")
+	}
+	if info.Host.Security.SELinuxEnabled {
+		f.LSM = append(f.LSM, "selinux")
+	}
 	return f
+}
+
+// elsewhere says whether the engine can't see this machine's files. A socket here may be the end of somebody's tunnel, so what
+// the engine says of its machine is compared with ours.
+func elsewhere(info *define.Info, e endpoint) bool {
+	if e.machine || strings.HasPrefix(e.url, "ssh:") || goruntime.GOOS != "linux" {
+		return true
+	}
+	host, err := os.Hostname()
+	if err == nil && info.Host.Hostname != "" && info.Host.Hostname != host {
+		return true
+	}
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	return err == nil && info.Host.Kernel != "" && info.Host.Kernel != strings.TrimSpace(string(kernel))
 }

@@ -17,6 +17,11 @@ import (
 
 // FindImage implements runtime.Driver.
 func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
+	release, err := d.awake(ctx)
+	if err != nil {
+		return runtime.Image{}, false, err
+	}
+	defer release()
 	c, err := d.connect(ctx)
 	if err != nil {
 		return runtime.Image{}, false, err
@@ -33,19 +38,9 @@ func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool
 		if err != nil {
 			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking at image %s: %w", ref, err))
 		}
-		return runtime.Image{Ref: ref, ID: "sha256:" + strings.TrimPrefix(r.ID, "sha256:"), Digest: repoDigest(r.RepoDigests), Arch: r.Architecture}, true, nil
+		return runtime.Image{Ref: ref, ID: "sha256:" + strings.TrimPrefix(r.ID, "sha256:"), Digest: runtime.DigestOf(ref, r.RepoDigests), Arch: r.Architecture}, true, nil
 	}
 	return runtime.Image{}, false, nil
-}
-
-// repoDigest is the digest in the first of "name@sha256:…". Podman makes one up for an image that was made here.
-func repoDigest(names []string) string {
-	for _, n := range names {
-		if name, digest, ok := strings.Cut(n, "@"); ok && !strings.HasPrefix(name, "localhost/") {
-			return digest
-		}
-	}
-	return ""
 }
 
 // qualified is the name that a short one stands for in Docker's rules, which is what people mean by "python:3.12-slim".
@@ -63,6 +58,11 @@ func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) 
 	if _, err := reference.ParseDockerRef(ref); err != nil {
 		return runtime.Image{}, &runtime.ImageError{Ref: ref, Err: err, Next: "set MCP_BRIDGE_IMAGE to a name such as python:3.12-slim"}
 	}
+	release, err := d.awake(ctx)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	defer release()
 	c, err := d.connect(ctx)
 	if err != nil {
 		return runtime.Image{}, err
@@ -91,6 +91,11 @@ func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) 
 
 // ImportImage makes an image named ref from a tar of its root file system.
 func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) error {
+	release, err := d.awake(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	c, err := d.connect(ctx)
 	if err != nil {
 		return err
@@ -100,8 +105,6 @@ func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) err
 	}
 	return nil
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // lineWriter hands on what is written to it line by line.
 type lineWriter struct {

@@ -2,12 +2,14 @@
 // may use is in the runtime.Spec; what every container is denied is in spec.go and can't be asked for.
 //
 // Where no API service listens and there is a podman binary, the driver starts one as its own child, on a socket in a
-// private directory, and ends it with Close.
+// private directory, and ends it with Close. Another machine's engine is reached over ssh, by a child as well.
 package podman
 
 import (
+	"context"
 	"log/slog"
 	"net/url"
+	goruntime "runtime"
 	"sync"
 	"time"
 
@@ -21,36 +23,62 @@ type Guard interface {
 	File(path string) (forget func())
 }
 
-// Config is how podman is found. The zero value looks everywhere.
+// Config is how podman is found, and what it adds to every container. The zero value looks everywhere and adds nothing.
 type Config struct {
 	Endpoint     string // URL of the API, such as CONTAINER_HOST; empty: look for it
+	SSHKey       string // CONTAINER_SSHKEY: the key file for an ssh endpoint; empty: as ssh's own settings say
+	TLS          TLS    // for a tcp endpoint
 	AllowRootful bool   // use a rootful podman too
-	RuntimeDir   string // XDG_RUNTIME_DIR; empty for none
-	Binary       string // podman's own program; empty means "podman" on the PATH
-	Guard        Guard  // may be nil
-	Log          *slog.Logger
+	Hardening    runtime.Hardening
+	IdleTimeout  time.Duration // without a run, after which a podman machine that this driver started is stopped; 0 means never
+	RuntimeDir   string        // XDG_RUNTIME_DIR; empty for none
+	Binary       string        // podman's own program; empty means "podman" on the PATH
+	Guard        Guard         // may be nil
+	Log          *slog.Logger  // nil means silence
 }
 
-// cleanup bounds each thing that has to be done after a run whatever became of its context: kill, ask how it ended, remove.
-const cleanup = 10 * time.Second
+// TLS names the PEM files for a tcp endpoint. Without CA there is no TLS, and then only this machine's own addresses are used.
+type TLS struct {
+	CA        string // of the server
+	Cert, Key string // our own; both or neither
+}
 
-// Driver is podman as a runtime.Driver. It is safe for concurrent use.
+// Bounds that tests shorten.
+const (
+	cleanup = 8 * time.Second // all that is done for one run after it was cancelled or has ended: kill, ask how it ended, remove
+	silence = 3 * time.Second // without an answer, after which the engine is asked whether it is there; and how long that may take
+	retry   = 2 * time.Second // between attempts to remove a container from an engine that did not answer
+)
+
+// Driver is podman as a runtime.Driver and a runtime.Starter. It is safe for concurrent use.
 type Driver struct {
 	cfg     Config
 	log     *slog.Logger
 	cleanup time.Duration
+	silence time.Duration
+	retry   time.Duration
+	client  bool // podman's program is a client only here, whose engine is always elsewhere
 
-	background sync.WaitGroup // requests that were given up and have not returned yet
+	life       context.Context //nolint:containedctx // the driver's own, for what no call waits for to its end
+	end        context.CancelFunc
+	background sync.WaitGroup // see spawn
 
-	dialing sync.Mutex // held while connecting, so that many waiters make one attempt
+	machine machine
 
 	mu      sync.Mutex
 	conn    *connection
-	service *service
+	dialing *attempt
+	service *child
+	profile *profile            // the file that hands the seccomp profile to the engine
+	shared  bool                // the engine has refused a user namespace for each container
+	owed    map[string]struct{} // containers to be removed once the engine answers again
 	closed  bool
 }
 
-var _ runtime.Driver = (*Driver)(nil)
+var (
+	_ runtime.Driver  = (*Driver)(nil)
+	_ runtime.Starter = (*Driver)(nil)
+)
 
 // New touches nothing yet; the engine is looked for at first use.
 func New(cfg Config) *Driver {
@@ -62,7 +90,20 @@ func New(cfg Config) *Driver {
 		log = slog.New(slog.DiscardHandler)
 	}
 	quiet()
-	return &Driver{cfg: cfg, log: log, cleanup: cleanup}
+	d := &Driver{cfg: cfg, log: log, cleanup: cleanup, silence: silence, retry: retry, client: goruntime.GOOS != "linux"}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
+}
+
+// spawn runs f in the background, which Close waits for. It says whether it did: a closed driver starts nothing.
+func (d *Driver) spawn(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.background.Go(f)
+	return true
 }
 
 // Name is "podman".

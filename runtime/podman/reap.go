@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings/containers"
 
@@ -15,6 +18,9 @@ import (
 
 // Orphans implements runtime.Driver.
 func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
+	if d.machine.asleep() {
+		return nil, nil // nothing runs there; and it isn't woken up for this
+	}
 	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -43,7 +49,85 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 	}
 	var errs []error
 	for _, id := range ids {
-		errs = append(errs, d.newRun(c, id).remove(ctx))
+		ctx, cancel := context.WithTimeout(ctx, d.cleanup)
+		errs = append(errs, d.removal(c, id).remove(ctx))
+		cancel()
 	}
 	return errors.Join(errs...)
+}
+
+// removal is the end of a container that another run, or another bridge, has made.
+func (d *Driver) removal(c *connection, id string) *run { return &run{d: d, c: c, id: id} }
+
+// remove returns once the container is gone, whoever removes it, or ctx has ended.
+func (r *run) remove(ctx context.Context) error {
+	opts := new(containers.RemoveOptions).WithForce(true).WithIgnore(true).WithVolumes(true).WithTimeout(0)
+	for {
+		reports, err := containers.Remove(r.c.with(ctx), r.id, opts)
+		for _, report := range reports {
+			err = errors.Join(err, report.Err)
+		}
+		switch {
+		case err == nil, noSuch(err):
+			return nil
+		case unreachable(err), ctx.Err() != nil:
+			return err
+		}
+		select { // it may be another's removal that is under way
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// debtTimeout is how long a container that could not be removed is tried again. It can't run for so long: MaxAge.
+const debtTimeout = 15 * time.Minute
+
+// owe has a container removed in the background once the engine answers again.
+func (d *Driver) owe(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return // the next bridge's Reap
+	}
+	if len(d.owed) == 0 {
+		d.owed = map[string]struct{}{}
+		d.background.Go(d.pay)
+	}
+	d.owed[id] = struct{}{}
+}
+
+// pay removes what is owed, until nothing is, or it has taken too long.
+func (d *Driver) pay() {
+	ctx, cancel := context.WithTimeout(d.life, debtTimeout)
+	defer cancel()
+	tick := time.NewTicker(d.retry)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			d.mu.Lock()
+			left := slices.Collect(maps.Keys(d.owed))
+			d.owed = nil
+			d.mu.Unlock()
+			d.log.Warn("containers that could not be removed", "containers", left)
+			return
+		}
+		d.mu.Lock()
+		ids := slices.Collect(maps.Keys(d.owed))
+		d.mu.Unlock()
+		for _, id := range ids {
+			if err := d.Remove(ctx, id); err != nil {
+				break // the engine isn't back
+			}
+			d.mu.Lock()
+			delete(d.owed, id)
+			done := len(d.owed) == 0
+			d.mu.Unlock()
+			if done {
+				return
+			}
+		}
+	}
 }

@@ -7,42 +7,91 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/containers/podman/v5/libpod/define"
 	"github.com/containers/podman/v5/pkg/bindings"
 	"github.com/containers/podman/v5/pkg/bindings/containers"
+	"github.com/containers/podman/v5/pkg/errorhandling"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // Run implements runtime.Driver. The engine removes the container by itself once it has ended, so that a killed bridge
-// leaves none; Run sees to it that this has happened before it returns. After ctx has ended Run takes a few
-// times cleanup at most, even with an engine that doesn't answer any more.
+// leaves none; Run sees to it that this has happened before it returns. After ctx has ended, or the engine has fallen silent,
+// Run takes ten seconds at most; a container that it had to leave is removed once the engine answers again.
 func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
 	}
+	release, err := d.awake(ctx)
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	defer release()
 	c, err := d.connect(ctx)
 	if err != nil {
 		return runtime.Exit{}, err
 	}
-	r := d.newRun(c, "mcp-bridge-"+rand.Text())
+	if !c.users.hold(s.User) {
+		c = c.without()
+	}
+	r := d.newRun(c)
+	exit, err := r.run(ctx, s, std)
+	if err == nil || r.started || c.users.size == 0 || ctx.Err() != nil || !answered(err) {
+		return exit, err
+	}
+	again := d.newRun(c.without()) // nothing of std has been used yet
+	exit, aerr := again.run(ctx, s, std)
+	if again.started {
+		d.concede(c, err)
+	}
+	return exit, aerr
+}
+
+// answered says whether an error is the engine's own answer to a request, about a container that it could have made.
+func answered(err error) bool {
+	var un *runtime.UnavailableError
+	var image *runtime.ImageError
+	var says *errorhandling.ErrorModel
+	return errors.As(err, &says) && !errors.As(err, &un) && !errors.As(err, &image)
+}
+
+// run is one container.
+type run struct {
+	d       *Driver
+	c       *connection
+	id      string // or its name, before it has one
+	started bool
+	silent  atomic.Bool // the engine was asked whether it is there, and did not answer
+
+	once  sync.Once
+	until time.Time // when all that is done at the end must be over
+}
+
+func (d *Driver) newRun(c *connection) *run {
+	return &run{d: d, c: c, id: "mcp-bridge-" + rand.Text()}
+}
+
+// run is the whole of it, from create to gone.
+func (r *run) run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if err := r.create(ctx, s); err != nil {
-		return runtime.Exit{}, d.createError(ctx, r, s, err)
+		return runtime.Exit{}, r.createError(ctx, s, err)
 	}
 	exit, err := r.play(ctx, std)
-	gone := r.remove(ctx)
-	if unreachable(gone) {
-		gone = d.removeAnew(ctx, r)
-	}
-	if err = errors.Join(err, gone); err != nil {
-		return exit, d.lost(c, err)
+	if err = errors.Join(err, r.leave(ctx)); err != nil {
+		if none := r.d.noRuntime(r.c, err); none != nil {
+			return exit, none
+		}
+		if r.silent.Load() {
+			return exit, r.d.gone(r.c, err)
+		}
+		return exit, r.d.lost(r.c, err)
 	}
 	return exit, nil
 }
@@ -50,9 +99,9 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 // create makes the container under a name of ours, by which it can be removed whatever becomes of the answer. A request that is
 // given up half-way may still be carried out, so it isn't given up with ctx.
 func (r *run) create(ctx context.Context, s runtime.Spec) error {
-	life, end := r.outlive(ctx)
+	life, _, end := r.outlive(ctx)
 	defer end()
-	g := generate(s, r.c.facts)
+	g := generate(s, r.c, r.d.cfg.Hardening.OCIRuntime)
 	g.Name = r.id
 	created, err := containers.CreateWithSpec(r.c.with(life), g, nil)
 	if err == nil {
@@ -61,18 +110,31 @@ func (r *run) create(ctx context.Context, s runtime.Spec) error {
 	return err
 }
 
-// outlive is a context that ends by itself, a while after ctx has. Its end function must be called.
-func (r *run) outlive(ctx context.Context) (life context.Context, end func()) {
+// outlive is a context for what the engine is asked at the start of a run. It ends by itself a while after ctx has, and, until
+// heard is called, when the engine neither answers nor says that it is there. Its end function must be called.
+func (r *run) outlive(ctx context.Context) (life context.Context, heard, end func()) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	var timer *time.Timer
+	ask := func() {
+		if !r.c.answers(r.d.silence) && life.Err() == nil {
+			r.silent.Store(true)
+			cancel(errNoAnswer)
+		}
+	}
+	silence := time.AfterFunc(r.d.silence, ask)
 	var mu sync.Mutex
+	var timer *time.Timer
 	stop := context.AfterFunc(ctx, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		timer = time.AfterFunc(r.cleanup, func() { cancel(errNoAnswer) })
+		timer = time.AfterFunc(r.d.cleanup/2, func() {
+			r.silent.Store(!r.c.answers(r.d.silence / 2))
+			cancel(errNoAnswer)
+		})
 	})
-	return life, func() {
+	heard = func() { silence.Stop() }
+	return life, heard, func() {
 		stop()
+		heard()
 		cancel(nil)
 		mu.Lock()
 		defer mu.Unlock()
@@ -84,57 +146,59 @@ func (r *run) outlive(ctx context.Context) (life context.Context, end func()) {
 
 var errNoAnswer = errors.New("the engine does not answer")
 
+// late is a context for what is done whatever became of the run's own: all of it together gets cleanup, from the first call on.
+func (r *run) late(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.once.Do(func() { r.until = time.Now().Add(r.d.cleanup) })
+	return context.WithDeadline(context.WithoutCancel(ctx), r.until)
+}
+
 // unreachable says that nobody listens at the engine's endpoint any more.
 func unreachable(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// removeAnew removes a container whose engine went away, through a new connection. What ran in it has lost its standard input
+// leave sees to it that the container is gone, or will be. What ran in one whose engine went away has lost its standard input
 // and ends by itself; but one that was not started yet does not.
-func (d *Driver) removeAnew(ctx context.Context, r *run) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cleanup)
-	defer cancel()
-	d.drop(r.c)
-	c, err := d.connect(ctx)
-	if err != nil {
-		return fmt.Errorf("container %.12s could not be removed: %w", r.id, err)
+func (r *run) leave(ctx context.Context) error {
+	err := errNoAnswer
+	if !r.silent.Load() {
+		ctx, cancel := r.late(ctx)
+		defer cancel()
+		if err = r.remove(ctx); unreachable(err) {
+			r.d.drop(r.c)
+			var c *connection
+			if c, err = r.d.connect(ctx); err == nil {
+				err = r.d.removal(c, r.id).remove(ctx)
+			}
+		}
 	}
-	return d.newRun(c, r.id).remove(ctx)
+	if err != nil {
+		r.d.owe(r.id)
+		return fmt.Errorf("container %.12s could not be removed yet: %w", r.id, err)
+	}
+	return nil
 }
 
 // createError tells the ways apart in which a container can't be made, and sees to it that none was.
-func (d *Driver) createError(ctx context.Context, r *run, s runtime.Spec, err error) error {
-	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), r.remove(ctx))
+func (r *run) createError(ctx context.Context, s runtime.Spec, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(context.Cause(ctx), r.leave(ctx))
+	case r.silent.Load():
+		return r.d.gone(r.c, errors.Join(errNoAnswer, r.leave(ctx)))
+	case !r.c.there():
+		_ = r.leave(ctx) // it says the same
+		return r.d.gone(r.c, err)
 	}
 	// Podman 4 answers 500 for an unknown image.
-	if _, has, herr := d.FindImage(ctx, s.Image); herr == nil && !has {
+	if _, has, herr := r.d.FindImage(ctx, s.Image); herr == nil && !has {
 		return &runtime.ImageError{Ref: s.Image, Err: errors.New(oneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
 	}
-	if gone := r.remove(ctx); unreachable(gone) {
-		err = errors.Join(err, d.removeAnew(ctx, r))
+	if none := r.d.noRuntime(r.c, err); none != nil {
+		return none
 	}
-	return d.lost(r.c, fmt.Errorf("creating a container: %w", err))
-}
-
-// Attach asks by reflection whether its streams are nil, and panics where one is a struct, as io.Discard is.
-type (
-	source struct{ io.Reader }
-	sink   struct{ io.Writer }
-)
-
-// run is one container.
-type run struct {
-	c  *connection
-	id string // or its name, before it has one
-
-	cleanup    time.Duration
-	background *sync.WaitGroup // the driver's
-}
-
-func (d *Driver) newRun(c *connection, id string) *run {
-	return &run{c: c, id: id, cleanup: d.cleanup, background: &d.background}
+	return r.d.lost(r.c, errors.Join(fmt.Errorf("creating a container: %w", err), r.leave(ctx)))
 }
 
 // play attaches, starts and waits. When ctx ends it kills the container; the attached streams end with it, or are cut where
@@ -143,39 +207,32 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 	if ctx.Err() != nil {
 		return runtime.Exit{}, context.Cause(ctx)
 	}
-	life, end := r.outlive(ctx)
+	life, heard, end := r.outlive(ctx)
 	defer end()
-	line := r.c.apart(life)
-	attached := make(chan bool, 1)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- containers.Attach(line, r.id, &source{std.Stdin}, &sink{std.Stdout}, &sink{std.Stderr}, attached, nil)
-	}()
-	// Attach doesn't heed its context. What ends it is the end of the container, or of its connection.
-	hangUp := context.AfterFunc(life, line.hangUp)
-	defer hangUp()
-	defer line.hangUp()
-	select {
-	case <-attached:
-	case err := <-ended:
+	line, err := r.attach(life)
+	if err != nil {
 		return runtime.Exit{}, fmt.Errorf("attaching to the container: %w", err)
 	}
+	defer line.hangUp()
 	waited, stopWaiting := r.wait(ctx)
 	defer stopWaiting()
 	if err := containers.Start(r.c.with(life), r.id, nil); err != nil {
-		line.hangUp() // nothing runs, so nothing else ends the streams
-		<-ended
 		return runtime.Exit{}, fmt.Errorf("starting the container: %w", err)
 	}
+	heard()
+	r.started = true
 	stop := context.AfterFunc(ctx, func() { r.kill(ctx) })
 	defer stop()
-	lost := <-ended
+	lost := line.carry(std)
 	if life.Err() != nil {
 		return runtime.Exit{}, context.Cause(life)
 	}
 	// The streams have ended: with the container, or because the engine went away or a writer failed. Then it is killed,
 	// since nobody hears it any more; killing one that has ended does nothing.
-	if lost != nil {
+	switch {
+	case !r.c.there():
+		return runtime.Exit{}, errors.Join(errors.New("its socket is gone, and with it the container's streams"), lost)
+	case lost != nil:
 		r.kill(ctx)
 	}
 	exit, err := r.exit(ctx, waited)
@@ -187,7 +244,7 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 
 // kill is by id. A container that isn't running any more is what was wanted.
 func (r *run) kill(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
+	ctx, cancel := r.late(ctx)
 	defer cancel()
 	_ = containers.Kill(r.c.with(ctx), r.id, new(containers.KillOptions).WithSignal("KILL"))
 }
@@ -200,7 +257,7 @@ func (r *run) kill(ctx context.Context) {
 func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	answer := make(chan int, 1)
-	r.background.Go(func() {
+	asked := r.d.spawn(func() {
 		opts := new(containers.WaitOptions).WithConditions([]string{"exited"}).WithInterval(waitInterval)
 		n, err := containers.Wait(r.c.with(ctx), r.id, opts)
 		if err != nil {
@@ -208,13 +265,16 @@ func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 		}
 		answer <- int(n)
 	})
+	if !asked {
+		answer <- -1
+	}
 	return answer, func() { time.AfterFunc(waitGrace, cancel) }
 }
 
 // exit says how the container ended, after its streams have. An inspection is quicker than the wait, whose interval is the
 // engine's, and knows of kills for want of memory.
 func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
+	ctx, cancel := r.late(ctx)
 	defer cancel()
 	tick := time.NewTicker(inspectInterval)
 	defer tick.Stop()
@@ -234,7 +294,7 @@ func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error)
 				tick.Stop()
 			}
 		case <-ctx.Done():
-			return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.cleanup)
+			return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.d.cleanup)
 		}
 	}
 }
@@ -267,30 +327,6 @@ func (r *run) inspect(ctx context.Context) (runtime.Exit, state, error) {
 		return runtime.Exit{}, unknown, nil
 	}
 	return runtime.Exit{Code: int(data.State.ExitCode), OOMKilled: data.State.OOMKilled}, ended, nil
-}
-
-// remove returns once the container is gone, whoever removes it.
-func (r *run) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
-	defer cancel()
-	opts := new(containers.RemoveOptions).WithForce(true).WithIgnore(true).WithVolumes(true).WithTimeout(0)
-	for {
-		_, err := containers.Remove(r.c.with(ctx), r.id, opts)
-		there, eerr := containers.Exists(r.c.with(ctx), r.id, nil)
-		if eerr == nil && !there {
-			return nil
-		}
-		if unreachable(eerr) {
-			return fmt.Errorf("removing container %.12s: %w", r.id, eerr)
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("container %.12s is not gone after %v: %w", r.id, r.cleanup, errors.Join(err, eerr))
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // noSuch says whether an API error means that the container is not there. Podman 4.3 answers 500 for one that vanishes while

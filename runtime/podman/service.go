@@ -18,15 +18,113 @@ import (
 
 const (
 	serviceStart = 20 * time.Second // until a service that was started must listen
-	serviceStop  = 3 * time.Second  // from TERM to KILL
+	childStop    = 3 * time.Second  // from TERM to KILL
 )
 
-// service is podman's API service as our child: `podman system service`, on a socket only this user can reach.
-type service struct {
+// child is a program that listens for us on a socket only this user can reach: podman's API service, or ssh's end of another
+// machine's.
+type child struct {
+	what    string // for errors
 	process *guard.Process
 	dir     string
 	socket  string
+	said    *lastLines
 	forget  func() // the guard was told of dir
+	once    sync.Once
+}
+
+// privateDir makes a directory that only this user can look into, and that the guard removes when we can't.
+func (d *Driver) privateDir() (dir string, forget func(), err error) {
+	parent := d.cfg.RuntimeDir
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	dir = filepath.Join(parent, "mcp-bridge-"+rand.Text())
+	forget = func() {}
+	if d.cfg.Guard != nil { // before it is there, so that a kill at any moment leaves nothing
+		forget = d.cfg.Guard.File(dir)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		forget()
+		return "", nil, fmt.Errorf("making a private directory: %w", err)
+	}
+	return dir, forget, nil
+}
+
+// launch starts a program that is to listen on the socket which command is given.
+func (d *Driver) launch(what string, command func(socket string) *exec.Cmd) (*child, error) {
+	dir, forget, err := d.privateDir()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{what: what, dir: dir, socket: filepath.Join(dir, "podman.sock"), said: &lastLines{limit: 2 << 10}, forget: forget}
+	cmd := command(c.socket)
+	cmd.Stderr = c.said
+	cmd.WaitDelay = time.Second // for podman's own pause process, which lives on and may hold stderr
+	var groups guard.Groups
+	if d.cfg.Guard != nil {
+		groups = d.cfg.Guard
+	}
+	// In a group of its own, a terminal's interrupt doesn't end it before its containers.
+	if c.process, err = guard.Launch(cmd, groups); err != nil {
+		err = fmt.Errorf("starting %s: %w", what, errors.Join(err, os.RemoveAll(dir)))
+		forget()
+		return nil, err
+	}
+	return c, nil
+}
+
+// alive says whether the program still runs.
+func (c *child) alive() bool {
+	select {
+	case <-c.process.Exited():
+		return false
+	default:
+		return true
+	}
+}
+
+// listens waits until the socket takes connections. Its errors end in what the program said.
+func (c *child) listens(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-tick.C:
+		case <-c.process.Exited():
+			return c.quoted(fmt.Errorf("%s ended by itself", c.what))
+		case <-ctx.Done():
+			return c.quoted(fmt.Errorf("%s does not listen: %w", c.what, context.Cause(ctx)))
+		}
+	}
+}
+
+// quoted adds what the program said to an error.
+func (c *child) quoted(err error) error {
+	if said := c.said.String(); said != "" {
+		return fmt.Errorf("%w; it said: %s", err, oneLine(said))
+	}
+	return err
+}
+
+// stop ends the program with its whole process group, and removes its socket. It may be called more than once.
+func (d *Driver) stop(c *child) {
+	if c == nil {
+		return
+	}
+	c.once.Do(func() {
+		if err := c.process.End(childStop); err != nil {
+			d.log.Warn("not ended", "program", c.what, "err", err)
+		}
+		if err := os.RemoveAll(c.dir); err != nil {
+			d.log.Warn("private directory not removed", "path", c.dir, "err", err)
+		}
+		c.forget()
+	})
 }
 
 // running is the endpoint of our own service, if there is one that lives: a slow answer is no reason to end it, and with it all
@@ -34,18 +132,13 @@ type service struct {
 func (d *Driver) running() []endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.service == nil {
+	if d.service == nil || !d.service.alive() {
 		return nil
 	}
-	select {
-	case <-d.service.process.Exited():
-		return nil
-	default:
-		return []endpoint{{url: "unix://" + d.service.socket, own: true}}
-	}
+	return []endpoint{{url: "unix://" + d.service.socket, own: true}}
 }
 
-// startService starts the service and returns its socket once it listens.
+// startService starts podman's API service and returns its socket once it listens.
 func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	bin, err := exec.LookPath(d.cfg.Binary)
 	if err != nil {
@@ -56,97 +149,48 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 			"run mcp-bridge as an ordinary user, or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
 	}
 	d.stopService() // one that died
-	parent := d.cfg.RuntimeDir
-	if parent == "" {
-		parent = os.TempDir()
-	}
-	dir := filepath.Join(parent, "mcp-bridge-"+rand.Text())
-	socket = filepath.Join(dir, "podman.sock")
-	s := &service{dir: dir, socket: socket, forget: func() {}}
-	var groups guard.Groups
-	if d.cfg.Guard != nil { // before it is there, so that a kill at any moment leaves nothing
-		s.forget, groups = d.cfg.Guard.File(dir), d.cfg.Guard
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.forget()
-		return "", fmt.Errorf("making a private directory for podman's socket: %w", err)
-	}
-	// In a group of its own, a terminal's interrupt doesn't end it before its containers.
-	stderr := &lastLines{limit: 2 << 10}
-	cmd := exec.Command(bin, "system", "service", "--time=0", "unix://"+socket)
-	cmd.Stderr = stderr
-	cmd.WaitDelay = time.Second // for podman's own pause process, which lives on and may hold stderr
-	if s.process, err = guard.Launch(cmd, groups); err != nil {
-		s.forget()
-		return "", fmt.Errorf("starting %s: %w", bin, errors.Join(err, os.RemoveAll(dir)))
+	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
+		args := append(runtimeFlags(d.cfg.Hardening.OCIRuntime), "system", "service", "--time=0", "unix://"+socket)
+		return exec.Command(bin, args...)
+	})
+	if err != nil {
+		return "", err
 	}
 	d.mu.Lock()
 	d.service = s
-	closed := d.closed
 	d.mu.Unlock()
-	if closed { // meanwhile: whoever closed the driver has not seen this one
-		d.stopService()
-		return "", errors.New("the driver is closed")
-	}
-	if err := s.listens(ctx, socket); err != nil {
-		d.stopService()
-		if said := stderr.String(); said != "" {
-			err = fmt.Errorf("%w; it said: %s", err, said)
-		}
-		return "", d.unavailable("", err, "run: podman info")
-	}
-	return socket, nil
-}
-
-// listens waits until the socket takes connections.
-func (s *service) listens(ctx context.Context, socket string) error {
 	ctx, cancel := context.WithTimeout(ctx, serviceStart)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		c, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-tick.C:
-		case <-s.process.Exited():
-			return errors.New("podman system service ended by itself")
-		case <-ctx.Done():
-			return fmt.Errorf("podman system service does not listen: %w", context.Cause(ctx))
-		}
+	if err := s.listens(ctx); err != nil {
+		d.stopService()
+		return "", d.unavailable("", err, "run: podman info")
 	}
+	return s.socket, nil
 }
 
-// stopService ends the child, if there is one, with its whole process group, and removes its socket.
+// runtimeFlags are what podman has to tell an OCI runtime on every call, which containers made through its API can't. gVisor
+// would else refuse the network namespace that it is given, and control groups that an ordinary user may not make.
+func runtimeFlags(oci string) []string {
+	if filepath.Base(oci) != "runsc" {
+		return nil
+	}
+	flags := []string{"--runtime=" + oci, "--runtime-flag=network=none"}
+	if os.Geteuid() != 0 {
+		flags = append(flags, "--runtime-flag=ignore-cgroups")
+	}
+	return flags
+}
+
+// stopService ends our own service, if there is one.
 func (d *Driver) stopService() {
 	d.mu.Lock()
 	s := d.service
 	d.service = nil
 	d.mu.Unlock()
-	if s == nil {
-		return
-	}
-	if err := s.process.End(serviceStop); err != nil {
-		d.log.Warn("podman's API service not ended", "err", err)
-	}
-	if err := os.RemoveAll(s.dir); err != nil {
-		d.log.Warn("private directory not removed", "path", s.dir, "err", err)
-	}
-	s.forget()
+	d.stop(s)
 }
 
-// Close ends the service that the driver started, if it did. Containers of runs under way must be gone before.
-func (d *Driver) Close() error {
-	d.mu.Lock()
-	d.closed = true
-	d.conn = nil
-	d.mu.Unlock()
-	d.stopService()
-	d.background.Wait()
-	return nil
-}
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // lastLines keeps the end of what a program said.
 type lastLines struct {

@@ -20,7 +20,9 @@ const hostname = "sandbox"
 
 // generate writes a Spec in podman's words and adds the lock-down, which no Spec can change. The items are those of the
 // design's security brief; runtimetest.LockDown sees each from inside.
-func generate(s runtime.Spec, f runtime.Facts) *specgen.SpecGenerator {
+//
+// What podman's own settings (containers.conf) would decide where nothing is said, is said: a setting must not open the wall.
+func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator {
 	g := specgen.NewSpecGenerator(s.Image, false)
 
 	g.Entrypoint, g.Command = s.Command[:1], s.Command[1:]
@@ -62,13 +64,19 @@ func generate(s runtime.Spec, f runtime.Facts) *specgen.SpecGenerator {
 	for _, ns := range []*specgen.Namespace{&g.PidNS, &g.IpcNS, &g.UtsNS, &g.CgroupNS} {
 		ns.NSMode = specgen.Private
 	}
+	c.users.apply(g, c.facts.Rootless)
+	g.CgroupsMode = "enabled"
 	g.User = s.User
 	g.CapDrop = []string{"ALL"}
 	g.NoNewPrivileges = ptr(true)
 	g.Privileged = ptr(false)
 	g.Init = ptr(false) // the guest is its own init
 
-	limit(g, s.Limits, f)
+	// The engine's own defaults of AppArmor and SELinux stay as they are: named, they could only be weakened.
+	g.SeccompProfilePath = c.profile
+	g.OCIRuntime = oci
+
+	limit(g, s.Limits, c.facts)
 	return g
 }
 
@@ -90,9 +98,12 @@ func limit(g *specgen.SpecGenerator, l runtime.Limits, f runtime.Facts) {
 		{Type: "nofile", Soft: uint64(l.NoFile), Hard: uint64(l.NoFile)},
 		{Type: "core"},
 	}
-	if !f.Rootless {
-		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set. The kernel counts it
-		// over all containers of the same uid, so the cgroup's limit is the one that holds.
+	switch {
+	case f.OwnUsers && !f.Enforces.PIDs:
+		g.Rlimits = append(g.Rlimits, specs.POSIXRlimit{Type: "nproc", Soft: uint64(l.PIDs), Hard: uint64(l.PIDs)})
+	case !f.Rootless:
+		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set. The cgroup's limit is
+		// the one that holds.
 		g.Rlimits = append(g.Rlimits, specs.POSIXRlimit{Type: "nproc", Soft: 4096, Hard: 4096})
 	}
 	r := &specs.LinuxResources{}

@@ -13,7 +13,12 @@ import (
 // The build tags are missing, without which podman's bindings need the headers of gpgme and btrfs to be compiled. The rest
 // of the program works; this says what to do when a container is asked for.
 
-type connection struct{}
+type (
+	connection struct{}
+	machine    struct{}
+	attempt    struct{}
+	profile    struct{}
+)
 
 func quiet() {}
 
@@ -49,3 +54,12 @@ func (d *Driver) Orphans(context.Context, runtime.Owner) ([]runtime.Orphan, erro
 
 // Remove says how to build a program that has podman.
 func (d *Driver) Remove(context.Context, ...string) error { return d.untagged() }
+
+// Start says how to build a program that has podman.
+func (d *Driver) Start(context.Context, runtime.Progress) error { return d.untagged() }
+
+// Close has nothing to end.
+func (d *Driver) Close() error {
+	d.end()
+	return nil
+}

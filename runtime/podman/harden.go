@@ -1,0 +1,196 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containers/podman/v5/libpod/define"
+	"github.com/containers/podman/v5/pkg/bindings/containers"
+	"github.com/containers/podman/v5/pkg/specgen"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// harden decides what the engine's containers get beyond the lock-down, and writes into the facts what they can't have.
+func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) error {
+	if err := d.chooseRuntime(ctx, c); err != nil {
+		return err
+	}
+	if err := d.hardenCalls(ctx, c, info); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	shared := d.shared
+	d.mu.Unlock()
+	if shared {
+		c.users = users{why: "the engine has refused it"}
+	} else {
+		c.users = usersFor(c.facts, info)
+	}
+	c.facts.OwnUsers = c.users.size > 0
+	if !c.facts.OwnUsers && !c.facts.Enforces.PIDs {
+		c.facts.Lacks = append(c.facts.Lacks, "a user namespace for each container: "+c.users.why)
+	}
+	return nil
+}
+
+// chooseRuntime checks that the OCI runtime that was asked for is there. Podman's API lists none but the default one, and finds
+// out that another is missing when a container is started.
+func (d *Driver) chooseRuntime(ctx context.Context, c *connection) error {
+	want := d.cfg.Hardening.OCIRuntime
+	if want == "" || want == c.facts.OCIRuntime {
+		return nil
+	}
+	if c.facts.Remote {
+		c.facts.OCIRuntime = want // a run says when it isn't there
+		return nil
+	}
+	if !installed(want) && !d.knowsRuntime(ctx, want) {
+		have := slices.DeleteFunc(slices.Clone(ociRuntimes), func(name string) bool { return !installed(name) })
+		return d.unavailable(c.facts.Endpoint, fmt.Errorf("there is no OCI runtime %s; there are: %s", want, strings.Join(have, ", ")),
+			"install "+filepath.Base(want)+" (Debian: sudo apt install "+filepath.Base(want)+"), or choose another: MCP_BRIDGE_OCI_RUNTIME")
+	}
+	c.facts.OCIRuntime = want
+	return nil
+}
+
+// ociRuntimes are those that podman looks for by itself.
+var ociRuntimes = []string{"crun", "runc", "runsc", "krun", "kata-runtime", "youki"}
+
+// installed says whether a program is in one of the places where podman looks.
+func installed(name string) bool {
+	if _, err := exec.LookPath(name); err == nil {
+		return true
+	}
+	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/sbin", "/bin", "/run/current-system/sw/bin"} {
+		if fi, err := os.Stat(filepath.Join(dir, filepath.Base(name))); err == nil && fi.Mode().IsRegular() && !filepath.IsAbs(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// knowsRuntime asks podman's own program, which has read its settings.
+func (d *Driver) knowsRuntime(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, d.cfg.Binary, "--runtime="+name, "info", "--format", "{{.Host.OCIRuntime.Name}}")
+	cmd.WaitDelay = time.Second
+	return cmd.Run() == nil
+}
+
+// noRuntime words an engine's complaint about an OCI runtime that it hasn't got; nil for any other.
+func (d *Driver) noRuntime(c *connection, err error) error {
+	want := d.cfg.Hardening.OCIRuntime
+	if err == nil || want == "" || !strings.Contains(err.Error(), "OCI runtime") || !strings.Contains(err.Error(), "not available") {
+		return nil
+	}
+	return d.unavailable(c.facts.Endpoint, fmt.Errorf("it has no OCI runtime %s: %s", want, oneLine(err.Error())), "install it there, or choose another: MCP_BRIDGE_OCI_RUNTIME")
+}
+
+// hardenCalls gives the engine our seccomp profile where it can read it: podman's API takes the path of a file on the engine's
+// machine, and nothing else.
+func (d *Driver) hardenCalls(ctx context.Context, c *connection, info *define.Info) error {
+	f, s := &c.facts, info.Host.Security
+	switch {
+	case !s.SECCOMPEnabled:
+		f.Lacks = append(f.Lacks, "a seccomp filter by the engine: this podman has no seccomp")
+		return nil
+	case s.SECCOMPProfilePath == "unconfined":
+		f.Seccomp = ""
+	default:
+		f.Seccomp = "engine"
+	}
+	want := d.cfg.Hardening.Seccomp
+	if want != nil {
+		err := errElsewhere
+		var path string
+		if !f.Remote {
+			path, err = d.profilePath(want)
+			if err == nil {
+				err = readable(ctx, c, path)
+			}
+		}
+		if err == nil {
+			c.profile, f.Seccomp = path, want.Name
+			return nil
+		}
+		if !errors.Is(err, errElsewhere) {
+			return d.unavailable(f.Endpoint, fmt.Errorf("the seccomp profile %s: %w", want.Name, err), "check the profile, or use the engine's: MCP_BRIDGE_SECCOMP=engine")
+		}
+		f.Lacks = append(f.Lacks, "the seccomp profile "+want.Name+": podman reads it from a file on its own machine, which can't see this one's")
+	}
+	if f.Seccomp == "" {
+		f.Lacks = append(f.Lacks, "a seccomp filter by the engine: podman's settings turn it off (seccomp_profile in containers.conf)")
+	}
+	return nil
+}
+
+var errElsewhere = errors.New("the engine can't read this machine's files")
+
+// readable asks the engine to make a container that can't be made, for it has no root: the profile is read before that is found
+// out, so the complaint is about the one or the other. errElsewhere says that the engine can't open the file.
+func readable(ctx context.Context, c *connection, path string) error {
+	g := specgen.NewSpecGenerator("/nonexistent/mcp-bridge", true)
+	g.Command = []string{"true"}
+	g.SeccompProfilePath = path
+	made, err := containers.CreateWithSpec(c.with(ctx), g, nil)
+	switch {
+	case err == nil: // it can't be; but nothing is left
+		_, err := containers.Remove(c.with(ctx), made.ID, new(containers.RemoveOptions).WithForce(true).WithIgnore(true))
+		return err
+	case !strings.Contains(err.Error(), "seccomp"):
+		return nil
+	case strings.Contains(err.Error(), "no such file"), strings.Contains(err.Error(), "permission denied"):
+		return errElsewhere
+	}
+	return errors.New(oneLine(err.Error()))
+}
+
+// profile is a seccomp profile as a file.
+type profile struct {
+	dir    string
+	path   string
+	forget func()
+}
+
+// profilePath writes the profile once, where this user and the engine can read it.
+func (d *Driver) profilePath(s *runtime.SeccompProfile) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.profile != nil {
+		if _, err := os.Stat(d.profile.path); err == nil {
+			return d.profile.path, nil
+		}
+		d.profile.remove() // somebody has cleaned up
+		d.profile = nil
+	}
+	dir, forget, err := d.privateDir()
+	if err != nil {
+		return "", err
+	}
+	p := &profile{dir: dir, path: filepath.Join(dir, "seccomp.json"), forget: forget}
+	if err := os.WriteFile(p.path, s.JSON, 0o600); err != nil {
+		p.remove()
+		return "", err
+	}
+	d.profile = p
+	return p.path, nil
+}
+
+func (p *profile) remove() {
+	if p == nil {
+		return
+	}
+	_ = os.RemoveAll(p.dir) // the guard's, or the system's own cleaning's, if it can't be
+	p.forget()
+}
