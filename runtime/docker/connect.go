@@ -195,7 +195,7 @@ func (d *Driver) afterNoAnswer(err error) string {
 		return "use a docker of your own: dockerd-rootless-setuptool.sh install"
 	case strings.Contains(s, "x509") || strings.Contains(s, "tls:"):
 		return "check the certificates in DOCKER_CERT_PATH, or those of the context: docker context inspect"
-	case strings.Contains(s, "HTTP response to HTTPS") || strings.Contains(s, "malformed HTTP"):
+	case strings.Contains(s, "HTTP response to HTTPS") || strings.Contains(s, "to an HTTPS server") || strings.Contains(s, "malformed HTTP"):
 		return "check whether the endpoint wants TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
 	case strings.Contains(s, "ssh"):
 		return "check that this works without a password: ssh HOST docker version"

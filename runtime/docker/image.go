@@ -28,21 +28,10 @@ func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool
 	case err != nil:
 		return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
 	}
-	return runtime.Image{Ref: ref, ID: fullID(i.ID), Digest: repoDigest(i.RepoDigests), Arch: i.Architecture}, true, nil
+	return runtime.Image{Ref: ref, ID: fullID(i.ID), Digest: runtime.DigestOf(ref, i.RepoDigests), Arch: i.Architecture}, true, nil
 }
 
 func fullID(id string) string { return "sha256:" + strings.TrimPrefix(id, "sha256:") }
-
-// repoDigest is the digest in the first of "name@sha256:…". An image that was made here has one too where the engine keeps its
-// images as containerd does.
-func repoDigest(names []string) string {
-	for _, n := range names {
-		if name, digest, ok := strings.Cut(n, "@"); ok && !strings.HasPrefix(name, "localhost/") {
-			return digest
-		}
-	}
-	return ""
-}
 
 // template looks at what an image brings along. An image of an id never changes, so it is looked at once.
 func (d *Driver) template(ctx context.Context, c *connection, ref string) (template, error) {

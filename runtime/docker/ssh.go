@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -57,13 +59,12 @@ type relays struct {
 
 // relay is one program as a net.Conn. It has CloseWrite, as what is attached needs.
 type relay struct {
-	*os.File // its output
-	in       *os.File
-	process  *guard.Process
-	said     *lastLines
-	forget   func()
+	in, out *os.File // the program's
+	process *guard.Process
+	said    *lastLines
+	forget  func()
 
-	heard bool // the one reader's
+	heard atomic.Bool // anything at all
 	once  sync.Once
 }
 
@@ -90,7 +91,7 @@ func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, a
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: name, Err: errors.Join(err, in.Close(), out.Close())}
 	}
-	r := &relay{File: out, in: in, process: p, said: said}
+	r := &relay{in: in, out: out, process: p, said: said}
 	r.forget = func() {
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
@@ -123,20 +124,27 @@ func (rs *relays) close() {
 	}
 }
 
-// Read says why the program ended where it did so without a word of the engine's.
 func (r *relay) Read(p []byte) (int, error) {
-	n, err := r.File.Read(p)
+	n, err := r.out.Read(p)
 	if n > 0 {
-		r.heard = true
+		r.heard.Store(true)
 	}
-	if errors.Is(err, io.EOF) && !r.heard {
-		_ = r.process.End(relayGrace) // its last words are in once it is reaped
-		return n, &net.OpError{Op: "dial", Net: "ssh", Err: fmt.Errorf("ssh ended: %s", r.said)}
-	}
-	return n, err
+	return n, r.explain(err)
 }
 
-func (r *relay) Write(p []byte) (int, error) { return r.in.Write(p) }
+func (r *relay) Write(p []byte) (int, error) {
+	n, err := r.in.Write(p)
+	return n, r.explain(err)
+}
+
+// explain says why the program ended where it did so without a word of the engine's.
+func (r *relay) explain(err error) error {
+	if r.heard.Load() || !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	_ = r.process.End(relayGrace) // its last words are in once it is reaped
+	return &net.OpError{Op: "dial", Net: "ssh", Err: fmt.Errorf("ssh ended: %s", r.said)}
+}
 
 // CloseWrite ends the program's standard input.
 func (r *relay) CloseWrite() error { return r.in.Close() }
@@ -146,15 +154,17 @@ func (r *relay) Close() error {
 	err := os.ErrClosed
 	r.once.Do(func() {
 		r.in.Close()
-		err = errors.Join(r.File.Close(), r.process.End(relayGrace))
+		err = errors.Join(r.out.Close(), r.process.End(relayGrace))
 		r.forget()
 	})
 	return err
 }
 
 func (r *relay) SetDeadline(t time.Time) error {
-	return errors.Join(r.File.SetReadDeadline(t), r.in.SetWriteDeadline(t))
+	return errors.Join(r.SetReadDeadline(t), r.SetWriteDeadline(t))
 }
+
+func (r *relay) SetReadDeadline(t time.Time) error { return r.out.SetReadDeadline(t) }
 
 func (r *relay) SetWriteDeadline(t time.Time) error { return r.in.SetWriteDeadline(t) }
 

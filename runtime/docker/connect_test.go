@@ -1,0 +1,358 @@
+package docker
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// alone takes docker's variables out of the test's environment and gives it a home of its own.
+func alone(t *testing.T) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION", "DOCKER_CONFIG"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	return home
+}
+
+func listenUnix(t *testing.T, dir string) net.Listener {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "docker.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeContext(t *testing.T, dir, name, meta string) (id string) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(name))
+	id = hex.EncodeToString(sum[:])
+	write(t, filepath.Join(dir, "contexts", "meta", id, "meta.json"), meta)
+	return id
+}
+
+// TestEndpoints: what the user names comes alone; otherwise docker's current context, then the sockets, the rootful one last.
+func TestEndpoints(t *testing.T) {
+	home := alone(t)
+	run := filepath.Join(home, "run")
+	for _, dir := range []string{run, filepath.Join(home, ".docker", "run")} {
+		defer listenUnix(t, dir).Close()
+	}
+	write(t, filepath.Join(home, ".docker", "config.json"), `{"currentContext": "there"}`)
+	writeContext(t, filepath.Join(home, ".docker"), "there", `{"Name":"there","Endpoints":{"docker":{"Host":"ssh://there"}}}`)
+	id := writeContext(t, filepath.Join(home, ".docker"), "safe", `{"Name":"safe","Endpoints":{"docker":{"Host":"tcp://safe:2376","SkipTLSVerify":false}}}`)
+	write(t, filepath.Join(home, ".docker", "contexts", "tls", id, "docker", "ca.pem"), "x")
+	usual := []string{"unix://" + run + "/docker.sock", "unix://" + home + "/.docker/run/docker.sock"}
+	tests := []struct {
+		name     string
+		env      map[string]string
+		endpoint string
+		want     []string
+		only     bool
+	}{
+		{"context, then sockets", nil, "", append([]string{"ssh://there"}, usual...), false},
+		{"DOCKER_HOST", map[string]string{"DOCKER_HOST": "tcp://h:1", "DOCKER_CONTEXT": "safe"}, "", []string{"tcp://h:1"}, true},
+		{"named", map[string]string{"DOCKER_HOST": "tcp://h:1"}, "unix:///x", []string{"unix:///x"}, true},
+		{"DOCKER_CONTEXT", map[string]string{"DOCKER_CONTEXT": "safe"}, "", []string{"tcp://safe:2376"}, true},
+		{"the default context", map[string]string{"DOCKER_CONTEXT": "default"}, "", usual, false},
+		{"another configuration", map[string]string{"DOCKER_CONFIG": home + "/none"}, "", usual, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for k, v := range tt.env {
+				t.Setenv(k, v)
+			}
+			d := New(Config{RuntimeDir: run, Endpoint: tt.endpoint})
+			defer d.Close()
+			f, err := d.endpoints()
+			var got []string
+			for _, e := range f.list {
+				if e.url != "unix:///var/run/docker.sock" { // of the machine that the test runs on
+					got = append(got, e.url)
+				}
+				if e.secure != (e.url == "tcp://safe:2376") || e.vm != strings.Contains(e.url, ".docker") {
+					t.Errorf("%s: secure %v, vm %v", e.url, e.secure, e.vm)
+				}
+			}
+			if err != nil || !slices.Equal(got, tt.want) || f.only != tt.only {
+				t.Errorf("got %v (only %v), %v; want %v", got, f.only, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestBadContexts: a context that can't be read is named, with the command that lists them.
+func TestBadContexts(t *testing.T) {
+	tests := []struct{ name, config, meta string }{
+		{"no such context", `{"currentContext": "other"}`, `{}`},
+		{"no docker in it", `{"currentContext": "here"}`, `{"Name":"here","Endpoints":{"kubernetes":{}}}`},
+		{"no JSON in it", `{"currentContext": "here"}`, `{`},
+		{"no JSON in the configuration", `{`, `{}`},
+		{"a configuration without an end", strings.Repeat(" ", maxFile+1), `{}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			home := alone(t)
+			write(t, filepath.Join(home, ".docker", "config.json"), tt.config)
+			writeContext(t, filepath.Join(home, ".docker"), "here", tt.meta)
+			d := New(Config{})
+			defer d.Close()
+			_, err := d.Facts(t.Context())
+			var un *runtime.UnavailableError
+			if !errors.As(err, &un) || !strings.Contains(un.Hint(), "docker context ls") {
+				t.Errorf("got %v, want an *UnavailableError with a hint", err)
+			}
+		})
+	}
+}
+
+// with is info with some of it changed.
+func with(info map[string]any, kv ...any) map[string]any {
+	for i := 0; i < len(kv); i += 2 {
+		info[kv[i].(string)] = kv[i+1]
+	}
+	return info
+}
+
+func TestFacts(t *testing.T) {
+	all := runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
+	podman := func(rootless bool, cgroups string, controllers ...string) map[string]reply {
+		return map[string]reply{"GET info": {http.StatusOK, with(dockerInfo(false, "1"),
+			"host", map[string]any{"cgroupVersion": cgroups, "cgroupControllers": controllers, "ociRuntime": map[string]any{"name": "crun"},
+				"security": map[string]any{"rootless": rootless, "seccompEnabled": true}})}}
+	}
+	tests := []struct {
+		name    string
+		info    map[string]any
+		podman  map[string]reply
+		rootful bool // allowed
+		refused bool
+		want    runtime.Facts // of the fields below
+	}{
+		{"rootless, cgroup v1", dockerInfo(true, "1"), nil, false, false,
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine"}},
+		{"rootless, cgroup v2", with(dockerInfo(true, "2"), "CpuCfsQuota", false, "Architecture", "aarch64"), nil, false, false,
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "arm64", OCIRuntime: "runc", Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
+		{"rootless, cgroup v2, no driver", with(dockerInfo(true, "2"), "CgroupDriver", "none"), nil, false, false,
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine"}},
+		{"rootful", dockerInfo(false, "2"), nil, false, true, runtime.Facts{}},
+		{"rootful, allowed", dockerInfo(false, "1"), nil, true, false,
+			runtime.Facts{Engine: "docker", CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine", Enforces: all}},
+		{"Docker Desktop", with(dockerInfo(false, "2"), "OperatingSystem", "Docker Desktop"), nil, false, false,
+			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine", Enforces: all, Desktop: true, Remote: true}},
+		{"users remapped", with(dockerInfo(false, "2"), "SecurityOptions", []string{"name=apparmor", "name=userns", "name=seccomp,profile=unconfined"}), nil, true, false,
+			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Enforces: all, OwnUsers: true, LSM: []string{"apparmor"}}},
+		{"podman, rootless, cgroup v1", nil, podman(true, "v1"), false, false,
+			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "crun", Seccomp: "engine"}},
+		{"podman, rootless, delegated in part", nil, podman(true, "v2", "pids", "memory"), false, false,
+			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "crun", Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
+		{"podman, rootful", nil, podman(false, "v2"), false, true, runtime.Facts{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			f.info, f.answer = tt.info, tt.podman
+			if tt.podman != nil {
+				f.components = []string{"Podman Engine"}
+			}
+			url := f.listen(t)
+			d := New(Config{Endpoint: url, AllowRootful: tt.rootful})
+			defer d.Close()
+			got, err := d.Facts(t.Context())
+			var un *runtime.UnavailableError
+			if tt.refused {
+				if !errors.As(err, &un) || !strings.Contains(un.Hint(), "MCP_BRIDGE_ALLOW_ROOTFUL=true") {
+					t.Errorf("got %v, want it refused with a hint", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Endpoint != url || got.Version != "20.10.24" || got.APIVersion != "1.41" || !strings.Contains(got.Lacks[0], "clock") {
+				t.Errorf("got %+v", got)
+			}
+			got.Endpoint, got.Version, got.APIVersion, got.Lacks = "", "", "", nil
+			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestVersions: the older of both sides' versions is spoken, and one that is too old is refused.
+func TestVersions(t *testing.T) {
+	for server, want := range map[string]string{"1.41": "1.41", "1.45": "1.45", "1.99": "1.51", "1.40": "", "": "1.41"} {
+		f := newFake()
+		f.version = server
+		d := New(Config{Endpoint: f.listen(t)})
+		facts, err := d.Facts(t.Context())
+		if facts.APIVersion != want || (want == "") != (err != nil) {
+			t.Errorf("%q: got %q, %v; want %q", server, facts.APIVersion, err, want)
+		}
+		d.Close()
+	}
+}
+
+// authority makes certificates in a directory as docker wants them: ca.pem, cert.pem, key.pem, the same for both sides.
+func authority(t *testing.T, dir string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pemCert := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
+	write(t, filepath.Join(dir, "ca.pem"), pemCert)
+	write(t, filepath.Join(dir, "cert.pem"), pemCert)
+	write(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+}
+
+// TestTLS: both sides are verified, for requests and for what is attached.
+func TestTLS(t *testing.T) {
+	home := alone(t)
+	ours, others := filepath.Join(home, "ours"), filepath.Join(home, "others")
+	authority(t, ours)
+	authority(t, others)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(ours, "cert.pem"), filepath.Join(ours, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := os.ReadFile(filepath.Join(ours, "ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFake()
+	f.instant = true
+	s := &http.Server{Handler: f}
+	go s.Serve(l)
+	defer s.Close()
+	meta := func(host string, skip bool) string {
+		b, err := json.Marshal(map[string]any{"Endpoints": map[string]any{"docker": map[string]any{"Host": host, "SkipTLSVerify": skip}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	address := l.Addr().String()
+	id := writeContext(t, filepath.Join(home, ".docker"), "safe", meta("tcp://"+address, false))
+	authorityCopy(t, ours, filepath.Join(home, ".docker", "contexts", "tls", id, "docker"))
+	id = writeContext(t, filepath.Join(home, ".docker"), "careless", meta("tcp://"+address, true))
+	authorityCopy(t, ours, filepath.Join(home, ".docker", "contexts", "tls", id, "docker"))
+	if err := os.Remove(filepath.Join(home, ".docker", "contexts", "tls", id, "docker", "ca.pem")); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		env  map[string]string
+		ok   bool
+	}{
+		{"cert path", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_CERT_PATH": ours, "DOCKER_TLS_VERIFY": "1"}, true},
+		{"cert path, https", map[string]string{"DOCKER_HOST": "https://" + address, "DOCKER_CERT_PATH": ours}, true},
+		{"another authority, verified without being asked", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_CERT_PATH": others}, false},
+		{"no certificates", map[string]string{"DOCKER_HOST": "tcp://" + address}, false},
+		{"verification without certificates", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_TLS_VERIFY": "1"}, false},
+		{"another name", map[string]string{"DOCKER_HOST": "tcp://" + strings.Replace(address, "127.0.0.1", "localhost", 1), "DOCKER_CERT_PATH": ours}, false},
+		{"context", map[string]string{"DOCKER_CONTEXT": "safe"}, true},
+		{"a context that skips verification", map[string]string{"DOCKER_CONTEXT": "careless"}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for k, v := range tt.env {
+				t.Setenv(k, v)
+			}
+			d := New(Config{})
+			defer d.Close()
+			exit, out, err := play(t, t.Context(), d)
+			var un *runtime.UnavailableError
+			switch {
+			case tt.ok && (err != nil || exit.Code != 7 || out != "out"):
+				t.Errorf("got %+v, %q, %v", exit, out, err)
+			case !tt.ok && (!errors.As(err, &un) || un.Hint() == ""):
+				t.Errorf("got %v, want an *UnavailableError with a hint", err)
+			}
+			if !tt.ok {
+				t.Logf("%v; %s", err, un.Hint())
+			}
+		})
+	}
+}
+
+func authorityCopy(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range []string{"ca.pem", "cert.pem", "key.pem"} {
+		b, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(to, name), string(b))
+	}
+}
+
+// TestDialIsBounded: an engine that takes the connection and says nothing.
+func TestDialIsBounded(t *testing.T) {
+	f := newFake()
+	f.hang = "_ping"
+	d := New(Config{Endpoint: f.listen(t)})
+	defer d.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
