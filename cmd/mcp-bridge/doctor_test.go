@@ -45,6 +45,9 @@ type fakeEngine struct {
 	orphans  []runtime.Orphan
 	reapErr  error
 	removed  []string
+
+	hold          chan struct{} // a pull goes on until it is closed; nil: it doesn't
+	starts, pulls int
 }
 
 func healthy() *fakeEngine {
@@ -66,6 +69,7 @@ func (e *fakeEngine) Facts(context.Context) (runtime.Facts, error) {
 }
 
 func (e *fakeEngine) Start(_ context.Context, p runtime.Progress) error {
+	e.starts++
 	p("booting the virtual machine")
 	if e.startErr == nil {
 		e.err = nil
@@ -80,7 +84,11 @@ func (e *fakeEngine) FindImage(_ context.Context, ref string) (runtime.Image, bo
 }
 
 func (e *fakeEngine) PullImage(_ context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
+	e.pulls++
 	p("pulling " + ref)
+	if e.hold != nil {
+		<-e.hold
+	}
 	if e.pullErr != nil {
 		return runtime.Image{}, runtime.PullError(ref, e.pullErr)
 	}
