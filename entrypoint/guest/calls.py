@@ -113,6 +113,20 @@ class Awaited(Coroutine[Any, Any, Any]):
             self._inner = self._request.wait()
         return self._inner
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_", "cr_", "gi_", "ag_")):  # what asyncio and inspect look for
+            raise AttributeError(name)
+        raise AttributeError(f"{self._unready()}.{name}")
+
+    def __getitem__(self, key: object) -> Any:
+        raise TypeError(f"{self._unready()}[...]")
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"{self._unready()}")
+
+    def _unready(self) -> str:
+        return f"the call of {self._request.name} has no value before it is awaited; write: (await {self._request.name}(...))"
+
     def __repr__(self) -> str:
         return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"
 

@@ -6,21 +6,25 @@ from collections.abc import Generator
 from typing import Any
 
 
-class _Awaitable:
+class There:
+    """What awaiting gives at once: itself. So a value may be awaited by code that made it where no event loop ran yet."""
+
+    __slots__ = ()
+
     def __await__(self) -> Generator[Any, Any, Any]:
         return self
         yield
 
 
-class ReadyList(_Awaitable, list[Any]):
+class ReadyList(There, list[Any]):
     """A list that may be awaited."""
 
 
-class ReadyDict(_Awaitable, dict[str, Any]):
+class ReadyDict(There, dict[str, Any]):
     """A dict that may be awaited."""
 
 
-class ReadyText(_Awaitable, str):
+class ReadyText(There, str):
     """A str that may be awaited."""
 
 

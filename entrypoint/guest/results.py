@@ -7,7 +7,7 @@ import json
 from typing import Any, NoReturn
 
 from guest import wire
-from guest.ready import ReadyList
+from guest.ready import ReadyList, There
 
 _ENVELOPE = ("content", "structuredContent", "isError")
 
@@ -78,7 +78,7 @@ class ToolLink:
         return f"<resource {self.uri}{', ' + self.mime if self.mime else ''}>"
 
 
-class _Content:
+class _Content(There):
     """What both kinds of results have."""
 
     __slots__ = ()
@@ -148,7 +148,7 @@ class ToolData(_Content, dict[str, Any]):
         return self._envelope(key)
 
 
-class ResourceText(str):
+class ResourceText(There, str):
     """A resource that is a text."""
 
     __module__ = "mcp"
@@ -156,7 +156,7 @@ class ResourceText(str):
     mime: str
 
 
-class ResourceBytes(bytes):
+class ResourceBytes(There, bytes):
     """A resource that is no text."""
 
     __module__ = "mcp"

@@ -4,7 +4,6 @@ and what is not understood allows everything: the server has the last word."""
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote
 
 Schema = dict[str, Any]
 
@@ -30,7 +29,11 @@ def resolve(root: Any, ref: str) -> Any:
     """What a reference into the schema means; True, which allows everything, for one that leads nowhere or elsewhere."""
     if not ref.startswith("#"):
         return True
-    at, path = root, unquote(ref[1:])
+    at, path = root, ref[1:]
+    if "%" in path:
+        from urllib.parse import unquote
+
+        path = unquote(path)
     if path and not path.startswith("/"):
         return True
     for step in path.split("/")[1:]:

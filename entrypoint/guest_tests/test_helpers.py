@@ -186,7 +186,7 @@ class Original(unittest.TestCase):
                 "Shop 1 shop_1 1",
             ),
             (
-                "mcp_shop_1.get_price(item='a')\nprint(len(runtime.list_loaded_server_metadata()))",
+                "await mcp_shop_1.get_price(item='a')\nprint(len(runtime.list_loaded_server_metadata()))",
                 "1",
             ),
             (
@@ -226,11 +226,11 @@ class Original(unittest.TestCase):
                 "{\"item\": \"a\"} ['get_price'] {'get_price': 'get-price'} get-price",
             ),
             (
-                "from mcp.servers.shop_1 import get_price\nprint(get_price(item='a'))",
+                "from mcp.servers.shop_1 import get_price\nprint(await get_price(item='a'))",
                 '{"item": "a"}',
             ),
             (
-                "from mcp.servers.shop_1 import *\nprint(get_price(item='a'))",
+                "from mcp.servers.shop_1 import *\nprint(await get_price(item='a'))",
                 '{"item": "a"}',
             ),
             (
