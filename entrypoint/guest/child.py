@@ -33,7 +33,10 @@ def main(fd: int) -> None:
     reserve = errors.Reserve()
     link.send({"type": "warm"})
     if not _is_asked(link, STANDBY):
-        import asyncio  # noqa: F401  (there is time: much code will want it, and it takes as long as the guest itself)
+        # There is time for what much code will want: the first takes as long as the guest itself, the second half as long.
+        import asyncio  # noqa: F401
+
+        from guest import signatures, tools  # noqa: F401
     frame = link.first()
     status = 1
     namespace: dict[str, Any] = {}
