@@ -109,7 +109,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			go s.Serve(l)
 			defer s.Close()
 			d := New(Config{Endpoint: "unix://" + l.Addr().String()})
-			d.cleanup = 100 * time.Millisecond
+			d.cleanup = 2 * time.Second // the bindings try three times, 0.6 s in all
 			defer d.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -147,9 +147,14 @@ func (r *run) outlive(ctx context.Context) (life context.Context, heard, end fun
 var errNoAnswer = errors.New("the engine does not answer")
 
 // late is a context for what is done whatever became of the run's own: all of it together gets cleanup, from the first call on.
-func (r *run) late(ctx context.Context) (context.Context, context.CancelFunc) {
+// The removal has the second half for itself.
+func (r *run) late(ctx context.Context, removal bool) (context.Context, context.CancelFunc) {
 	r.once.Do(func() { r.until = time.Now().Add(r.d.cleanup) })
-	return context.WithDeadline(context.WithoutCancel(ctx), r.until)
+	until := r.until
+	if !removal {
+		until = until.Add(-r.d.cleanup / 2)
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
 // unreachable says that nobody listens at the engine's endpoint any more.
@@ -163,7 +168,7 @@ func unreachable(err error) bool {
 func (r *run) leave(ctx context.Context) error {
 	err := errNoAnswer
 	if !r.silent.Load() {
-		ctx, cancel := r.late(ctx)
+		ctx, cancel := r.late(ctx, true)
 		defer cancel()
 		if err = r.remove(ctx); unreachable(err) {
 			r.d.drop(r.c)
@@ -244,7 +249,7 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 
 // kill is by id. A container that isn't running any more is what was wanted.
 func (r *run) kill(ctx context.Context) {
-	ctx, cancel := r.late(ctx)
+	ctx, cancel := r.late(ctx, false)
 	defer cancel()
 	_ = containers.Kill(r.c.with(ctx), r.id, new(containers.KillOptions).WithSignal("KILL"))
 }
@@ -274,7 +279,7 @@ func (r *run) wait(ctx context.Context) (code <-chan int, stop func()) {
 // exit says how the container ended, after its streams have. An inspection is quicker than the wait, whose interval is the
 // engine's, and knows of kills for want of memory.
 func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error) {
-	ctx, cancel := r.late(ctx)
+	ctx, cancel := r.late(ctx, false)
 	defer cancel()
 	tick := time.NewTicker(inspectInterval)
 	defer tick.Stop()
@@ -294,7 +299,7 @@ func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error)
 				tick.Stop()
 			}
 		case <-ctx.Done():
-			return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.d.cleanup)
+			return runtime.Exit{}, fmt.Errorf("container %.12s has closed its streams and did not end within %v", r.id, r.d.cleanup/2)
 		}
 	}
 }

@@ -55,15 +55,18 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	for _, t := range s.Tmpfs {
 		g.Mounts = append(g.Mounts, tmpfs(t))
 	}
-	g.ShmSize = ptr(s.Limits.Shm)
+	// Podman 5 would mount its own read-only with the root.
+	g.Mounts = append(g.Mounts, tmpfs(runtime.Tmpfs{Path: "/dev/shm", Size: s.Limits.Shm, Mode: 0o1777}))
+	g.Mask = []string{"/sys/dev/block"} // podman 4 masks it by itself
 	g.UseImageHosts, g.UseImageResolvConf = ptr(true), ptr(true)
 	g.Passwd = ptr(false)
 
 	// Namespaces, privileges.
 	g.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
-	for _, ns := range []*specgen.Namespace{&g.PidNS, &g.IpcNS, &g.UtsNS, &g.CgroupNS} {
+	for _, ns := range []*specgen.Namespace{&g.PidNS, &g.UtsNS, &g.CgroupNS} {
 		ns.NSMode = specgen.Private
 	}
+	g.IpcNS.NSMode = specgen.None // private, and without a /dev/shm of podman's
 	c.users.apply(g, c.facts.Rootless)
 	g.CgroupsMode = "enabled"
 	g.User = s.User
