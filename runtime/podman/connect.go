@@ -158,7 +158,7 @@ func (d *Driver) attempt() (*attempt, error) {
 // look tries the endpoints in order, then a service of its own.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
 	places := d.running()
-	if d.cfg.Endpoint != "" || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil { // only our own service has the flags
+	if d.cfg.Endpoint != "" || d.client || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil { // only our own service has the flags
 		places = append(places, d.endpoints(ctx)...)
 	}
 	var passed []error

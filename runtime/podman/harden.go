@@ -22,7 +22,7 @@ import (
 
 // harden decides what the engine's containers get beyond the lock-down, and writes into the facts what they can't have.
 func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) error {
-	if err := d.chooseRuntime(ctx, c); err != nil {
+	if err := d.chooseRuntime(c); err != nil {
 		return err
 	}
 	if err := d.hardenCalls(ctx, c, info); err != nil {
@@ -43,24 +43,27 @@ func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) e
 	return nil
 }
 
-// chooseRuntime checks that the OCI runtime that was asked for is there. Podman's API lists none but the default one, and finds
-// out that another is missing when a container is started.
-func (d *Driver) chooseRuntime(ctx context.Context, c *connection) error {
+// chooseRuntime refuses an engine whose containers are started by another OCI runtime than was asked for. Podman's API takes a
+// name for each container and does nothing with it (tried: 4.3.1, 5.4.2), so only our own service, which is told at its start,
+// has a choice.
+func (d *Driver) chooseRuntime(c *connection) error {
 	want := d.cfg.Hardening.OCIRuntime
 	if want == "" || want == c.facts.OCIRuntime {
 		return nil
 	}
-	if c.facts.Remote {
-		c.facts.OCIRuntime = want // a run says when it isn't there
+	return d.unavailable(c.facts.Endpoint, fmt.Errorf("its OCI runtime is %s, not %s, and its API gives no choice", c.facts.OCIRuntime, want),
+		fmt.Sprintf("write runtime = %q into the [engine] section of containers.conf on the engine's machine, or unset MCP_BRIDGE_OCI_RUNTIME", want))
+}
+
+// hasRuntime looks for the OCI runtime before our own service is started with it.
+func (d *Driver) hasRuntime(ctx context.Context) error {
+	want := d.cfg.Hardening.OCIRuntime
+	if want == "" || installed(want) || d.knowsRuntime(ctx, want) {
 		return nil
 	}
-	if !installed(want) && !d.knowsRuntime(ctx, want) {
-		have := slices.DeleteFunc(slices.Clone(ociRuntimes), func(name string) bool { return !installed(name) })
-		return d.unavailable(c.facts.Endpoint, fmt.Errorf("there is no OCI runtime %s; there are: %s", want, strings.Join(have, ", ")),
-			"install "+filepath.Base(want)+" (Debian: sudo apt install "+filepath.Base(want)+"), or choose another: MCP_BRIDGE_OCI_RUNTIME")
-	}
-	c.facts.OCIRuntime = want
-	return nil
+	have := slices.DeleteFunc(slices.Clone(ociRuntimes), func(name string) bool { return !installed(name) })
+	return d.unavailable("", fmt.Errorf("there is no OCI runtime %s; there are: %s", want, strings.Join(have, ", ")),
+		"install "+filepath.Base(want)+" (Debian: sudo apt install "+filepath.Base(want)+"), or choose another: MCP_BRIDGE_OCI_RUNTIME")
 }
 
 // ociRuntimes are those that podman looks for by itself.

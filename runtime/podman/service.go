@@ -148,6 +148,9 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", d.unavailable("", errors.New("this process runs as root, and so would podman"),
 			"run mcp-bridge as an ordinary user, or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
 	}
+	if err := d.hasRuntime(ctx); err != nil {
+		return "", err
+	}
 	d.stopService() // one that died
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
 		args := append(runtimeFlags(d.cfg.Hardening.OCIRuntime), "system", "service", "--time=0", "unix://"+socket)
@@ -168,15 +171,18 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	return s.socket, nil
 }
 
-// runtimeFlags are what podman has to tell an OCI runtime on every call, which containers made through its API can't. gVisor
-// would else refuse the network namespace that it is given, and control groups that an ordinary user may not make.
+// runtimeFlags are what podman has to be told at its start, since containers made through its API can't choose. gVisor would
+// else refuse the network namespace that it is given, and control groups that an ordinary user may not make.
 func runtimeFlags(oci string) []string {
-	if filepath.Base(oci) != "runsc" {
+	if oci == "" {
 		return nil
 	}
-	flags := []string{"--runtime=" + oci, "--runtime-flag=network=none"}
-	if os.Geteuid() != 0 {
-		flags = append(flags, "--runtime-flag=ignore-cgroups")
+	flags := []string{"--runtime=" + oci}
+	if filepath.Base(oci) == "runsc" {
+		flags = append(flags, "--runtime-flag=network=none")
+		if os.Geteuid() != 0 {
+			flags = append(flags, "--runtime-flag=ignore-cgroups")
+		}
 	}
 	return flags
 }
