@@ -72,8 +72,8 @@ engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz "$(FUZZTIME)"
 
-bench: ## run the benchmarks; those of a container need setup and image
-	MCP_BRIDGE_TEST_RUNTIME=podman go test -run '^$$' -bench . -benchmem -p 1 -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" ./...
+bench: ## the benchmarks, each beside its baseline; those of a container need setup and image
+	@scripts/bench
 
 archive-demo: ## run the two retired prototypes and see what they could not stop
 	@archive/demo
