@@ -78,23 +78,53 @@ class Results(unittest.TestCase):
         dumped = "{\"a\": [null, 1.5]} True {'a': [None, 1.5]} {'a': [None, 1.5], 'b': 1}\n"
         for code, result, tool, want in (
             ("print(r['n'])", both, {"outputSchema": {"type": "object"}}, f"{big}\n"),
-            ("print(r, r.json(), r.structured, isinstance(r, str))", both, {}, f"{{\"n\": 1}} {{'n': 1}} {{'n': {big}}} True\n"),
+            (
+                "print(r, r.json(), r.structured, isinstance(r, str))",
+                both,
+                {},
+                f"{{\"n\": 1}} {{'n': 1}} {{'n': {big}}} True\n",
+            ),
             ("print(r)", {"content": [], "structuredContent": {"n": 2}}, {}, "{'n': 2}\n"),
             ("print(r, r.images, r.images[0].data)", image, {}, "cap [<image image/png, 2 bytes>] b'\\x00\\x01'\n"),
             ("print(repr(r), r.content)", {"content": []}, {}, "'' []\n"),
             ("print(r)", {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {}, "a\nb\n"),
-            ("print(repr(r), r.resources, r.resources[0].uri, r.resources[1].mime)", sent_along, {}, f"'inner' {shown} a:1 b/c\n"),
-            ("print(r.links, r.links[0].uri, r.links[0].about['size'])", linked, {}, f"[<resource x:1, a/b>] x:1 {big}\n"),
+            (
+                "print(repr(r), r.resources, r.resources[0].uri, r.resources[1].mime)",
+                sent_along,
+                {},
+                f"'inner' {shown} a:1 b/c\n",
+            ),
+            (
+                "print(r.links, r.links[0].uri, r.links[0].about['size'])",
+                linked,
+                {},
+                f"[<resource x:1, a/b>] x:1 {big}\n",
+            ),
             ("print(r.audio[0].data)", {"content": [{"type": "audio", "data": "AAE="}]}, {}, "b'\\x00\\x01'\n"),
-            ("print(r, r.images[0].mime, r['content'], type(r).__name__)", drawn, {"outputSchema": {}}, "{'content': 'own'} a/b own ToolData\n"),
+            (
+                "print(r, r.images[0].mime, r['content'], type(r).__name__)",
+                drawn,
+                {"outputSchema": {}},
+                "{'content': 'own'} a/b own ToolData\n",
+            ),
             ("print(r, type(r))", {"structuredContent": [1, big], "content": []}, {}, f"[1, {big}] <class 'list'>\n"),
             ("print(repr(r))", text("null"), {}, "'null'\n"),
             ("print(repr(r), type(r.json()))", text("12"), {}, "'12' <class 'int'>\n"),
-            ("print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured else 0)", text("abc"), {}, "a c False 5 0\n"),
-            ("import json, pickle, copy\nprint(json.dumps(r), copy.deepcopy(r) == r, {**r}, r | {'b': 1})", structured, {}, dumped),
+            (
+                "print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured else 0)",
+                text("abc"),
+                {},
+                "a c False 5 0\n",
+            ),
+            (
+                "import json, pickle, copy\nprint(json.dumps(r), copy.deepcopy(r) == r, {**r}, r | {'b': 1})",
+                structured,
+                {},
+                dumped,
+            ),
             ("print(r)", None, {}, "None\n"),
             ("print(repr(r))", {"content": "nonsense", "structuredContent": None}, {}, "''\n"),
-        ):  # fmt: skip
+        ):
             with self.subTest(code):
                 ran = self.value(code, result, **tool)
                 self.assertEqual((ran.stdout, ran.error), (want, {}))
@@ -152,22 +182,77 @@ class Styles(unittest.TestCase):
 
     def test_wherever_a_call_stands(self) -> None:
         for code, want in (
-            ("def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return inner()\nprint(outer())", '{"n": 1}\n'),
+            (
+                "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return inner()\nprint(outer())",
+                '{"n": 1}\n',
+            ),
             ("print([mcp_shop.price(n=n).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
             ("print([(await mcp_shop.price(n=n)).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
-            ("def each():\n    for n in range(3): yield mcp_shop.price(n=n)\nprint(list(each()))", "['{\"n\": 0}', '{\"n\": 1}', '{\"n\": 2}']\n"),
-            ("async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v async for v in each()])", "['{\"n\": 0}', '{\"n\": 1}']\n"),
+            (
+                "def each():\n    for n in range(3): yield mcp_shop.price(n=n)\nprint(list(each()))",
+                "['{\"n\": 0}', '{\"n\": 1}', '{\"n\": 2}']\n",
+            ),
+            (
+                "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v async for v in each()])",
+                "['{\"n\": 0}', '{\"n\": 1}']\n",
+            ),
             ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", '{"n": 1}\n'),
-            ("print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n: mcp_shop.price(n=n)))", '{"n": 4} [1, 2]\n'),
-            ("import asyncio\nf = lambda n: mcp_shop.price(n=n)\nprint(await asyncio.gather(f(1), f(2)))", "['{\"n\": 1}', '{\"n\": 2}']\n"),
-            ("import asyncio\nmade = [mcp_shop.price(n=n) for n in range(2)]\nasync def main(): return [await v for v in made]\nprint(asyncio.run(main()))", "['{\"n\": 0}', '{\"n\": 1}']\n"),
-            ("import asyncio, threading\nasync def main(): print(await mcp_shop.price(n=1))\nt = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()", '{"n": 1}\n'),
-            ("import asyncio\nasync def main(): return await mcp_shop.price(n=1)\nprint(await asyncio.to_thread(lambda: asyncio.run(main())))", '{"n": 1}\n'),
-            ("import asyncio\nloop = asyncio.get_running_loop()\ndone = loop.create_future()\nloop.call_soon(lambda: asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t: done.set_result(t.result())))\nprint(await done)", '{"n": 1}\n'),
-            ("import functools\nprint(functools.partial(mcp_shop.price, n=1)(), list(map(mcp_shop.price, [])))", '{"n": 1} []\n'),
-            ("import asyncio\nif hasattr(asyncio, 'TaskGroup'):\n    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n    print(t.result())\nelse: print(await mcp_shop.price(n=1))", '{"n": 1}\n'),
-            ("import asyncio\nasync def main():\n    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\nprint(asyncio.run(main()))", '{"n": 1}\n'),
-        ):  # fmt: skip
+            (
+                "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n: mcp_shop.price(n=n)))",
+                '{"n": 4} [1, 2]\n',
+            ),
+            (
+                "import asyncio\nf = lambda n: mcp_shop.price(n=n)\nprint(await asyncio.gather(f(1), f(2)))",
+                "['{\"n\": 1}', '{\"n\": 2}']\n",
+            ),
+            (
+                "import asyncio\n"
+                "made = [mcp_shop.price(n=n) for n in range(2)]\n"
+                "async def main(): return [await v for v in made]\n"
+                "print(asyncio.run(main()))",
+                "['{\"n\": 0}', '{\"n\": 1}']\n",
+            ),
+            (
+                "import asyncio, threading\n"
+                "async def main(): print(await mcp_shop.price(n=1))\n"
+                "t = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()",
+                '{"n": 1}\n',
+            ),
+            (
+                "import asyncio\n"
+                "async def main(): return await mcp_shop.price(n=1)\n"
+                "print(await asyncio.to_thread(lambda: asyncio.run(main())))",
+                '{"n": 1}\n',
+            ),
+            (
+                "import asyncio\n"
+                "loop = asyncio.get_running_loop()\n"
+                "done = loop.create_future()\n"
+                "loop.call_soon(lambda: asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t: "
+                "done.set_result(t.result())))\n"
+                "print(await done)",
+                '{"n": 1}\n',
+            ),
+            (
+                "import functools\nprint(functools.partial(mcp_shop.price, n=1)(), list(map(mcp_shop.price, [])))",
+                '{"n": 1} []\n',
+            ),
+            (
+                "import asyncio\n"
+                "if hasattr(asyncio, 'TaskGroup'):\n"
+                "    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n"
+                "    print(t.result())\n"
+                "else: print(await mcp_shop.price(n=1))",
+                '{"n": 1}\n',
+            ),
+            (
+                "import asyncio\n"
+                "async def main():\n"
+                "    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\n"
+                "print(asyncio.run(main()))",
+                '{"n": 1}\n',
+            ),
+        ):
             with self.subTest(code):
                 ran = run(code, [provider("price")], echo)
                 self.assertEqual((ran.stdout, ran.error, ran.stderr), (want, {}, ""))
