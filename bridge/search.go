@@ -71,10 +71,10 @@ func index(b *toolbox) []indexedTool {
 	return out
 }
 
-func (i *indexedTool) add(text string, weight float64) {
+func (t *indexedTool) add(text string, weight float64) {
 	for _, w := range words(text) {
-		if len(i.words) < maxWords || i.words[w] > 0 {
-			i.words[w] += weight
+		if len(t.words) < maxWords || t.words[w] > 0 {
+			t.words[w] += weight
 		}
 	}
 }
@@ -122,7 +122,7 @@ func search(query string, boxes []*toolbox, limit int) []hit {
 }
 
 // score adds up what each word of the query finds; rare words count more, and so do tools that have all of them.
-func (t indexedTool) score(alike []map[string]float64, counts map[string]int, total float64) float64 {
+func (t *indexedTool) score(alike []map[string]float64, counts map[string]int, total float64) float64 {
 	sum, found := 0.0, 0
 	for _, candidates := range alike {
 		best := 0.0
