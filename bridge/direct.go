@@ -25,7 +25,7 @@ const directBytes = 1 << 20
 // Report is what came of a Direct.
 type Report struct {
 	Result  sandbox.Result
-	Notices []string        // what the caller should know besides, such as that the timeout was clamped
+	Notices []string // what the caller should know besides, such as that the timeout was clamped
 
 	outcome outcome
 }

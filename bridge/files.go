@@ -59,8 +59,9 @@ func showable(data []byte) (mime, why string) {
 // imageTypes are those of files that are meant to be shown.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// present makes the contents of a result that stand for a run's files, in their order, and says why an image isn't shown.
-func present(run string, files []sandbox.Artifact) (contents []mcp.Content, notices []string) {
+// present makes the contents of a result that stand for a run's files, in their order, and says why an image isn't shown. Without
+// links, text stands for them.
+func present(run string, files []sandbox.Artifact, links bool) (contents []mcp.Content, notices []string) {
 	images, total := 0, 0
 	for _, f := range files {
 		if slices.Contains(imageTypes, f.Mime) {
@@ -76,6 +77,10 @@ func present(run string, files []sandbox.Artifact) (contents []mcp.Content, noti
 			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, size(int64(len(f.Data))), why))
 		}
 		n := int64(len(f.Data))
+		if !links {
+			contents = append(contents, mcp.NewTextContent(fmt.Sprintf("[file %s (%s, %s): resource %s]", f.Name, f.Mime, size(n), fileURI(run, f.Name))))
+			continue
+		}
 		link := mcp.NewResourceLink(fileURI(run, f.Name), f.Name, size(n), f.Mime)
 		link.Size = &n
 		contents = append(contents, link)

@@ -180,6 +180,19 @@ func TestFilesOfAResult(t *testing.T) {
 	}
 }
 
+// TestOldClient: a client whose protocol has no resource links gets text in their place.
+func TestOldClient(t *testing.T) {
+	for version, kind := range map[string]string{"2024-11-05": "text", "2025-03-26": "text", "2025-06-18": "resource_link", "2025-11-25": "resource_link"} {
+		p := withFiles(t, sandbox.Artifact{Name: "a.csv", Mime: "text/csv", Data: []byte("a")})
+		p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, version)
+		p.next()
+		got := p.contents(t).Content
+		if len(got) != 1 || got[0].Type != kind || !strings.Contains(got[0].Text+got[0].URI, "mcp-bridge://runs/") {
+			t.Errorf("%s: got %+v, want a %s", version, got, kind)
+		}
+	}
+}
+
 func TestFilesAlone(t *testing.T) {
 	got := withFiles(t, sandbox.Artifact{Name: "p.png", Mime: "image/png", Data: picture(t, 1, 1)}).contents(t).Content
 	if len(got) != 1 || got[0].Type != "image" {
@@ -196,7 +209,7 @@ func TestImagesOfAResultAreBounded(t *testing.T) {
 	for i := range 30 {
 		files = append(files, sandbox.Artifact{Name: fmt.Sprint(i), Mime: "image/png", Data: picture(t, 1, 1)})
 	}
-	contents, notices := present("r", files)
+	contents, notices := present("r", files, true)
 	images := 0
 	for _, c := range contents {
 		if raw, err := json.Marshal(c); err != nil || bytes.Contains(raw, []byte(`"type":"image"`)) {

@@ -125,7 +125,7 @@ func (o *outcome) mark(stream string, begin int64) func(offset, n, lost int64) s
 }
 
 // keptAs keeps what isn't shown, or says that it can't be read later, and makes the contents that stand for the files.
-func (o *outcome) keptAs(s *runs) {
+func (o *outcome) keptAs(s *runs, links bool) {
 	if !s.keep(&keptRun{id: o.Call, doc: o.doc, files: o.files}) {
 		o.Notices = append(o.Notices, "the rest of the output and the files are too large to be kept: they can't be read later")
 	}
@@ -133,7 +133,7 @@ func (o *outcome) keptAs(s *runs) {
 		o.Artifacts[i].URI = fileURI(o.Call, f.Name)
 	}
 	var notices []string
-	o.shown, notices = present(o.Call, o.files)
+	o.shown, notices = present(o.Call, o.files, links)
 	o.Notices = append(o.Notices, notices...)
 }
 

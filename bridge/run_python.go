@@ -48,7 +48,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	}
 	o := newOutcome(id, a, res, shownBytes)
 	if o.Truncated != nil || len(o.files) > 0 {
-		o.keptAs(b.kept)
+		x, _ := ctx.Value(exchangeKey{}).(*exchange)
+		o.keptAs(b.kept, x == nil || !x.old)
 	}
 	return o
 }

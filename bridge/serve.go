@@ -48,9 +48,15 @@ type conn struct {
 	refuse chan struct{}  // one per refusal that is being sent
 	work   sync.WaitGroup // one per each of both
 
+	old bool // the client's protocol has no resource links; of the goroutine that reads
+
 	mu    sync.Mutex
 	calls map[string]*exchange // under way, by request id as the client wrote it
 }
+
+// firstWithLinks is the first version of the protocol whose results may hold resource links. Clients of older ones refuse a whole
+// result for a kind of content that they don't know.
+const firstWithLinks = "2025-06-18"
 
 // exchange is one request of the client and how to answer it.
 type exchange struct {
@@ -59,7 +65,8 @@ type exchange struct {
 	silent bool            // a notification: it gets no answer
 	wire   *wire
 	cancel context.CancelCauseFunc
-	code   int // of an error as which the request is answered; 0 for the one that it has
+	old    bool // the client's protocol has no resource links
+	code   int  // of an error as which the request is answered; 0 for the one that it has
 }
 
 type exchangeKey struct{}
@@ -71,6 +78,7 @@ type message struct {
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
 	Params struct {
+		Version   string          `json:"protocolVersion"` // of initialize
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      struct {
 			Token json.RawMessage `json:"progressToken"`
@@ -190,7 +198,10 @@ func (c *conn) route(ctx context.Context, text []byte) {
 	case !broken && m.Method == "" && (m.Result != nil || m.Error != nil):
 		return // an answer to a request that was never made
 	}
-	x := &exchange{wire: c.wire}
+	if !broken && m.Method == "initialize" {
+		c.old = m.Params.Version < firstWithLinks
+	}
+	x := &exchange{wire: c.wire, old: c.old}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
 		x.silent = x.id == nil
