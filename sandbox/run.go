@@ -16,7 +16,8 @@ import (
 // Bounds of a run that nobody has a reason to tune.
 const (
 	pingEvery   = entrypoint.Silence / 4 // after so much silence the guest ends itself
-	cancelGrace = time.Second            // from cancel to done, for the output that is still on its way: it is killed after that
+	cancelGrace = time.Second            // from cancel to done, for what is still on its way: when that stops coming, it is killed after that
+	cancelMax   = 5 * time.Second        // the same, while something comes
 	exitGrace   = 2 * time.Second        // from done to the container's own end
 	stderrTail  = 2 << 10                // bytes kept of what the guest itself says on stderr
 )
@@ -162,6 +163,7 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 	frames := entrypoint.NewReader(stdout, entrypoint.MaxFrame)
 	for n.done == nil {
 		f, err := frames.Read()
+		n.heard.Store(time.Now().UnixNano())
 		var bad *entrypoint.FrameError
 		switch {
 		case errors.As(err, &bad):

@@ -37,6 +37,8 @@ type session struct {
 	unsent                 *backlog                 // results that have not been sent yet
 	untaken                *credit                  // results that were sent, and that the code has not taken yet
 
+	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
+
 	mu      sync.Mutex
 	clock   *clock
 	stopped stoppage
@@ -135,8 +137,21 @@ func (n *session) stop(why stoppage) {
 		n.cancel(errStopped)
 		return
 	}
-	time.AfterFunc(cancelGrace, func() { n.cancel(errStopped) }) // harmless when the run is over by then
+	n.cancelWithin(time.Now())
 	n.send(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID})
+}
+
+// cancelWithin ends the container, unless it has ended by then, when nothing has come from it for a while: files that the code
+// left are still read after it was killed. It is harmless when the run is over.
+func (n *session) cancelWithin(since time.Time) {
+	time.AfterFunc(cancelGrace, func() {
+		heard := time.Unix(0, n.heard.Load())
+		if time.Since(heard) < cancelGrace && time.Since(since) < cancelMax {
+			n.cancelWithin(since)
+			return
+		}
+		n.cancel(errStopped)
+	})
 }
 
 // stopClock is for when no frame comes any more: from now on nothing can be stopped.
