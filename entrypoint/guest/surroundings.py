@@ -21,7 +21,7 @@ def extra(mountinfo: str, devices: list[str]) -> list[str]:
         if len(fields) < 5 or not right:
             continue
         root, path, kind = fields[3], fields[4], right.split(" ")[0]
-        if not _expected(root, path, kind):
+        if not _expected(root, path, kind) and not (kind == "tmpfs" and root == "/" and _covers(fields[5:6], right.split(" ")[-1])):
             found.append(path)
     return found + [f"/dev/{name}" for name in devices if name not in _IN_DEV and f"/dev/{name}" not in found]
 
@@ -35,6 +35,11 @@ def _expected(root: str, path: str, kind: str) -> bool:
         return path[len("/dev/") :] in _DEVICES or path.startswith("/dev/pts/")
     # What engines mask or make read-only there; control groups.
     return path in _ENGINE or path.startswith(("/proc/", "/sys/"))
+
+
+def _covers(options: list[str], filesystem: str) -> bool:
+    """A tmpfs of one page that can't be written to, by which the host covers an image's volumes: nothing fits in."""
+    return "ro" in "".join(options).split(",") and "size=4k" in filesystem.split(",")
 
 
 def look() -> list[str]:

@@ -36,9 +36,17 @@ class TestExtra(unittest.TestCase):
             ("620 602 0:5 /kvm /dev/kvm rw - devtmpfs devtmpfs rw", "/dev/kvm"),
             ("620 600 0:71 / /etc/localtime ro - ext4 /dev/sda1 rw", "/etc/localtime"),
             ("620 600 0:5 / /dev rw - devtmpfs devtmpfs rw", "/dev"),
+            ("620 600 0:72 / /srv rw,nosuid - tmpfs tmpfs rw,size=4k,mode=555", "/srv"),
+            ("620 600 0:72 / /srv ro,nosuid - tmpfs tmpfs ro,size=64k,mode=555", "/srv"),
+            ("620 600 0:72 /of/the/host /srv ro,nosuid - tmpfs tmpfs ro,size=4k", "/srv"),
+            ("620 600 8:1 / /srv ro,nosuid - ext4 /dev/sda1 ro,size=4k", "/srv"),
         ):
             with self.subTest(path):
                 self.assertEqual(surroundings.extra(PLAIN + line + "\n", DEVICES), [path])
+
+    def test_what_covers_a_volume_of_the_image(self) -> None:
+        line = "620 600 0:72 / /srv ro,nosuid,nodev,noexec,relatime - tmpfs tmpfs ro,size=4k,mode=555\n"
+        self.assertEqual(surroundings.extra(PLAIN + line, DEVICES), [])
 
     def test_a_device_that_is_no_mount(self) -> None:
         self.assertEqual(surroundings.extra(PLAIN, [*DEVICES, "kvm"]), ["/dev/kvm"])

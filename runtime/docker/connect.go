@@ -20,7 +20,7 @@ import (
 )
 
 // dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
-const dialTimeout = 5 * time.Second
+const dialTimeout = 10 * time.Second
 
 // oldestAPI is docker 20.10's. Before it a container could not be given a control group namespace of its own.
 const oldestAPI = "1.41"
@@ -124,7 +124,7 @@ func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 	defer cancel()
 	c, err := d.greet(wait, e, cli)
 	if err != nil {
-		cli.Close()
+		_ = cli.Close()
 		return nil, err
 	}
 	return c, nil
@@ -221,7 +221,7 @@ func (d *Driver) drop(c *connection) {
 	defer d.mu.Unlock()
 	if d.conn == c {
 		d.conn = nil
-		c.cli.Close()
+		_ = c.cli.Close()
 	}
 }
 

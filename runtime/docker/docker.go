@@ -81,7 +81,7 @@ func (d *Driver) Close() error {
 	d.shut()
 	d.background.Wait()
 	if c != nil {
-		c.cli.Close()
+		_ = c.cli.Close()
 	}
 	d.relays.close()
 	return nil

@@ -104,7 +104,7 @@ func lockDownImitation(t *testing.T, d *Driver, f runtime.Facts) {
 		t.Errorf("the control group namespace is %s, the host's %s, and the engine lacks: %s", r.Namespaces["cgroup"], host, lacks)
 	}
 	r.Rlimits = map[string][]int64{"nofile": {256, 256}, "core": {0, 0}}
-	r.Namespaces["cgroup"] = "looked at above"
+	r.Namespaces["cgroup"], r.CgroupPaths = "looked at above", []string{"/"}
 	runtimetest.CheckReport(t, r, spec, []string{"PATH", "HOME", "LANG", "container", "HOSTNAME", "TERM", "LC_CTYPE"})
 }
 

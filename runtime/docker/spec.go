@@ -56,6 +56,7 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 		ReadonlyRootfs: true,
 		Tmpfs:          c.tmpfs(s.Tmpfs, t.volumes),
 		ShmSize:        s.Limits.Shm,
+		MaskedPaths:    c.masked(),
 
 		// Namespaces, privileges.
 		NetworkMode:  "none",
@@ -70,10 +71,20 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 	if h.Seccomp != nil && c.facts.Seccomp == h.Seccomp.Name {
 		host.SecurityOpt = append(host.SecurityOpt, "seccomp="+compact(h.Seccomp.JSON))
 	}
-	if !c.podman { // where rootless podman is not allowed to
-		host.OomScoreAdj = 1000 // where no limit of memory holds, the container goes before anything of the user's
-	}
 	return config, host
+}
+
+// masked are the places of /proc and /sys that tell of the machine. Given any, docker takes none of its own, so these are its own,
+// those of its later versions, and the machine's disks.
+func (c *connection) masked() []string {
+	paths := []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug",
+		"/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/dev/block", "/sys/devices/virtual/powercap", "/sys/firmware",
+	}
+	for i := range c.cpus {
+		paths = append(paths, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle", i))
+	}
+	return paths
 }
 
 // environment is env and nothing else: a name without a value takes away what docker or the image would set. Podman doesn't know

@@ -120,7 +120,7 @@ func (rs *relays) close() {
 	}
 	rs.mu.Unlock()
 	for _, r := range all {
-		r.Close()
+		_ = r.Close()
 	}
 }
 
