@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -130,6 +131,9 @@ func (d *doctor) settings(lookup func(string) (string, bool)) {
 	d.say(fine, "settings", strings.Join(set, " "), "", "")
 	if d.cfg.AllowRootful {
 		d.say(toKnow, "settings", "MCP_BRIDGE_ALLOW_ROOTFUL is set", "a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
+	}
+	if d.cfg.Seccomp != seccomp.Strict {
+		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp, "the engine's filter of system calls is not the strict one", "unset it")
 	}
 }
 

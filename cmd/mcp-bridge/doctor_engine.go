@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
+	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -91,15 +92,15 @@ func (d *doctor) walls(f runtime.Facts) {
 func (d *doctor) seccomp(f runtime.Facts) {
 	const check = "seccomp"
 	strict := "unset MCP_BRIDGE_SECCOMP, which then is strict"
-	if d.cfg.Seccomp != "engine" {
+	if d.cfg.Seccomp != seccomp.Engine {
 		strict = "use an engine that takes a profile: docker, or podman on this machine"
 	}
 	switch f.Seccomp {
 	case "":
 		d.say(toKnow, check, "the engine sets no filter of system calls", "only the guest's own filter holds", "use an engine built with seccomp")
-	case "engine":
+	case seccomp.Engine:
 		d.say(toKnow, check, "the engine's default filter", "wider than what Python needs; the guest's own filter narrows it", strict)
-	case "strict":
+	case seccomp.Strict:
 		d.say(fine, check, "strict", "the engine denies every system call that Python doesn't need", "")
 	default:
 		d.say(fine, check, f.Seccomp, "the engine sets the filter of this file", "")

@@ -215,7 +215,7 @@ func TestDoctorNames(t *testing.T) {
 		{"a virtual machine", func(e *fakeEngine) { e.facts.Rootless, e.facts.Desktop = false, true }, nil, true,
 			[]row{{"rootless", fine, "virtual machine", "", ""}, {"engine podman", fine, "in a virtual machine", "", ""}}, ""},
 		{"the engine's own filter", func(e *fakeEngine) { e.facts.Seccomp = "engine" }, map[string]string{"MCP_BRIDGE_SECCOMP": "engine"}, true,
-			[]row{{"seccomp", toKnow, "default", "guest's own filter", "unset MCP_BRIDGE_SECCOMP"}}, ""},
+			[]row{{"seccomp", toKnow, "default", "guest's own filter", "unset MCP_BRIDGE_SECCOMP"}, {"settings", toKnow, "MCP_BRIDGE_SECCOMP=engine", "not the strict one", ""}}, ""},
 		{"an engine that takes no profile", func(e *fakeEngine) {
 			e.facts.Seccomp, e.facts.Lacks = "engine", []string{"it takes no seccomp profile"}
 		}, nil, true,

@@ -2,14 +2,16 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +53,21 @@ func TestRunOnEngine(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	})
+}
+
+// TestURLOnEngine: which engine answers at a URL is found out. Podman's is preferred where both would do.
+func TestURLOnEngine(t *testing.T) {
+	name, socket := anyEngine(t), engineSocket(t)
+	if os.Getenv("MCP_BRIDGE_TEST_ENGINE") == "podman-compat" {
+		name = "podman" // it imitates docker only for who doesn't know
+	}
+	r := doctorSays(t, "MCP_BRIDGE_RUNTIME=unix://"+socket)
+	if !r.Works || !find(r.Rows, row{"engine " + name, fine, socket, "chosen", ""}) {
+		t.Errorf("got %+v", r)
+	}
+	if name == "docker" && !find(r.Rows, row{"engine podman", toKnow, socket, "passed over", ""}) {
+		t.Errorf("nothing is said of podman: %+v", r)
+	}
 }
 
 // doctorSays is the doctor's document; more are variables.
@@ -191,48 +208,122 @@ func TestTwoBridges(t *testing.T) {
 	}
 }
 
-// TestEngineGoneAndBack: an engine that goes away between calls fails them at once, with the next step, and works again when it
-// is back; the bridge is the same all the while.
-func TestEngineGoneAndBack(t *testing.T) {
-	needEngine(t)
-	socket := filepath.Join(t.TempDir(), "podman.sock")
-	ctx, end := context.WithCancel(t.Context())
-	start := func() (stop func()) {
-		service := exec.CommandContext(ctx, "podman", "system", "service", "--time=0", "unix://"+socket)
-		if err := service.Start(); err != nil {
-			t.Fatal(err)
-		}
-		within(t, "the service listens", func() bool { return exec.Command("podman", "--url", "unix://"+socket, "version").Run() == nil })
-		return func() {
-			service.Process.Kill()
-			service.Wait()
-			os.Remove(socket) // as systemd does with a unit's
-		}
-	}
-	defer end()
-	stop := start()
+// TestGoneAndBackOnEngine: an engine that goes away, in the middle of a run and between calls, fails them with the next step, and
+// soon; it works again when it is back, and the bridge is the same all the while.
+func TestGoneAndBackOnEngine(t *testing.T) {
+	anyEngine(t)
+	socket := filepath.Join(t.TempDir(), "engine.sock")
+	door := openDoor(t, socket, engineSocket(t))
 	cmd := command(t, nil)
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=unix://"+socket)
 	c := serve(t, cmd)
 	for round := range 2 {
-		if got := c.python("print('here')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "here\n" {
-			t.Errorf("round %d: got %+v", round, got)
+		_, answer := c.startLong()
+		begin := time.Now()
+		door.shut()
+		got := parseAnswer(t, <-answer)
+		if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "Next: ") {
+			t.Errorf("round %d: in the middle of a run: got %+v", round, got)
 		}
-		stop()
+		t.Logf("the run ended after %v: %s", time.Since(begin).Round(time.Millisecond), got.Text)
 		for range 3 {
 			begin := time.Now()
 			got := c.python("print('gone')", map[string]any{"servers": []string{}})
-			if !got.IsError || !strings.Contains(got.Text, socket) || time.Since(begin) > 5*time.Second {
+			if !got.IsError || !strings.Contains(got.Text, socket) || !strings.Contains(got.Text, "Next: ") || time.Since(begin) > 5*time.Second {
 				t.Errorf("round %d: got %+v after %v", round, got, time.Since(begin))
 			}
-			t.Log(time.Since(begin).Round(time.Millisecond), got.Text)
 		}
-		stop = start()
+		door = openDoor(t, socket, door.to)
+		if got := c.python("print('back')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "back\n" {
+			t.Errorf("round %d: got %+v", round, got)
+		}
 	}
-	if got := c.python("print('back')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "back\n" {
-		t.Errorf("got %+v", got)
+	within(t, "no container is left", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) == 0 })
+}
+
+// engineSocket is where the engine listens; it is skipped where that is no unix socket.
+func engineSocket(t *testing.T) string {
+	t.Helper()
+	host := os.Getenv("CONTAINER_HOST")
+	if anyEngine(t) == "docker" {
+		host = os.Getenv("DOCKER_HOST")
 	}
-	stop()
+	path, ok := strings.CutPrefix(host, "unix://")
+	switch {
+	case ok:
+		return path
+	case host != "" || anyEngine(t) != "podman":
+		t.Skip("the engine listens at no unix socket")
+	}
+	path = filepath.Join(t.TempDir(), "podman.sock")
+	service := exec.Command("podman", "system", "service", "--time=0", "unix://"+path)
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		service.Process.Kill()
+		service.Wait()
+	})
+	within(t, "the service listens", func() bool { return exec.Command("podman", "--url", "unix://"+path, "version").Run() == nil })
+	return path
+}
+
+// door is a socket before the engine's own: shut, the engine is gone for whoever comes this way.
+type door struct {
+	to string
+	l  net.Listener
+
+	mu    sync.Mutex
+	conns []net.Conn
+	wg    sync.WaitGroup
+}
+
+func openDoor(t *testing.T, path, to string) *door {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{to: to, l: l}
+	d.wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("unix", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			d.mu.Lock()
+			d.conns = append(d.conns, in, out)
+			d.mu.Unlock()
+			d.pass(in, out)
+			d.pass(out, in)
+		}
+	})
+	t.Cleanup(d.shut)
+	return d
+}
+
+// pass copies one direction, and its end.
+func (d *door) pass(to, from net.Conn) {
+	d.wg.Go(func() {
+		io.Copy(to, from)
+		to.(*net.UnixConn).CloseWrite()
+	})
+}
+
+// shut may be called more than once. The socket goes with its listener.
+func (d *door) shut() {
+	d.l.Close()
+	d.mu.Lock()
+	for _, c := range d.conns {
+		c.Close()
+	}
+	d.mu.Unlock()
+	d.wg.Wait()
 }
 
 // within waits for something for at most twenty seconds.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
 func (a *app) serveCmd() *cobra.Command {
@@ -28,6 +30,9 @@ func (a *app) serve(ctx context.Context) error {
 		}
 		if p.cfg.AllowRootful {
 			p.log.Warn("MCP_BRIDGE_ALLOW_ROOTFUL is set: a flaw in a rootful engine would hand over the machine")
+		}
+		if p.cfg.Seccomp != seccomp.Strict {
+			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
 		}
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
 		err := p.bridge.Serve(ctx, a.stdin, a.stdout)
