@@ -44,10 +44,18 @@ environment or files. It may write to /workspace, its working directory, and /tm
     runtime.list_servers()                       # names that this run may call
     runtime.discovered_servers(detailed=True)    # name and description of all that are configured
     runtime.describe_server("github")            # name, alias, description, names of its tools
+    runtime.search_tool_docs("create issue")     # what fits best, of all servers, with signatures: limit=5, detail="full"
+    runtime.query_tool_docs("github", "list-issues")   # the same of one tool, or of all of a server
     runtime.list_tools("github")                 # name, alias, description, inputSchema, outputSchema of each tool
     runtime.call_tool("github", "list-issues", {"owner": "o"})
+    runtime.load_server("github")                # asks it for its tools anew
     runtime.capability_summary()                 # this, in a few lines
     dir(mcp_github)                              # the tools' aliases
+    help(mcp_github.list_issues)                 # its signature, its parameters, what it returns
+    open("/ipc/servers/github.py").read()        # all of a server's tools as typed Python declarations
+    mcp_github.resources.list()                  # and .read(uri); mcp_github.prompts.list() and .get(name, argument=value)
+
+Arguments are checked against the tool's schema before they are sent. An optional one that is None isn't sent.
 
 ## What comes back
 

@@ -72,8 +72,8 @@ func TestOddSchemas(t *testing.T) {
 func TestLongModule(t *testing.T) {
 	p := entrypoint.Provider{Name: "long", Alias: "long", Tools: map[string]entrypoint.Tool{}}
 	for _, alias := range []string{"a", "b", "c"} {
-		description := strings.Repeat("word ", 100_000)
-		properties := strings.Repeat(`{"description":"`+description+`"},"x":`, 1) + "{}"
+		description := strings.Repeat("word ", 2_000)
+		properties := `{"description":"` + description + `"},"x":{}`
 		for i := range 200 {
 			name := alias + strings.Repeat("_", i)
 			p.Tools[name] = entrypoint.Tool{SafeName: name, OriginalName: name, Description: description, InputSchema: json.RawMessage(`{"properties":{"a":` + properties + `}}`)}
