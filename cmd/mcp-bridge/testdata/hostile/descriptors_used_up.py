@@ -1,7 +1,8 @@
-# Opens files until there is no descriptor left, then calls a tool and prints.
-# want: {"status":"ok","stdout":"24\n5\n","calls":2}
+# Opens files until there is no descriptor left, then calls a tool that it has called before, and prints.
+# want: {"status":"ok","stdout":"24\n5\n","calls":3}
 import os
 
+mcp_shop.add(a=1, b=1)
 try:
     while True:
         os.dup(1)

@@ -1,5 +1,6 @@
-# Empties the environment, closes and replaces the streams, changes directory to nowhere, and raises.
-# want: {"status":"error","exitCode":1,"stdout":"before\n","error":{"type":"ValueError","line":17}}
+# Empties the environment, closes and replaces the streams, changes directory to nowhere, and raises: what
+# is imported for the traceback is not to be had.
+# want: {"status":"error","exitCode":1,"stdout":"before\n","error":{"type":"ValueError"}}
 import os
 import sys
 
