@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -62,16 +63,35 @@ func memoryKeeper(f runtime.Facts, l runtime.Limits) Keeper {
 		" is looked at ten times a second: enough for mistakes, not against code that means harm"}
 }
 
-func pidsKeeper(f runtime.Facts, l runtime.Limits) Keeper {
-	value := fmt.Sprintf("%d processes and threads", l.PIDs)
+// ownKernels are OCI runtimes whose containers have a kernel of their own: the engine's control groups don't see their processes.
+var ownKernels = []string{"runsc", "krun", "kata-runtime", "kata"}
+
+func ownKernel(f runtime.Facts) bool { return slices.Contains(ownKernels, filepath.Base(f.OCIRuntime)) }
+
+func pidsKeptBy(f runtime.Facts) KeptBy {
 	switch {
+	case ownKernel(f):
+		return ByRlimit
 	case f.Enforces.PIDs:
-		return Keeper{"pids", value, ByEngine, ""}
+		return ByEngine
 	case f.OwnUsers:
-		return Keeper{"pids", value, ByRlimit, "each container has users of its own, so the kernel counts its processes alone"}
+		return ByRlimit
 	}
-	return Keeper{"pids", value, ByWatch, "the kernel would count the processes of all containers together (RLIMIT_NPROC), so they are counted ten times a second," +
-		" and a run that has more is ended: enough for mistakes, not against code that means harm"}
+	return ByWatch
+}
+
+func pidsKeeper(f runtime.Facts, l runtime.Limits) Keeper {
+	k := Keeper{"pids", fmt.Sprintf("%d processes and threads", l.PIDs), pidsKeptBy(f), ""}
+	switch {
+	case ownKernel(f):
+		k.Means = "each container has a kernel of its own, which counts its processes alone"
+	case k.By == ByRlimit:
+		k.Means = "each container has a user namespace of its own, so the kernel counts its processes alone"
+	case k.By == ByWatch:
+		k.Means = "the kernel would count the processes of all containers together (RLIMIT_NPROC), so they are counted ten times a second," +
+			" and a run that has more is ended: enough for mistakes, not against code that means harm"
+	}
+	return k
 }
 
 func cpusKeeper(f runtime.Facts, l runtime.Limits) Keeper {

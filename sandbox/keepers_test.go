@@ -32,6 +32,8 @@ func TestKeepers(t *testing.T) {
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 2},
 		{"users of its own", runtime.Facts{OwnUsers: true, Enforces: runtime.Enforced{Memory: true}}, 1,
 			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByAffinity}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 1},
+		{"a kernel of its own", runtime.Facts{OCIRuntime: "/usr/bin/runsc", Enforces: all}, 1.5,
+			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByEngine}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 0},
 		{"all cores", runtime.Facts{}, 0, map[string]KeptBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByNone},
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 0},
 	}

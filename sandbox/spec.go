@@ -80,9 +80,9 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 		o.Rlimits["as"] = limits.Memory + asSlack
 		o.Watch.MemoryBytes = limits.Memory
 	}
-	switch {
-	case f.Enforces.PIDs:
-	case f.OwnUsers:
+	switch pidsKeptBy(f) {
+	case ByEngine:
+	case ByRlimit:
 		o.Rlimits["nproc"] = limits.PIDs
 	default:
 		// Not RLIMIT_NPROC: the kernel counts it over all containers whose users map to the same uid outside.

@@ -38,11 +38,12 @@ _COMMON = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
     "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
     "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "process_mrelease": 448,
-    "open_tree_attr": 467,
+    "set_mempolicy_home_node": 450, "open_tree_attr": 467,
 }  # fmt: skip
 _X86_64 = {
     "shmget": 29, "shmat": 30, "semget": 64, "msgget": 68, "modify_ldt": 154, "vmsplice": 278, "fanotify_init": 300,
-    "name_to_handle_at": 303, "memfd_create": 319,
+    "name_to_handle_at": 303, "memfd_create": 319, "sync": 162, "mbind": 237, "set_mempolicy": 238, "mq_open": 240,
+    "fanotify_mark": 301, "syncfs": 306,
     "ptrace": 101, "syslog": 103, "personality": 135, "vhangup": 153, "pivot_root": 155, "_sysctl": 156, "adjtimex": 159,
     "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168,
     "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "create_module": 174,
@@ -54,7 +55,8 @@ _X86_64 = {
 }  # fmt: skip
 _AARCH64 = {
     "vmsplice": 75, "msgget": 186, "semget": 190, "shmget": 194, "shmat": 196, "fanotify_init": 262,
-    "name_to_handle_at": 264, "memfd_create": 279,
+    "name_to_handle_at": 264, "memfd_create": 279, "sync": 81, "mq_open": 180, "mbind": 235, "set_mempolicy": 237,
+    "fanotify_mark": 263, "syncfs": 267,
     "lookup_dcookie": 18, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "vhangup": 58, "quotactl": 60,
     "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
     "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,

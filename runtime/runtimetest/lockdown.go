@@ -55,6 +55,7 @@ type Report struct {
 	Resolves    string  // what comes of looking up a name on the network
 	Processes   []int
 	IPC         *string // System V shared memory
+	Disk        string  // what comes of making a disk's device and opening it
 	Sockets     []string
 	Setuid      map[string]map[string]string // what setuid programs are told of themselves
 
@@ -183,12 +184,4 @@ func (in *inspection) check(t *testing.T, all []property) {
 			}
 		})
 	}
-}
-
-// differs are properties that can't be seen with an OCI runtime, or that it hasn't got, and what there is instead.
-func differs(f runtime.Facts) map[string]string {
-	if f.OCIRuntime != "runsc" {
-		return map[string]string{}
-	}
-	return maps.Clone(gVisor)
 }

@@ -107,6 +107,19 @@ def opens(path: str) -> str:
         return type(e).__name__
 
 
+def disk() -> str:
+    """What comes of making the device of the first disk and opening it."""
+    name = "/tmp/.disk"
+    try:
+        os.mknod(name, stat.S_IFBLK | 0o666, os.makedev(8, 0))
+    except OSError as e:
+        return type(e).__name__
+    try:
+        return opens(name)
+    finally:
+        os.unlink(name)
+
+
 def makes(path: str) -> str:
     """What comes of making a directory."""
     try:
@@ -150,14 +163,14 @@ def powers(path: str) -> dict:
 
 
 def lowers_oom() -> bool:
-    """Whether this process can make the kernel spare it: asked of a fork, since raising it can't be taken back."""
+    """Whether this process can have the kernel rather kill the container's first process. A fork tries it."""
     pid = os.fork()
     if pid == 0:
         try:
-            with open("/proc/self/oom_score_adj") as f:
-                now = int(f.read())
+            with open("/proc/1/oom_score_adj") as f:
+                first = int(f.read())
             with open("/proc/self/oom_score_adj", "w") as f:
-                f.write(str(now - 1))
+                f.write(str(first - 1))
             os._exit(0)
         except OSError:
             os._exit(1)
@@ -232,7 +245,7 @@ def probe(port: int, abstract: str) -> dict:
         "memory": {k: [text(p) for p in paths] for k, paths in SWAP.items()}, "swaps": text("/proc/swaps"),
         "uidMap": text("/proc/self/uid_map"), "label": text("/proc/self/attr/current"), "lowersOOM": lowers_oom(), "resolves": resolves(),
         "processes": sorted(int(p) for p in os.listdir("/proc") if p.isdigit()), "ipc": text("/proc/sysvipc/shm"),
-        **scan(), "calls": calls(),
+        "disk": disk(), **scan(), "calls": calls(),
     }
 
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -73,6 +74,11 @@ var properties = []property{
 		}
 	}},
 	{"devices can't be made", func(in *inspection) { in.denied([]string{"mknod_null", "mknod_disk"}) }},
+	{"no disk can be opened", func(in *inspection) {
+		if in.Disk == "" || in.Disk == "opened" {
+			in.problem("making a disk's device and opening it: %q", in.Disk)
+		}
+	}},
 	{"descriptor limit", func(in *inspection) {
 		if got, want := in.Rlimits["nofile"], in.spec.Limits.NoFile; !slices.Equal(got, []int64{want, want}) {
 			in.problem("nofile is %v, want %d", got, want)
@@ -83,11 +89,7 @@ var properties = []property{
 			in.problem("core is %v", got)
 		}
 	}},
-	{"the kernel isn't told whom to spare", func(in *inspection) {
-		if in.LowersOOM {
-			in.problem("oom_score_adj can be lowered")
-		}
-	}},
+	{"no process is safer from want of memory than the first", checkOOM},
 }
 
 // engineProperties can be told only with an engine's facts.
@@ -202,7 +204,8 @@ func checkMounts(in *inspection) {
 func checkWritable(in *inspection) {
 	places := append(slices.Clone(in.spec.Tmpfs), runtime.Tmpfs{Path: "/dev/shm", Size: in.spec.Limits.Shm})
 	for _, place := range in.Writable {
-		if place != "/dev/mqueue" && !slices.ContainsFunc(places, func(p runtime.Tmpfs) bool { return p.Path == place }) {
+		below := func(p runtime.Tmpfs) bool { return place == p.Path || strings.HasPrefix(place, p.Path+"/") }
+		if place != "/dev/mqueue" && !slices.ContainsFunc(places, below) {
 			in.problem("%s is writable", place)
 		}
 	}
@@ -226,8 +229,15 @@ func checkWritable(in *inspection) {
 	}
 }
 
+// unmasked are places of the kernel's that Docker leaves open, and podman doesn't: names and numbers, no contents.
+var unmasked = []string{"/sys/dev/block"}
+
 func checkMasked(in *inspection) {
 	for path, n := range in.Masked {
+		if n != nil && *n > 0 && slices.Contains(unmasked, path) {
+			in.note("%s shows which disks the machine has", path)
+			continue
+		}
 		if n != nil && *n > 0 {
 			in.problem("%s can be read", path)
 		}
@@ -305,6 +315,19 @@ func checkLSM(in *inspection) {
 	}
 }
 
-// gVisor is a kernel of its own between the container and the machine's. These are its differences, seen with runsc as it is in
-// Debian 12 and as of 2026.
-var gVisor = map[string]string{}
+// checkOOM: the engine sets the least value that a process can get, if it may.
+func checkOOM(in *inspection) {
+	if !in.LowersOOM {
+		return
+	}
+	const resource = 1 << 24 // CAP_SYS_RESOURCE, capabilities(7)
+	if b, err := os.ReadFile("/proc/self/status"); err == nil {
+		_, rest, _ := strings.Cut(string(b), "\nCapBnd:\t")
+		line, _, _ := strings.Cut(rest, "\n")
+		if set, err := strconv.ParseUint(line, 16, 64); err == nil && set&resource == 0 {
+			in.note("this machine's root lacks CAP_SYS_RESOURCE, so nobody can set how low a container's oom_score_adj may get")
+			return
+		}
+	}
+	in.problem("a process can get an oom_score_adj lower than the first one's")
+}

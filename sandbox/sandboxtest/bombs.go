@@ -58,6 +58,7 @@ type bomb struct {
 type run struct {
 	sandbox.Result
 	facts runtime.Facts
+	kept  map[string]sandbox.KeptBy // who keeps each limit
 	took  time.Duration
 }
 
@@ -74,13 +75,15 @@ func Bombs(t *testing.T, d runtime.Driver, image string) {
 		t.Fatal(err)
 	}
 	defer s.Close() //nolint:errcheck // it has none to give
-	fine(t, s) // the image is probed, and the guest's first run takes what it keeps
+	fine(t, s)      // the image is probed, and the guest's first run takes what it keeps
+	kept := map[string]sandbox.KeptBy{}
 	for _, k := range sandbox.Keepers(facts, cfg) {
+		kept[k.Limit] = k.By
 		t.Logf("%s: %s, kept by %s", k.Limit, k.Value, k.By)
 	}
 	own, machine := heap(), available()
 	for _, b := range bombs {
-		t.Run(b.name, func(t *testing.T) { b.setOff(t, s, facts) })
+		t.Run(b.name, func(t *testing.T) { b.setOff(t, s, facts, kept) })
 	}
 	if grown := heap() - own; grown > 32<<20 {
 		t.Errorf("this process holds %d MiB more than before", grown>>20)
@@ -91,7 +94,7 @@ func Bombs(t *testing.T, d runtime.Driver, image string) {
 }
 
 // setOff runs a bomb and what comes after it.
-func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts) {
+func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts, kept map[string]sandbox.KeptBy) {
 	// Every process that the code starts has the name of the first; the host sees names.
 	name := "b" + strings.ToLower(rand.Text())[:12]
 	code := fmt.Sprintf("with open('/proc/self/comm', 'w') as _f: _f.write(%q)\ndel _f\n", name) + b.code
@@ -104,7 +107,7 @@ func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts) {
 	if err != nil {
 		t.Fatalf("no result: %v", err)
 	}
-	r := run{got, facts, time.Since(begin)}
+	r := run{got, facts, kept, time.Since(begin)}
 	t.Logf("%s, %s %s (%v)", r.Status, r.Message, failure(r.Error), r.took.Round(10*time.Millisecond))
 	if !slices.Contains(b.status, r.Status) {
 		t.Errorf("the status is %s, want one of %v; stdout %.200q, stderr %.500q", r.Status, b.status, r.Stdout(), r.Stderr())

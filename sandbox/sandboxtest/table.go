@@ -111,7 +111,7 @@ func memoryOrFiles(_ *testing.T, r run) string {
 
 // pidsOrTime: where forks fail, the code may go on until its time is over; where they are counted, it is ended.
 func pidsOrTime(_ *testing.T, r run) string {
-	refused := r.facts.Enforces.PIDs || r.facts.OwnUsers
+	refused := r.kept["pids"] != sandbox.ByWatch
 	if refused != (r.Status == sandbox.StatusTimeout) || !refused && !strings.Contains(r.Message, "MCP_BRIDGE_PIDS") {
 		return fmt.Sprintf("got %s, %s", r.Status, r.Message)
 	}
