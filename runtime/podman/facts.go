@@ -4,6 +4,7 @@ package podman
 
 import (
 	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 		Arch:          info.Host.Arch,
 	}
 	if info.Host.OCIRuntime != nil {
-		f.OCIRuntime = info.Host.OCIRuntime.Name
+		f.OCIRuntime = filepath.Base(info.Host.OCIRuntime.Name) // it may be set as a path
 	}
 	if info.Host.CgroupsVersion == "v2" {
 		f.CgroupVersion = 2

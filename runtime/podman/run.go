@@ -83,7 +83,7 @@ func (r *run) run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runti
 	if err := r.create(ctx, s); err != nil {
 		return runtime.Exit{}, r.createError(ctx, s, err)
 	}
-	exit, err := r.play(ctx, std)
+	exit, err := r.play(ctx, s, std)
 	if err = errors.Join(err, r.leave(ctx)); err != nil {
 		if none := r.d.noRuntime(r.c, err); none != nil {
 			return exit, none
@@ -208,7 +208,7 @@ func (r *run) createError(ctx context.Context, s runtime.Spec, err error) error 
 
 // play attaches, starts and waits. When ctx ends it kills the container; the attached streams end with it, or are cut where
 // the engine doesn't answer.
-func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error) {
+func (r *run) play(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if ctx.Err() != nil {
 		return runtime.Exit{}, context.Cause(ctx)
 	}
@@ -222,7 +222,7 @@ func (r *run) play(ctx context.Context, std runtime.Stdio) (runtime.Exit, error)
 	waited, stopWaiting := r.wait(ctx)
 	defer stopWaiting()
 	if err := containers.Start(r.c.with(life), r.id, nil); err != nil {
-		return runtime.Exit{}, fmt.Errorf("starting the container: %w", err)
+		return runtime.Exit{}, fmt.Errorf("starting the container, whose command is %s: %w", s.Command[0], err)
 	}
 	heard()
 	r.started = true
