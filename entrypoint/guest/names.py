@@ -41,7 +41,7 @@ def free(name: str, taken: set[str]) -> str:
     """The name, with a number behind it when it is taken; it is taken then."""
     unique, n = name, 2
     while unique in taken:
-        unique, n = f"{name}__{n}", n + 1
+        unique, n = f"{name}{'' if name == '_' else '__'}{n}", n + 1
     taken.add(unique)
     return unique
 

@@ -120,12 +120,15 @@ def is_record(schema: Schema) -> bool:
 
 
 def union(types: list[Any]) -> Any:
-    """Types joined: each once, None last, Any for all when it is among them."""
+    """Types joined: each once, Literals as one, None last, Any for all when it is among them."""
     flat: list[Any] = []
     for one in types:
         for part in typing.get_args(one) if is_union(one) else (one,):
             part = None if part is type(None) else part
-            if part not in flat:
+            literal = next((i for i, other in enumerate(flat) if is_literal(part) and is_literal(other)), None)
+            if literal is not None:
+                flat[literal] = typing.Literal[(*typing.get_args(flat[literal]), *typing.get_args(part))]
+            elif part not in flat:
                 flat.append(part)
     if Any in flat:
         return Any
@@ -135,6 +138,10 @@ def union(types: list[Any]) -> Any:
         return reduce(operator.or_, flat)
     except TypeError:  # a ForwardRef of Python 3.10
         return typing.Union[tuple(flat)]  # noqa: UP007
+
+
+def is_literal(annotation: Any) -> bool:
+    return typing.get_origin(annotation) is typing.Literal
 
 
 def is_union(annotation: Any) -> bool:

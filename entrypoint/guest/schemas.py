@@ -72,15 +72,17 @@ def _fold(into: Schema, other: Schema) -> None:
 
 
 def alternatives(root: Any, schema: Schema) -> Schema:
-    """The schema of an object that is one of several: the properties of all, and what all require."""
+    """The schema of an object that is one of several: the properties of all, as any of them has it, and what all require."""
     branches = items(schema, "anyOf") + items(schema, "oneOf")
     if child(schema, "properties") or not branches or not all(isinstance(branch, dict) for branch in branches):
         return schema
     folded = [effective(root, branch, 1) for branch in branches]
-    properties: Schema = {}
+    found: dict[str, list[Any]] = {}
     for branch in folded:
         for name, value in child(branch, "properties").items():
-            properties.setdefault(name, value)
+            if value not in found.setdefault(name, []):
+                found[name].append(value)
+    properties = {name: values[0] if len(values) == 1 else {"anyOf": values} for name, values in found.items()}
     named = sorted({name for branch in folded for name in strings(branch, "required")})
     required = [name for name in named if all(name in strings(branch, "required") for branch in folded)]
     return {**schema, "properties": properties, "required": items(schema, "required") + required}

@@ -52,7 +52,7 @@ class Maker:
         made: Any = call
         made.options = options
         made.__name__, made.__qualname__, made.__module__ = self._name, self._shape.called, self._module
-        made.__doc__ = self._presented.doc
+        made.__doc__ = self._presented.doc or None
         made.__signature__, made.__annotations__ = self._presented.signature, dict(self._presented.annotations)
         tool: Tool = made
         return tool

@@ -125,6 +125,16 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r"^mcp_fs.find\(\) lacks 'path'; the parameters are "):
             self.sent(count=1)
 
+    def test_an_object_that_is_one_of_several(self) -> None:
+        one = {"properties": {"kind": {"const": "a"}, "x": {"type": "string"}}, "required": ["kind", "x"]}
+        two = {"properties": {"kind": {"const": "b"}, "y": {"type": "integer"}}, "required": ["kind"]}
+        shape = Shape("f", {"inputSchema": {"type": "object", "oneOf": [one, two]}})
+        self.assertEqual(json.loads(shape.encode(("b",), {"y": 1})), {"kind": "b", "y": 1})
+        with self.assertRaisesRegex(TypeError, "must be Literal"):
+            shape.encode(("c",), {})
+        with self.assertRaisesRegex(TypeError, "lacks 'kind'"):
+            shape.encode((), {"x": "1"})
+
     def test_a_check_is_bounded(self) -> None:
         branch: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/x"}, {"$ref": "#/$defs/x"}]}
         schema = {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {**branch, "items": branch, "minItems": 1}}}

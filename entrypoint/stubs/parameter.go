@@ -136,9 +136,12 @@ type nameSet map[string]bool
 func newNames() nameSet { return nameSet{} }
 
 func (n nameSet) free(name string) string {
-	unique := name
+	unique, between := name, "__"
+	if name == "_" {
+		between = "" // see identifier
+	}
 	for i := 2; n[unique]; i++ {
-		unique = name + "__" + strconv.Itoa(i)
+		unique = name + between + strconv.Itoa(i)
 	}
 	n[unique] = true
 	return unique

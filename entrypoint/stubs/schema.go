@@ -97,7 +97,8 @@ func fold(into, from *object) {
 	}
 }
 
-// alternatives is the schema of an object that is one of several: the properties of all of them, and what all of them require.
+// alternatives is the schema of an object that is one of several: the properties of all of them, as any of them has it, and what
+// all of them require.
 func alternatives(root any, s *object) *object {
 	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
 	if len(s.child("properties").keys) > 0 || len(branches) == 0 {
@@ -107,7 +108,7 @@ func alternatives(root any, s *object) *object {
 	for _, key := range s.keys {
 		out.set(key, s.get(key))
 	}
-	properties, count, order := &object{}, map[string]int{}, []string{}
+	found, count, order := &object{}, map[string]int{}, []string{}
 	for _, branch := range branches {
 		o, ok := branch.(*object)
 		if !ok {
@@ -115,8 +116,9 @@ func alternatives(root any, s *object) *object {
 		}
 		o = effective(root, o, 1)
 		for _, name := range o.child("properties").keys {
-			if !properties.has(name) {
-				properties.set(name, o.child("properties").get(name))
+			property := o.child("properties").get(name)
+			if text := string(encode(property)); !slices.ContainsFunc(found.list(name), func(v any) bool { return string(encode(v)) == text }) {
+				found.set(name, append(found.list(name), property))
 			}
 		}
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(o.strings("required")))) {
@@ -129,6 +131,13 @@ func alternatives(root any, s *object) *object {
 	for _, name := range order {
 		if count[name] == len(branches) {
 			required = append(required, name)
+		}
+	}
+	properties := &object{}
+	for _, name := range found.keys {
+		properties.set(name, found.list(name)[0])
+		if several := found.list(name); len(several) > 1 {
+			properties.set(name, &object{keys: []string{"anyOf"}, values: map[string]any{"anyOf": several}})
 		}
 	}
 	out.set("properties", properties)

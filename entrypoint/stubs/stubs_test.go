@@ -61,7 +61,7 @@ func servers(tb testing.TB) []entrypoint.Provider {
 }
 
 func TestGoldens(t *testing.T) {
-	for _, p := range servers(t) {
+	for _, p := range append(servers(t), server(t, "testdata/odd.json")) {
 		t.Run(p.Name, func(t *testing.T) {
 			path := filepath.Join("testdata/stubs", p.Alias+".py")
 			got := Module(p)

@@ -42,10 +42,10 @@ func named(name string) pyType { return pyType{{name: name}} }
 
 var anything = named("Any")
 
-// union joins types; Any takes in all others.
+// union joins types; Any takes in all others, and Literals are one.
 func union(types ...pyType) pyType {
 	var out pyType
-	none := false
+	none, literal := false, -1
 	for _, t := range types {
 		for _, p := range t {
 			switch {
@@ -53,6 +53,15 @@ func union(types ...pyType) pyType {
 				return anything
 			case p.literals == nil && p.name == "None":
 				none = true
+			case p.literals != nil && literal >= 0:
+				for _, text := range p.literals {
+					if !slices.Contains(out[literal].literals, text) {
+						out[literal].literals = append(out[literal].literals, text)
+					}
+				}
+			case p.literals != nil:
+				literal = len(out)
+				out = append(out, part{literals: slices.Clone(p.literals)})
 			case !slices.ContainsFunc(out, func(o part) bool { return o.text() == p.text() }):
 				out = append(out, p)
 			}
