@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,5 +91,16 @@ func TestExhausted(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnasked: gVisor's own devices are no reason to run nothing; another engine's are.
+func TestUnasked(t *testing.T) {
+	extra := []string{"/dev/fuse", "/dev/net", "/hostdir"}
+	if got := unasked(extra, runtime.Facts{OCIRuntime: "/usr/bin/runsc"}); !slices.Equal(got, []string{"/hostdir"}) {
+		t.Errorf("with runsc: %v", got)
+	}
+	if got := unasked(extra, runtime.Facts{OCIRuntime: "runc"}); !slices.Equal(got, extra) {
+		t.Errorf("with runc: %v", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +41,15 @@ func (e *extraError) Error() string {
 // Hint names the next step for a person.
 func (e *extraError) Hint() string {
 	return "take volumes, mounts, devices and tz out of the [containers] section of containers.conf; an empty ~/.config/containers/mounts.conf stands for the system's"
+}
+
+// unasked is what the guest found and nobody expects. gVisor has two devices more in every container: they are its own, not the
+// machine's, and end in it.
+func unasked(extra []string, f runtime.Facts) []string {
+	if filepath.Base(f.OCIRuntime) != "runsc" {
+		return extra
+	}
+	return slices.DeleteFunc(slices.Clone(extra), func(name string) bool { return name == "/dev/fuse" || name == "/dev/net" })
 }
 
 // A StartError says that a container was started but its guest never answered.
@@ -175,8 +186,8 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 		switch f.Type {
 		case entrypoint.TypeReady:
 			if !n.ready && starting.Stop() { // else it is too late already
-				if len(f.Extra) > 0 {
-					n.cancel(&extraError{f.Extra})
+				if extra := unasked(f.Extra, n.machine.facts); len(extra) > 0 {
+					n.cancel(&extraError{extra})
 					return
 				}
 				n.ready, n.unfiltered, n.note = true, !f.Seccomp, n.short(f.Note)
