@@ -179,6 +179,8 @@ func TestFacts(t *testing.T) {
 			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine", Enforces: all, Desktop: true, Remote: true}},
 		{"users remapped", with(dockerInfo(false, "2"), "SecurityOptions", []string{"name=apparmor", "name=userns", "name=seccomp,profile=unconfined"}), nil, true, false,
 			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Enforces: all, OwnUsers: true, LSM: []string{"apparmor"}}},
+		{"gVisor", with(dockerInfo(true, "2"), "DefaultRuntime", "sentry"), nil, false, false,
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "sentry", Enforces: runtime.Enforced{Memory: true, CPUs: true}, OwnUsers: true}},
 		{"podman, rootless, cgroup v1", nil, podman(true, "v1"), false, false,
 			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "crun", Seccomp: "engine"}},
 		{"podman, rootless, delegated in part", nil, podman(true, "v2", "pids", "memory"), false, false,

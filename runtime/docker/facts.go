@@ -3,6 +3,7 @@ package docker
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,19 +68,32 @@ func (d *Driver) harden(c *connection, info system.Info) error {
 		}
 		f.OCIRuntime = h.OCIRuntime
 	}
-	if h.Seccomp == nil {
-		return nil
+	gVisor := path.Base(info.Runtimes[f.OCIRuntime].Path) == runsc || f.OCIRuntime == runsc
+	if gVisor { // the machine sees none of its processes; it keeps RLIMIT_NPROC for each container
+		f.Enforces.PIDs, f.OwnUsers, f.Seccomp = false, true, ""
 	}
+	var why string
 	switch {
-	case c.podman:
-		f.Lacks = append(f.Lacks, fmt.Sprintf("podman's imitation of docker's API takes no seccomp profile, so %q is not set", h.Seccomp.Name))
+	case gVisor:
+		why = "gVisor answers a container's system calls by itself and applies no seccomp profile to it"
+	case c.podman && h.Seccomp != nil:
+		why = "podman's imitation of docker's API takes no seccomp profile"
 	case !hasSeccomp(info):
-		f.Lacks = append(f.Lacks, fmt.Sprintf("docker was built or runs on a kernel without seccomp, so the profile %q is not set", h.Seccomp.Name))
-	default:
+		why = "docker or its kernel is without seccomp"
+	case h.Seccomp != nil:
 		f.Seccomp = h.Seccomp.Name
+	}
+	if why != "" && h.Seccomp != nil {
+		why += fmt.Sprintf(", so %q is not set", h.Seccomp.Name)
+	}
+	if why != "" {
+		f.Lacks = append(f.Lacks, why)
 	}
 	return nil
 }
+
+// runsc is gVisor's OCI runtime.
+const runsc = "runsc"
 
 func hasSeccomp(info system.Info) bool {
 	_, ok := securityOptions(info.SecurityOptions)["seccomp"]

@@ -63,7 +63,7 @@ func dockerInfo(rootless bool, cgroups string) map[string]any {
 	return map[string]any{
 		"ServerVersion": "20.10.24", "OperatingSystem": "Debian", "Architecture": "x86_64", "SecurityOptions": options, "NCPU": 2,
 		"CgroupVersion": cgroups, "CgroupDriver": driver, "MemoryLimit": true, "SwapLimit": true, "PidsLimit": true, "CpuCfsQuota": true,
-		"DefaultRuntime": "runc", "Runtimes": map[string]any{"runc": map[string]any{"path": "runc"}, "runsc": map[string]any{"path": "runsc"}},
+		"DefaultRuntime": "runc", "Runtimes": map[string]any{"runc": map[string]any{"path": "runc"}, "crun": map[string]any{"path": "crun"}, "sentry": map[string]any{"path": "/opt/runsc"}},
 		"KernelVersion": "6.1.0",
 	}
 }

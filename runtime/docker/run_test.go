@@ -295,7 +295,7 @@ func TestRequest(t *testing.T) {
 	f.instant, f.info = true, dockerInfo(true, "2")
 	f.answer = map[string]reply{"GET json": {http.StatusOK, map[string]any{"Id": "sha256:1234",
 		"Config": map[string]any{"Env": []string{"PATH=/image", "SECRET=1", "LANG=C"}, "Volumes": map[string]any{"/srv": struct{}{}, "/tmp": struct{}{}}}}}}
-	d := New(Config{Endpoint: f.listen(t), Hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: "runsc"}})
+	d := New(Config{Endpoint: f.listen(t), Hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: "crun"}})
 	defer d.Close()
 	c, err := d.connect(t.Context())
 	if err != nil {
@@ -328,7 +328,7 @@ func TestRequest(t *testing.T) {
 		"namespaces":    h.IpcMode == "private" && h.CgroupnsMode == "private" && h.PidMode == "" && h.UTSMode == "" && h.UsernsMode == "",
 		"nothing else":  len(h.Binds) == 0 && len(h.Mounts) == 0 && len(h.Devices) == 0 && len(h.VolumesFrom) == 0 && len(h.GroupAdd) == 0,
 		"log":           h.LogConfig.Type == "none",
-		"OCI runtime":   h.Runtime == "runsc",
+		"OCI runtime":   h.Runtime == "crun",
 		"memory":        h.Memory == s.Limits.Memory && h.MemorySwap == s.Limits.Memory,
 		"pids":          h.PidsLimit != nil && *h.PidsLimit == s.Limits.PIDs,
 		"cpus":          h.NanoCPUs == 2e9, // all there are
@@ -344,7 +344,7 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s: %s", what, f.bodies["create"])
 		}
 	}
-	if facts, err := d.Facts(t.Context()); err != nil || facts.Seccomp != "strict" || facts.OCIRuntime != "runsc" {
+	if facts, err := d.Facts(t.Context()); err != nil || facts.Seccomp != "strict" || facts.OCIRuntime != "crun" {
 		t.Errorf("facts are %+v, %v", facts, err)
 	}
 }
