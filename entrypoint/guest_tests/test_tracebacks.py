@@ -208,7 +208,7 @@ class Hints(unittest.TestCase):
             "import asyncio\nawait asyncio.sleep(0)\nlen(mcp_shop.echo())",
         ):
             with self.subTest(code):
-                self.check(code, "its value comes with await")
+                self.check(code, "await ")  # a call of a tool says it itself, with its name
         self.check("import asyncio\nawait asyncio.sleep(0)\nasyncio.run(asyncio.sleep(0))", "await the coroutine instead")
         self.check("def f():\n    await g()", "make the function async def")
 
