@@ -22,7 +22,7 @@ func writeArtifacts(dir string, files []sandbox.Artifact) (map[string]string, er
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // nothing is written through it itself
 	paths := map[string]string{}
 	var errs []error
 	for _, f := range files {
