@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import unittest
 
-from guest_tests.host import Guest, Ran, provider, run, text
+from guest_tests.host import Frame, Guest, Ran, provider, run, text
 
 LINK = "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
 
@@ -222,18 +223,23 @@ class Flooding(unittest.TestCase):
 
     def test_unread_results_switch_no_rule_off(self) -> None:
         with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
-            leave_unread(guest, "time.sleep(1000)", 3)
+            with contextlib.suppress(BrokenPipeError):  # on a busy machine we may be the silent ones before all is sent
+                leave_unread(guest, "time.sleep(1000)", 3)
             guest.drain()
             self.assertEqual(guest.status(), 67)
 
     def test_unread_results_are_no_failure(self) -> None:
-        with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
-            leave_unread(guest, "time.sleep(1.5)\nos._exit(0)", 3)
-            for n in range(6):
-                guest.send({"type": "ping", "n": n})
-                guest.until("pong")
-                time.sleep(0.2)
-            self.assertTrue(Ran(guest.until("done")).ok)
+        with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 3.0")}) as guest:
+            leave_unread(guest, "time.sleep(4)\nos._exit(0)", 3)
+            frame: Frame = {"type": "pong"}
+            while frame["type"] != "done":
+                if frame["type"] == "pong":
+                    time.sleep(0.2)
+                    with contextlib.suppress(BrokenPipeError):  # done is under way
+                        guest.send({"type": "ping", "n": 1})
+                frame = guest.read() or {"type": "no done"}
+                self.assertIn(frame["type"], ("pong", "taken", "done"))
+            self.assertTrue(frame["ok"])
             self.assertEqual(guest.status(), 0)
 
     def test_results_for_a_closed_link_are_dropped(self) -> None:
