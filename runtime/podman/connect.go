@@ -246,10 +246,6 @@ func (d *Driver) lost(c *connection, err error) error {
 // gone is lost for an engine that is known not to answer.
 func (d *Driver) gone(c *connection, err error) error {
 	d.drop(c)
-	var un *runtime.UnavailableError
-	if errors.As(err, &un) {
-		return err
-	}
 	if c.tunnel != nil {
 		err = c.tunnel.quoted(err)
 	}
@@ -291,6 +287,8 @@ func (d *Driver) Close() error {
 // goneError is what an engine's death looked like from here, in one line.
 type goneError struct{ err error }
 
-func (e *goneError) Error() string { return "it went away: " + oneLine(e.err.Error()) }
+func (e *goneError) Error() string {
+	return "it went away: " + oneLine(strings.ReplaceAll(e.err.Error(), "\n", "; "))
+}
 
 func (e *goneError) Unwrap() error { return e.err }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -286,6 +287,7 @@ func TestIdleMachine(t *testing.T) {
 	}
 	go use()
 	for waiting := false; !waiting; { // until the run waits for the stop
+		goruntime.Gosched()
 		d.machine.mu.Lock()
 		waiting = d.machine.users == 1
 		d.machine.mu.Unlock()
