@@ -420,6 +420,13 @@ func TestEngineThatWentAway(t *testing.T) {
 	if n := e.count("run"); n != 1 {
 		t.Errorf("%d probes of the same image, want 1", n)
 	}
+	if err := s.Prepare(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	e.set(func(e *engine) { e.facts.Endpoint, e.images = "elsewhere", map[string]runtime.Image{"any": has("2")} })
+	if f, i, _, err := s.Look(t.Context(), nil); err != nil || f.Endpoint != "elsewhere" || i.ID != has("2").ID {
+		t.Errorf("another engine: got %+v, %+v, %v", f, i, err)
+	}
 }
 
 // TestReaper: containers of dead owners go within a minute, those of living ones never, whatever the clocks say; an engine that
@@ -479,6 +486,16 @@ func TestReaper(t *testing.T) {
 		synctest.Wait()
 		if n := e.count("start"); n != 0 || log.Len() != logged {
 			t.Errorf("an engine at rest was started %d times, and the log says %s", n, log.String()[logged:])
+		}
+		e.set(func(e *engine) { e.resting, e.away = false, true })
+		if err := s.Prepare(t.Context(), nil); err == nil {
+			t.Error("an engine that is away was prepared")
+		}
+		asked = e.count("orphans")
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := e.count("orphans") - asked; n != 0 {
+			t.Errorf("an engine that is known to be away was asked %d times", n)
 		}
 		s.Close()
 		asked = e.count("orphans")

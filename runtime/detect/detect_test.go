@@ -422,11 +422,33 @@ func TestWaitersLeave(t *testing.T) {
 		if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 100*time.Millisecond {
 			t.Errorf("got %v after %v", err, time.Since(begin))
 		}
+		synctest.Wait()
+		if n := a.open.Load(); n != 0 {
+			t.Errorf("%d drivers are still open, and nobody waits for them", n)
+		}
 		a.become(rootless)
 		if f, err := d.Facts(t.Context()); err != nil || f.Engine != "a" {
 			t.Errorf("got %+v, %v", f, err)
 		}
 		closed(t, d, a)
+	})
+}
+
+// TestNothingIsChosenForNobody: an answer that was there when the last waiter left chooses nothing.
+func TestNothingIsChosenForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &script{kind: hangs}, &script{kind: rootless}
+		d := over(t, a, b)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if _, err := d.Orphans(t.Context(), runtime.Owner{}); err == nil || b.open.Load() != 0 {
+			t.Errorf("got %v, and %d drivers of b are open", err, b.open.Load())
+		}
+		closed(t, d, a, b)
 	})
 }
 
