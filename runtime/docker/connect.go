@@ -70,8 +70,29 @@ func (d *Driver) connect(ctx context.Context) (*connection, error) {
 		return nil, errors.Join(d.unavailable("", errClosed, ""), c.cli.Close())
 	}
 	d.conn = c
+	d.settle(c)
 	d.log.Info("engine", "engine", c.facts.Engine, "version", c.facts.Version, "endpoint", c.facts.Endpoint, "rootless", c.facts.Rootless)
 	return c, nil
+}
+
+// settle removes, without being waited for, what could not be removed while the engine was away. d.mu is held.
+func (d *Driver) settle(c *connection) {
+	owed := d.owed
+	d.owed = nil
+	for _, id := range owed {
+		d.background.Go(func() {
+			if err := d.newRun(c, id).remove(d.open); err != nil {
+				d.owe(id)
+			}
+		})
+	}
+}
+
+// owe remembers a container that could not be removed: dockerd may keep what runs while it is restarted.
+func (d *Driver) owe(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.owed = append(d.owed, id)
 }
 
 const (

@@ -50,6 +50,7 @@ type Driver struct {
 	conn   *connection
 	closed bool
 	warned map[string]bool // what the engine warned of and is in the log already
+	owed   []string        // containers that an engine which went away may still have, by id
 }
 
 var (

@@ -28,6 +28,7 @@ type fake struct {
 	answer     map[string]reply // instead of the usual, by method and last part: "POST create"
 
 	mu      sync.Mutex
+	asks    *sync.Cond    // told of each request
 	reached chan struct{} // closed when a request is left unanswered
 	asked   []string
 	bodies  map[string]string
@@ -47,7 +48,9 @@ type fakeContainer struct {
 func (c *fakeContainer) die() { c.once.Do(func() { close(c.dead) }) }
 
 func newFake() *fake {
-	return &fake{info: dockerInfo(true, "1"), reached: make(chan struct{}), bodies: map[string]string{}, names: map[string]*fakeContainer{}}
+	f := &fake{info: dockerInfo(true, "1"), reached: make(chan struct{}), bodies: map[string]string{}, names: map[string]*fakeContainer{}}
+	f.asks = sync.NewCond(&f.mu)
+	return f
 }
 
 // dockerInfo is what a docker says of itself.
@@ -91,6 +94,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.asked = append(f.asked, r.Method+" "+last)
 	f.bodies[last] = string(body)
+	f.asks.Broadcast()
 	f.mu.Unlock()
 	if last == f.hang && !f.hung(r) {
 		return

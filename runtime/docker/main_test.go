@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if socket := os.Getenv(relayVar); socket != "" {
 		os.Exit(relayTo(socket))
 	}
+	if instance := os.Getenv(victimVar); instance != "" {
+		os.Exit(victim(instance))
+	}
 	code := m.Run()
 	if code == 0 {
 		if left := leaked(); left != "" {

@@ -143,17 +143,21 @@ func (d *Driver) createError(ctx context.Context, r *run, s runtime.Spec, err er
 	return d.lost(r.c, errors.Join(fmt.Errorf("creating a container: %w", err), gone))
 }
 
-// removeAnew removes a container whose engine went away, through a new connection. What ran in it has lost its standard input
-// and ends by itself; but one that was not started yet does not.
+// removeAnew removes a container whose engine went away, through a new connection; or else as soon as there is one. What runs in
+// it goes on without dockerd, which ends it when it is back, but where it is told not to (live-restore).
 func (d *Driver) removeAnew(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cleanup)
 	defer cancel()
 	d.drop(r.c)
 	c, err := d.connect(ctx)
+	if err == nil {
+		err = d.newRun(c, r.id).remove(ctx)
+	}
 	if err != nil {
+		d.owe(r.id)
 		return fmt.Errorf("container %.23s could not be removed: %w", r.id, err)
 	}
-	return d.newRun(c, r.id).remove(ctx)
+	return nil
 }
 
 // play attaches, starts and waits. When ctx ends, or the container is too old, it kills the container; the attached streams end

@@ -70,14 +70,10 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 
 // await returns once something was asked.
 func (f *fake) await(what string) {
-	for {
-		f.mu.Lock()
-		asked := slices.Contains(f.asked, what)
-		f.mu.Unlock()
-		if asked {
-			return
-		}
-		time.Sleep(time.Millisecond) // between two looks
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for !slices.Contains(f.asked, what) {
+		f.asks.Wait()
 	}
 }
 
@@ -241,7 +237,8 @@ func TestEngineGoneAndBack(t *testing.T) {
 	}
 }
 
-// TestEngineDiesMeanwhile: a container that is running when its engine goes away is an error, not an exit.
+// TestEngineDiesMeanwhile: a container that is running when its engine goes away is an error, not an exit, and is removed when the
+// engine is back.
 func TestEngineDiesMeanwhile(t *testing.T) {
 	f := newFake()
 	dir := t.TempDir()
@@ -263,6 +260,19 @@ func TestEngineDiesMeanwhile(t *testing.T) {
 	var un *runtime.UnavailableError
 	if !errors.As(err, &un) {
 		t.Errorf("got %+v, %v; want an *UnavailableError", exit, err)
+	}
+	if len(f.left()) != 1 {
+		t.Fatalf("the engine has %v", f.left())
+	}
+	s = &http.Server{Handler: f}
+	go s.Serve(listenUnix(t, dir))
+	defer s.Close()
+	if _, err := d.Facts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.background.Wait()
+	if left := f.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 
