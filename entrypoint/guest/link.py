@@ -81,7 +81,7 @@ class Link:
                 gone = self._ended
             except OSError:
                 gone = True
-            if gone and self._waiting.pop(call, None):
+            if gone and self._waiting.pop(call, None) is not None:
                 deliver(_GONE)
         return call
 

@@ -75,7 +75,8 @@ class Runtime:
         self._runtime = RuntimeModule("mcp.runtime", "Finding tools, and calling them by name.")
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         helpers = Helpers(link, self._servers, self._discovered, self._add)
-        self._runtime.__dict__.update(helpers.functions())
+        functions = helpers.functions()
+        self._runtime.__dict__.update(functions, __all__=sorted(functions))
         for provider in execute.get("providers") or []:
             self._add(Server(link, provider), provider)
 

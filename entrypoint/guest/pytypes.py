@@ -127,7 +127,8 @@ def union(types: list[Any]) -> Any:
             part = None if part is type(None) else part
             literal = next((i for i, other in enumerate(flat) if is_literal(part) and is_literal(other)), None)
             if literal is not None:
-                flat[literal] = typing.Literal[(*typing.get_args(flat[literal]), *typing.get_args(part))]
+                values = (*typing.get_args(flat[literal]), *typing.get_args(part))
+                flat[literal] = typing.Literal[values]
             elif part not in flat:
                 flat.append(part)
     if Any in flat:

@@ -46,7 +46,7 @@ class Files:
         for alias, text in texts.items():
             self._put(alias, text)
         if self._written:
-            self._watch()
+            builtins.open = io.open = _Open(self)
 
     def add(self, server: Server, provider: wire.Frame | None) -> None:
         """Takes a server up; provider is what the host said of it, with its tools or without."""
@@ -70,18 +70,11 @@ class Files:
         except OSError:  # no room, or the code took the place: the tools work all the same
             pass
 
-    def _watch(self) -> None:
-        def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-            path = os.fspath(file) if hasattr(file, "__fspath__") else file
-            if type(path) is str and path.startswith(DIR) and path in self._written:
-                self._load(path)
-            return _open(file, mode, *args, **kwargs)
-
-        open.__module__, open.__qualname__, open.__doc__ = "io", "open", _open.__doc__
-        builtins.open = io.open = open
-
-    def _load(self, path: str) -> None:
-        server = self._written.pop(path)
+    def load(self, path: str) -> None:
+        """Asks for the tools of the server whose file this is, if it is one and they aren't known yet."""
+        server = self._written.pop(path, None)
+        if server is None:
+            return
         try:
             server._load()
         except Exception as e:
@@ -91,6 +84,24 @@ class Files:
 
 
 _open = builtins.open
+
+
+class _Open:
+    """Stands for open. No function: as an attribute of a class, a function would be bound, and open isn't."""
+
+    __module__, __name__, __qualname__, __doc__ = "io", "open", "open", _open.__doc__
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def __call__(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        path = os.fspath(file) if hasattr(file, "__fspath__") else file
+        if type(path) is str and path.startswith(DIR):
+            self._files.load(path)
+        return _open(file, mode, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(_open)
 
 
 def _text(server: Server, provider: Any) -> str:

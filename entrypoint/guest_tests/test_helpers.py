@@ -328,6 +328,8 @@ class Files(unittest.TestCase):
             "open('/dev/null', 'rb', buffering=0).close()\n"
             "for bad in (D + '/none.py', b'/nowhere', 7.5):\n"
             "    try: open(bad)\n    except Exception as e: print(type(e).__name__)\n"
+            "class Holder: open = open\nHolder().open('/dev/null').close()\n"
+            "import pathlib, tokenize, shutil\npathlib.Path('/dev/null').read_text()\n"
             "open(1, 'w', closefd=False).write('fd')",
             {**SHOP, "tools": None},
         )
