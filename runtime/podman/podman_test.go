@@ -17,14 +17,17 @@ import (
 // image is what the tests run: made from the distribution's packages where no registry is reachable.
 const image = "localhost/mcp-bridge/python:latest"
 
-// newDriver is the user's own rootless podman. Without MCP_BRIDGE_TEST_RUNTIME=podman a machine that has none skips these
+// newDriver is the user's own rootless podman, or what scripts/with-engine started. Without MCP_BRIDGE_TEST_RUNTIME=podman a machine that has none skips these
 // tests; with it they fail.
 func newDriver(t *testing.T) *Driver {
 	t.Helper()
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "podman" {
 		t.Skip("MCP_BRIDGE_TEST_RUNTIME is not podman: no engine to test against")
 	}
-	d := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), Endpoint: os.Getenv("CONTAINER_HOST")})
+	d := New(Config{
+		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), Endpoint: os.Getenv("CONTAINER_HOST"),
+		AllowRootful: os.Getenv("MCP_BRIDGE_ALLOW_ROOTFUL") == "true",
+	})
 	t.Cleanup(func() { d.Close() })
 	_, has, err := d.FindImage(t.Context(), image)
 	if err != nil {
