@@ -83,3 +83,11 @@ func TestGoldens(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkModule is the stub of GitHub's 26 tools; the bridge makes it once for a list of tools.
+func BenchmarkModule(b *testing.B) {
+	p := server(b, "testdata/servers/github.json")
+	for b.Loop() {
+		Module(p)
+	}
+}
