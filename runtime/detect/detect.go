@@ -61,8 +61,6 @@ type Driver struct {
 	cfg Config
 	log *slog.Logger
 
-	starting sync.Mutex // held while an engine at rest is started
-
 	mu       sync.Mutex
 	chosen   *engine // nil until one was chosen, and after it was lost
 	resting  *engine // the preferred one of those at rest, when nothing else runs
@@ -187,8 +185,6 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 
 // Start implements runtime.Starter: it starts the engine that Facts has called dormant, and chooses it.
 func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
-	d.starting.Lock()
-	defer d.starting.Unlock()
 	d.mu.Lock()
 	e := d.chosen
 	if e == nil {
@@ -208,7 +204,9 @@ func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
 		if err == nil {
 			f, err = drv.Facts(ctx)
 		}
-		d.started(e, f, err, time.Since(begin))
+		if ctx.Err() == nil { // else it may still be starting, and the next call asks it again
+			d.started(e, f, err, time.Since(begin))
+		}
 		return f, err
 	})
 	return err

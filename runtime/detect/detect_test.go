@@ -38,13 +38,14 @@ type script struct {
 	t     *testing.T
 	name  string
 	delay time.Duration
-	err   error // of refuses; nil for one of its own
+	boot  time.Duration // that a start takes
+	err   error         // of refuses; nil for one of its own
 
 	mu     sync.Mutex
 	kind   kind
 	runErr error
 
-	asked, open, running, started atomic.Int32
+	asked, open, opened, running, started atomic.Int32
 }
 
 func (s *script) become(k kind) {
@@ -69,6 +70,7 @@ type scripted struct {
 
 func (s *script) driver() runtime.Driver {
 	s.open.Add(1)
+	s.opened.Add(1)
 	return &scripted{script: s}
 }
 
@@ -111,9 +113,14 @@ func (d *scripted) Facts(ctx context.Context) (runtime.Facts, error) {
 	return runtime.Facts{Engine: d.name, Endpoint: "unix:///" + d.name, Rootless: d.is() == rootless, Desktop: d.is() == desktop}, nil
 }
 
-func (d *scripted) Start(_ context.Context, p runtime.Progress) error {
+func (d *scripted) Start(ctx context.Context, p runtime.Progress) error {
 	defer d.enter()()
 	d.started.Add(1)
+	select {
+	case <-time.After(d.boot):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if d.is() == broken {
 		return &runtime.UnavailableError{Engine: d.name, Err: errors.New("it doesn't start")}
 	}
@@ -504,6 +511,41 @@ func TestStart(t *testing.T) {
 				t.Error(err)
 			}
 			closed(t, d, a, b)
+		})
+	})
+	t.Run("its caller gives up", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := &script{kind: rests, boot: time.Minute}
+			d := over(t, a)
+			if _, err := d.Facts(t.Context()); !dormant(err) {
+				t.Fatalf("got %v, want a dormant engine", err)
+			}
+			first := a.opened.Load()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if err := d.Start(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+			})
+			synctest.Wait()
+			for range 2 { // during the start, and after it was given up
+				if _, err := d.Facts(t.Context()); !dormant(err) {
+					t.Errorf("got %v, want a dormant engine", err)
+				}
+				wg.Wait()
+			}
+			if n := a.opened.Load() - first; n != 0 {
+				t.Errorf("the driver that is starting was replaced %d times", n)
+			}
+			if err := d.Start(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+			if f, err := d.Facts(t.Context()); err != nil || f.Engine != "a" {
+				t.Errorf("got %+v, %v", f, err)
+			}
+			closed(t, d, a)
 		})
 	})
 	t.Run("it doesn't start", func(t *testing.T) {

@@ -25,13 +25,11 @@ func (d *Driver) begin() *search {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
 	s := &search{done: make(chan struct{}), all: make(chan struct{}), cancel: cancel}
 	d.going = s
-	if e := d.resting; e != nil { // it is asked anew, like all others
-		d.resting = nil
-		d.retire(e)
-	}
+	old := d.resting // it may be starting: it is asked again, and not replaced by another driver
+	d.resting = nil
 	d.work.Go(func() {
 		defer cancel()
-		d.look(ctx, s)
+		d.look(ctx, s, old)
 	})
 	return s
 }
@@ -70,10 +68,11 @@ func (d *Driver) wait(ctx context.Context, s *search, all bool) (*engine, error)
 }
 
 // look asks all candidates, decides, hears out the others if somebody waits for that, and closes what wasn't chosen.
-func (d *Driver) look(ctx context.Context, s *search) {
-	p := d.ask(ctx)
+func (d *Driver) look(ctx context.Context, s *search, old *engine) {
+	p := d.ask(ctx, old)
 	p.collect(ctx, d.cfg.Settle)
-	if d.decide(s, p) {
+	kept, more := d.decide(s, p)
+	if more {
 		p.collect(ctx, 0)
 		d.mu.Lock()
 		if d.chosen == s.chosen && d.resting == nil {
@@ -84,38 +83,38 @@ func (d *Driver) look(ctx context.Context, s *search) {
 	close(s.all)
 	s.cancel()
 	p.finish(func(e *engine) {
-		if !e.kept {
-			d.shut(e)
+		if e != kept {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.retire(e)
 		}
 	})
 }
 
-// decide makes the choice known, and says whether somebody waits for the answers of the others.
-func (d *Driver) decide(s *search, p *poll) (more bool) {
+// decide makes the choice known. It returns the engine that is not to be closed, if any, and whether somebody waits for the
+// answers of the others.
+func (d *Driver) decide(s *search, p *poll) (kept *engine, more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer close(s.done)
 	if d.going != s || d.closed {
 		s.err = &runtime.UnavailableError{Err: errClosed} // nobody waits for it but at the end
-		return false
+		return nil, false
 	}
 	d.going = nil
-	best := p.best()
-	if best != nil {
-		best.kept = true
+	if best := p.best(); best != nil {
 		s.chosen, d.chosen = best, best
 		d.verdicts = d.judge(p, best)
 		d.log.Debug("engine chosen", "engine", best.name, "took", p.answers[best.index].took)
-		return s.surveys > 0
+		return best, s.surveys > 0
 	}
 	d.verdicts = d.judge(p, nil)
 	if e := p.dormant(); e != nil {
-		e.kept = true
 		d.resting, s.err = e, p.answers[e.index].err
-		return false
+		return e, false
 	}
 	s.err = d.none()
-	return false
+	return nil, false
 }
 
 // judge says what became of each candidate, as of now.
@@ -160,12 +159,15 @@ type answer struct {
 	took  time.Duration
 }
 
-// ask opens all drivers and asks each of them what it is.
-func (d *Driver) ask(ctx context.Context) *poll {
+// ask opens all drivers, but for old, and asks each of them what it is.
+func (d *Driver) ask(ctx context.Context, old *engine) *poll {
 	n := len(d.cfg.Candidates)
 	p := &poll{begin: time.Now(), answers: make([]*answer, n), pending: n, incoming: make(chan answer, n)}
 	for i, c := range d.cfg.Candidates {
-		e := &engine{Driver: c.Open(), name: c.Name, index: i}
+		e := old
+		if old == nil || old.index != i {
+			e = &engine{Driver: c.Open(), name: c.Name, index: i}
+		}
 		p.engines = append(p.engines, e)
 		go func() { // ends soon after ctx, by the contract of a Driver; finish waits for it
 			f, err := e.Facts(ctx)

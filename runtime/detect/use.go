@@ -11,8 +11,7 @@ import (
 type engine struct {
 	runtime.Driver
 	name  string
-	index int  // of the candidate
-	kept  bool // by the search that opened it, as the one to use or to start
+	index int // of the candidate
 
 	users   int  // calls under way; guarded by Driver.mu
 	retired bool // guarded by Driver.mu
