@@ -56,7 +56,7 @@ def private(fd: int) -> int:
 
 def redirect(stdin: int, stdout: int) -> None:
     """Points 0 at nothing and 1 at 2, so that no C library and no child process can reach a frame."""
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.dup2(null, 0)
     os.dup2(2, 1)
     for fd in {stdin, stdout} - {0, 1, 2}:

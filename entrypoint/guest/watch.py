@@ -56,7 +56,7 @@ class Watch:
         for pid in members:
             fields = _fields(_read(f"/proc/{pid}/status"))
             threads += fields.get("Threads", 0)
-            used += 1024 * (fields.get("RssAnon", 0) + fields.get("RssShmem", 0))
+            used += _resident(fields)
             if threads > bound:
                 return "processes", ""
         if self._memory:
@@ -90,8 +90,14 @@ def _share(pid: str) -> int:
     fields = _fields(_read(f"/proc/{pid}/smaps_rollup"))
     if "Pss_Anon" not in fields:
         fields = _fields(_read(f"/proc/{pid}/status"))
-        return 1024 * (fields.get("RssAnon", 0) + fields.get("RssShmem", 0))
+        return _resident(fields)
     return 1024 * (fields["Pss_Anon"] + fields.get("Pss_Shmem", 0))
+
+
+def _resident(status: dict[str, int]) -> int:
+    """Bytes of one process in memory but for files; gVisor tells only of all, shared with others or not."""
+    parts = [status[name] for name in ("RssAnon", "RssShmem") if name in status]
+    return 1024 * (sum(parts) if parts else status.get("VmRSS", 0))
 
 
 def tmpfs_mounts(mountinfo: str) -> list[str]:

@@ -165,6 +165,11 @@ class Watching(unittest.TestCase):
         ):
             self.assertEqual(bounded.exceeded(), ("processes", ""))
 
+    def test_what_is_resident(self) -> None:
+        self.assertEqual(watch._resident({"RssAnon": 2, "RssShmem": 1, "RssFile": 50, "VmRSS": 53}), 3 << 10)
+        self.assertEqual(watch._resident({"VmRSS": 53}), 53 << 10)  # gVisor's
+        self.assertEqual(watch._resident({}), 0)
+
     def test_tmpfs_mounts(self) -> None:
         info = (
             "1 0 0:1 / / ro - overlay overlay rw\n"
