@@ -325,6 +325,11 @@ func TestTLS(t *testing.T) {
 			switch {
 			case tt.ok && (err != nil || exit.Code != 7 || out != "out"):
 				t.Errorf("got %+v, %q, %v", exit, out, err)
+			case tt.ok:
+				facts, err := d.Facts(t.Context())
+				if said := strings.Contains(strings.Join(facts.Lacks, " "), "not verified"); err != nil || !facts.Remote || said != strings.Contains(tt.name, "skips") {
+					t.Errorf("facts are %+v, %v", facts, err)
+				}
 			case !tt.ok && (!errors.As(err, &un) || un.Hint() == ""):
 				t.Errorf("got %v, want an *UnavailableError with a hint", err)
 			}
@@ -343,6 +348,31 @@ func authorityCopy(t *testing.T, from, to string) {
 			t.Fatal(err)
 		}
 		write(t, filepath.Join(to, name), string(b))
+	}
+}
+
+// TestPlainTCP: it works where the user wants it, and the facts say what it means.
+func TestPlainTCP(t *testing.T) {
+	alone(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFake()
+	f.instant = true
+	s := &http.Server{Handler: f}
+	go s.Serve(l)
+	defer s.Close()
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // which is not for engines
+	for _, scheme := range []string{"tcp://", "http://"} {
+		d := New(Config{Endpoint: scheme + l.Addr().String()})
+		if exit, _, err := play(t, t.Context(), d); err != nil || exit.Code != 7 {
+			t.Errorf("%s: %+v, %v", scheme, exit, err)
+		}
+		if facts, err := d.Facts(t.Context()); err != nil || !strings.Contains(strings.Join(facts.Lacks, " "), "neither encrypted") {
+			t.Errorf("%s: facts are %+v, %v", scheme, facts, err)
+		}
+		d.Close()
 	}
 }
 

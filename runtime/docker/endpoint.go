@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"strings"
 )
 
 // endpoint is a place where docker's API may be had.
@@ -12,6 +13,18 @@ type endpoint struct {
 	secure bool // TLS, with certs
 	certs  certs
 	vm     bool // known by its place to be in a virtual machine, which is the wall, rootful inside or not
+}
+
+// open says what the connection to e lets others do.
+func (e endpoint) open() []string {
+	tcp := strings.HasPrefix(e.url, "tcp:")
+	switch {
+	case strings.HasPrefix(e.url, "http:"), tcp && !e.secure:
+		return []string{"the connection to docker is neither encrypted nor authenticated: whoever is on the way can read and change what runs"}
+	case tcp && e.certs.insecure:
+		return []string{"docker's certificate is not verified, as its context says: whoever is on the way can be taken for it"}
+	}
+	return nil
 }
 
 // found are the endpoints to try, in order. With only, the user has named the one that counts.

@@ -43,6 +43,7 @@ func facts(info system.Info, e endpoint, api string) runtime.Facts {
 	if f.Enforces.Memory && !info.SwapLimit {
 		f.Lacks = append(f.Lacks, "the kernel doesn't count swap against the limit of memory")
 	}
+	f.Lacks = append(f.Lacks, e.open()...)
 	if profile, ok := options["seccomp"]; ok && profile != "unconfined" {
 		f.Seccomp = "engine"
 	}

@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"archive/tar"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/registry"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -151,6 +154,43 @@ func TestImportFails(t *testing.T) {
 	d, _, _ := pulling(t, `{"errorDetail":{"message":"archive/tar: invalid tar header"}}`)
 	if err := d.ImportImage(t.Context(), "localhost/x:1", strings.NewReader("no tar")); err == nil || !strings.Contains(err.Error(), "invalid tar header") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestImport: an image of one file, found by its name and by its id.
+func TestImport(t *testing.T) {
+	d := newDriver(t, Config{})
+	var file bytes.Buffer
+	w := tar.NewWriter(&file)
+	if err := w.WriteHeader(&tar.Header{Name: "hello", Mode: 0o644, Size: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("world")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const ref = "localhost/mcp-bridge/test-import:latest"
+	if err := d.ImportImage(t.Context(), ref, &file); err != nil {
+		t.Fatal(err)
+	}
+	i, ok, err := d.FindImage(t.Context(), ref)
+	if err != nil || !ok || !strings.HasPrefix(i.ID, "sha256:") || i.Arch == "" {
+		t.Errorf("by name: %+v, %v, %v", i, ok, err)
+	}
+	if again, ok, err := d.FindImage(t.Context(), i.ID); err != nil || !ok || again.ID != i.ID {
+		t.Errorf("by id: %+v, %v, %v", again, ok, err)
+	}
+	c, err := d.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.cli.ImageRemove(t.Context(), ref, image.RemoveOptions{Force: true}); err != nil {
+		t.Error(err)
+	}
+	if _, ok, err := d.FindImage(t.Context(), ref); ok || err != nil {
+		t.Errorf("removed: %v, %v", ok, err)
 	}
 }
 
