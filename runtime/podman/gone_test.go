@@ -31,7 +31,14 @@ type foreign struct {
 // newForeign starts a service and a driver that has been told of it.
 func newForeign(t *testing.T) (*foreign, runtimetest.Target, *Driver) {
 	t.Helper()
-	newDriver(t) // there is an engine, with the image
+	usual, err := newDriver(t).Facts(t.Context()) // there is an engine, with the image
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := exec.Command("podman", "version", "--format", "{{.Client.Version}}").Output()
+	if got := strings.TrimSpace(string(here)); err != nil || got != usual.Version {
+		t.Skipf("the podman program here, %s, is not that of the engine, %s, so it can't be started and ended: %v", got, usual.Version, err)
+	}
 	f := &foreign{t: t, socket: filepath.Join(t.TempDir(), "podman.sock")}
 	f.start()
 	t.Cleanup(func() { f.end(syscall.SIGKILL) })

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -218,7 +219,7 @@ func TestRefusedUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := *c
-	bad.users = users{size: 1 << 30} // more than there are
+	bad.users = users{base: math.MaxUint32 - 10, size: 1 << 16} // beyond the last there is
 	bad.facts.OwnUsers = true
 	d.mu.Lock()
 	d.conn = &bad
