@@ -101,6 +101,9 @@ func cpusKeeper(f runtime.Facts, l runtime.Limits) Keeper {
 	case f.Enforces.CPUs:
 		return Keeper{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByEngine, ""}
 	}
+	if ownKernel(f) {
+		return Keeper{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByNone, "the engine doesn't limit them, and a kernel of the container's own can't bind to the machine's cores"}
+	}
 	return Keeper{"cpus", fmt.Sprintf("%d whole cores", wholeCores(l.CPUs)), ByAffinity,
 		fmt.Sprintf("%g was asked for; other runs may be bound to the same cores", l.CPUs)}
 }

@@ -35,6 +35,9 @@ func TestKeepers(t *testing.T) {
 			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByAffinity}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 1},
 		{"a kernel of its own", runtime.Facts{OCIRuntime: "/usr/bin/runsc", Enforces: all}, 1.5,
 			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByEngine}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 0},
+		{"a kernel of its own, rootless", runtime.Facts{OCIRuntime: "runsc"}, 2,
+			map[string]KeptBy{"memory": ByWatch, "pids": ByRlimit, "cpus": ByNone}, map[string]int64{"as": 512<<20 + asSlack, "nproc": 128},
+			entrypoint.Watch{MemoryBytes: 512 << 20}, 2},
 		{"all cores", runtime.Facts{}, 0, map[string]KeptBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByNone},
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 0},
 	}

@@ -20,7 +20,12 @@ var (
 	refusedOrEnded = []sandbox.Status{sandbox.StatusError, sandbox.StatusExit}
 )
 
-const gVisorMemory = "gVisor ends the code with exit code 1 when the memory of its control group is used up, and no limit is named"
+// What is so in gVisor, which has a kernel of its own.
+const (
+	gVisorMemory    = "gVisor ends the code with exit code 1 when the memory of its control group is used up, and no limit is named"
+	gVisorProcesses = "in gVisor so many processes take more than the memory, by its own count, so that limit may come first"
+	gVisorCores     = "the times that gVisor gives are no measure of the machine's cores, and binding to cores means nothing in it: only an engine limits them"
+)
 
 var bombs = []bomb{
 	{name: "2 GiB at once", status: noMemory, says: "256 MiB",
@@ -34,15 +39,15 @@ var bombs = []bomb{
 	{name: "memory of many processes", status: append(noMemory, sandbox.StatusExit), check: manyProcesses,
 		code: "import os, sys\nfor _ in range(12):\n  if os.fork() == 0:\n    x = b'x' * (60 << 20)\n    while True: pass\n" +
 			"killed = [os.WTERMSIG(os.wait()[1]) for _ in range(12 - 4)]\nprint('killed by', *killed)\nsys.exit(9)"},
-	{name: "fork bomb", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS", gVisor: "in gVisor so many processes take more than the memory, so that limit comes first",
+	{name: "fork bomb", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS", gVisor: gVisorProcesses,
 		code: "import os\nwhile True: os.fork()"},
 	{name: "fork bomb that goes on", timeout: 4 * time.Second, status: []sandbox.Status{sandbox.StatusTimeout, sandbox.StatusExit}, check: pidsOrTime,
 		code: "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"},
 	{name: "thread bomb", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS",
 		code: "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"},
-	{name: "programs started without end", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS",
+	{name: "programs started without end", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS", gVisor: gVisorProcesses,
 		code: "import subprocess\nx = []\nwhile True: x.append(subprocess.Popen(['sleep', '1000']))"},
-	{name: "zombies that are not waited for", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS",
+	{name: "zombies that are not waited for", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS", gVisor: gVisorProcesses,
 		code: "import os\nwhile True:\n  if os.fork() == 0: os._exit(0)"},
 	{name: "orphans that nobody waits for", status: ok, prints: "few",
 		code: "import os\nfor _ in range(400):\n  if (p := os.fork()) == 0:\n    if os.fork() == 0: os._exit(0)\n    os._exit(0)\n  os.waitpid(p, 0)\n" +
@@ -76,7 +81,7 @@ var bombs = []bomb{
 			"try: print(os.memfd_create('x'))\nexcept OSError: print('none', end=' ')\n" +
 			"e = []\nfor f, a in (libc.shmget, (0, 1 << 30, 0o1600)), (libc.semget, (0, 1000, 0o1600)), (libc.msgget, (0, 0o1600)):\n" +
 			"  e.append(ctypes.get_errno() if f(*a) < 0 else 'made')\nprint(e)"},
-	{name: "more cores than the limit", timeout: 30 * time.Second, status: ok, prints: "cores", gVisor: "the times that gVisor gives are no measure of the machine's cores, which the engine limits",
+	{name: "more cores than the limit", timeout: 30 * time.Second, status: ok, prints: "cores", gVisor: gVisorCores,
 		code: "import os, time\n" +
 			"def spin():\n  end = time.monotonic() + 2\n  while time.monotonic() < end: pass\n" +
 			"begin = time.monotonic()\nfor _ in range(4):\n  if os.fork() == 0:\n    spin(); os._exit(0)\nfor _ in range(4): os.wait()\n" +
