@@ -41,7 +41,7 @@ var bombs = []bomb{
 			"killed = [os.WTERMSIG(os.wait()[1]) for _ in range(12 - 4)]\nprint('killed by', *killed)\nsys.exit(9)"},
 	{name: "fork bomb", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS", gVisor: gVisorProcesses,
 		code: "import os\nwhile True: os.fork()"},
-	{name: "fork bomb that goes on", timeout: 4 * time.Second, status: []sandbox.Status{sandbox.StatusTimeout, sandbox.StatusExit}, check: pidsOrTime,
+	{name: "fork bomb that goes on", gVisor: gVisorProcesses, timeout: 4 * time.Second, status: []sandbox.Status{sandbox.StatusTimeout, sandbox.StatusExit}, check: pidsOrTime,
 		code: "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"},
 	{name: "thread bomb", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS",
 		code: "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"},
