@@ -60,6 +60,7 @@ func (d *Driver) launch(what string, command func(socket string) *exec.Cmd) (*ch
 	c := &child{what: what, dir: dir, socket: filepath.Join(dir, "podman.sock"), said: &lastLines{limit: 2 << 10}, forget: forget}
 	cmd := command(c.socket)
 	cmd.Stderr = c.said
+	cmd.Dir = filepath.Dir(dir) // conmon leaves a file "oom" where podman was started when a container runs out of memory
 	cmd.WaitDelay = time.Second // for podman's own pause process, which lives on and may hold stderr
 	var groups guard.Groups
 	if d.cfg.Guard != nil {
