@@ -28,6 +28,7 @@ const oldestAPI = "1.41"
 // connection is a reached engine.
 type connection struct {
 	cli    *client.Client
+	dial   dialer
 	facts  runtime.Facts
 	podman bool // its docker-compatible service
 	cpus   int  // of the engine's machine; it refuses a limit above that
@@ -143,7 +144,7 @@ func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 	}
 	wait, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := d.greet(wait, e, cli)
+	c, err := d.greet(wait, e, dial, cli)
 	if err != nil {
 		_ = cli.Close()
 		return nil, err
@@ -167,7 +168,7 @@ func (d *Driver) client(e endpoint, dial dialer) (*client.Client, error) {
 }
 
 // greet asks an engine what it is.
-func (d *Driver) greet(ctx context.Context, e endpoint, cli *client.Client) (*connection, error) {
+func (d *Driver) greet(ctx context.Context, e endpoint, dial dialer, cli *client.Client) (*connection, error) {
 	no := func(err error) error {
 		return d.unavailable(e.url, errors.New(oneLine(err.Error())), d.afterNoAnswer(err))
 	}
@@ -187,14 +188,14 @@ func (d *Driver) greet(ctx context.Context, e endpoint, cli *client.Client) (*co
 	if err != nil {
 		return nil, no(err)
 	}
-	c := &connection{cli: cli, cpus: info.NCPU, images: map[string]template{}}
+	c := &connection{cli: cli, dial: dial, cpus: info.NCPU, images: map[string]template{}}
 	c.facts = facts(info, e, cli.ClientVersion())
 	for _, part := range version.Components {
 		c.podman = c.podman || part.Name == "Podman Engine"
 	}
 	if c.podman {
 		var p podmanInfo
-		if err := c.libpod(ctx, http.MethodGet, "/info", &p); err != nil {
+		if err := libpod(ctx, cli.HTTPClient(), http.MethodGet, "/info", &p); err != nil {
 			return nil, no(err)
 		}
 		c.facts = p.facts(c.facts)

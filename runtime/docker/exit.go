@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -27,9 +28,8 @@ func (r *run) wait(ctx context.Context) waiting {
 	ctx, cancel := context.WithCancel(ctx)
 	begun, code := make(chan struct{}), make(chan int, 1)
 	if r.c.podman {
-		close(begun)
 		r.d.background.Go(func() {
-			n, err := r.c.podmanExit(ctx, r.id)
+			n, err := r.c.podmanExit(ctx, r.id, sync.OnceFunc(func() { close(begun) }))
 			if err != nil {
 				n = -1
 			}

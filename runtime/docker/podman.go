@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 
 	"github.com/docker/docker/client"
@@ -32,12 +33,12 @@ type podmanInfo struct {
 }
 
 // libpod asks podman's own API, in the oldest version that podman 4 and 5 have.
-func (c *connection) libpod(ctx context.Context, method, path string, answer any) error {
+func libpod(ctx context.Context, by *http.Client, method, path string, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+client.DummyHost+"/v4.0.0/libpod"+path, http.NoBody)
 	if err != nil {
 		return err
 	}
-	resp, err := c.cli.HTTPClient().Do(req)
+	resp, err := by.Do(req)
 	if err != nil {
 		return err
 	}
@@ -49,10 +50,21 @@ func (c *connection) libpod(ctx context.Context, method, path string, answer any
 }
 
 // podmanExit waits for a container's exit code. Podman's imitation of docker's wait looks for an event that it may have missed,
-// and then waits for ever.
-func (c *connection) podmanExit(ctx context.Context, id string) (int, error) {
+// and then waits for ever. Podman's own wait says nothing before the end, so begun is called once the question is on its way, on
+// a connection that is known to stand: one by ssh takes longer than some containers live.
+func (c *connection) podmanExit(ctx context.Context, id string, begun func()) (int, error) {
+	defer begun()
+	own := c.dial.transport()
+	own.MaxConnsPerHost = 1
+	defer own.CloseIdleConnections()
+	by := &http.Client{Transport: own}
+	var up any
+	if err := libpod(ctx, by, http.MethodGet, "/containers/json?limit=1", &up); err != nil {
+		return -1, err
+	}
+	asked := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { begun() }})
 	var code int
-	err := c.libpod(ctx, http.MethodPost, "/containers/"+id+"/wait?condition=exited&interval=20ms", &code)
+	err := libpod(asked, by, http.MethodPost, "/containers/"+id+"/wait?condition=exited&interval=20ms", &code)
 	return code, err
 }
 
