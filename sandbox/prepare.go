@@ -34,6 +34,7 @@ type preparing struct {
 	cancel  context.CancelFunc
 	waiters int
 	lines   []*runtime.Progress // one per waiter that wants them
+	last    string              // of what they were told
 }
 
 // Prepare reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it if need be, outside any
@@ -70,7 +71,11 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	if p != nil {
 		g.lines = append(g.lines, &p)
 	}
+	last := g.last
 	pr.mu.Unlock()
+	if p != nil && last != "" {
+		p(last) // whoever comes late is told what goes on
+	}
 
 	var err error
 	select {
@@ -108,6 +113,7 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 		m, err := s.reach(ctx, func(line string) {
 			s.prepare.mu.Lock()
 			to := slices.Clone(g.lines)
+			g.last = line
 			s.prepare.mu.Unlock()
 			for _, p := range to {
 				(*p)(line)

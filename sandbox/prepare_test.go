@@ -402,6 +402,37 @@ func TestEngineAtRest(t *testing.T) {
 	}
 }
 
+// TestLateWaiter is told what those before it were told last, and waits for the same pull.
+func TestLateWaiter(t *testing.T) {
+	pulling, done := make(chan struct{}), make(chan struct{})
+	e := &engine{pulls: func(ref string, p runtime.Progress) (runtime.Image, error) {
+		p("layer 1")
+		p("layer 2")
+		close(pulling)
+		<-done
+		return has("1"), nil
+	}}
+	s := prepareWith(t, e, nil)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Prepare(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	<-pulling
+	told := ""
+	err := s.Prepare(t.Context(), func(line string) {
+		if told == "" {
+			close(done)
+		}
+		told += line
+	})
+	wg.Wait()
+	if err != nil || told != "layer 2" || e.count("pull any") != 1 {
+		t.Errorf("got %q, %v, %d pulls", told, err, e.count("pull any"))
+	}
+}
+
 // TestEngineThatWentAway fails fast, with the hint, and is used again when it is back.
 func TestEngineThatWentAway(t *testing.T) {
 	e := &engine{images: map[string]runtime.Image{"any": has("1")}}
