@@ -11,18 +11,18 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// ending is what the host saw when the frames ended and the container was gone.
+// ending is how a container ended. It is empty where the guest has told all there is to know, and the container may still be
+// on its way to its end.
 type ending struct {
-	cause  error // why the run's own context ended, if it had
-	exit   runtime.Exit
-	err    error // the driver's
-	stderr string
+	cause error // why it was killed, if it was
+	exit  runtime.Exit
+	err   error // the driver's
 }
 
 // conclude decides, once and from the host's own record, how a run ended: our clocks first, then the engine, then what
 // waitpid told the guest's supervisor. An exception is the code's own word: it decides between ways of failing, and makes a
 // failure of an exit with 0, which an exit handler can bring about; it never makes a success.
-func (n *session) conclude(e ending) (Result, error) {
+func (n *session) conclude(e ending, stderr string) (Result, error) {
 	r := Result{
 		ID:        n.req.ID,
 		Output:    n.captured.chunks(),
@@ -60,7 +60,7 @@ func (n *session) conclude(e ending) (Result, error) {
 	case n.done != nil:
 		n.byWait(&r, e.exit)
 	case n.executed.IsZero():
-		return Result{}, n.notStarted(e)
+		return Result{}, n.notStarted(e, stderr)
 	case errors.As(e.cause, new(*entrypoint.FrameError)):
 		return Result{}, e.cause
 	case e.err != nil:
@@ -74,14 +74,13 @@ func (n *session) conclude(e ending) (Result, error) {
 		r.Status, r.ExitCode, r.Signal = StatusMemoryLimit, e.exit.Code, int(syscall.SIGKILL)
 		r.Message = n.memoryMessage()
 	default:
-		n.withoutDone(&r, e)
+		n.withoutDone(&r, e.exit.Code, stderr)
 	}
 	return r, nil
 }
 
 // withoutDone is for a container that ended while its code ran, and the guest said nothing of it on its frames.
-func (n *session) withoutDone(r *Result, e ending) {
-	code := e.exit.Code
+func (n *session) withoutDone(r *Result, code int, stderr string) {
 	r.Status, r.ExitCode = StatusExit, code
 	if code > 128 && code < 128+65 {
 		r.Signal = code - 128
@@ -89,8 +88,8 @@ func (n *session) withoutDone(r *Result, e ending) {
 	switch code {
 	case entrypoint.ExitProtocol, entrypoint.ExitHostGone, entrypoint.ExitSilent, entrypoint.ExitInternal:
 		r.Message = fmt.Sprintf("The guest ended itself, with code %d, before the code had finished", code)
-		if e.stderr != "" {
-			r.Message += ": " + e.stderr
+		if stderr != "" {
+			r.Message += ": " + stderr
 		}
 		r.Message += "."
 	case -1:
@@ -101,7 +100,7 @@ func (n *session) withoutDone(r *Result, e ending) {
 }
 
 // notStarted says why the guest never came to run the code.
-func (n *session) notStarted(e ending) error {
+func (n *session) notStarted(e ending, stderr string) error {
 	var extra *extraError
 	if errors.As(e.cause, &extra) {
 		return extra
@@ -110,7 +109,7 @@ func (n *session) notStarted(e ending) error {
 	if e.err != nil && !late {
 		return e.err
 	}
-	start := &StartError{Image: n.machine.image.Ref, Exit: e.exit, Stderr: e.stderr}
+	start := &StartError{Image: n.machine.image.Ref, Exit: e.exit, Stderr: stderr}
 	if late {
 		start.Err = fmt.Errorf("it was not ready after %v", n.sandbox.cfg.StartTimeout)
 	}

@@ -136,9 +136,7 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 // recall is what was found before, if the engine is still there, and still the same one. An engine that rests again, or is away,
 // is prepared anew: that shows its progress to whoever waits, and fails at once if there is nothing to wait for.
 func (s *Sandbox) recall(ctx context.Context) *machine {
-	s.prepare.mu.Lock()
-	m := s.prepare.ready
-	s.prepare.mu.Unlock()
+	m := s.found()
 	if m == nil {
 		return nil
 	}
@@ -191,4 +189,11 @@ func (s *Sandbox) forget() {
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()
 	s.prepare.ready = nil
+}
+
+// found is what was found before, or nil.
+func (s *Sandbox) found() *machine {
+	s.prepare.mu.Lock()
+	defer s.prepare.mu.Unlock()
+	return s.prepare.ready
 }

@@ -28,11 +28,11 @@ func (s *Sandbox) reap(ctx context.Context) error {
 func (s *Sandbox) keepReaping() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.endReaper != nil {
+	if s.closed || s.reaping {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.endReaper = cancel
+	s.reaping = true
+	ctx := s.life
 	s.runs.Go(func() {
 		tick := time.NewTicker(reapEvery)
 		defer tick.Stop()
@@ -50,10 +50,7 @@ func (s *Sandbox) keepReaping() {
 // reapAgain reaps, if the engine was there when it was last used. An engine that is at rest or away is left alone, and is no
 // news: whoever runs code next hears of it.
 func (s *Sandbox) reapAgain(ctx context.Context) {
-	s.prepare.mu.Lock()
-	ready := s.prepare.ready != nil
-	s.prepare.mu.Unlock()
-	if !ready {
+	if s.found() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, reapTimeout)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,58 +119,60 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 // maxCode leaves room for the rest of the execute frame.
 const maxCode = entrypoint.MaxFrame / 4
 
-// run starts the container and plays the host's part until it is gone.
+// run has a guest run the code, and plays the host's part until it has said how the code ended. The container then goes away
+// by itself, and Close waits for that; where the guest's word isn't enough, run waits too.
 func (n *session) run(caller context.Context) (Result, error) {
-	// The container outlives its caller's context by a moment: what was printed is still on its way.
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(caller))
-	defer cancel(errOver)
-	n.cancel = cancel
+	n.begin = time.Now()
+	g, err := n.sandbox.lend(caller, n.machine)
+	if err != nil {
+		return Result{ID: n.req.ID, Status: StatusCancelled, Message: "The run was cancelled before it began."}, nil
+	}
+	n.stdin, n.cancel = g.stdin, g.kill
+	// The code outlives its caller's context by a moment: what was printed is still on its way.
+	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
+	defer over(errOver)
 	stopped := context.AfterFunc(caller, n.cancelled)
 	defer stopped()
 
-	stdinR, stdinW := io.Pipe()
-	stdoutR, stdoutW := io.Pipe()
-	defer stdinW.Close()
-	n.stdin = entrypoint.NewWriter(stdinW, entrypoint.MaxFrame)
-	stderr := &tailWriter{limit: stderrTail}
-
-	var exit runtime.Exit
-	var runErr error
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		exit, runErr = n.sandbox.driver.Run(ctx, n.sandbox.spec(n.machine.image.ID),
-			runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: stderr})
-		stdoutW.Close()
-		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
-	}()
-
-	starting := time.AfterFunc(n.sandbox.cfg.StartTimeout, func() { cancel(errStartTimeout) })
-	defer starting.Stop()
-	n.begin = time.Now()
-	n.background(func() { stdinW.Write(entrypoint.Source()) }) //nolint:errcheck // a guest that is gone is seen at stdout
-
-	n.readFrames(ctx, stdoutR, starting)
+	if g.up.IsZero() {
+		n.badFrames += g.await(n.sandbox.cfg.StartTimeout)
+	}
+	if !g.up.IsZero() {
+		n.greet(g.hello)
+		n.start(ctx)
+		n.readFrames(ctx, g.frames)
+	}
 	n.ended = time.Now()
 	n.stopClock()
-	// No frame comes any more: the guest said done, or its stdout ended.
-	stdoutR.CloseWithError(io.ErrClosedPipe)
-	stdinW.Close()
-	linger := time.AfterFunc(exitGrace, func() { cancel(errLinger) })
-	<-gone
-	linger.Stop()
-	defer n.files.release()
-	cause := context.Cause(ctx)
-	cancel(errOver)
+	g.hangUp()
+	var e ending
+	if !n.told() {
+		g.end()
+		e = ending{context.Cause(g.life), g.exit, g.err}
+	}
+	n.sandbox.discard(g)
+	over(errOver)
 	n.wg.Wait()
-	return n.conclude(ending{cause, exit, runErr, stderr.String()})
+	defer n.files.release()
+	return n.conclude(e, g.stderr.String())
 }
 
-var errStartTimeout = errors.New("it was not ready in time")
+// told says that the guest has said all there is to know of how the code ended. What killed the code, if something did, the
+// engine may know better.
+func (n *session) told() bool {
+	return n.done != nil && wait(n.done).Exited
+}
+
+// greet keeps what the guest said of itself.
+func (n *session) greet(hello entrypoint.FromGuest) {
+	n.unfiltered, n.note = !hello.Seccomp, n.short(hello.Note)
+	if n.unfiltered || n.note != "" {
+		n.sandbox.log.Warn("the lock-down is weaker than it should be", "call", n.req.ID, "filter", hello.Seccomp, "why", n.note)
+	}
+}
 
 // readFrames handles what the guest sends until it says done or its stdout ends.
-func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *time.Timer) {
-	frames := entrypoint.NewReader(stdout, entrypoint.MaxFrame)
+func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 	for n.done == nil {
 		f, err := frames.Read()
 		n.heard.Store(time.Now().UnixNano())
@@ -184,18 +185,6 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 			return
 		}
 		switch f.Type {
-		case entrypoint.TypeReady:
-			if !n.ready && starting.Stop() { // else it is too late already
-				if extra := unasked(f.Extra, n.machine.facts); len(extra) > 0 {
-					n.cancel(&extraError{extra})
-					return
-				}
-				n.ready, n.unfiltered, n.note = true, !f.Seccomp, n.short(f.Note)
-				if n.unfiltered || n.note != "" {
-					n.sandbox.log.Warn("the lock-down is weaker than it should be", "call", n.req.ID, "filter", f.Seccomp, "why", n.note)
-				}
-				n.start(ctx)
-			}
 		case entrypoint.TypeOutput:
 			n.output(f)
 		case entrypoint.TypeToolCall:
@@ -203,14 +192,14 @@ func (n *session) readFrames(ctx context.Context, stdout io.Reader, starting *ti
 		case entrypoint.TypeArtifact:
 			n.artifact(f)
 		case entrypoint.TypeDone:
-			if n.executed.IsZero() || f.ID != n.req.ID {
+			if f.ID != n.req.ID {
 				n.badFrames++
 				continue
 			}
 			n.done = &f
 		case entrypoint.TypeTaken:
 			n.untaken.settle(f.Bytes)
-		case entrypoint.TypeStarted, entrypoint.TypePong:
+		case entrypoint.TypeReady, entrypoint.TypeStarted, entrypoint.TypePong:
 		default:
 			n.badFrames++
 		}

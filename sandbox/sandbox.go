@@ -116,9 +116,9 @@ type Artifact struct {
 
 // Took tells a run's times apart.
 type Took struct {
-	Start time.Duration // from asking for a container until its guest was ready
+	Start time.Duration // from asking for a container until its guest was ready; next to nothing where one was waiting
 	Run   time.Duration // from execute to the end of the code, by the host's clock
-	Total time.Duration // all of it, the container's removal included
+	Total time.Duration // all of it, but for the removal of a container whose code had ended
 }
 
 // Stdout is everything kept of standard output.
@@ -156,8 +156,15 @@ type Config struct {
 	// ArtifactLimit is bytes of the files of one run together. Runs that hold files at a time may hold eight times as much.
 	ArtifactLimit int64
 
-	MaxCalls     int           // tool calls of one run; further ones fail with call_limit
-	Concurrency  int           // tool calls of one run answered at a time; further ones wait
+	MaxCalls      int // tool calls of one run; further ones fail with call_limit
+	Concurrency   int // tool calls of one run answered at a time; further ones wait
+	MaxContainers int // alive at a time, those that wait or are ending included; a run beyond them waits
+
+	// Standby is how many containers at most are started ahead of the runs that will need them; 0 for none. They come after the
+	// first run, and go when there was none for StandbyIdle.
+	Standby     int
+	StandbyIdle time.Duration
+
 	StartTimeout time.Duration // from asking for a container until its guest is ready
 	MaxTimeout   time.Duration // the longest Request.Timeout; with StartTimeout it bounds a container's age
 	Log          *slog.Logger  // nil means silence
@@ -175,10 +182,16 @@ type Sandbox struct {
 
 	probes probes
 
-	mu        sync.Mutex
-	closed    bool
-	endReaper context.CancelFunc // nil until there is one
-	runs      sync.WaitGroup     // runs, preparations, the reaper
+	containers chan struct{} // one for each that is alive
+	standby    standby
+
+	mu      sync.Mutex
+	closed  bool
+	reaping bool
+	runs    sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the keeper
+
+	life context.Context // ends with Close: of what belongs to no call
+	end  context.CancelFunc
 }
 
 // ErrClosed is what Run returns after Close.
@@ -192,14 +205,18 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: no image is configured")
 	case !cfg.Pull.valid():
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
-	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
+	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
 		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
+	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0:
+		return nil, errors.New("sandbox: the number of standbys is negative, or they would wait for no time")
 	}
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Sandbox{driver: d, cfg: cfg, log: log}
+	s := &Sandbox{driver: d, cfg: cfg, log: log, containers: make(chan struct{}, cfg.MaxContainers)}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.standby.init(s)
 	spec := s.spec(cfg.Images[0])
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -222,10 +239,9 @@ func (s *Sandbox) enter() error {
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	if s.endReaper != nil {
-		s.endReaper()
-	}
 	s.mu.Unlock()
+	s.end()
+	s.standby.close()
 	s.runs.Wait()
 	return nil
 }

@@ -51,6 +51,7 @@ func config() sandbox.Config {
 		Concurrency:   64,
 		StartTimeout:  20 * time.Second,
 		MaxTimeout:    2 * time.Minute,
+		MaxContainers: 64,
 	}
 }
 
@@ -152,7 +153,7 @@ func TestCancel(t *testing.T) {
 	s := newSandbox(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := s.Run(ctx, sandbox.Request{
-		Code: "print('up', flush=True)\nwhile True: pass", Timeout: time.Minute,
+		Code: "import sys\nsys.stdout.write('up\\n')\nwhile True: pass", Timeout: time.Minute, // print writes the end of the line apart
 		Output: func(sandbox.Chunk) { cancel() },
 	}, hostFunc(echo))
 	if err != nil || r.Status != sandbox.StatusCancelled || r.Stdout() != "up\n" {

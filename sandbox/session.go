@@ -24,7 +24,7 @@ type session struct {
 	wg     sync.WaitGroup // every goroutine of the run but the driver's
 
 	begin, executed, ended time.Time
-	ready, unfiltered      bool
+	unfiltered             bool
 	note                   string // of the guest, on its filter
 	done                   *entrypoint.FromGuest
 	badFrames              int

@@ -61,8 +61,15 @@ func writable() []runtime.Tmpfs {
 	}
 }
 
-// maxAge has room for the start twice: once for the guest's own, once for the servers that the code waits for off its clock.
-func maxAge(cfg Config) time.Duration { return 2*cfg.StartTimeout + cfg.MaxTimeout + ageSlack }
+// maxAge has room for the start twice, once for the guest's own and once for the servers that the code waits for off its clock, and
+// for the time that a guest may wait for its run.
+func maxAge(cfg Config) time.Duration {
+	age := 2*cfg.StartTimeout + cfg.MaxTimeout + ageSlack
+	if cfg.Standby > 0 {
+		age += standbyAge
+	}
+	return age
+}
 
 // options are the bounds that the guest keeps by itself: the constants, and whatever the engine doesn't enforce.
 func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {

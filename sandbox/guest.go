@@ -1,0 +1,137 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// guest is one container and the program of package entrypoint in it. It is lent to one run at most, and then destroyed.
+type guest struct {
+	machine machine
+	stdin   *entrypoint.Writer
+	frames  *entrypoint.Reader // for one goroutine at a time
+	hello   entrypoint.FromGuest
+	stderr  *tailWriter
+
+	begun time.Time // when its container was asked for
+	up    time.Time // when it was ready; zero until then
+
+	life context.Context // ends when the container is to be killed
+	kill context.CancelCauseFunc
+
+	stdinW  *io.PipeWriter
+	stdoutR *io.PipeReader
+
+	gone chan struct{} // closed when the container is gone
+	exit runtime.Exit  // how it ended, once it is gone
+	err  error         // the driver's
+
+	checking chan struct{} // full while somebody reads frames before the guest is lent
+	pings    int64
+	lent     bool // the frames are a run's from now on
+}
+
+// startGuest asks for a container, without waiting for anything. Whoever calls it sees to it that end is called.
+func (s *Sandbox) startGuest(m machine) *guest {
+	g := &guest{machine: m, begun: time.Now(), stderr: &tailWriter{limit: stderrTail}, gone: make(chan struct{}), checking: make(chan struct{}, 1)}
+	// No call's context: a guest may outlive the call that had it started, or have no call at all.
+	g.life, g.kill = context.WithCancelCause(context.Background())
+	var stdinR *io.PipeReader
+	var stdoutW *io.PipeWriter
+	stdinR, g.stdinW = io.Pipe()
+	g.stdoutR, stdoutW = io.Pipe()
+	g.stdin = entrypoint.NewWriter(g.stdinW, entrypoint.MaxFrame)
+	g.frames = entrypoint.NewReader(g.stdoutR, entrypoint.MaxFrame)
+	go func() {
+		defer close(g.gone)
+		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr})
+		stdoutW.Close()
+		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
+	}()
+	// It ends when the guest has read it all, or is gone.
+	go func() { _, _ = g.stdinW.Write(entrypoint.Source()) }()
+	return g
+}
+
+var errStartTimeout = errors.New("it was not ready in time")
+
+// await waits until the guest is ready, has ended or has taken too long, which kills it. It counts the frames that make no sense.
+func (g *guest) await(limit time.Duration) (bad int) {
+	starting := time.AfterFunc(limit, func() { g.kill(errStartTimeout) })
+	defer starting.Stop()
+	for {
+		f, err := g.frames.Read()
+		switch {
+		case errors.As(err, new(*entrypoint.FrameError)):
+			bad++
+		case err != nil:
+			return bad
+		case f.Type != entrypoint.TypeReady:
+			bad++
+		case !starting.Stop(): // too late already
+			return bad
+		default:
+			if extra := unasked(f.Extra, g.machine.facts); len(extra) > 0 {
+				g.kill(&extraError{extra})
+				return bad
+			}
+			g.hello, g.up = f, time.Now()
+			return bad
+		}
+	}
+}
+
+// check says whether a guest that waits for its run still answers, within limit. One that doesn't is killed. After a check
+// nothing of the guest is on its way any more; one that lends it is the last.
+func (g *guest) check(limit time.Duration, lend bool) bool {
+	g.checking <- struct{}{}
+	defer func() { <-g.checking }()
+	if g.lent {
+		return true
+	}
+	g.lent = lend
+	late := time.AfterFunc(limit, func() { g.kill(errNoPong) })
+	defer late.Stop()
+	g.pings++
+	if g.stdin.Write(entrypoint.Ping{Type: entrypoint.TypePing, N: g.pings}) != nil {
+		return false
+	}
+	f, err := g.frames.Read()
+	if err != nil || f.Type != entrypoint.TypePong || f.N != g.pings || !late.Stop() {
+		g.kill(errNoPong)
+		return false
+	}
+	return true
+}
+
+var errNoPong = errors.New("the guest does not answer")
+
+// end lets the guest end, kills it if it doesn't within a grace time, and returns when its container is gone.
+func (g *guest) end() {
+	g.hangUp()
+	linger := time.AfterFunc(exitGrace, func() { g.kill(errLinger) })
+	<-g.gone
+	linger.Stop()
+	g.kill(errOver)
+}
+
+// hangUp is for when no frame is wanted any more: the guest's stdin ends, and nobody reads what it says.
+func (g *guest) hangUp() {
+	g.stdoutR.CloseWithError(io.ErrClosedPipe)
+	g.stdinW.Close()
+}
+
+// dead says whether the container is gone.
+func (g *guest) dead() bool {
+	select {
+	case <-g.gone:
+		return true
+	default:
+		return false
+	}
+}

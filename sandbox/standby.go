@@ -1,0 +1,311 @@
+package sandbox
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Times of the standbys that nobody has a reason to tune.
+const (
+	standbyAge  = 10 * time.Minute // the longest that a guest waits for its run
+	pongWait    = time.Second      // for a guest's answer before it is lent, or while it waits
+	refillDelay = 20 * time.Millisecond
+	demandSpan  = 10 * time.Second // over which the rate of runs is counted
+	firstRetry  = time.Second      // after a start that failed; twice as long after each further one
+	lastRetry   = time.Minute
+)
+
+// standby keeps guests that are ready and wait for a run. There is none before the first run. Their number follows the demand:
+// as many as are asked for while one starts, and one, within Config.Standby.
+type standby struct {
+	sandbox *Sandbox
+
+	mu       sync.Mutex
+	waiting  []*guest // oldest first; each holds one of Sandbox.containers
+	starting int
+	asked    []time.Time   // when runs were asked for, within demandSpan
+	last     time.Time     // the last of them, ever
+	cost     time.Duration // what a start takes, smoothed
+	failures int           // starts that failed since one has not
+	retry    time.Time     // no start before that
+	keeping  bool          // the keeper runs
+	closed   bool
+	wake     chan struct{} // tells the keeper to look
+}
+
+func (b *standby) init(s *Sandbox) { b.sandbox, b.wake = s, make(chan struct{}, 1) }
+
+func (b *standby) max() int { return b.sandbox.cfg.Standby }
+
+// note counts one more run.
+func (b *standby) note() {
+	if b.max() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.asked = append(slices.DeleteFunc(b.asked, func(t time.Time) bool { return now.Sub(t) > demandSpan }), now)
+	b.last = now
+}
+
+// take gives the oldest guest that waits, if it is of this machine, has an image, limits and a user that a run would get, and is
+// not too old. Others are destroyed.
+func (b *standby) take(m machine) *guest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.waiting) > 0 {
+		g := b.waiting[0]
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+		if b.fit(g, m) {
+			return g
+		}
+		b.sandbox.discard(g)
+	}
+	return nil
+}
+
+func (b *standby) fit(g *guest, m machine) bool {
+	return !g.dead() && g.life.Err() == nil && time.Since(g.begun) < standbyAge &&
+		g.machine.image.ID == m.image.ID && g.machine.facts.Endpoint == m.facts.Endpoint && g.machine.facts.Engine == m.facts.Engine
+}
+
+// want is how many guests are to wait now. It is called with mu held.
+func (b *standby) want(now time.Time) int {
+	if b.closed || b.last.IsZero() || now.Sub(b.last) >= b.sandbox.cfg.StandbyIdle {
+		return 0
+	}
+	recent := 0
+	for _, t := range b.asked {
+		if now.Sub(t) <= demandSpan {
+			recent++
+		}
+	}
+	// Those that will be asked for while one starts, at the rate of late.
+	during := float64(recent) / demandSpan.Seconds() * b.cost.Seconds()
+	return min(b.max(), 1+int(math.Floor(during)))
+}
+
+// refill has the keeper look, which is started if it doesn't run.
+func (b *standby) refill() {
+	if b.max() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	if !b.keeping {
+		if b.sandbox.enter() != nil {
+			return
+		}
+		b.keeping = true
+		go b.keep()
+		return
+	}
+	b.nudge()
+}
+
+func (b *standby) nudge() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep is the keeper: it starts guests, sees that those that wait still answer, and ends when none is wanted any more.
+func (b *standby) keep() {
+	defer b.sandbox.runs.Done()
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	delay := time.NewTimer(refillDelay) // what has just been lent runs first
+	defer delay.Stop()
+	for {
+		select {
+		case <-b.sandbox.life.Done():
+			return
+		case <-b.wake:
+			delay.Reset(refillDelay)
+			continue
+		case <-delay.C:
+		case <-tick.C:
+			b.inspect()
+		}
+		again, end := b.adjust(time.Now())
+		if end {
+			return
+		}
+		if again > 0 {
+			delay.Reset(again)
+		}
+	}
+}
+
+// inspect pings the guests that wait, which would end themselves otherwise, and destroys those that don't answer.
+func (b *standby) inspect() {
+	b.mu.Lock()
+	list := slices.Clone(b.waiting)
+	b.mu.Unlock()
+	for _, g := range list {
+		if g.dead() || time.Since(g.begun) >= standbyAge || !g.check(pongWait, false) {
+			b.drop(g)
+		}
+	}
+}
+
+// drop destroys a guest, if it still waits.
+func (b *standby) drop(g *guest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.waiting, g); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+		b.sandbox.discard(g)
+	}
+}
+
+// adjust starts or destroys guests until as many wait as are wanted, says after what time to look again, if at all before a
+// tick, and whether the keeper is to end.
+func (b *standby) adjust(now time.Time) (again time.Duration, end bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	want := b.want(now)
+	for len(b.waiting) > want {
+		b.sandbox.discard(b.waiting[0])
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+	}
+	if want == 0 && b.starting == 0 {
+		b.keeping = false
+		return 0, true
+	}
+	// Several starts at once take longer each: one at a time, but for many that are wanted.
+	if len(b.waiting)+b.starting >= want || b.starting >= 2 {
+		return 0, false
+	}
+	if wait := b.retry.Sub(now); wait > 0 {
+		return wait, false
+	}
+	m := b.sandbox.found()
+	if m == nil {
+		return 0, false // the engine is away; the next run looks for it
+	}
+	select {
+	case b.sandbox.containers <- struct{}{}:
+	default:
+		return 0, false // all are in use; whoever gives one back wakes the keeper
+	}
+	if b.sandbox.enter() != nil {
+		<-b.sandbox.containers
+		return 0, false
+	}
+	b.starting++
+	go b.start(*m)
+	return 0, false
+}
+
+// start makes one guest ready, and has it wait.
+func (b *standby) start(m machine) {
+	s := b.sandbox
+	defer s.runs.Done()
+	g := s.startGuest(m)
+	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
+	g.await(s.cfg.StartTimeout)
+	stop()
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.starting--
+	defer b.nudge()
+	if g.up.IsZero() {
+		b.failures++
+		pause := min(lastRetry, firstRetry<<min(b.failures-1, 10))
+		b.retry = time.Now().Add(pause/2 + rand.N(pause))
+		s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "pause", pause)
+		s.discard(g)
+		return
+	}
+	b.failures, b.retry = 0, time.Time{}
+	took := g.up.Sub(g.begun)
+	if b.cost += (took - b.cost) / 4; b.cost == 0 {
+		b.cost = took
+	}
+	if b.closed {
+		s.discard(g)
+		return
+	}
+	b.waiting = append(b.waiting, g)
+	// One that dies while it waits is replaced, after a pause: whatever kills it may do so again.
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
+		<-g.gone
+		b.lost(g)
+	}()
+}
+
+// lost is told of each guest whose container is gone.
+func (b *standby) lost(g *guest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.waiting, g)
+	if i < 0 {
+		return // it was lent
+	}
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	b.failures++
+	b.retry = time.Now().Add(firstRetry/2 + rand.N(firstRetry))
+	b.sandbox.discard(g)
+	b.nudge()
+}
+
+// close destroys all that wait and has no further ones started. The keeper ends with the sandbox's life.
+func (b *standby) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for _, g := range b.waiting {
+		b.sandbox.discard(g)
+	}
+	b.waiting = nil
+}
+
+// lend gives a guest that waits, if there is one that answers, or one that is just being started. It is the caller's to discard.
+// The only error is ctx's, which has ended while as many containers as may be were alive.
+func (s *Sandbox) lend(ctx context.Context, m machine) (*guest, error) {
+	s.standby.note()
+	defer s.standby.refill()
+	for {
+		g := s.standby.take(m)
+		if g == nil {
+			break
+		}
+		if g.check(pongWait, true) {
+			return g, nil
+		}
+		s.discard(g)
+	}
+	select {
+	case s.containers <- struct{}{}:
+		return s.startGuest(m), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// discard ends a guest that startGuest gave, off everybody's path; Close waits for it. It is called once for each, by something
+// that Close waits for, or by Close.
+func (s *Sandbox) discard(g *guest) {
+	s.runs.Go(func() {
+		g.end()
+		<-s.containers
+		if g.err != nil {
+			s.forget() // whatever is wrong, the next run is to look
+			s.log.Debug("a container's end", "err", g.err)
+		}
+		s.standby.refill()
+	})
+}

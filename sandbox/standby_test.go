@@ -1,0 +1,450 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready after startTime, answers
+// pings, and runs its code, the duration of which the code is, in that time. It counts.
+type fleet struct {
+	runtimetest.Local
+	startTime time.Duration
+
+	mu      sync.Mutex
+	broken  func() error // asked before each start
+	deaf    bool         // guests answer no ping
+	image   string
+	alive   map[int]context.CancelFunc
+	idle    map[int]bool // ready, and without code
+	most    int          // alive at a time
+	starts  int
+	reused  int // guests that got code twice
+	removal time.Duration
+}
+
+func newFleet() *fleet {
+	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", alive: map[int]context.CancelFunc{}, idle: map[int]bool{}}
+}
+
+func (f *fleet) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return runtime.Image{Ref: ref, ID: f.image}, true, nil
+}
+
+func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isProbe(spec) {
+		return probed(std, "3.12.0 1")
+	}
+	f.mu.Lock()
+	f.starts++
+	id := f.starts
+	if f.broken != nil {
+		if err := f.broken(); err != nil {
+			f.mu.Unlock()
+			return runtime.Exit{}, err
+		}
+	}
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	f.alive[id] = kill
+	f.most = max(f.most, len(f.alive))
+	f.mu.Unlock()
+	defer func() {
+		time.Sleep(f.removal)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.alive, id)
+		delete(f.idle, id)
+	}()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.guest(ctx, id, spec, std)
+	}()
+	select {
+	case <-ended:
+		return runtime.Exit{}, nil
+	case <-ctx.Done():
+		return runtime.Exit{Code: 137}, nil
+	}
+}
+
+// guest ends with its stdin, or after its code.
+func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtime.Stdio) {
+	in := bufio.NewReader(std.Stdin)
+	length, _ := in.ReadString('\n')
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
+	if err != nil {
+		return
+	}
+	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+		return
+	}
+	if !sleep(ctx, f.startTime) {
+		return
+	}
+	f.mu.Lock()
+	f.idle[id] = true
+	f.mu.Unlock()
+	fmt.Fprintln(std.Stdout, ready)
+	code := false
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var frame struct {
+			Type, ID, Code string
+			N              int64
+		}
+		if json.Unmarshal(line, &frame) != nil {
+			return
+		}
+		f.mu.Lock()
+		deaf := f.deaf
+		f.mu.Unlock()
+		switch frame.Type {
+		case entrypoint.TypePing:
+			if !deaf {
+				fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
+			}
+		case entrypoint.TypeExecute:
+			f.mu.Lock()
+			delete(f.idle, id)
+			if code {
+				f.reused++
+			}
+			code = true
+			f.mu.Unlock()
+			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n", frame.ID, id, spec.Image)
+			took, _ := time.ParseDuration(frame.Code)
+			go func() {
+				if sleep(ctx, took) {
+					fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
+				}
+			}()
+		}
+	}
+}
+
+// sleep says whether d passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (f *fleet) count() (alive, idle int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.alive), len(f.idle)
+}
+
+// set changes something of the fleet.
+func (f *fleet) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// bubble runs f in its own time over a fleet, and fails when a container is left after Close.
+func bubble(t *testing.T, change func(*sandbox.Config), f func(t *testing.T, s *sandbox.Sandbox, fl *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fl := newFleet()
+		cfg := config()
+		cfg.Standby, cfg.StandbyIdle = 1, 5*time.Minute
+		if change != nil {
+			change(&cfg)
+		}
+		s, err := sandbox.New(fl, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, s, fl)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if alive, _ := fl.count(); alive != 0 {
+			t.Errorf("%d containers are left", alive)
+		}
+		if fl.reused > 0 {
+			t.Errorf("%d containers got code twice", fl.reused)
+		}
+		if fl.most > cfg.MaxContainers {
+			t.Errorf("%d containers were alive at a time, want at most %d", fl.most, cfg.MaxContainers)
+		}
+	})
+}
+
+func call(t *testing.T, s *sandbox.Sandbox, code string) sandbox.Result {
+	t.Helper()
+	r, err := s.Run(t.Context(), sandbox.Request{Code: code, Timeout: time.Minute}, hostFunc(echo))
+	if err != nil || r.Status != sandbox.StatusOK {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	return r
+}
+
+// TestStandby: the first run waits for its container, and a later one doesn't, whose container is another.
+func TestStandby(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		first := call(t, s, "10ms")
+		if first.Took.Start != fl.startTime {
+			t.Errorf("the first guest was ready after %v, want %v", first.Took.Start, fl.startTime)
+		}
+		seen := map[string]bool{first.Stdout(): true}
+		for range 20 {
+			time.Sleep(300 * time.Millisecond)
+			r := call(t, s, "10ms")
+			if r.Took.Start != 0 || r.Took.Total != 10*time.Millisecond {
+				t.Errorf("took %+v, want no time but the code's own", r.Took)
+			}
+			if seen[r.Stdout()] {
+				t.Errorf("container %s ran twice", r.Stdout())
+			}
+			seen[r.Stdout()] = true
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if alive, idle := fl.count(); alive != 1 || idle != 1 {
+			t.Errorf("%d containers are alive and %d wait, want 1, 1", alive, idle)
+		}
+	})
+}
+
+// TestNoStandby: with 0 there is none.
+func TestNoStandby(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(time.Minute)
+		if alive, _ := fl.count(); alive != 0 || fl.starts != 1 {
+			t.Errorf("%d alive after %d starts, want none after 1", alive, fl.starts)
+		}
+	})
+}
+
+// TestStandbyIdle: an idle bridge holds no container, and the next run begins anew.
+func TestStandbyIdle(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		for range 2 {
+			call(t, s, "1ms")
+			time.Sleep(4 * time.Minute)
+			if alive, idle := fl.count(); alive != 1 || idle != 1 {
+				t.Errorf("after four minutes %d are alive and %d wait, want 1, 1", alive, idle)
+			}
+			time.Sleep(2 * time.Minute)
+			if alive, _ := fl.count(); alive != 0 {
+				t.Errorf("after six minutes %d are alive, want none", alive)
+			}
+		}
+	})
+}
+
+// TestStandbyFollowsDemand: more wait while many runs come, and one when they are few again.
+func TestStandbyFollowsDemand(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		most := 0
+		for range 400 {
+			call(t, s, "1ms")
+			time.Sleep(50 * time.Millisecond)
+			_, idle := fl.count()
+			most = max(most, idle)
+		}
+		if most < 2 || most > 4 {
+			t.Errorf("at most %d waited, want 2 to 4", most)
+		}
+		time.Sleep(demandIsOver)
+		if _, idle := fl.count(); idle != 1 {
+			t.Errorf("%d wait after the rush, want 1", idle)
+		}
+	})
+}
+
+const demandIsOver = 20 * time.Second
+
+// TestStandbyAge: none waits so long that its engine would end it in its run.
+func TestStandbyAge(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(35 * time.Minute)
+		if _, idle := fl.count(); idle != 1 || fl.starts != 1+4 {
+			t.Errorf("%d wait after %d starts, want 1 after 5", idle, fl.starts)
+		}
+	})
+}
+
+// TestStandbyChecked: one that doesn't answer, or has died, isn't lent, and the run has another.
+func TestStandbyChecked(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(time.Second)
+		fl.set(func() { fl.deaf = true })
+		if r := call(t, s, "1ms"); r.Took.Start < time.Second || r.Took.Start > 2*time.Second {
+			t.Errorf("got a guest after %v, want one after the deaf one was given up", r.Took.Start)
+		}
+		fl.set(func() { fl.deaf = false })
+		time.Sleep(10 * time.Second)
+		fl.set(func() {
+			for _, kill := range fl.alive {
+				kill()
+			}
+		})
+		time.Sleep(time.Second)
+		call(t, s, "1ms")
+	})
+}
+
+// TestStandbyIsStale: after the engine was looked at anew and has another image, no run gets the old one.
+func TestStandbyIsStale(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(time.Second)
+		fl.set(func() {
+			fl.image = "second"
+			fl.broken = func() error { return errors.New("out of order") }
+		})
+		// Two runs at once: one takes the standby, the other finds the engine out of order, so that it is looked at anew.
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				_, _ = s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo))
+			})
+		}
+		wg.Wait()
+		fl.set(func() { fl.broken = nil })
+		for range 3 {
+			if r := call(t, s, "1ms"); !strings.HasSuffix(r.Stdout(), "second") {
+				t.Errorf("ran in %q", r.Stdout())
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+// TestNoStartStorm: an engine that can start nothing is asked ever more rarely.
+func TestNoStartStorm(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 8, time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(time.Minute)
+		fl.set(func() {
+			fl.broken = func() error { return errors.New("out of order") }
+			for _, kill := range fl.alive {
+				kill()
+			}
+		})
+		before := fl.starts
+		for range 60 { // the engine answers, so that a look at it is no help
+			if err := s.Prepare(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if n := fl.starts - before; n == 0 || n > 20 {
+			t.Errorf("%d starts were tried in ten minutes, want some, and at most 20", n)
+		}
+	})
+}
+
+// TestDiesAtOnce: guests that die while they wait are replaced, and not in a storm.
+func TestDiesAtOnce(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		end := time.Now().Add(time.Minute)
+		for time.Now().Before(end) {
+			fl.set(func() {
+				for id := range fl.idle {
+					fl.alive[id]()
+				}
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		if fl.starts < 3 || fl.starts > 130 {
+			t.Errorf("%d starts in a minute, want some, and at most about one a half second", fl.starts)
+		}
+	})
+}
+
+// TestStandbyProperty: whatever comes, no container has two runs, no more are alive than may be, every run is answered
+// truthfully, and none is left at the end.
+func TestStandbyProperty(t *testing.T) {
+	for range 30 {
+		seed := rand.Uint64()
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			var mu sync.Mutex
+			random := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return r.IntN(n)
+			}
+			change := func(c *sandbox.Config) {
+				c.Standby, c.MaxContainers = random(5), 1+random(8)
+				c.StandbyIdle = time.Duration(1+random(600)) * time.Second
+			}
+			bubble(t, change, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+				failing := 0
+				fl.broken = func() error {
+					if random(100) < failing {
+						return errors.New("out of order")
+					}
+					return nil
+				}
+				var runs sync.WaitGroup
+				for range 150 {
+					switch random(12) {
+					case 0:
+						fl.set(func() { failing = []int{0, 0, 20, 100}[random(4)] })
+					case 1:
+						fl.set(func() { fl.deaf = random(3) == 0 })
+					case 2:
+						fl.set(func() {
+							for _, kill := range fl.alive {
+								if random(2) == 0 {
+									kill()
+								}
+							}
+						})
+					case 3:
+						time.Sleep(time.Duration(random(900)) * time.Second)
+					default:
+						time.Sleep(time.Duration(random(400)) * time.Millisecond)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					if random(5) == 0 {
+						time.AfterFunc(time.Duration(random(300))*time.Millisecond, cancel)
+					}
+					runs.Go(func() {
+						defer cancel()
+						res, err := s.Run(ctx, sandbox.Request{Code: fmt.Sprintf("%dms", random(500)), Timeout: time.Minute}, hostFunc(echo))
+						if err == nil && res.Status == sandbox.StatusOK && !strings.HasSuffix(res.Stdout(), " first") {
+							t.Errorf("a success without its output: %+v", res)
+						}
+					})
+				}
+				runs.Wait()
+			})
+		})
+	}
+}
