@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ type config struct {
 	CPUs               float64  `envconfig:"CPUS" default:"0" desc:"cores of a run; 0 means all"`
 	ContainerUser      string   `split_words:"true" default:"65534:65534" desc:"uid:gid of the code, numbers, neither 0"`
 	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"until an idle podman machine that the bridge started is stopped; 0 never"`
+	Standby            standbys `default:"1" desc:"containers that serve keeps ready for the next runs at most; 0 for none, auto for what the demand and the memory allow"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
@@ -258,6 +260,42 @@ func (l *level) Decode(v string) error {
 	}
 	l.set = true
 	return nil
+}
+
+// standbys is a number of containers.
+type standbys int
+
+const (
+	maxStandbys   = 32
+	standbyMemory = 32 << 20 // bytes that one which waits takes, at most
+)
+
+// Decode implements envconfig.Decoder.
+func (n *standbys) Decode(v string) error {
+	if v == "auto" {
+		*n = standbys(min(max(1, freeMemory()/8/standbyMemory), int64(2*goruntime.NumCPU())))
+		return nil
+	}
+	i, err := strconv.Atoi(v)
+	if err != nil || i < 0 || i > maxStandbys {
+		return fmt.Errorf("it must be a number from 0 to %d, or auto", maxStandbys)
+	}
+	*n = standbys(i)
+	return nil
+}
+
+// freeMemory is bytes that can be had without harm to others, by proc_meminfo(5), or a guess where there is no such file.
+func freeMemory() int64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err == nil {
+		for line := range strings.Lines(string(data)) {
+			var kib int64
+			if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+				return kib << 10
+			}
+		}
+	}
+	return 1 << 30
 }
 
 // pathList is paths with the system's separator between them.

@@ -30,7 +30,7 @@ func (a *app) doctorCmd() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reap {
-				return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error { return a.reap(ctx, p, asJSON) })
+				return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error { return a.reap(ctx, p, asJSON) })
 			}
 			return a.doctor(cmd.Context(), asJSON)
 		},
@@ -105,7 +105,7 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 		d.say(fine, "watchdog", "started", "what a killed bridge leaves behind is ended", "")
 	}
 	if d.driver, err = newDriver(cfg, d.guard, d.log); err == nil {
-		err = d.assemble()
+		err = d.assemble(once)
 	}
 	if err != nil {
 		d.trouble("settings", err, "no code can be run")
@@ -145,7 +145,7 @@ func (d *doctor) examine(ctx context.Context) bool {
 		return false
 	}
 	d.walls(f)
-	for _, k := range sandbox.Keepers(f, d.sandboxConfig()) {
+	for _, k := range sandbox.Keepers(f, d.sandboxConfig(once)) {
 		r := limitRow(k, f)
 		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
 	}

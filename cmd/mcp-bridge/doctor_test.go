@@ -140,7 +140,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 		candidates = append(candidates, detect.Candidate{Name: []string{"podman", "docker"}[i], Open: func() runtime.Driver { return e }})
 	}
 	d.driver = detect.New(detect.Config{Candidates: candidates, OS: "linux"})
-	if err := d.assemble(); err != nil {
+	if err := d.assemble(once); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

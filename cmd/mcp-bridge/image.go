@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ func (a *app) imageCmd() *cobra.Command {
 }
 
 func (a *app) imageAction(f func(context.Context, *parts) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), slog.LevelWarn, f) }
+	return func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, f) }
 }
 
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }

@@ -28,7 +28,7 @@ func assembled(t *testing.T, e *fakeEngine) *parts {
 	}
 	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), catalog: discovery.Catalog{}}
 	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman", Open: func() runtime.Driver { return e }}}})
-	if err := p.assemble(); err != nil {
+	if err := p.assemble(once); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
@@ -120,7 +119,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 			}
 		}
 	}
-	return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error {
+	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 		r, err := p.bridge.RunDirect(ctx, d)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
 
@@ -24,7 +23,7 @@ func (a *app) serveCmd() *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context) error {
-	return a.withParts(ctx, slog.LevelInfo, func(ctx context.Context, p *parts) error {
+	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
 		for _, problem := range p.catalog.Problems {
 			p.log.Debug("not used", "problem", problem.String())
 		}

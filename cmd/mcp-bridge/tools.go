@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ func (a *app) toolsCmd() *cobra.Command {
 		Short: "Start the servers, or one, and list their tools",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParts(cmd.Context(), slog.LevelWarn, func(ctx context.Context, p *parts) error {
+			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				alias := aliases(p.catalog)
 				var names []string
 				for _, s := range p.catalog.Servers {

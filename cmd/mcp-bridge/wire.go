@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -24,6 +25,7 @@ const (
 	fileLimit    = 16 << 20 // bytes of the files that a run hands over
 	maxCalls     = 10_000   // tool calls of a run
 	concurrency  = 64       // of them at a time
+	maxRuns      = 32       // at a time; further ones wait
 	startTimeout = 30 * time.Second
 	noFile       = 1024     // descriptors of a process in a container
 	shmSize      = 32 << 20 // bytes of /dev/shm
@@ -41,19 +43,35 @@ type parts struct {
 	bridge  *bridge.Bridge
 }
 
+// purpose is what the parts are wired for.
+type purpose int
+
+const (
+	once    purpose = iota // a command that ends by itself
+	serving                // calls of a client, until it goes
+)
+
+// usual is the level to log from, unless the user chose another.
+func (w purpose) usual() slog.Level {
+	if w == serving {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
 // wire makes all parts. Close ends them.
-func (a *app) wire(usual slog.Level) (*parts, error) {
+func (a *app) wire(what purpose) (*parts, error) {
 	cfg, err := readConfig()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, usual)}
+	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual())}
 	p.catalog = scan(cfg)
 	if p.guard, err = startWatchdog(p.log); err != nil {
 		return nil, err
 	}
 	if p.driver, err = newDriver(cfg, p.guard, p.log); err == nil {
-		err = p.assemble()
+		err = p.assemble(what)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -70,8 +88,12 @@ func startWatchdog(log *slog.Logger) (*guard.Guard, error) {
 	return guard.Start(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
 }
 
-func (p *parts) sandboxConfig() sandbox.Config {
+func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 	c := p.cfg
+	standby := 0
+	if what == serving {
+		standby = int(c.Standby)
+	}
 	return sandbox.Config{
 		Images:        c.images(),
 		Pull:          sandbox.PullPolicy(c.Pull),
@@ -83,29 +105,41 @@ func (p *parts) sandboxConfig() sandbox.Config {
 		ArtifactLimit: fileLimit,
 		MaxCalls:      maxCalls,
 		Concurrency:   concurrency,
+		MaxContainers: maxRuns + standby,
+		Standby:       standby,
+		StandbyIdle:   idle(c.RuntimeIdleTimeout),
 		StartTimeout:  startTimeout,
 		MaxTimeout:    time.Duration(c.MaxTimeout),
 		Log:           p.log,
 	}
 }
 
-func (p *parts) assemble() (err error) {
+// idle is a timeout of which 0 means never.
+func idle(s seconds) time.Duration {
+	if s == 0 {
+		return math.MaxInt64
+	}
+	return time.Duration(s)
+}
+
+func (p *parts) assemble(what purpose) (err error) {
 	c := p.cfg
-	p.sandbox, err = sandbox.New(p.driver, p.sandboxConfig())
+	p.sandbox, err = sandbox.New(p.driver, p.sandboxConfig(what))
 	if err != nil {
 		return err
 	}
 	p.pool = upstream.NewPool(upstream.Config{Servers: p.catalog.Servers, Guard: p.guard, Log: p.log, ClientVersion: version()})
 	p.bridge, err = bridge.New(bridge.Config{
-		Runner:     p.sandbox,
-		Upstreams:  p.pool,
-		Servers:    p.catalog.Servers,
-		Problems:   p.catalog.Problems,
-		Timeout:    time.Duration(c.Timeout),
-		MaxTimeout: time.Duration(c.MaxTimeout),
-		OutputMode: c.OutputMode,
-		Version:    version(),
-		Log:        p.log,
+		Runner:        p.sandbox,
+		Upstreams:     p.pool,
+		Servers:       p.catalog.Servers,
+		Problems:      p.catalog.Problems,
+		Timeout:       time.Duration(c.Timeout),
+		MaxConcurrent: maxRuns,
+		MaxTimeout:    time.Duration(c.MaxTimeout),
+		OutputMode:    c.OutputMode,
+		Version:       version(),
+		Log:           p.log,
 	})
 	return err
 }
@@ -140,9 +174,9 @@ func scan(cfg config) discovery.Catalog {
 	return discovery.Scan(discovery.Root(), discovery.Current(cfg.Config))
 }
 
-// withParts runs a command that needs the wired program. It logs from the level usual on, unless the user chose another.
-func (a *app) withParts(ctx context.Context, usual slog.Level, f func(context.Context, *parts) error) (err error) {
-	p, err := a.wire(usual)
+// withParts runs a command that needs the wired program.
+func (a *app) withParts(ctx context.Context, what purpose, f func(context.Context, *parts) error) (err error) {
+	p, err := a.wire(what)
 	if err != nil {
 		return err
 	}
