@@ -152,7 +152,7 @@ func TestHostileCode(t *testing.T) {
 		{"its parent killed", "import os,signal,time\nos.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)\ntime.sleep(0.2); print('alive')", false, []string{"alive"}},
 		{"everything killed", "import os,signal\nos.kill(-1, signal.SIGKILL)", true, []string{"ProcessLookupError"}},
 		{"a full tmpfs", "with open('/workspace/f','wb') as f:\n  while True: f.write(bytes(1<<20))", true, []string{"No space left on device"}},
-		{"a fork bomb", "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", true, []string{"128"}},
+		{"a fork bomb", "import os\nwhile True: os.fork()", true, []string{"BlockingIOError"}},
 		{"a memory bomb", "x = []\nwhile True: x.append(bytearray(1 << 20))", true, []string{"out of memory"}},
 		{"a read of the supervisor", "print(open('/proc/1/mem','rb').read(1))", true, []string{"PermissionError"}},
 	}
