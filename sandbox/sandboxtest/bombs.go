@@ -40,6 +40,7 @@ func config(image string, owner runtime.Owner) sandbox.Config {
 		ArtifactLimit: 1 << 20,
 		MaxCalls:      1,
 		Concurrency:   1,
+		MaxContainers: 8,
 		StartTimeout:  time.Minute, // the machine may be busy
 		MaxTimeout:    time.Minute,
 	}
