@@ -38,6 +38,7 @@ type outcome struct {
 	Notices        []string  `json:"notices,omitempty"`
 	Durations      durations `json:"durations"`
 
+	limit string   // a sentence on the limit that the exception came from; in Message too
 	doc   document // all of the output
 	files []sandbox.Artifact
 	shown []mcp.Content // what stands for the files
@@ -80,7 +81,7 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
 		Calls: r.Calls, TimeoutSeconds: a.timeout.Seconds(),
 		Durations: durations{millis(r.Took.Start), millis(r.Took.Run), millis(r.Took.Total)},
-		files:     r.Artifacts,
+		limit:     r.Limit, files: r.Artifacts,
 	}
 	if r.Error != nil {
 		o.Error = &failure{r.Error.Type, r.Error.Message, r.Error.Traceback, r.Error.Line}
@@ -201,10 +202,13 @@ func (o outcome) statusText() string {
 	case o.Status != string(sandbox.StatusError):
 		line += reasonText(o.Message)
 	case e.Traceback == "":
-		return line + reasonText(strings.TrimPrefix(e.Type+": "+e.Message, ": "))
+		line += reasonText(strings.TrimPrefix(e.Type+": "+e.Message, ": "))
 	}
 	if e.Traceback != "" {
 		line += "\n" + strings.TrimRight(e.Traceback, "\n")
+	}
+	if o.limit != "" {
+		line += "\n" + o.limit
 	}
 	return line
 }

@@ -34,6 +34,8 @@ func TestText(t *testing.T) {
 		{"exception", sandbox.Result{Status: "error", ExitCode: 1, Output: out("stdout", "a\n"), Message: "The code raised.",
 			Error: &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "Traceback (most recent call last):\n  line 1\nValueError: no\n", Line: 1}},
 			"a\nstatus: error\nTraceback (most recent call last):\n  line 1\nValueError: no"},
+		{"exception from a limit", sandbox.Result{Status: "error", Message: "The code raised. Start fewer.", Limit: "Start fewer.",
+			Error: &sandbox.Failure{Type: "BlockingIOError", Traceback: "BlockingIOError\n"}}, "status: error\nBlockingIOError\nStart fewer."},
 		{"exception without a traceback", sandbox.Result{Status: "error", Error: &sandbox.Failure{Type: "SyntaxError", Message: "bad"}}, "status: error — SyntaxError: bad"},
 		{"timeout", sandbox.Result{Status: "timeout", Output: out("stdout", "a"), Message: "The code was stopped after 2s, its time limit."},
 			"a\nstatus: timeout — The code was stopped after 2s, its time limit."},

@@ -147,7 +147,9 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
-		r.Message += n.exhausted(r.Error)
+		if r.Limit = n.exhausted(r.Error); r.Limit != "" {
+			r.Message += " " + r.Limit
+		}
 	case w.Exited:
 		r.Status, r.Message = StatusExit, fmt.Sprintf("The code exited with code %d.", w.Status)
 	default:

@@ -79,7 +79,8 @@ type Result struct {
 	Status   Status
 	ExitCode int    // of the process that ran the code; 128+n after signal n
 	Signal   int    // that ended it, or 0
-	Message  string // one sentence for the model: what ended the run; empty when Status is StatusOK
+	Message  string // for the model: what ended the run, Limit included; empty when Status is StatusOK
+	Limit    string // a sentence on the limit that an exception came from; empty for none
 
 	Output    []Chunk  // in the order it was read, without its middle where it was longer than Config.OutputLimit
 	Truncated Dropped  // what is missing from Output

@@ -151,8 +151,8 @@ func TestHostileCode(t *testing.T) {
 		{"every descriptor closed", "import os\nos.closerange(0, 256)\nos._exit(7)", true, []string{"7"}},
 		{"its parent killed", "import os,signal,time\nos.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)\ntime.sleep(0.2); print('alive')", false, []string{"alive"}},
 		{"everything killed", "import os,signal\nos.kill(-1, signal.SIGKILL)", true, []string{"ProcessLookupError"}},
-		{"a full tmpfs", "with open('/workspace/f','wb') as f:\n  while True: f.write(bytes(1<<20))", true, []string{"No space left on device"}},
-		{"a fork bomb", "import os\nwhile True: os.fork()", true, []string{"BlockingIOError"}},
+		{"a full tmpfs", "with open('/workspace/f','wb') as f:\n  while True: f.write(bytes(1<<20))", true, []string{"No space left on device", "The only places to write to"}},
+		{"a fork bomb", "import os\nwhile True: os.fork()", true, []string{"MCP_BRIDGE_PIDS"}},
 		{"a memory bomb", "x = []\nwhile True: x.append(bytearray(1 << 20))", true, []string{"out of memory"}},
 		{"a read of the supervisor", "print(open('/proc/1/mem','rb').read(1))", true, []string{"PermissionError"}},
 	}
