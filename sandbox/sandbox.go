@@ -35,6 +35,17 @@ type Call struct {
 	Provider string          // server name, or entrypoint.RuntimeProvider
 	Tool     string          // safe or original name
 	Input    json.RawMessage // nil for none
+
+	// Progress is told how far the call is, where the code asks for that; else it is nil. It doesn't block, may be called as often
+	// as one likes, and says nothing any more once Call has returned.
+	Progress func(Progress)
+}
+
+// Progress is how far a call is, in the words of who answers it.
+type Progress struct {
+	Progress float64 // finite
+	Total    *float64
+	Message  string // what is beyond entrypoint.MaxProgressText is left out
 }
 
 // Request is one run.

@@ -31,6 +31,7 @@ type session struct {
 	captured               *capture
 	files                  *collector
 	callIDs                map[string]bool
+	underWay               underWay
 	slots                  map[string]chan struct{} // by provider: one that hangs must not hold up the others
 	pending                atomic.Int64             // goroutines that answer calls
 	pendingBytes           atomic.Int64             // what they hold of the guest's
@@ -220,17 +221,15 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	if !known {
 		slots = n.slots[""]
 	}
+	call, end := n.underWay.begin(ctx, f.CallID)
 	n.answering(size, func() {
+		defer end()
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
-		case <-ctx.Done():
-			return
+		case <-call.Done():
 		}
-		if !n.unsent.wait(ctx) {
-			return
-		}
-		result, err := n.host.Call(ctx, Call{Run: n.req.ID, ID: f.CallID, Provider: f.Provider, Tool: f.Tool, Input: f.Input})
+		result, err := n.result(call, f)
 		if ctx.Err() != nil {
 			return // nobody listens any more
 		}

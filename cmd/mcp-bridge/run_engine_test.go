@@ -43,9 +43,7 @@ func TestRunOnEngine(t *testing.T) {
 		if got := c.python("while True: pass", map[string]any{"servers": []string{}, "timeout": 1}); !got.IsError || !strings.Contains(got.Text, "1s") {
 			t.Errorf("got %+v", got)
 		}
-		if left := containersOf(t, []int{c.cmd.Process.Pid}); len(left) > 0 {
-			t.Errorf("there is still: %v", left)
-		}
+		within(t, "no container is left but a standby", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) <= keptReady })
 	})
 	t.Run("doctor", func(t *testing.T) {
 		r := doctorSays(t)
@@ -194,8 +192,8 @@ func TestTwoBridges(t *testing.T) {
 	if err != nil || strings.Contains(string(out), fmt.Sprint(first.cmd.Process.Pid)) {
 		t.Errorf("got %v: %s", err, out)
 	}
-	if n := len(containersOf(t, []int{first.cmd.Process.Pid})); n != 1 {
-		t.Errorf("%d containers of the first bridge are there, want 1", n)
+	if n := len(containersOf(t, []int{first.cmd.Process.Pid})); n != 1 && n != 1+keptReady {
+		t.Errorf("%d containers of the first bridge are there, want 1, and perhaps a standby", n)
 	}
 	select {
 	case m := <-answer:
@@ -238,7 +236,7 @@ func TestGoneAndBackOnEngine(t *testing.T) {
 			t.Errorf("round %d: got %+v", round, got)
 		}
 	}
-	within(t, "no container is left", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) == 0 })
+	within(t, "no container is left but a standby", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) <= keptReady })
 }
 
 // engineSocket is where the engine listens; it is skipped where that is no unix socket.
@@ -325,6 +323,9 @@ func (d *door) shut() {
 	d.mu.Unlock()
 	d.wg.Wait()
 }
+
+// keptReady is how many containers a bridge keeps ready that was told nothing else.
+const keptReady = 1
 
 // within waits for something for at most twenty seconds.
 func within(t *testing.T, what string, is func() bool) {

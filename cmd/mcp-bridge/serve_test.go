@@ -215,7 +215,9 @@ func TestUpstreamTrouble(t *testing.T) {
 // TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and is not answered.
 func TestCancel(t *testing.T) {
 	needEngine(t)
-	c := serve(t, command(t, nil))
+	cmd := command(t, nil)
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0") // so that the container is the run's
+	c := serve(t, cmd)
 	id, answer := c.startLong()
 	s := &scene{t: t, bridge: c.cmd.Process.Pid}
 	if n := len(s.containers()); n != 1 {
