@@ -224,7 +224,9 @@ func (b *standby) start(m machine) {
 		b.failures++
 		pause := min(lastRetry, firstRetry<<min(b.failures-1, 10))
 		b.retry = time.Now().Add(pause/2 + rand.N(pause))
-		s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "pause", pause)
+		if s.life.Err() == nil {
+			s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "pause", pause)
+		}
 		s.discard(g)
 		return
 	}
