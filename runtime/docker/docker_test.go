@@ -84,6 +84,7 @@ func TestLockDown(t *testing.T) {
 // lockDownImitation is LockDown for podman's imitation of docker's API, without what Facts says that it lacks. That must be
 // lacking: once it isn't, the facts are wrong.
 func lockDownImitation(t *testing.T, d *Driver, f runtime.Facts) {
+	t.Log("PROPERTY: podman's imitation of docker's API: what it lacks is in Facts.Lacks; podman's own API is better")
 	g := target(d)(t)
 	port, abstract := runtimetest.Outside(t)
 	spec := g.Spec(runtimetest.Probe, port, abstract)
