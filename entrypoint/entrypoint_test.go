@@ -23,7 +23,7 @@ func TestSource(t *testing.T) {
 	want := []string{
 		"__init__", "artifacts", "boot", "calls", "checks", "child", "confine", "display", "ending", "errors",
 		"execute", "exhausted", "figures", "handover", "helpers", "hints", "host", "leftover", "limits", "link", "loop",
-		"mcp_runtime", "mime", "names", "output", "pytypes", "ready", "requests", "resources", "results", "run", "schemas", "servers", "shapes",
+		"mcp_runtime", "mime", "names", "output", "progress", "pytypes", "ready", "requests", "resources", "results", "run", "schemas", "servers", "shapes",
 		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {

@@ -9,11 +9,13 @@ const Protocol = 1
 const (
 	TypeExecute    = "execute"     // host → guest
 	TypeToolResult = "tool_result" // host → guest
+	TypeProgress   = "progress"    // host → guest
 	TypeCancel     = "cancel"      // host → guest
 	TypePing       = "ping"        // host → guest
 	TypeReady      = "ready"       // guest → host
 	TypeStarted    = "started"     // guest → host
 	TypeToolCall   = "tool_call"   // guest → host
+	TypeToolCancel = "tool_cancel" // guest → host
 	TypeOutput     = "output"      // guest → host
 	TypeArtifact   = "artifact"    // guest → host
 	TypeTaken      = "taken"       // guest → host
@@ -116,6 +118,19 @@ type ToolResult struct {
 	Error  *CallError      `json:"error,omitempty"`
 }
 
+// MaxProgressText bounds the message of a Progress, in bytes.
+const MaxProgressText = 1000
+
+// Progress tells the code how far one of its ToolCalls is, as the server reports it. It is sent only of calls that ask for it, before
+// their ToolResult, and no more often than the code has use for: in between the latest report counts.
+type Progress struct {
+	Type     string   `json:"type"`
+	CallID   string   `json:"callId"`
+	Progress float64  `json:"progress"`
+	Total    *float64 `json:"total,omitempty"`
+	Message  string   `json:"message,omitempty"` // at most MaxProgressText bytes
+}
+
 // CallError is why a tool call failed, for the code that made it.
 type CallError struct {
 	Code    string          `json:"code"`
@@ -153,11 +168,12 @@ type FromGuest struct {
 
 	Note string `json:"note,omitempty"` // why it isn't, for a person
 
-	// tool_call
+	// tool_call; of tool_cancel CallID
 	CallID   string          `json:"callId,omitempty"`
 	Provider string          `json:"providerName,omitempty"`
 	Tool     string          `json:"safeToolName,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"`
+	Progress bool            `json:"progress,omitempty"` // the code wants to hear of it
 
 	// output
 	Stream string `json:"stream,omitempty"` // "stdout", "stderr"
@@ -179,7 +195,7 @@ type FromGuest struct {
 	Wait       *Wait           `json:"wait,omitempty"`
 
 	// taken
-	Bytes int64 `json:"bytes,omitempty"` // of all tool_result frames so far, line ends included, that the guest need not hold any more
+	Bytes int64 `json:"bytes,omitempty"` // of all tool_result and progress frames so far, line ends included, that the guest need not hold any more
 
 	// pong
 	N int64 `json:"n,omitempty"`

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import queue
 import sys
+import time
 import weakref
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
 from guest import wire
 from guest.link import Link
+from guest.progress import Callback, Observed
 from guest.results import SerializationError, ToolTimeout
 
 if TYPE_CHECKING:
@@ -25,20 +27,32 @@ class Request:
         self.link, self.name, self.provider, self.tool = link, name, provider, tool
         self.given, self.finish = given, finish
         self.timeout: float | None = None
+        self.progress: Callback | None = None
 
     def now(self) -> Any:
         """Blocks and gives the value where no event loop runs in this thread, else gives an awaitable."""
         return self.block() if running_loop() is None else Awaited(self)
 
     def block(self) -> Any:
-        answers: queue.SimpleQueue[wire.Frame] = queue.SimpleQueue()
-        call = self._send(answers.put)
+        answers: queue.SimpleQueue[wire.Frame | None] = queue.SimpleQueue()
+        observed = self._observed(lambda: answers.put(None))
+
+        def deliver(frame: wire.Frame) -> None:
+            if frame.get("type") != "progress":
+                answers.put(frame)
+            elif observed is not None:
+                observed.take(frame)
+
+        call = self._send(deliver)
+        end = None if self.timeout is None else time.monotonic() + self.timeout
         try:
-            frame = answers.get(timeout=self.timeout)
+            while (frame := answers.get(timeout=end and max(0.0, end - time.monotonic()))) is None:
+                if observed is not None:
+                    observed.tell()
         except queue.Empty:
             raise self._late() from None
         finally:
-            self.link.forget(call)
+            self.link.cancel(call)
         return self.finish(frame)
 
     async def wait(self) -> Any:
@@ -47,11 +61,23 @@ class Request:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[wire.Frame] = loop.create_future()
 
-        def deliver(frame: wire.Frame) -> None:
+        def soon(call: Callable[..., None], *given: Any) -> None:
             try:
-                loop.call_soon_threadsafe(_settle, future, frame)
+                loop.call_soon_threadsafe(call, *given)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 pass
+
+        observed = self._observed(lambda: soon(tell))
+
+        def tell() -> None:
+            if observed is not None and not future.done():
+                observed.tell()
+
+        def deliver(frame: wire.Frame) -> None:
+            if frame.get("type") != "progress":
+                soon(_settle, future, frame)
+            elif observed is not None:
+                observed.take(frame)
 
         call = self._send(deliver)
         try:
@@ -59,12 +85,15 @@ class Request:
         except asyncio.TimeoutError:
             raise self._late() from None
         finally:
-            self.link.forget(call)
+            self.link.cancel(call)
         return self.finish(frame)
+
+    def _observed(self, wake: Callable[[], None]) -> Observed | None:
+        return None if self.progress is None else Observed(self.name, self.progress, wake)
 
     def _send(self, deliver: Callable[[wire.Frame], None]) -> str:
         try:
-            return self.link.call(self.provider, self.tool, self.given, deliver)
+            return self.link.call(self.provider, self.tool, self.given, deliver, self.progress is not None)
         except ValueError as e:
             raise SerializationError(f"{self.name}: {e}") from None
 

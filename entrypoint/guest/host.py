@@ -36,6 +36,8 @@ class Host:
             self._run.send({"type": "pong", "n": frame["n"]})
         elif kind == "tool_result" and isinstance(frame.get("callId"), str) and isinstance(frame.get("ok"), bool):
             self._result(frame["callId"], line)
+        elif kind == "progress" and _is_progress(frame):
+            self._progress(frame["callId"], line)
         elif kind == "cancel" and isinstance(frame.get("id"), str):
             self._cancel(frame["id"])
         elif kind == "execute":
@@ -45,8 +47,12 @@ class Host:
 
     def _result(self, call: str, line: bytes) -> None:
         self._run.received += len(line) + 1
-        if call in self._run.calls:
-            self._run.calls.remove(call)
+        if self._run.settle(call):
+            self._run.to_child.push(line + b"\n")
+
+    def _progress(self, call: str, line: bytes) -> None:
+        self._run.received += len(line) + 1
+        if self._run.calls.get(call) is False:
             self._run.to_child.push(line + b"\n")
 
     def _cancel(self, run: str) -> None:
@@ -82,6 +88,21 @@ def _is_execute(frame: wire.Frame) -> bool:
         and _are_ints(options.get("rlimits") or {})
         and _are_ints(options.get("watch") or {})
     )
+
+
+def _is_progress(frame: wire.Frame) -> bool:
+    total, message = frame.get("total", 0), frame.get("message", "")
+    return (
+        isinstance(frame.get("callId"), str)
+        and _is_number(frame.get("progress"))
+        and _is_number(total)
+        and isinstance(message, str)
+        and len(message) <= wire.PROGRESS_TEXT
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _are_ints(value: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from guest import wire
@@ -31,6 +32,7 @@ class Link:
         self._early: list[bytes] = []
         self._lock = threading.Lock()
         self._waiting: dict[str, Deliver] = {}
+        self._cancelled: deque[str] = deque()  # ids that the host has yet to be told of
         self._last = 0
         self._reader: threading.Thread | None = None
         self._ended = False  # no result will come any more
@@ -56,9 +58,11 @@ class Link:
         if self.mine():
             with self._lock:
                 self._write(wire.encode(frame))
+            self._tell_cancelled()
 
-    def call(self, provider: str, tool: str, given: bytes, deliver: Deliver) -> str:
-        """Sends a call whose input is a JSON object already, and gives its id. deliver is called once, in another thread.
+    def call(self, provider: str, tool: str, given: bytes, deliver: Deliver, progress: bool = False) -> str:
+        """Sends a call whose input is a JSON object already, and gives its id. deliver is called in another thread, once, with the
+        result; where progress is asked for, with any number of frames of that before.
 
         Raises RuntimeError in a fork, ValueError when the frame is above the limit.
         """
@@ -67,7 +71,8 @@ class Link:
         names = wire.encode({"providerName": provider, "safeToolName": tool})[1:-2]
         with self._lock:
             call = str(self._last + 1)
-            line = b'{"type":"tool_call","callId":"%s",%s,"input":%s}\n' % (call.encode(), names, given)
+            asked = b',"progress":true' if progress else b""
+            line = b'{"type":"tool_call","callId":"%s",%s%s,"input":%s}\n' % (call.encode(), names, asked, given)
             if len(line) > wire.MAX_FRAME:
                 raise ValueError(f"the call takes {len(line)} bytes as a frame; the limit is {wire.MAX_FRAME}")
             self._last += 1
@@ -83,11 +88,25 @@ class Link:
                 gone = True
             if gone and self._waiting.pop(call, None) is not None:
                 deliver(_GONE)
+        self._tell_cancelled()
         return call
 
-    def forget(self, call: str) -> None:
-        """The result of a call isn't wanted any more."""
-        self._waiting.pop(call, None)
+    def cancel(self, call: str) -> None:
+        """The result of a call isn't wanted any more. The host is told so, unless it is here already."""
+        if self._waiting.pop(call, None) is not None and self.mine():
+            self._cancelled.append(call)
+            self._tell_cancelled()
+
+    def _tell_cancelled(self) -> None:
+        """Leaves it to whoever holds the lock, which may be this very thread: a call is cancelled also when it is garbage."""
+        while self._cancelled and self._lock.acquire(blocking=False):
+            try:
+                while self._cancelled:
+                    self._write(b'{"type":"tool_cancel","callId":"%s"}\n' % self._cancelled.popleft().encode())
+            except OSError:  # nothing of the run is heard any more
+                self._cancelled.clear()
+            finally:
+                self._lock.release()
 
     def _write(self, line: bytes) -> None:
         view = memoryview(line)
@@ -115,5 +134,9 @@ class Link:
         if frame is None:  # an answer that Python can't hold is still the answer of its call
             match = _RESULT.match(line)
             frame = {"callId": match[1].decode() if match else "", **_UNREADABLE}
+        if frame.get("type") == "progress":
+            if observe := self._waiting.get(str(frame.get("callId"))):
+                observe(frame)
+            return
         if deliver := self._waiting.pop(str(frame.get("callId")), None):
             deliver(frame)

@@ -87,7 +87,7 @@ class Loop:
         if room and self._run.running:
             for fd in self._output.open:
                 poller.register(fd, select.POLLIN)
-        takes = room and len(self._run.calls) < wire.MAX_CALLS and self._run.to_child.size <= wire.LINK_WATER
+        takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
         if self._link_open and link:

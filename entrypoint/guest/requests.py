@@ -59,6 +59,8 @@ class Requests:
             self._call({"callId": match[1].decode()} if match else {}, "no JSON")
         elif frame.get("type") == "tool_call":
             self._call(frame, "")
+        elif frame.get("type") == "tool_cancel":
+            self._cancel(frame.get("callId"))
         else:
             self._word(frame)
 
@@ -87,19 +89,23 @@ class Requests:
                 wrong = f"without the names of a provider and a tool of up to {_NAME} characters each"
             elif not isinstance(given, dict):
                 wrong = "whose input is no object"
-            elif len(line := self._encoded(call, provider, tool, given)) > wire.MAX_FRAME or not line:
+            elif len(line := self._encoded(call, provider, tool, given, frame.get("progress"))) > wire.MAX_FRAME or not line:
                 wrong = f"above the limit of {wire.MAX_FRAME} bytes a frame" if line else "whose input JSON can't hold"
             else:
-                self._run.calls.add(call)
-                self._run.to_host.push(line)
+                self._run.call(call, line)
                 return
         error = {"code": "validation_error", "message": f"a call {wrong} was not sent"}
         self._run.to_child.push(wire.encode({"type": "tool_result", "callId": call, "ok": False, "error": error}))
 
-    def _encoded(self, call: str, provider: str, tool: str, given: wire.Frame) -> bytes:
-        frame = {"type": "tool_call", "callId": call, "providerName": provider, "safeToolName": tool, "input": given}
+    def _cancel(self, call: object) -> None:
+        if self._run.running and isinstance(call, str):
+            self._run.cancel(call)
+
+    def _encoded(self, call: str, provider: str, tool: str, given: wire.Frame, progress: object) -> bytes:
+        frame = {"type": "tool_call", "callId": call, "providerName": provider, "safeToolName": tool}
+        asked = {"progress": True} if progress is True else {}
         try:
-            return wire.encode(frame)
+            return wire.encode({**frame, **asked, "input": given})
         except (ValueError, RecursionError, MemoryError):
             return b""
 

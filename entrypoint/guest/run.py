@@ -40,8 +40,10 @@ class Run:
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
         self.broken = False  # the child says that the guest's own part of it has failed
-        self.calls: set[str] = set()  # ids that wait for a result
-        self.received = 0  # bytes of results from the host
+        self.calls: dict[str, bool] = {}  # ids that wait for a result: whether the code has cancelled the call
+        self.held: dict[str, bytes] = {}  # calls that wait until there are fewer of those
+        self.held_size = 0
+        self.received = 0  # bytes of results and progress from the host
         self.told_taken = 0  # of them, those the host knows to be taken
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
@@ -58,6 +60,38 @@ class Run:
 
     def send(self, frame: wire.Frame) -> None:
         self.to_host.push(wire.encode(frame))
+
+    def call(self, call: str, line: bytes) -> None:
+        """Sends a call, or holds it until fewer wait for their result."""
+        if len(self.calls) < wire.MAX_CALLS and not self.held:
+            self.calls[call] = False
+            self.to_host.push(line)
+        else:
+            self.held[call] = line
+            self.held_size += len(line)
+
+    def settle(self, call: str) -> bool:
+        """The result of a call is there; says whether the call was waiting for it. Sends the next one that is held."""
+        if self.calls.pop(call, None) is None:
+            return False
+        if self.held and self.running and self.status is None:
+            following = next(iter(self.held))
+            self.calls[following] = False
+            self.to_host.push(self._release(following))
+        return True
+
+    def cancel(self, call: str) -> None:
+        """The code doesn't want the result of a call any more. The host is told once, and of calls that it knows; it answers all."""
+        if call in self.held:
+            self._release(call)
+        elif self.calls.get(call) is False:
+            self.calls[call] = True
+            self.send({"type": "tool_cancel", "callId": call})
+
+    def _release(self, call: str) -> bytes:
+        line = self.held.pop(call)
+        self.held_size -= len(line)
+        return line
 
     def output(self, stream: str, seq: int, text: str) -> None:
         self.send({"type": "output", "id": self.id, "stream": stream, "seq": seq, "text": text})

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from guest import results, wire
 from guest.calls import Request
 from guest.link import Link
+from guest.progress import Callback, checked
 
 
 class Tool(Protocol):
@@ -17,7 +18,7 @@ class Tool(Protocol):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
-    def options(self, *, timeout: float | None = None) -> Tool: ...
+    def options(self, *, timeout: float | None = None, progress: Callback | None = None) -> Tool: ...
 
 
 class Maker:
@@ -34,20 +35,26 @@ class Maker:
         self._presented = Presented(self._shape, meta)
         self._declared = isinstance(meta.get("outputSchema"), dict)
 
-    def make(self, limit: float | None = None) -> Tool:
-        """The function, with a time limit for one result to come."""
+    def make(self, limit: float | None = None, observer: Callback | None = None) -> Tool:
+        """The function, with a time limit for one result to come, and with who hears how far a call is."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             given = self._shape.encode(args, kwargs)
             request = Request(self._link, self._shape.called, self._server, self._name, given, self._finish)
-            request.timeout = limit
+            request.timeout, request.progress = limit, observer
             return request.now()
 
-        def options(*, timeout: float | None = None) -> Tool:
-            """The same tool with another time limit, in seconds, for one result to come."""
+        def options(*, timeout: float | None = None, progress: Callback | None = None) -> Tool:
+            """The same tool with other options.
+
+            timeout: seconds for one result to come; then the call is cancelled and ToolTimeout raised.
+            progress: progress(done, total, message) is called when the server reports how far it is, in order, before the call
+            returns, and where the call was made: in its thread, or in its event loop. total and message may be None. What it
+            raises is told on stderr, and the call goes on.
+            """
             if timeout is not None and not 0 < timeout < 1e9:
                 raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
-            return self.make(timeout)
+            return self.make(timeout, None if progress is None else checked(progress))
 
         made: Any = call
         made.options = options

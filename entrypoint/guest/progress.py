@@ -1,0 +1,67 @@
+"""The progress of one call, from the thread that hears of it to the callback of the code."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+
+from guest import wire
+
+Callback = Callable[[float, "float | None", "str | None"], object]
+
+KEPT = 100  # reports that wait while the code is busy with something else; the oldest go first
+
+_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR; inspect takes long to import
+
+
+def checked(callback: Callback) -> Callback:
+    """Raises TypeError for what can't be a callback."""
+    if not callable(callback):
+        raise TypeError(f"progress must be a function of progress, total and message, not {type(callback).__name__}")
+    if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _ASYNC:
+        raise TypeError("progress must be a plain function, not an async one: it is called while the call is awaited")
+    return callback
+
+
+class Observed:
+    """The reports on a call. They come in one thread and are told in another, in order, which wake has call tell."""
+
+    def __init__(self, name: str, callback: Callback, wake: Callable[[], None]) -> None:
+        self._name, self._callback, self._wake = name, callback, wake
+        self._heard: deque[wire.Frame] = deque(maxlen=KEPT)
+        self._woken = False
+        self._warned = False
+
+    def take(self, frame: wire.Frame) -> None:
+        """Keeps a report until it is told."""
+        self._heard.append(frame)
+        if not self._woken:
+            self._woken = True
+            self._wake()
+
+    def tell(self) -> None:
+        """Calls the callback. What it raises is reported once, and the call goes on."""
+        self._woken = False  # before anything is taken: what comes from here on wakes again
+        while self._heard:
+            frame = self._heard.popleft()
+            try:
+                self._callback(frame["progress"], frame.get("total"), frame.get("message"))
+            except Exception as e:
+                self._warn(e)
+
+    def _warn(self, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            told = f"the progress callback of {self._name} has raised {type(error).__name__}: {error}; the call goes on"
+            print(f"{_place(error)}: {told}", file=sys.stderr)
+
+
+def _place(error: Exception) -> str:
+    """File and line of the innermost frame that isn't the guest's own."""
+    place, trace = wire.USER_FILE, error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(wire.GUEST_FILES):
+            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
