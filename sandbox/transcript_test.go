@@ -212,11 +212,15 @@ func (p *player) expect(l transcript.Line, in *bufio.Reader) error {
 	}
 }
 
-// Call answers with the transcript's tool_result of the same call, once it is its turn.
+// Call reports on a call and answers it as the transcript's frames of the same call say, once it is their turn. A call whose result is
+// that it was cancelled is left open: that is the sandbox's to say.
 func (p *player) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	for i, l := range p.lines {
-		var r entrypoint.ToolResult
-		if l.From != transcript.Host || l.Type() != entrypoint.TypeToolResult || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID {
+		var r struct {
+			entrypoint.ToolResult
+			sandbox.Progress
+		}
+		if l.From != transcript.Host || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID || r.Error != nil && r.Error.Code == entrypoint.CodeCancelled {
 			continue
 		}
 		select {
@@ -224,10 +228,14 @@ func (p *player) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if r.Error != nil {
+		switch {
+		case l.Type() == entrypoint.TypeProgress:
+			c.Progress(r.Progress)
+		case r.Error != nil:
 			return nil, r.Error
+		default:
+			return r.Result, nil
 		}
-		return r.Result, nil
 	}
 	<-ctx.Done() // the transcript leaves it open
 	return nil, ctx.Err()
