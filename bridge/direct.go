@@ -64,7 +64,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	id := newID()
 	req := b.request(id, a, nil)
 	req.Output = d.Output
-	res, err := b.runner.Run(ctx, req, b.host(a.servers))
+	res, err := b.runner.Run(ctx, req, b.host(a.servers, nil))
 	if err != nil {
 		return Report{}, err
 	}

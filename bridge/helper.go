@@ -184,5 +184,5 @@ func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.call(ctx, s, in.Tool, in.Arguments)
+	return h.call(ctx, s, in.Tool, in.Arguments, nil)
 }

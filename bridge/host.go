@@ -21,12 +21,13 @@ import (
 type host struct {
 	catalog   *catalog
 	upstreams Upstreams
-	servers   []entry // of this run, by name
+	servers   []entry   // of this run, by name
+	progress  *progress // of this run, for its client; nil when that didn't ask
 	log       *slog.Logger
 }
 
-func (b *Bridge) host(servers []entry) *host {
-	return &host{catalog: b.catalog, upstreams: b.upstreams, servers: servers, log: b.log}
+func (b *Bridge) host(servers []entry, p *progress) *host {
+	return &host{catalog: b.catalog, upstreams: b.upstreams, servers: servers, progress: p, log: b.log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
@@ -46,11 +47,11 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	return h.call(ctx, s, c.Tool, c.Input)
+	return h.call(ctx, s, c.Tool, c.Input, c.Progress)
 }
 
-// call calls a tool by its alias or real name.
-func (h *host) call(ctx context.Context, s entry, name string, input json.RawMessage) (json.RawMessage, error) {
+// call calls a tool by its alias or real name. The code hears of its progress unless toCode is nil.
+func (h *host) call(ctx context.Context, s entry, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
 	args, err := object(input)
 	if err != nil {
 		return nil, err
@@ -63,11 +64,25 @@ func (h *host) call(ctx context.Context, s entry, name string, input json.RawMes
 	if !ok {
 		return nil, box.unknown(name)
 	}
-	res, err := h.upstreams.Call(ctx, s.name, tool.Name, args)
+	res, err := h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
 	return res, nil
+}
+
+// observed is ctx for a call of a tool whose progress is told to the code and to the run's client, to each if it has asked. When
+// nobody has, the server isn't asked either.
+func (h *host) observed(ctx context.Context, s entry, tool string, toCode func(sandbox.Progress)) context.Context {
+	if toCode == nil && h.progress == nil {
+		return ctx
+	}
+	return upstream.WithProgress(ctx, func(p upstream.Progress) {
+		if toCode != nil {
+			toCode(sandbox.Progress(p))
+		}
+		h.progress.inner(s.name, tool, p)
+	})
 }
 
 // server finds a server of this run. One that is configured but not of this run is denied.

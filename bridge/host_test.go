@@ -22,7 +22,7 @@ func hostFor(t *testing.T, b *Bridge, servers string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.host(a.servers)
+	return b.host(a.servers, nil)
 }
 
 func TestHost(t *testing.T) {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -40,6 +42,7 @@ type progress struct {
 	mu     sync.Mutex
 	state  string        // what the call is at
 	output string        // printed since the last report, its end
+	tool   string        // the latest that a called tool has said since the last report of how far it is
 	cut    bool          // output lacks its beginning
 	total  time.Duration // when the call will have ended at the latest, counted from began; zero while that isn't known
 	last   float64       // the last value reported
@@ -125,6 +128,26 @@ func (p *progress) printed(c sandbox.Chunk) {
 	p.news()
 }
 
+// inner says how far a call of a server's tool is. It never blocks.
+func (p *progress) inner(server, tool string, r upstream.Progress) {
+	if p == nil {
+		return
+	}
+	said := r.Message
+	switch {
+	case said != "":
+	case r.Total != nil:
+		said = fmt.Sprintf("%g of %g", r.Progress, *r.Total)
+	default:
+		said = fmt.Sprintf("%g", r.Progress)
+	}
+	line := fmt.Sprintf("%s.%s: %s", server, tool, strings.Join(strings.Fields(printable(said)), " "))
+	p.mu.Lock()
+	p.tool = line
+	p.mu.Unlock()
+	p.news()
+}
+
 func (p *progress) news() {
 	select {
 	case p.wake <- struct{}{}:
@@ -144,21 +167,16 @@ func clip(s string) string {
 	return s
 }
 
-// report sends one notification; as the last one only if there is output to show.
+// report sends one notification; as the last one only if there is something new to show.
 func (p *progress) report(last bool) {
 	p.mu.Lock()
-	text := strings.Trim(p.output, "\n")
+	text := p.text()
 	if last && text == "" || p.ctx.Err() != nil {
 		p.mu.Unlock()
 		return
 	}
-	if p.cut {
-		text = "… " + text
-	}
-	if text == "" {
-		text = p.state
-	}
-	p.output, p.cut = "", false
+	text = cmp.Or(text, p.state)
+	p.output, p.cut, p.tool = "", false, ""
 	elapsed := time.Since(p.began)
 	p.last = max(toMillis(elapsed), toMillis(time.Duration(p.last*float64(time.Second))+time.Millisecond))
 	var n notification
@@ -171,6 +189,15 @@ func (p *progress) report(last bool) {
 	p.mu.Unlock()
 	// A client that takes no more hears no more.
 	_ = p.wire.send(p.ctx.Done(), n)
+}
+
+// text is what is new: output, and how far a tool is in a line of its own.
+func (p *progress) text() string {
+	text := strings.Trim(p.output, "\n")
+	if p.cut {
+		text = "… " + text
+	}
+	return strings.Trim(text+"\n"+p.tool, "\n")
 }
 
 // toMillis is a duration in seconds, to the millisecond.

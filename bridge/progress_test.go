@@ -2,12 +2,16 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -127,6 +131,104 @@ func TestProgressOverTime(t *testing.T) {
 		}
 		if silent < 3 {
 			t.Errorf("%d reports of a silent run", silent)
+		}
+	})
+}
+
+// reporting is a bridge whose servers report on every call before they answer, where somebody has asked for that, and whose run is one
+// call for which the code has asked or not.
+func reporting(t *testing.T, say func(tell func(upstream.Progress)), toCode func(sandbox.Progress)) *Bridge {
+	t.Helper()
+	return build(t, func(c *Config) {
+		u := c.Upstreams.(fakeUpstreams)
+		u.call = func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+			tell := upstream.Observer(ctx)
+			if tell == nil {
+				return json.RawMessage(`{"content":[],"asked":false}`), nil
+			}
+			say(tell)
+			return json.RawMessage(`{"content":[],"asked":true}`), nil
+		}
+		c.Upstreams = u
+		c.Runner = fakeRunner{run: func(ctx context.Context, _ sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+			raw, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "list_issues", Progress: toCode})
+			return printed(string(raw)), err
+		}}
+	})
+}
+
+// TestInnerProgress: who has asked for the progress of a tool's call hears of it, and no server is asked for nobody.
+func TestInnerProgress(t *testing.T) {
+	four := 4.0
+	say := func(tell func(upstream.Progress)) {
+		tell(upstream.Progress{Progress: 1, Total: &four, Message: "look\ning\x1b[2J"})
+		tell(upstream.Progress{Progress: 2, Total: &four})
+	}
+	for _, tt := range []struct {
+		name         string
+		client, code bool
+	}{{"nobody asks", false, false}, {"the client", true, false}, {"the code", false, true}, {"both", true, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			var heard []string
+			var toCode func(sandbox.Progress)
+			if tt.code {
+				toCode = func(p sandbox.Progress) { heard = append(heard, fmt.Sprintf("%v %v %s", p.Progress, *p.Total, p.Message)) }
+			}
+			meta := ""
+			if tt.client {
+				meta = `{"progressToken":"t"}`
+			}
+			p := connect(t, reporting(t, say, toCode))
+			p.run(1, `{"code":"x"}`, meta)
+			last, answer := "", p.next()
+			for answer.Method != "" {
+				last, answer = answer.Params.Message, p.next()
+			}
+			if want := fmt.Sprintf(`\"asked\":%v`, tt.client || tt.code); !strings.Contains(string(answer.Result), want) {
+				t.Errorf("the answer is %s, want %s in it", answer.Result, want)
+			}
+			if got := strings.HasSuffix(last, "] github.list-issues: 2 of 4"); got != tt.client {
+				t.Errorf("the client heard %q last", last)
+			}
+			want := []string{"1 4 look\ning\x1b[2J", "2 4 "}
+			if !tt.code {
+				want = nil
+			}
+			if diff := cmp.Diff(want, heard); diff != "" {
+				t.Errorf("the code heard (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFloodOfInnerProgress: however often a server reports, the client hears of it no more often than of anything else, and output
+// isn't lost over it.
+func TestFloodOfInnerProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := reporting(t, func(tell func(upstream.Progress)) {
+			for i := range 100_000 {
+				tell(upstream.Progress{Progress: float64(i), Message: "m\n" + strings.Repeat("x", upstream.MaxProgressText-2)})
+				if i%100 == 0 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}, nil)
+		p := connect(t, b)
+		defer p.in.Close()
+		p.run(1, `{"code":"x"}`, `{"progressToken":"t"}`)
+		n := 0
+		for {
+			f := p.next()
+			if f.Method == "" {
+				break
+			}
+			n++
+			if _, text, _ := strings.Cut(f.Params.Message, "] "); strings.Contains(text, "\n") || len(text) > upstream.MaxProgressText+30 {
+				t.Errorf("a report of %d bytes: %.100q", len(text), text)
+			}
+		}
+		if n < 8 || n > 13 { // in one second
+			t.Errorf("%d reports", n)
 		}
 	})
 }

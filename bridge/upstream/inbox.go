@@ -34,8 +34,9 @@ type inbox struct {
 
 	rest []byte // what mcp-go hasn't read yet
 
-	mu      sync.Mutex
-	waiting map[string]*answer // by request id
+	mu        sync.Mutex
+	waiting   map[string]*answer        // by request id
+	observers map[string]func(Progress) // of those whose progress is asked for
 }
 
 // answer is what a server answered to one request.
@@ -47,15 +48,19 @@ type answer struct {
 func newInbox(src io.Reader, limit int, mask *mask, reply, noise func([]byte), fail func(error)) *inbox {
 	return &inbox{
 		src: bufio.NewReaderSize(src, 64<<10), limit: limit, mask: mask, reply: reply, noise: noise, fail: fail,
-		eof: make(chan struct{}), waiting: map[string]*answer{},
+		eof: make(chan struct{}), waiting: map[string]*answer{}, observers: map[string]func(Progress){},
 	}
 }
 
-// expect makes room for the answer to id. It must be called before the request is sent.
-func (in *inbox) expect(id string) {
+// expect makes room for the answer to id, and has progress told to f unless that is nil. It must be called before the request is
+// sent.
+func (in *inbox) expect(id string, f func(Progress)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.waiting[id] = nil
+	if f != nil {
+		in.observers[id] = f
+	}
 }
 
 // forget drops id; an answer that still comes is ignored.
@@ -63,6 +68,7 @@ func (in *inbox) forget(id string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	delete(in.waiting, id)
+	delete(in.observers, id)
 }
 
 // take is the answer to id, once mcp-go has said that there is one.
@@ -170,6 +176,9 @@ func (in *inbox) message(raw []byte) []byte {
 		return nil
 	case m.Method == string(mcp.MethodNotificationToolsListChanged):
 		return append(bytes.Clone(raw), '\n')
+	case m.Method == string(mcp.MethodNotificationProgress):
+		in.progress(raw)
+		return nil
 	case m.Method != "":
 		return nil // nobody listens to others
 	case !hasID:

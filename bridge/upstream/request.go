@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"unicode/utf8"
 
@@ -22,11 +23,12 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.meta != nil {
-		params["_meta"] = s.meta
-	}
 	id := "b-" + strconv.FormatInt(s.ids.Add(1), 10)
-	s.in.expect(id)
+	observer := Observer(ctx)
+	if meta := s.metaFor(id, observer != nil); meta != nil {
+		params["_meta"] = meta
+	}
+	s.in.expect(id, observer)
 	defer s.in.forget(id)
 	_, err := s.tr.SendRequest(ctx, transport.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method, Params: params,
@@ -45,6 +47,16 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	default:
 		return nil, err
 	}
+}
+
+// metaFor is what a request carries beside its parameters. A request's id is its progress token.
+func (s *session) metaFor(id string, progress bool) map[string]any {
+	if !progress {
+		return s.meta
+	}
+	meta := map[string]any{"progressToken": id}
+	maps.Copy(meta, s.meta)
+	return meta
 }
 
 // cancelled tells the server that a request isn't waited for any more. It doesn't block: nor does the outbox.

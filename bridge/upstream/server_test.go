@@ -274,9 +274,34 @@ func (s *server) call(r request) {
 		}
 	case "ask":
 		go s.ask(r)
+	case "progress":
+		s.progress(r)
 	case "meta":
 		s.result(r, string(r.Params.Meta))
 	}
+}
+
+// progress sends what the arguments say before its answer, with the token that it was given, and once more after it.
+func (s *server) progress(r request) {
+	var a struct {
+		Said  []string // params but for the token, as JSON text
+		Times int
+	}
+	_ = json.Unmarshal(r.Params.Arguments, &a)
+	var meta struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(r.Params.Meta, &meta)
+	say := func(params string) {
+		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s%s}}`, orNull(meta.Token), params)
+	}
+	for range max(1, a.Times) {
+		for _, params := range a.Said {
+			say(params)
+		}
+	}
+	s.result(r, string(orNull(r.Params.Meta)))
+	say(`,"progress":99`)
 }
 
 // barrier answers once as many calls wait as the arguments say, the last one first.
