@@ -40,6 +40,16 @@ func (u *underWay) cancel(id string) {
 	}
 }
 
+// toolCancel cancels a call that the code doesn't wait for any more. It is answered all the same; for one that was answered already it
+// comes too late.
+func (n *session) toolCancel(f entrypoint.FromGuest) {
+	if !n.callIDs[f.CallID] {
+		n.badFrames++
+		return
+	}
+	n.underWay.cancel(f.CallID)
+}
+
 // errCancelled is the result of a call that the code has cancelled.
 var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled, Message: "the code has cancelled this call"}
 

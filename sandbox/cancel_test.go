@@ -1,0 +1,32 @@
+package sandbox
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+// TestToolCancel: a frame cancels the one call that it names, says nothing of one that is over, and is counted where there is none.
+func TestToolCancel(t *testing.T) {
+	n := &session{callIDs: map[string]bool{"1": true, "2": true, "3": true}}
+	calls, ends := map[string]context.Context{}, map[string]func(){}
+	for id := range n.callIDs {
+		calls[id], ends[id] = n.underWay.begin(t.Context(), id)
+	}
+	ends["1"]()
+	for _, id := range []string{"1", "2", "2", "", "77"} {
+		n.toolCancel(entrypoint.FromGuest{Type: entrypoint.TypeToolCancel, CallID: id})
+	}
+	if calls["2"].Err() == nil || calls["3"].Err() != nil {
+		t.Errorf("call 2 has %v, call 3 has %v", calls["2"].Err(), calls["3"].Err())
+	}
+	if n.badFrames != 2 {
+		t.Errorf("%d frames were counted, want 2", n.badFrames)
+	}
+	ends["2"]()
+	ends["3"]()
+	if len(n.underWay.calls) != 0 {
+		t.Errorf("%d calls are still under way", len(n.underWay.calls))
+	}
+}
