@@ -33,7 +33,8 @@ environment or files. It may write to /workspace, its working directory, and /tm
   ` + "`import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))`" + ` makes both calls at once. Threads work too.
 - The value is the tool's structured result where it declares one, else its text: a str with .json(), .content, .images and .structured.
   A failed call raises ToolError, with .server, .tool, .code and .content. Big integers stay exact.
-- ` + "`mcp_x.f.options(timeout=5)(id=1)`" + ` raises ToolTimeout when no answer comes in 5 s.
+- ` + "`mcp_x.f.options(timeout=5)(id=1)`" + ` raises ToolTimeout when no answer comes in 5 s. A call that is no longer awaited is cancelled.
+- ` + "`mcp_x.f.options(progress=seen)(id=1)`" + ` calls seen(progress, total, message) when the server says how far it is.
 - A wrong name says which names there are and the nearest one.
 - A server is started when the code first touches it, and stays for later runs.
 - Argument ` + "`servers`" + ` of run_python: absent = all servers below; a list = only these; [] = none. No code can widen it.
