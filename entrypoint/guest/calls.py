@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from guest import wire
 from guest.link import Link
-from guest.progress import Callback, Observed
 from guest.results import SerializationError, ToolTimeout
 
 if TYPE_CHECKING:
     import asyncio
+
+    from guest.progress import Callback, Observed
 
 Finish = Callable[[wire.Frame], Any]  # makes the value of a tool_result, or raises what it says
 
@@ -89,7 +90,11 @@ class Request:
         return self.finish(frame)
 
     def _observed(self, wake: Callable[[], None]) -> Observed | None:
-        return None if self.progress is None else Observed(self.name, self.progress, wake)
+        if self.progress is None:
+            return None
+        from guest.progress import Observed  # few calls are observed
+
+        return Observed(self.name, self.progress, wake)
 
     def _send(self, deliver: Callable[[wire.Frame], None]) -> str:
         try:

@@ -61,8 +61,8 @@ class Link:
             self._tell_cancelled()
 
     def call(self, provider: str, tool: str, given: bytes, deliver: Deliver, progress: bool = False) -> str:
-        """Sends a call whose input is a JSON object already, and gives its id. deliver is called in another thread, once, with the
-        result; where progress is asked for, with any number of frames of that before.
+        """Sends a call whose input is a JSON object already, and gives its id. deliver is called in another thread, once with
+        the result, and before that with each report where progress is asked for.
 
         Raises RuntimeError in a fork, ValueError when the frame is above the limit.
         """

@@ -15,13 +15,12 @@ KEPT = 100  # reports that wait while the code is busy with something else; the 
 _ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR; inspect takes long to import
 
 
-def checked(callback: Callback) -> Callback:
+def check(callback: Callback) -> None:
     """Raises TypeError for what can't be a callback."""
     if not callable(callback):
         raise TypeError(f"progress must be a function of progress, total and message, not {type(callback).__name__}")
     if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _ASYNC:
         raise TypeError("progress must be a plain function, not an async one: it is called while the call is awaited")
-    return callback
 
 
 class Observed:

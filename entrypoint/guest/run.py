@@ -81,7 +81,7 @@ class Run:
         return True
 
     def cancel(self, call: str) -> None:
-        """The code doesn't want the result of a call any more. The host is told once, and of calls that it knows; it answers all."""
+        """The code doesn't want the result of a call any more. The host is told once, if it knows the call, and answers it."""
         if call in self.held:
             self._release(call)
         elif self.calls.get(call) is False:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from guest import results, wire
 from guest.calls import Request
 from guest.link import Link
-from guest.progress import Callback, checked
+
+if TYPE_CHECKING:
+    from guest.progress import Callback
 
 
 class Tool(Protocol):
@@ -54,7 +56,11 @@ class Maker:
             """
             if timeout is not None and not 0 < timeout < 1e9:
                 raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
-            return self.make(timeout, None if progress is None else checked(progress))
+            if progress is not None:
+                from guest.progress import check
+
+                check(progress)
+            return self.make(timeout, progress)
 
         made: Any = call
         made.options = options

@@ -15,7 +15,7 @@ LINK_WATER = 1 << 20  # bytes waiting for the child above which nothing more is 
 TAKEN = 1 << 20  # bytes of results that the child has taken after which the host is told
 UNREAD_MAX = 64 << 20  # bytes waiting for the child above which the run is ended; a host that minds `taken` sends less
 MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones are held
-HELD_MAX = 1 << 20  # bytes of those next ones that are read, to see a tool_cancel behind them, before they wait in the socket
+HELD_MAX = 1 << 20  # bytes of those that are held, to see a tool_cancel behind them; the next ones wait in the socket
 PROGRESS_TEXT = 1000  # characters of the message of a progress
 SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
 

@@ -94,7 +94,8 @@ class Progress(unittest.TestCase):
             "import asyncio, threading\nreports = []\n"
             "call = asyncio.ensure_future(mcp_shop.price.options(progress=lambda *report: reports.append(report[0]))())\n"
             "await asyncio.sleep(0)\nawait asyncio.sleep(0)\n"
-            "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\nbusy.join()\n"  # the loop stands still meanwhile
+            "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\n"
+            "busy.join()\n"  # the loop stands still meanwhile
             "await call\nprint(len(reports), reports[-1], reports == sorted(reports))"
         )
         with Guest() as guest:
@@ -161,7 +162,10 @@ class Cancelling(unittest.TestCase):
                 "try: await t\nexcept asyncio.CancelledError: print('over')",
                 "over\n",
             ),
-            (aio + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError: print('late')", "late\n"),
+            (
+                aio + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError: print('late')",
+                "late\n",
+            ),
             ("try: await mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
             ("try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
             ("try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
@@ -172,9 +176,11 @@ class Cancelling(unittest.TestCase):
                 "stopped\n",
             ),
             (
-                aio + "if hasattr(asyncio, 'timeout'):\n    try:\n        async with asyncio.timeout(0.1): await mcp_shop.price(n=1)\n"
+                aio + "if hasattr(asyncio, 'timeout'):\n"  # from 3.11 on
+                "    try:\n        async with asyncio.timeout(0.1): await mcp_shop.price(n=1)\n"
                 "    except TimeoutError: print('late')\n"
-                "else:\n    try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\n    except asyncio.TimeoutError: print('late')",
+                "else:\n"
+                "    try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\n    except asyncio.TimeoutError: print('late')",
                 "late\n",
             ),
         ):
@@ -269,7 +275,7 @@ class Forging(unittest.TestCase):
         ]
         code = LINK + f"for line in {lines!r}:\n    os.write(link, line.encode() + b'\\n')\n"
         code += "answers = b''\nwhile answers.count(b'\\n') < 2: answers += os.read(link, 65536)\n"
-        code += "os.write(link, b'{\"type\":\"tool_cancel\",\"callId\":\"3\"}\\n')\nos._exit(0)"
+        code += 'os.write(link, b\'{"type":"tool_cancel","callId":"3"}\\n\')\nos._exit(0)'
         with Guest() as guest:
             guest.execute(code)
             frames = guest.until("tool_call") + guest.until("tool_call") + guest.until("tool_call")
@@ -281,7 +287,7 @@ class Forging(unittest.TestCase):
         self.assertEqual([f for f in frames if f["type"] == "tool_cancel"], [{"type": "tool_cancel", "callId": "2"}])
 
     def test_a_forged_cancel_of_ones_own_call(self) -> None:
-        forge = "os.write(link, b'{\"type\":\"tool_cancel\",\"callId\":\"1\"}\\n')"
+        forge = 'os.write(link, b\'{"type":"tool_cancel","callId":"1"}\\n\')'
         code = f"{LINK}import threading\nthreading.Timer(0.2, lambda: {forge}).start()\n"
         code += "try: mcp_shop.price()\nexcept ToolError as e: print(e.code, e)"
         with Guest() as guest:
@@ -292,8 +298,9 @@ class Forging(unittest.TestCase):
 
     def test_a_flood_of_cancels(self) -> None:
         code = LINK + (
-            "os.write(link, b'{\"type\":\"tool_call\",\"callId\":\"1\",\"providerName\":\"p\",\"safeToolName\":\"t\"}\\n')\n"
-            "flood = memoryview(b'{\"type\":\"tool_cancel\",\"callId\":\"1\"}\\n{\"type\":\"tool_cancel\",\"callId\":\"7\"}\\n' * 50_000)\n"
+            'os.write(link, b\'{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t"}\\n\')\n'
+            'one = b\'{"type":"tool_cancel","callId":"%d"}\\n\'\n'
+            "flood = memoryview((one % 1 + one % 7) * 50_000)\n"
             "while flood: flood = flood[os.write(link, flood):]\n"
             "status = open(f'/proc/{os.getppid()}/status').read()\n"
             "print(int(status.split('VmHWM:')[1].split()[0]) < 60_000)"
