@@ -229,6 +229,9 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 			defer func() { <-slots }()
 		case <-call.Done():
 		}
+		if ctx.Err() != nil {
+			return // the run is over, though call may not have heard of it yet: no call begins now
+		}
 		result, err := n.result(call, f)
 		if ctx.Err() != nil {
 			return // nobody listens any more
