@@ -7,9 +7,15 @@
 // All candidates are asked side by side what they are. An engine that is not the wall itself (rootful, and not in a virtual
 // machine of its own) comes after every other one; whether it may be used at all is its driver's to refuse. Apart from that
 // the order of the candidates counts. The choice is made as soon as no candidate that has not answered yet could be preferred
-// to the best that has; at the latest after Config.Settle, if any has answered well. If none has, those that still work on
-// their answer, such as a driver that is starting an API service, have until Config.Patience, and the first of them that
-// answers well is taken. An engine that is at rest (runtime.Starter) is taken only where no other one runs.
+// to the best that has; at the latest after Config.Settle, if any that is the wall has answered well. If none has, those that
+// still work on their answer, such as a driver that is starting an API service, have until Config.Patience: the first of them
+// that is the wall is taken, and one that isn't when nothing else is left to wait for. An engine that is at rest
+// (runtime.Starter) is taken only where no other one runs.
+//
+// # What is kept
+//
+// A driver that was chosen once stays open until Close, also when its engine goes away and another one is chosen: it may owe
+// the removal of containers, which it pays once the engine is back. The next search asks the same driver again.
 package detect
 
 import (
@@ -34,7 +40,7 @@ type Candidate struct {
 // Config is what is to be chosen from, and how long that may take.
 type Config struct {
 	Candidates []Candidate   // in order of preference; at least one
-	Settle     time.Duration // until the best of those that have answered is taken; 0 means two seconds
+	Settle     time.Duration // until the best of those that have answered is taken, if it is the wall; 0 means two seconds
 	Patience   time.Duration // until nothing is waited for any more; 0 means ten seconds
 	OS         string        // GOOS's names, for what to install; empty means this machine's
 	Log        *slog.Logger  // nil means silence
@@ -62,8 +68,9 @@ type Driver struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
-	chosen   *engine // nil until one was chosen, and after it was lost
-	resting  *engine // the preferred one of those at rest, when nothing else runs
+	chosen   *engine   // nil until one was chosen, and after it was lost
+	resting  *engine   // the preferred one of those at rest, when nothing else runs
+	kept     []*engine // by candidate: the one that was chosen once, or is at rest; nil for none
 	verdicts []Verdict
 	going    *search
 	closed   bool
@@ -93,7 +100,7 @@ func New(cfg Config) *Driver {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Driver{cfg: cfg, log: log}
+	return &Driver{cfg: cfg, log: log, kept: make([]*engine, len(cfg.Candidates))}
 }
 
 // Name is the chosen engine's; before the choice it is the only candidate's, or "engine" where there are several.
@@ -222,12 +229,13 @@ func (d *Driver) started(e *engine, f runtime.Facts, err error, took time.Durati
 	v := &d.verdicts[e.index]
 	v.Took, v.Err = took, err
 	d.resting = nil
-	if err != nil || d.closed {
+	if err == nil {
+		v.Facts, v.Endpoint, v.Chosen = f, f.Endpoint, true
+		d.choose(e)
+	} else if !e.used {
+		d.kept[e.index] = nil
 		d.retire(e)
-		return
 	}
-	v.Facts, v.Endpoint, v.Chosen = f, f.Endpoint, true
-	d.chosen = e
 }
 
 // Close closes the drivers, ends searches under way, and waits for calls under way.
@@ -237,13 +245,13 @@ func (d *Driver) Close() error {
 	if d.going != nil {
 		d.going.cancel()
 	}
-	last := []*engine{d.chosen, d.resting}
 	d.chosen, d.resting = nil, nil
 	var idle []*engine
-	for _, e := range last {
+	for i, e := range d.kept {
 		if e == nil {
 			continue
 		}
+		d.kept[i] = nil
 		if e.users == 0 {
 			idle = append(idle, e) // here, so that what its Close says is heard
 		} else {

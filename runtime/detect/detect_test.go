@@ -221,7 +221,9 @@ func TestChoice(t *testing.T) {
 		{"none that takes longer", []*script{{kind: rootless, delay: 11 * time.Second}, {kind: refuses}}, "", 10 * time.Second},
 		{"rootful comes last", []*script{{kind: rootful}, {kind: rootless, delay: time.Second}}, "b", time.Second},
 		{"rootful after a virtual machine", []*script{{kind: rootful}, {kind: desktop, delay: time.Second}}, "b", time.Second},
-		{"rootful, when nothing else answers", []*script{{kind: rootful}, {kind: hangs}}, "a", 2 * time.Second},
+		{"rootful, when nothing else answers", []*script{{kind: rootful}, {kind: hangs}}, "a", 10 * time.Second},
+		{"rootful after one that takes longer to start", []*script{{kind: rootless, delay: 2500 * time.Millisecond}, {kind: rootful}}, "a", 2500 * time.Millisecond},
+		{"rootful, when the others have refused", []*script{{kind: refuses, delay: 3 * time.Second}, {kind: rootful}}, "b", 3 * time.Second},
 		{"what hangs holds up nothing that is preferred", []*script{{kind: rootless}, {kind: hangs}}, "a", 0},
 		{"what is at rest, when something runs", []*script{{kind: rests}, {kind: rootless, delay: time.Second}}, "b", time.Second},
 		{"nothing", []*script{{kind: refuses}, {kind: refuses}}, "", 0},
@@ -278,7 +280,7 @@ func oracle(scripts []*script) (string, time.Duration) {
 		for i, s := range scripts {
 			sure = sure && (answered(s) || best >= 0 && i > rank(best))
 		}
-		if best >= 0 && (sure || now >= 2*time.Second) {
+		if best >= 0 && (sure || now >= 2*time.Second && scripts[best].kind != rootful || now >= 10*time.Second) {
 			return scripts[best].name, now
 		}
 		if sure || now >= 10*time.Second {
@@ -394,6 +396,67 @@ func TestLost(t *testing.T) {
 		end() // the long run was on the first driver, which must have stayed open for it
 		wg.Wait()
 		closed(t, d, a, b)
+	})
+}
+
+// TestLostIsKept: what an engine that went away still has of ours is its driver's to remove. So that driver is asked again, and
+// closed only at the end.
+func TestLostIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &script{kind: rootless}, &script{kind: refuses}
+		d := over(t, a, b)
+		want := func(engine string) {
+			t.Helper()
+			if f, err := d.Facts(t.Context()); f.Engine != engine || (err == nil) != (engine != "") {
+				t.Fatalf("got %q, %v; want %q", f.Engine, err, engine)
+			}
+			synctest.Wait() // what isn't kept is closed
+		}
+		lose := func(s *script) {
+			t.Helper()
+			s.become(refuses)
+			want("")
+		}
+		want("a")
+		lose(a)
+		want("")
+		a.become(rootless)
+		want("a")
+		lose(a)
+		b.become(rootless)
+		want("b")
+		if a.open.Load() != 1 {
+			t.Error("the driver of the engine that went away was closed when another one was chosen")
+		}
+		lose(b)
+		a.become(rootless)
+		want("a")
+		if n := a.opened.Load(); n != 1 {
+			t.Errorf("the driver that was chosen was opened %d times", n)
+		}
+		if n := b.open.Load(); n != 1 {
+			t.Errorf("%d drivers of b are open", n)
+		}
+		closed(t, d, a, b)
+	})
+}
+
+// TestClosedBeforeTheWaiterWakes: the choice is made, and the driver closed before those who wait for it get to use it.
+func TestClosedBeforeTheWaiterWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &script{kind: rootless, delay: time.Second}, &script{kind: hangs}
+		d := over(t, a, b)
+		var wg sync.WaitGroup
+		wg.Go(func() { // it wants to hear b too, long after a was chosen
+			if f, err := d.Survey(t.Context()); err == nil {
+				t.Errorf("a closed driver gave %+v", f)
+			}
+		})
+		if _, err := d.Facts(t.Context()); err != nil {
+			t.Error(err)
+		}
+		closed(t, d, a, b)
+		wg.Wait()
 	})
 }
 
@@ -544,6 +607,30 @@ func TestStart(t *testing.T) {
 			}
 			if f, err := d.Facts(t.Context()); err != nil || f.Engine != "a" {
 				t.Errorf("got %+v, %v", f, err)
+			}
+			closed(t, d, a)
+		})
+	})
+	t.Run("who asks meanwhile gives up", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := &script{kind: rests}
+			d := over(t, a)
+			if _, err := d.Facts(t.Context()); !dormant(err) {
+				t.Fatalf("got %v, want a dormant engine", err)
+			}
+			a.become(hangs) // it is starting, and doesn't say what it is
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			synctest.Wait()
+			a.become(rests)
+			if err := d.Start(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+			if f, err := d.Facts(t.Context()); err != nil || f.Engine != "a" || a.opened.Load() != 1 {
+				t.Errorf("got %+v, %v, and the driver was opened %d times", f, err, a.opened.Load())
 			}
 			closed(t, d, a)
 		})

@@ -14,6 +14,7 @@ type search struct {
 	done    chan struct{}      // closed when chosen or err is set
 	all     chan struct{}      // closed when nothing is waited for any more
 	cancel  context.CancelFunc // ends what is still under way
+	resting *engine            // Driver's, as of the beginning
 	chosen  *engine
 	err     error
 	waiters int
@@ -23,13 +24,12 @@ type search struct {
 // begin starts a search. It is called with mu held. Its context is no call's: it ends with the last waiter.
 func (d *Driver) begin() *search {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
-	s := &search{done: make(chan struct{}), all: make(chan struct{}), cancel: cancel}
+	s := &search{done: make(chan struct{}), all: make(chan struct{}), cancel: cancel, resting: d.resting}
 	d.going = s
-	old := d.resting // it may be starting: it is asked again, and not replaced by another driver
-	d.resting = nil
+	d.resting = nil // it may be starting: it is asked again, and not replaced by another driver
 	d.work.Go(func() {
 		defer cancel()
-		d.look(ctx, s, old)
+		d.look(ctx, s)
 	})
 	return s
 }
@@ -54,25 +54,29 @@ func (d *Driver) wait(ctx context.Context, s *search, all bool) (*engine, error)
 		s.cancel()
 		if d.going == s {
 			d.going = nil // whoever comes next starts anew
+			if !d.closed {
+				d.resting = s.resting
+			}
 		}
 	}
 	switch {
 	case left != nil:
 		return nil, left
+	case d.closed: // after the choice, and before this waiter woke
+		return nil, &runtime.UnavailableError{Err: errClosed}
 	case s.err != nil:
 		return nil, s.err
-	case s.chosen.retired:
+	case d.chosen == nil:
 		return nil, &runtime.UnavailableError{Engine: s.chosen.name, Err: errors.New("it went away at once"), Next: "run the call again; if that fails, run: mcp-bridge doctor"}
 	}
-	return s.chosen, nil
+	return d.chosen, nil
 }
 
-// look asks all candidates, decides, hears out the others if somebody waits for that, and closes what wasn't chosen.
-func (d *Driver) look(ctx context.Context, s *search, old *engine) {
-	p := d.ask(ctx, old)
+// look asks all candidates, decides, hears out the others if somebody waits for that, and closes what isn't kept.
+func (d *Driver) look(ctx context.Context, s *search) {
+	p := d.ask(ctx)
 	p.collect(ctx, d.cfg.Settle)
-	kept, more := d.decide(s, p)
-	if more {
+	if d.decide(s, p) {
 		p.collect(ctx, 0)
 		d.mu.Lock()
 		if d.chosen == s.chosen && d.resting == nil {
@@ -82,39 +86,46 @@ func (d *Driver) look(ctx context.Context, s *search, old *engine) {
 	}
 	close(s.all)
 	s.cancel()
-	p.finish(func(e *engine) {
-		if e != kept {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.retire(e)
-		}
-	})
+	p.finish(d.dismiss)
 }
 
-// decide makes the choice known. It returns the engine that is not to be closed, if any, and whether somebody waits for the
-// answers of the others.
-func (d *Driver) decide(s *search, p *poll) (kept *engine, more bool) {
+// dismiss releases an engine that has answered to a search, and closes it if it isn't kept.
+func (d *Driver) dismiss(e *engine) {
+	d.mu.Lock()
+	if d.kept[e.index] != e {
+		d.retire(e)
+	}
+	d.mu.Unlock()
+	d.release(e)
+}
+
+// decide makes the choice known, and says whether somebody waits for the answers of the others.
+func (d *Driver) decide(s *search, p *poll) (more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer close(s.done)
 	if d.going != s || d.closed {
 		s.err = &runtime.UnavailableError{Err: errClosed} // nobody waits for it but at the end
-		return nil, false
+		return false
 	}
 	d.going = nil
+	if old := s.resting; old != nil && !old.used {
+		d.kept[old.index] = nil // but for what is chosen now, or at rest still
+	}
 	if best := p.best(); best != nil {
-		s.chosen, d.chosen = best, best
+		s.chosen = best
+		d.choose(best)
 		d.verdicts = d.judge(p, best)
 		d.log.Debug("engine chosen", "engine", best.name, "took", p.answers[best.index].took)
-		return best, s.surveys > 0
+		return s.surveys > 0
 	}
 	d.verdicts = d.judge(p, nil)
 	if e := p.dormant(); e != nil {
-		d.resting, s.err = e, p.answers[e.index].err
-		return e, false
+		d.resting, d.kept[e.index], s.err = e, e, p.answers[e.index].err
+		return false
 	}
 	s.err = d.none()
-	return nil, false
+	return false
 }
 
 // judge says what became of each candidate, as of now.
@@ -159,15 +170,18 @@ type answer struct {
 	took  time.Duration
 }
 
-// ask opens all drivers, but for old, and asks each of them what it is.
-func (d *Driver) ask(ctx context.Context, old *engine) *poll {
+// ask opens the drivers that aren't kept, and asks each of all what it is.
+func (d *Driver) ask(ctx context.Context) *poll {
 	n := len(d.cfg.Candidates)
 	p := &poll{begin: time.Now(), answers: make([]*answer, n), pending: n, incoming: make(chan answer, n)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for i, c := range d.cfg.Candidates {
-		e := old
-		if old == nil || old.index != i {
+		e := d.kept[i]
+		if e == nil {
 			e = &engine{Driver: c.Open(), name: c.Name, index: i}
 		}
+		d.hold(e)
 		p.engines = append(p.engines, e)
 		go func() { // ends soon after ctx, by the contract of a Driver; finish waits for it
 			f, err := e.Facts(ctx)
@@ -178,7 +192,7 @@ func (d *Driver) ask(ctx context.Context, old *engine) *poll {
 }
 
 // collect takes answers until there are none to come, or no better one can; or when settle is over, if there is a good one by
-// then; or until ctx ends. With a settle of 0 it waits for all of them.
+// then that is the wall itself; or until ctx ends. With a settle of 0 it waits for all of them.
 func (p *poll) collect(ctx context.Context, settle time.Duration) {
 	var over <-chan time.Time
 	if settle > 0 {
@@ -188,7 +202,7 @@ func (p *poll) collect(ctx context.Context, settle time.Duration) {
 	}
 	settled := false
 	for p.pending > 0 {
-		if settle > 0 && (p.certain() || settled && p.best() != nil) {
+		if best := p.best(); settle > 0 && best != nil && (p.certain(best) || settled && p.wall(best)) {
 			return
 		}
 		select {
@@ -218,11 +232,16 @@ func (p *poll) finish(f func(*engine)) {
 
 // rank orders candidates; the least is preferred.
 func (p *poll) rank(i int) int {
-	f := p.answers[i].facts
-	if !f.Rootless && !f.Desktop {
+	if !p.wall(p.engines[i]) {
 		return i + len(p.answers)
 	}
 	return i
+}
+
+// wall says whether a flaw in an engine that has answered well would stay in it: it is rootless, or in a machine of its own.
+func (p *poll) wall(e *engine) bool {
+	f := p.answers[e.index].facts
+	return f.Rootless || f.Desktop
 }
 
 // best is the preferred one of those that have answered well, or nil.
@@ -237,11 +256,7 @@ func (p *poll) best() *engine {
 }
 
 // certain says that no candidate which hasn't answered yet can be preferred to the best that has.
-func (p *poll) certain() bool {
-	best := p.best()
-	if best == nil {
-		return false
-	}
+func (p *poll) certain(best *engine) bool {
 	for i, a := range p.answers {
 		if a == nil && i < p.rank(best.index) {
 			return false

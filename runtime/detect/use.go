@@ -13,7 +13,8 @@ type engine struct {
 	name  string
 	index int // of the candidate
 
-	users   int  // calls under way; guarded by Driver.mu
+	users   int  // calls under way, those of searches too; guarded by Driver.mu
+	used    bool // it was chosen once; guarded by Driver.mu
 	retired bool // guarded by Driver.mu
 }
 
@@ -91,7 +92,13 @@ func (d *Driver) release(e *engine) {
 	}
 }
 
-// lost makes the next use search anew.
+// choose makes e the engine in use, and keeps its driver until Close. It is called with mu held.
+func (d *Driver) choose(e *engine) {
+	e.used = true
+	d.chosen, d.kept[e.index] = e, e
+}
+
+// lost makes the next use search anew. The driver is kept: what its engine still has of ours is the driver's to remove.
 func (d *Driver) lost(e *engine, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,11 +108,13 @@ func (d *Driver) lost(e *engine, err error) {
 	d.chosen = nil
 	v := &d.verdicts[e.index]
 	v.Chosen, v.Err = false, err
-	d.retire(e)
 }
 
-// retire closes e as soon as nobody uses it. It is called with mu held.
+// retire closes e as soon as nobody uses it. It is called with mu held; more than once does no harm.
 func (d *Driver) retire(e *engine) {
+	if e.retired {
+		return
+	}
 	e.retired = true
 	if e.users == 0 {
 		d.shut(e)
