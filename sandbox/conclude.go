@@ -42,11 +42,8 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 		n.sandbox.log.Warn("frames not understood", "call", n.req.ID, "count", n.badFrames)
 	}
 
-	if e.err != nil {
-		n.sandbox.forget() // whatever is wrong, the next run is to look
-		if !n.executed.IsZero() {
-			n.sandbox.log.Warn("the engine failed in a run", "call", n.req.ID, "err", e.err)
-		}
+	if e.err != nil && !n.executed.IsZero() {
+		n.sandbox.log.Warn("the engine failed in a run", "call", n.req.ID, "err", e.err)
 	}
 	// Done may have come just before we stopped the code, or as the answer to that: only the second has been killed.
 	finished := n.done != nil && wait(n.done).Killed != "cancel"

@@ -50,6 +50,10 @@ func (s *Sandbox) startGuest(m machine) *guest {
 	go func() {
 		defer close(g.gone)
 		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr})
+		// A driver whose context has ended says so, and nothing of its engine.
+		if g.err != nil && (g.life.Err() == nil || errors.As(g.err, new(*runtime.UnavailableError))) {
+			s.forget(m) // whatever is wrong, the next run is to look
+		}
 		stdoutW.Close()
 		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
 	}()
@@ -62,7 +66,7 @@ var errStartTimeout = errors.New("it was not ready in time")
 
 // await waits until the guest is ready, has ended or has taken too long, which kills it. It counts the frames that make no sense.
 func (g *guest) await(limit time.Duration) (bad int) {
-	starting := time.AfterFunc(limit, func() { g.kill(errStartTimeout) })
+	starting := time.AfterFunc(limit, func() { g.cut(errStartTimeout) })
 	defer starting.Stop()
 	for {
 		f, err := g.frames.Read()
@@ -86,23 +90,25 @@ func (g *guest) await(limit time.Duration) (bad int) {
 	}
 }
 
-// check says whether a guest that waits for its run still answers, within limit. One that doesn't is killed. After a check
-// nothing of the guest is on its way any more; one that lends it is the last.
-func (g *guest) check(limit time.Duration, lend bool) bool {
+// check says whether a guest that waits for its run still answers, within pongWait and before ctx ends. One that doesn't is killed.
+// After a check nothing of the guest is on its way any more; one that lends it is the last.
+func (g *guest) check(ctx context.Context, lend bool) bool {
 	g.checking <- struct{}{}
 	defer func() { <-g.checking }()
 	if g.lent {
 		return true
 	}
 	g.lent = lend
-	late := time.AfterFunc(limit, func() { g.kill(errNoPong) })
-	defer late.Stop()
+	ctx, cancel := context.WithTimeout(ctx, pongWait)
+	defer cancel()
+	heard := context.AfterFunc(ctx, func() { g.cut(errNoPong) })
+	defer heard()
 	g.pings++
 	if g.stdin.Write(entrypoint.Ping{Type: entrypoint.TypePing, N: g.pings}) != nil {
 		return false
 	}
 	f, err := g.frames.Read()
-	if err != nil || f.Type != entrypoint.TypePong || f.N != g.pings || !late.Stop() {
+	if err != nil || f.Type != entrypoint.TypePong || f.N != g.pings || !heard() {
 		g.kill(errNoPong)
 		return false
 	}
@@ -118,6 +124,12 @@ func (g *guest) end() {
 	<-g.gone
 	linger.Stop()
 	g.kill(errOver)
+}
+
+// cut kills the guest and lets go whoever reads or writes its frames, since an engine may take its time to kill.
+func (g *guest) cut(cause error) {
+	g.kill(cause)
+	g.hangUp()
 }
 
 // hangUp is for when no frame is wanted any more: the guest's stdin ends, and nobody reads what it says.

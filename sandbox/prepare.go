@@ -15,6 +15,7 @@ const prepareTimeout = 15 * time.Minute
 
 // machine is what a run needs to know about the engine: proof that it was reached, and the image it has.
 type machine struct {
+	look   uint64 // which look at the engine found it
 	facts  runtime.Facts
 	image  runtime.Image
 	python Python
@@ -142,7 +143,9 @@ func (s *Sandbox) recall(ctx context.Context) *machine {
 	}
 	f, err := s.driver.Facts(ctx) // remembered by the driver while the engine answers
 	if err == nil && f.Engine == m.facts.Engine && f.Endpoint == m.facts.Endpoint {
-		return m
+		now := *m
+		now.facts = f // a driver may learn what its engine can't do when it starts a container
+		return &now
 	}
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()
@@ -166,6 +169,7 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err
 	if m.python, err = s.probe(ctx, m.facts, m.image); err != nil {
 		return machine{}, err
 	}
+	m.look = s.looks.Add(1)
 	return m, nil
 }
 
@@ -184,11 +188,13 @@ func (s *Sandbox) awake(ctx context.Context, p runtime.Progress) (runtime.Facts,
 	return s.driver.Facts(ctx)
 }
 
-// forget makes the next run look at the engine again: something that was there is gone.
-func (s *Sandbox) forget() {
+// forget makes the next run look at the engine again, unless that was done since m was found: something that was there is gone.
+func (s *Sandbox) forget(m machine) {
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()
-	s.prepare.ready = nil
+	if s.prepare.ready != nil && s.prepare.ready.look == m.look {
+		s.prepare.ready = nil
+	}
 }
 
 // found is what was found before, or nil.

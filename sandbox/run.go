@@ -81,7 +81,8 @@ func (e *StartError) Hint() string {
 	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
 }
 
-// Run runs the code in a new container and returns once that container is gone. When ctx ends the code is killed at once, its
+// Run runs the code in a container that no other run has had or gets, and returns once the code has ended; the container is gone then, or
+// on its way, and gone when Close returns. When ctx ends the code is killed at once, its
 // container a moment later at most, and the Result's Status is StatusCancelled. How the code failed is told in the Result; an error means that the run
 // could not take place: *runtime.UnavailableError, *runtime.ImageError, *StartError, ErrClosed, or a bad Request.
 func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
@@ -127,7 +128,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 	if err != nil {
 		return Result{ID: n.req.ID, Status: StatusCancelled, Message: "The run was cancelled before it began."}, nil
 	}
-	n.stdin, n.cancel = g.stdin, g.kill
+	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
@@ -157,10 +158,15 @@ func (n *session) run(caller context.Context) (Result, error) {
 	return n.conclude(e, g.stderr.String())
 }
 
-// told says that the guest has said all there is to know of how the code ended. What killed the code, if something did, the
-// engine may know better.
+// told says that all is known of how the code ended: it was stopped by us, or has exited, by the guest's word. What else killed it,
+// the engine may know better.
 func (n *session) told() bool {
-	return n.done != nil && wait(n.done).Exited
+	if n.done == nil || wait(n.done).Killed == "cancel" {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.stopped != notStopped
+	}
+	return wait(n.done).Exited
 }
 
 // greet keeps what the guest said of itself.

@@ -189,6 +189,7 @@ type Sandbox struct {
 	log    *slog.Logger
 
 	prepare preparation
+	looks   atomic.Uint64 // at the engine, counted
 
 	filesHeld atomic.Int64 // bytes of the files of all runs under way
 
@@ -219,8 +220,8 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
 	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
 		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
-	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0:
-		return nil, errors.New("sandbox: the number of standbys is negative, or they would wait for no time")
+	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0, cfg.Standby >= cfg.MaxContainers:
+		return nil, errors.New("sandbox: the number of standbys is negative, or they would wait for no time, or leave no container for a run")
 	}
 	log := cfg.Log
 	if log == nil {

@@ -19,9 +19,10 @@ type session struct {
 	host    Host
 	machine machine
 
-	stdin  *entrypoint.Writer
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup // every goroutine of the run but the driver's
+	stdin   *entrypoint.Writer
+	cancel  context.CancelCauseFunc // kills the container; what was printed is still read
+	abandon func(cause error)       // kills it and reads no more
+	wg      sync.WaitGroup          // every goroutine of the run but the driver's
 
 	begin, executed, ended time.Time
 	unfiltered             bool
@@ -135,7 +136,7 @@ func (n *session) stop(why stoppage) {
 	begun := n.clock != nil
 	n.mu.Unlock()
 	if !begun {
-		n.cancel(errStopped)
+		n.abandon(errStopped)
 		return
 	}
 	n.cancelWithin(time.Now())

@@ -17,6 +17,7 @@ const (
 	demandSpan  = 10 * time.Second // over which the rate of runs is counted
 	firstRetry  = time.Second      // after a start that failed; twice as long after each further one
 	lastRetry   = time.Minute
+	provenAge   = time.Minute // of a guest that has shown that guests don't just die
 )
 
 // standby keeps guests that are ready and wait for a run. There is none before the first run. Their number follows the demand:
@@ -30,8 +31,9 @@ type standby struct {
 	asked    []time.Time   // when runs were asked for, within demandSpan
 	last     time.Time     // the last of them, ever
 	cost     time.Duration // what a start takes, smoothed
-	failures int           // starts that failed since one has not
+	failures int           // starts that failed, and guests that died, since one was lent or waited for provenAge
 	retry    time.Time     // no start before that
+	waiters  []chan *guest // runs that found as many containers alive as may be: the next guest that is ready is theirs
 	keeping  bool          // the keeper runs
 	closed   bool
 	wake     chan struct{} // tells the keeper to look
@@ -71,7 +73,8 @@ func (b *standby) take(m machine) *guest {
 
 func (b *standby) fit(g *guest, m machine) bool {
 	return !g.dead() && g.life.Err() == nil && time.Since(g.begun) < standbyAge &&
-		g.machine.image.ID == m.image.ID && g.machine.facts.Endpoint == m.facts.Endpoint && g.machine.facts.Engine == m.facts.Engine
+		g.machine.image.ID == m.image.ID && g.machine.facts.Endpoint == m.facts.Endpoint && g.machine.facts.Engine == m.facts.Engine &&
+		g.machine.facts.OwnUsers == m.facts.OwnUsers && g.machine.facts.Enforces == m.facts.Enforces
 }
 
 // want is how many guests are to wait now. It is called with mu held.
@@ -125,14 +128,19 @@ func (b *standby) keep() {
 	defer tick.Stop()
 	delay := time.NewTimer(refillDelay) // what has just been lent runs first
 	defer delay.Stop()
+	soon := true // the delay is refillDelay
 	for {
 		select {
 		case <-b.sandbox.life.Done():
 			return
 		case <-b.wake:
-			delay.Reset(refillDelay)
+			if !soon {
+				delay.Reset(refillDelay)
+				soon = true
+			}
 			continue
 		case <-delay.C:
+			soon = false
 		case <-tick.C:
 			b.inspect()
 		}
@@ -151,11 +159,33 @@ func (b *standby) inspect() {
 	b.mu.Lock()
 	list := slices.Clone(b.waiting)
 	b.mu.Unlock()
+	var all sync.WaitGroup
 	for _, g := range list {
-		if g.dead() || time.Since(g.begun) >= standbyAge || !g.check(pongWait, false) {
-			b.drop(g)
-		}
+		all.Go(func() {
+			if g.dead() || time.Since(g.begun) >= standbyAge || !g.check(b.sandbox.life, false) {
+				b.drop(g)
+			} else if time.Since(g.up) >= provenAge {
+				b.proved()
+			}
+		})
 	}
+	all.Wait()
+}
+
+// proved is for when guests live as they should.
+func (b *standby) proved() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures, b.retry = 0, time.Time{}
+}
+
+// failed has the next start wait, longer after each failure. It is called with mu held.
+func (b *standby) failed() (pause time.Duration) {
+	b.failures++
+	pause = min(lastRetry, firstRetry<<min(b.failures-1, 10))
+	pause = pause/2 + rand.N(pause)
+	b.retry = time.Now().Add(pause)
+	return pause
 }
 
 // drop destroys a guest, if it still waits.
@@ -213,40 +243,45 @@ func (b *standby) start(m machine) {
 	defer s.runs.Done()
 	g := s.startGuest(m)
 	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
-	g.await(s.cfg.StartTimeout)
+	bad := g.await(s.cfg.StartTimeout)
 	stop()
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.starting--
 	defer b.nudge()
-	if g.up.IsZero() {
-		b.failures++
-		pause := min(lastRetry, firstRetry<<min(b.failures-1, 10))
-		b.retry = time.Now().Add(pause/2 + rand.N(pause))
+	if g.up.IsZero() || bad > 0 {
+		pause := b.failed()
 		if s.life.Err() == nil {
-			s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "pause", pause)
+			s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
 		}
 		s.discard(g)
 		return
 	}
-	b.failures, b.retry = 0, time.Time{}
 	took := g.up.Sub(g.begun)
 	if b.cost += (took - b.cost) / 4; b.cost == 0 {
 		b.cost = took
 	}
-	if b.closed {
-		s.discard(g)
+	b.await(g)
+}
+
+// await has a guest wait for its run, or gives it to a run that waits. It is called with mu held.
+func (b *standby) await(g *guest) {
+	switch {
+	case b.closed:
+		b.sandbox.discard(g)
+		return
+	case len(b.waiters) > 0:
+		b.waiters[0] <- g // it has room for one
+		b.waiters = slices.Delete(b.waiters, 0, 1)
 		return
 	}
 	b.waiting = append(b.waiting, g)
 	// One that dies while it waits is replaced, after a pause: whatever kills it may do so again.
-	s.runs.Add(1)
-	go func() {
-		defer s.runs.Done()
+	b.sandbox.runs.Go(func() {
 		<-g.gone
 		b.lost(g)
-	}()
+	})
 }
 
 // lost is told of each guest whose container is gone.
@@ -258,8 +293,7 @@ func (b *standby) lost(g *guest) {
 		return // it was lent
 	}
 	b.waiting = slices.Delete(b.waiting, i, i+1)
-	b.failures++
-	b.retry = time.Now().Add(firstRetry/2 + rand.N(firstRetry))
+	b.failed()
 	b.sandbox.discard(g)
 	b.nudge()
 }
@@ -285,17 +319,71 @@ func (s *Sandbox) lend(ctx context.Context, m machine) (*guest, error) {
 		if g == nil {
 			break
 		}
-		if g.check(pongWait, true) {
+		if g.check(ctx, true) {
+			s.standby.proved()
 			return g, nil
 		}
 		s.discard(g)
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	select {
 	case s.containers <- struct{}{}:
 		return s.startGuest(m), nil
+	default:
+	}
+	return s.lendLater(ctx, m)
+}
+
+// lendLater waits until a container is gone, or a guest that is being started ahead is ready.
+func (s *Sandbox) lendLater(ctx context.Context, m machine) (*guest, error) {
+	ready := s.standby.wait()
+	select {
+	case s.containers <- struct{}{}:
+		if g := s.standby.leave(ready); g != nil { // both were there
+			s.standby.keepReady(g)
+		}
+		return s.startGuest(m), nil
+	case g := <-ready:
+		if s.standby.fit(g, m) && g.check(ctx, true) {
+			return g, nil
+		}
+		s.discard(g)
+		return s.lend(ctx, m)
 	case <-ctx.Done():
+		if g := s.standby.leave(ready); g != nil {
+			s.standby.keepReady(g)
+		}
 		return nil, context.Cause(ctx)
 	}
+}
+
+// wait enters the line of runs that the next guest is for.
+func (b *standby) wait() chan *guest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ready := make(chan *guest, 1)
+	b.waiters = append(b.waiters, ready)
+	return ready
+}
+
+// leave leaves the line, and gives the guest that was handed over meanwhile, if there is one.
+func (b *standby) leave(ready chan *guest) *guest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.waiters, ready); i >= 0 {
+		b.waiters = slices.Delete(b.waiters, i, i+1)
+		return nil
+	}
+	return <-ready
+}
+
+// keepReady puts a guest back that a run was handed and doesn't take.
+func (b *standby) keepReady(g *guest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.await(g)
 }
 
 // discard ends a guest that startGuest gave, off everybody's path; Close waits for it. It is called once for each, by something
@@ -305,7 +393,6 @@ func (s *Sandbox) discard(g *guest) {
 		g.end()
 		<-s.containers
 		if g.err != nil {
-			s.forget() // whatever is wrong, the next run is to look
 			s.log.Debug("a container's end", "err", g.err)
 		}
 		s.standby.refill()
