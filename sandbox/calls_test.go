@@ -1,13 +1,20 @@
 package sandbox_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -106,4 +113,188 @@ func TestProgressWithoutEndToADeafGuest(t *testing.T) {
 		t.Errorf("got %s, %v", r.Status, err)
 	}
 	<-told
+}
+
+// TestCallsAreCancelled: when the code's await of a call ends, however it does, the call's context does, and the run goes on.
+func TestCallsAreCancelled(t *testing.T) {
+	for _, tt := range []struct{ name, code string }{
+		{"task.cancel", `
+call = asyncio.ensure_future(mcp_shop.hang())
+await asyncio.sleep(0.1)
+call.cancel()
+`},
+		{"wait_for", `
+try: await asyncio.wait_for(mcp_shop.hang(), 0.1)
+except asyncio.TimeoutError: pass
+`},
+		{"options(timeout=…), awaited", `
+try: await mcp_shop.hang.options(timeout=0.1)()
+except TimeoutError: pass
+`},
+		{"options(timeout=…), in a thread", `
+def late():
+    try: mcp_shop.hang.options(timeout=0.1)()
+    except TimeoutError: pass
+await asyncio.to_thread(late)
+`},
+		{"a loop that ends", `
+async def main(): asyncio.ensure_future(mcp_shop.hang()); await asyncio.sleep(0.1)
+await asyncio.to_thread(lambda: asyncio.run(main()))
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ended := make(chan error, 1)
+			host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+				if c.Tool != "hang" {
+					select {
+					case err := <-ended:
+						ended <- err
+						return echo(ctx, c)
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				<-ctx.Done()
+				ended <- ctx.Err()
+				return json.RawMessage(`{"content":[{"type":"text","text":"too late"}]}`), nil
+			})
+			r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{
+				Code: "import asyncio\n" + tt.code + "print(await mcp_shop.echo(text='on'))", Timeout: 20 * time.Second, Providers: shop("echo", "hang"),
+			}, host)
+			if err != nil || r.Stdout() != "on\n" || r.Status != sandbox.StatusOK || r.Calls != 2 {
+				t.Errorf("got %q, %s %s, %d calls, %v", r.Stdout(), r.Status, r.Message, r.Calls, err)
+			}
+		})
+	}
+}
+
+// TestCancelledCallsGiveTheirPlaceBack: calls that hang and are given up don't use up the places of their server, and one that is given
+// up before its turn never reaches the host.
+func TestCancelledCallsGiveTheirPlaceBack(t *testing.T) {
+	var hung atomic.Int64
+	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+		if c.Tool == "hang" {
+			hung.Add(1)
+			if c.Progress != nil {
+				c.Progress(sandbox.Progress{Progress: 1})
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return echo(ctx, c)
+	})
+	r, err := newSandbox(t, func(c *sandbox.Config) { c.Concurrency = 2 }).Run(t.Context(), sandbox.Request{
+		Code: `
+import asyncio
+arrived = [asyncio.Event(), asyncio.Event()]
+def begin(event):
+    return asyncio.ensure_future(mcp_shop.hang.options(progress=lambda *report: event.set())())
+first = [begin(event) for event in arrived]
+for event in arrived: await event.wait()
+rest = [asyncio.ensure_future(mcp_shop.hang()) for _ in range(18)]
+done, _ = await asyncio.wait(rest, timeout=0.3)
+for call in rest + first: call.cancel()
+print(len(done), await mcp_shop.echo(text='through'))
+`,
+		Timeout: 20 * time.Second, Providers: shop("echo", "hang"),
+	}, host)
+	if err != nil || r.Stdout() != "0 through\n" || r.Status != sandbox.StatusOK {
+		t.Errorf("got %q, %s %s, %v", r.Stdout(), r.Status, r.Message, err)
+	}
+	if n := hung.Load(); n != 2 {
+		t.Errorf("%d calls reached the host, want the first two", n)
+	}
+}
+
+// TestFloodOfCancels: a guest in other hands that cancels all there is and isn't, before, during and after, has each of its calls
+// answered exactly once and costs the host nothing else.
+func TestFloodOfCancels(t *testing.T) {
+	flood := []string{ready}
+	for i := range 200 {
+		for j := range 50 {
+			flood = append(flood, fmt.Sprintf(`{"type":"tool_cancel","callId":"%d"}`, i+j))
+		}
+		flood = append(flood, fmt.Sprintf(`{"type":"tool_call","callId":"%d","providerName":"shop","safeToolName":"t"}`, i))
+	}
+	for i := range 200 {
+		flood = append(flood, strings.Repeat(fmt.Sprintf(`{"type":"tool_cancel","callId":"%d"}`+"\n", i), 3))
+	}
+	p := &answered{script: flood, calls: 200, ids: map[string]int{}}
+	s, err := sandbox.New(p, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute, Providers: shop("t")}, hostFunc(
+		func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+	if err != nil || r.Status != sandbox.StatusOK || r.Calls != 200 {
+		t.Errorf("got %s %s, %d calls, %v", r.Status, r.Message, r.Calls, err)
+	}
+	s.Close() // waits for the container, which still counts
+	for id, n := range p.ids {
+		if n != 1 {
+			t.Errorf("call %s was answered %d times", id, n)
+		}
+	}
+	if len(p.ids) != 200 {
+		t.Errorf("%d calls were answered", len(p.ids))
+	}
+}
+
+// answered is an engine whose container says its script, and is done once it has heard as many answers.
+type answered struct {
+	runtimetest.Local
+	script []string
+	calls  int
+	ids    map[string]int // answers by call; all of them cancelled
+}
+
+func (a *answered) Run(_ context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isProbe(spec) {
+		return probed(std, "3.12.0 1")
+	}
+	in := bufio.NewReader(std.Stdin)
+	length, err := in.ReadString('\n')
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+		return runtime.Exit{}, err
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for _, line := range a.script {
+			_, _ = io.WriteString(std.Stdout, line+"\n")
+		}
+	}()
+	for len(a.ids) < a.calls {
+		var f entrypoint.ToolResult
+		line, err := in.ReadBytes('\n')
+		if err != nil || json.Unmarshal(line, &f) != nil {
+			return runtime.Exit{}, fmt.Errorf("after %d answers: %q, %w", len(a.ids), line, err)
+		}
+		if f.Type == entrypoint.TypeToolResult && f.Error != nil && f.Error.Code == entrypoint.CodeCancelled {
+			a.ids[f.CallID]++
+		}
+	}
+	<-said
+	_, _ = io.WriteString(std.Stdout, `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n")
+	for { // what the host has sent by then is counted too
+		var f entrypoint.ToolResult
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return runtime.Exit{}, nil
+		}
+		if json.Unmarshal(line, &f) == nil && f.Type == entrypoint.TypeToolResult {
+			a.ids[f.CallID]++
+		}
+	}
 }

@@ -121,6 +121,7 @@ func orderLines(t *testing.T) []string {
 		`{"type":"output","id":"run-1","stream":"stdin","text":"x"}`, `{"type":"output","id":"run-1","stream":"stdout","seq":-1,"text":"` + strings.Repeat("y", 10_000) + `"}`,
 		`{"type":"tool_call","callId":"","providerName":"shop","safeToolName":"echo"}`, `{"type":"tool_call","callId":"1","providerName":"nobody","safeToolName":"x","input":[]}`,
 		`{"type":"tool_call","callId":"` + strings.Repeat("9", 200) + `","providerName":"shop","safeToolName":"echo"}`,
+		`{"type":"tool_cancel","callId":"1"}`, `{"type":"tool_cancel","callId":"77"}`, `{"type":"tool_cancel"}`,
 		`{"type":"done","id":"run-1","ok":true}`, `{"type":"done","id":"run-1","ok":true,"wait":null,"error":null}`,
 		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":false,"status":0}}`, `{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0,"signal":9}}`,
 		`{"type":"done","id":"run-1","ok":false,"wait":{"exited":true,"status":3}}`, `{"type":"done","id":"run-1","ok":true,"durationMs":"x"}`,

@@ -195,6 +195,8 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 			n.output(f)
 		case entrypoint.TypeToolCall:
 			n.toolCall(ctx, f)
+		case entrypoint.TypeToolCancel:
+			n.toolCancel(f)
 		case entrypoint.TypeArtifact:
 			n.artifact(f)
 		case entrypoint.TypeDone:
