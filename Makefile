@@ -33,8 +33,9 @@ fmt: ## fail where gofmt would change something
 	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
 	  if [ -n "$$files" ]; then echo "gofmt -w would change:" $$files >&2; exit 1; fi
 
-vet: ## go vet
+vet: ## go vet, and a plain go build, which makes a program that says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
+	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
 
 lint: ## golangci-lint and shellcheck, each where it is installed
 	@$(if $(LINT),$(LINT) run --build-tags "$(TAGS)",echo "golangci-lint is not installed: not run")

@@ -138,7 +138,7 @@ func (d *Driver) mayUse(u *url.URL) error {
 	}
 	if !loopback(u.Hostname()) {
 		return d.unavailable(u.String(), errors.New("without TLS, anyone on the network between could read the code and answer for the engine"),
-			"use ssh://USER@"+u.Hostname()+"/run/user/UID/podman/podman.sock, or TLS: CONTAINER_TLS_CA, CONTAINER_TLS_CERT, CONTAINER_TLS_KEY")
+			"use ssh://USER@"+u.Hostname()+"/run/user/UID/podman/podman.sock, or TLS: DOCKER_CERT_PATH, a directory with ca.pem, cert.pem and key.pem")
 	}
 	d.log.Warn("this engine takes commands from every user of this machine: its endpoint is TCP without TLS", "endpoint", u.Redacted())
 	return nil

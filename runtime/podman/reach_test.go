@@ -37,7 +37,7 @@ func TestPlainTCP(t *testing.T) {
 		_, err := d.Facts(t.Context())
 		d.Close()
 		var un *runtime.UnavailableError
-		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused && !strings.Contains(un.Hint(), "ssh://") {
+		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused && !strings.Contains(un.Hint(), "DOCKER_CERT_PATH") {
 			t.Errorf("%s: got %v; refused should be %v", host, err, refused)
 		}
 	}

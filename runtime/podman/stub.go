@@ -22,6 +22,9 @@ type (
 
 func quiet() {}
 
+// hasRuntime keeps our own service from being started.
+func (d *Driver) hasRuntime(context.Context) error { return d.untagged() }
+
 func (d *Driver) untagged() error {
 	return d.unavailable("", errors.New("this mcp-bridge was built without it, by a plain go build"), "build it with: make build")
 }
