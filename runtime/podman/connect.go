@@ -252,14 +252,17 @@ func (d *Driver) gone(c *connection, err error) error {
 	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
 }
 
-// drop makes the next use connect anew.
+// drop makes the next use connect anew. While the driver is being closed there is none, and the tunnel is Close's to stop.
 func (d *Driver) drop(c *connection) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
 	if d.conn == c || d.conn != nil && d.conn.values == c.values {
 		d.conn = nil
 	}
-	d.mu.Unlock()
-	d.spawn(func() { d.stop(c.tunnel) })
+	d.background.Go(func() { d.stop(c.tunnel) })
 }
 
 // Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs under way must be gone before.

@@ -206,3 +206,25 @@ func TestEngineKilledInTheMiddle(t *testing.T) {
 type writer func([]byte)
 
 func (f writer) Write(p []byte) (int, error) { f(p); return len(p), nil }
+
+// TestTunnelOfALostEngine: an engine that goes away while the driver is being closed leaves no ssh behind.
+func TestTunnelOfALostEngine(t *testing.T) {
+	d := New(Config{RuntimeDir: t.TempDir()})
+	tunnel, err := d.launch("ssh", func(string) *exec.Cmd { return exec.Command("sleep", "60") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &connection{values: t.Context(), tunnel: tunnel}
+	d.conn = c
+	d.spawn(func() {
+		<-d.life.Done() // Close has begun
+		d.drop(c)
+	})
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if tunnel.alive() {
+		t.Error("it still runs")
+		d.stop(tunnel)
+	}
+}
