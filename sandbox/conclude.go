@@ -98,9 +98,8 @@ func (n *session) withoutDone(r *Result, code int, stderr string) {
 
 // notStarted says why the guest never came to run the code.
 func (n *session) notStarted(e ending, stderr string) error {
-	var extra *extraError
-	if errors.As(e.cause, &extra) {
-		return extra
+	if errors.As(e.cause, new(*extraError)) || errors.As(e.cause, new(*UnfitError)) {
+		return e.cause
 	}
 	late := errors.Is(e.cause, errStartTimeout)
 	if e.err != nil && !late {

@@ -169,3 +169,34 @@ func BenchmarkRunLocal(b *testing.B) {
 		}
 	}
 }
+
+// TestNoFilter: no code is sent to a guest without its own filter, unless the engine has one as strong.
+func TestNoFilter(t *testing.T) {
+	unfiltered := `{"type":"ready","protocol":1,"python":"3.12.0","seccomp":false,"note":"no ctypes","pid":1}`
+	for _, tt := range []struct {
+		profile string
+		refused bool
+	}{{"", true}, {"engine", true}, {"strict", false}} {
+		s, err := sandbox.New(withFacts{scripted{before: unfiltered, after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`}, runtime.Facts{Engine: "local", Rootless: true, Seccomp: tt.profile}}, config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
+		var unfit *sandbox.UnfitError
+		switch {
+		case tt.refused && (!errors.As(err, &unfit) || unfit.Hint() == "" || !strings.Contains(err.Error(), "no ctypes")):
+			t.Errorf("profile %q: got %+v, %v; want an *UnfitError", tt.profile, r, err)
+		case !tt.refused && (err != nil || r.Status != sandbox.StatusOK || !r.Unfiltered):
+			t.Errorf("profile %q: got %+v, %v; want it to run, and to say so", tt.profile, r, err)
+		}
+	}
+}
+
+// withFacts is an engine that says this of itself.
+type withFacts struct {
+	scripted
+	facts runtime.Facts
+}
+
+func (w withFacts) Facts(context.Context) (runtime.Facts, error) { return w.facts, nil }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -82,6 +83,14 @@ func (g *guest) await(limit time.Duration) (bad int) {
 		default:
 			if extra := unasked(f.Extra, g.machine.facts); len(extra) > 0 {
 				g.kill(&extraError{extra})
+				return bad
+			}
+			if !f.Seccomp && !strongProfile(g.machine.facts) {
+				g.kill(&UnfitError{
+					Image: g.machine.image,
+					Err:   fmt.Errorf("the guest can't filter system calls in it (%s), and here the engine's own filter is its default or none", f.Note),
+					Next:  "use an image whose Python has ctypes, on x86_64 or aarch64, or leave MCP_BRIDGE_SECCOMP at strict",
+				})
 				return bad
 			}
 			g.hello, g.up = f, time.Now()

@@ -69,7 +69,10 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	f.most = max(f.most, len(f.alive))
 	f.mu.Unlock()
 	defer func() {
-		time.Sleep(f.removal)
+		f.mu.Lock()
+		removal := f.removal
+		f.mu.Unlock()
+		time.Sleep(removal)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.alive, id)
@@ -168,6 +171,13 @@ func (f *fleet) count() (alive, idle int) {
 	return len(f.alive), len(f.idle)
 }
 
+// started is how many starts there were.
+func (f *fleet) started() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.starts
+}
+
 // set changes something of the fleet.
 func (f *fleet) set(change func()) {
 	f.mu.Lock()
@@ -196,6 +206,8 @@ func bubble(t *testing.T, change func(*sandbox.Config), f func(t *testing.T, s *
 		if alive, _ := fl.count(); alive != 0 {
 			t.Errorf("%d containers are left", alive)
 		}
+		fl.mu.Lock()
+		defer fl.mu.Unlock()
 		if fl.reused > 0 {
 			t.Errorf("%d containers got code twice", fl.reused)
 		}
@@ -246,8 +258,8 @@ func TestNoStandby(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
 		time.Sleep(time.Minute)
-		if alive, _ := fl.count(); alive != 0 || fl.starts != 1 {
-			t.Errorf("%d alive after %d starts, want none after 1", alive, fl.starts)
+		if alive, _ := fl.count(); alive != 0 || fl.started() != 1 {
+			t.Errorf("%d alive after %d starts, want none after 1", alive, fl.started())
 		}
 	})
 }
@@ -296,8 +308,8 @@ func TestStandbyAge(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
 		time.Sleep(35 * time.Minute)
-		if _, idle := fl.count(); idle != 1 || fl.starts != 1+4 {
-			t.Errorf("%d wait after %d starts, want 1 after 5", idle, fl.starts)
+		if _, idle := fl.count(); idle != 1 || fl.started() != 1+4 {
+			t.Errorf("%d wait after %d starts, want 1 after 5", idle, fl.started())
 		}
 	})
 }
@@ -371,7 +383,7 @@ func TestCancelledByADeafStandby(t *testing.T) {
 // TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever it was started for.
 func TestNextReady(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers = 2 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		fl.removal = time.Minute
+		fl.set(func() { fl.removal = time.Minute })
 		call(t, s, "1ms") // its container is on its way to its end for a minute
 		time.Sleep(50 * time.Millisecond)
 		if r := call(t, s, "1ms"); r.Took.Total > fl.startTime {
@@ -434,14 +446,14 @@ func TestNoStartStorm(t *testing.T) {
 				kill()
 			}
 		})
-		before := fl.starts
+		before := fl.started()
 		for range 60 { // the engine answers, so that a look at it is no help
 			if err := s.Prepare(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second)
 		}
-		if n := fl.starts - before; n == 0 || n > 20 {
+		if n := fl.started() - before; n == 0 || n > 20 {
 			t.Errorf("%d starts were tried in ten minutes, want some, and at most 20", n)
 		}
 	})
@@ -460,8 +472,8 @@ func TestDiesAtOnce(t *testing.T) {
 			})
 			time.Sleep(10 * time.Millisecond)
 		}
-		if fl.starts < 3 || fl.starts > 15 {
-			t.Errorf("%d starts in a minute, want some, and ever fewer", fl.starts)
+		if fl.started() < 3 || fl.started() > 15 {
+			t.Errorf("%d starts in a minute, want some, and ever fewer", fl.started())
 		}
 	})
 }
@@ -486,12 +498,14 @@ func TestStandbyProperty(t *testing.T) {
 			}
 			bubble(t, change, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 				failing := 0
-				fl.broken = func() error {
-					if random(100) < failing {
-						return errors.New("out of order")
+				fl.set(func() {
+					fl.broken = func() error {
+						if random(100) < failing {
+							return errors.New("out of order")
+						}
+						return nil
 					}
-					return nil
-				}
+				})
 				var runs sync.WaitGroup
 				for range 150 {
 					switch random(12) {
