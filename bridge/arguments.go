@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // arguments are what a caller of run_python asks for, checked.
@@ -103,6 +105,9 @@ func decodeCode(v json.RawMessage) (string, error) {
 	}
 	if strings.TrimSpace(code) == "" {
 		return "", bad(`argument "code" is empty; pass the Python source to run`)
+	}
+	if len(code) > sandbox.MaxCode {
+		return "", bad(`argument "code" is %d bytes long; at most %d can be run: pass data through a tool instead`, len(code), sandbox.MaxCode)
 	}
 	return code, nil
 }

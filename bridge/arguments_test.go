@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 var argumentCases = []struct {
@@ -33,6 +35,7 @@ var argumentCases = []struct {
 	{"cut short", `{"code":"0"`, `no valid JSON`, nil, 0},
 	{"code null", `{"code":null}`, `argument "code" is missing`, nil, 0},
 	{"code blank", `{"code":" \n\t"}`, `argument "code" is empty`, nil, 0},
+	{"code too long", `{"code":"` + strings.Repeat("x", sandbox.MaxCode+1) + `"}`, `argument "code" is 4194305 bytes long`, nil, 0},
 	{"code a list", `{"code":["x"]}`, `argument "code" must be a string with Python source, not a list`, nil, 0},
 	{"unknown argument", `{"code":"x","server":["github"]}`, `no argument "server", did you mean "servers"?; it takes code, servers and timeout`, nil, 0},
 	{"unknown argument like none", `{"code":"x","language":"js"}`, `no argument "language"; it takes code, servers and timeout`, nil, 0},

@@ -90,8 +90,8 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	if r.Timeout <= 0 || r.Timeout > s.cfg.MaxTimeout {
 		return Result{}, fmt.Errorf("sandbox: timeout %v is not within 0 and %v", r.Timeout, s.cfg.MaxTimeout)
 	}
-	if len(r.Code) > maxCode {
-		return Result{}, fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), maxCode)
+	if len(r.Code) > MaxCode {
+		return Result{}, fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), MaxCode)
 	}
 	if r.ID == "" {
 		r.ID = rand.Text()
@@ -117,8 +117,8 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	return res, nil
 }
 
-// maxCode leaves room for the rest of the execute frame.
-const maxCode = entrypoint.MaxFrame / 4
+// MaxCode is the most bytes of code that a run takes. It leaves room for the rest of the execute frame.
+const MaxCode = entrypoint.MaxFrame / 4
 
 // run has a guest run the code, and plays the host's part until it has said how the code ended. The container then goes away
 // by itself, and Close waits for that; where the guest's word isn't enough, run waits too.

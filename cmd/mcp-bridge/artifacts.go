@@ -48,5 +48,8 @@ func writeNew(root *os.Root, f sandbox.Artifact) error {
 		return err
 	}
 	_, err = file.Write(f.Data)
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, root.Remove(f.Name)) // no part of a file under its name
+	}
+	return err
 }

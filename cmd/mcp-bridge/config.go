@@ -38,7 +38,7 @@ type config struct {
 	PIDs               int64    `envconfig:"PIDS" default:"128" desc:"processes and threads of a run"`
 	CPUs               float64  `envconfig:"CPUS" default:"0" desc:"cores of a run; 0 means all"`
 	ContainerUser      string   `split_words:"true" default:"65534:65534" desc:"uid:gid of the code, numbers, neither 0"`
-	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"until an idle podman machine that the bridge started is stopped; 0 never"`
+	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"without a run, until no container is kept ready, and as long again until a podman machine that the bridge started is stopped; 0 never"`
 	Standby            standbys `default:"1" desc:"containers that serve keeps ready for the next runs at most; 0 for none, auto for what the demand and the memory allow"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 
@@ -26,6 +27,9 @@ func (a *app) serve(ctx context.Context) error {
 	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
 		for _, problem := range p.catalog.Problems {
 			p.log.Debug("not used", "problem", problem.String())
+		}
+		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
+			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary user")
 		}
 		if p.cfg.AllowRootful {
 			p.log.Warn("MCP_BRIDGE_ALLOW_ROOTFUL is set: a flaw in a rootful engine would hand over the machine")

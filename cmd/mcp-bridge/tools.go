@@ -37,6 +37,9 @@ func (a *app) toolsCmd() *cobra.Command {
 				if len(args) == 1 && len(names) == 0 {
 					return usageError{fmt.Errorf("there is no server %q; mcp-bridge servers lists them", args[0])}
 				}
+				if len(names) == 0 && !f.json {
+					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is not used")
+				}
 				if f.stubs && f.out == "" && len(names) > 1 {
 					return usageError{fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out DIR for a file of each", len(names))}
 				}
