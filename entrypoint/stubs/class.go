@@ -37,17 +37,22 @@ func className(name string) string {
 
 // className is a free name for a class of this tool. A number sets apart what would have the same.
 func (b *builder) className(hint string) string {
-	base := b.base + className(hint)
+	own := className(hint)
+	base := b.base + own[:min(len(own), maxClassName)]
 	if base == "" || base[0] >= '0' && base[0] <= '9' {
 		base = "T" + base
 	}
 	name := base
-	for n := 2; b.module.taken[name] || slices.Contains(neverClasses, name); n++ {
+	for b.module.taken[name] || slices.Contains(neverClasses, name) {
+		n := max(b.module.numbers[base], 2)
+		b.module.numbers[base] = n + 1
 		name = fmt.Sprintf("%s_%d", base, n)
 	}
 	b.module.taken[name] = true
 	return name
 }
+
+const maxClassName = 200 // bytes of it behind the tool's
 
 // neverClasses are the keywords in CapWords.
 var neverClasses = []string{"True", "False", "None"}
@@ -55,18 +60,18 @@ var neverClasses = []string{"True", "False", "None"}
 // record makes the class of an object. Its place among the classes is after those that it needs, as far as they don't need it.
 func (b *builder) record(s *object, name string, depth int) {
 	b.module.record = true
-	required := s.strings("required")
+	required := b.document.required(s)
 	c := class{name: name}
 	hint := strings.TrimPrefix(name, b.base)
 	properties := s.child("properties")
 	for _, key := range properties.keys {
-		if len(c.members) == maxParameters {
+		if len(c.members) == maxParameters || !b.document.spendText(len(key)) {
 			break
 		}
 		property := properties.get(key)
 		t := b.typeOf(property, hint+" "+key, depth+1)
 		b.module.note(t)
-		c.members = append(c.members, member{key, t.text(), slices.Contains(required, key), remark(b.root, property)})
+		c.members = append(c.members, member{key, t.text(), required[key], b.document.remark(property)})
 	}
 	b.classes = append(b.classes, c)
 }

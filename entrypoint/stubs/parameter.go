@@ -36,19 +36,21 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 	if !ok {
 		return nil, "kwargs"
 	}
-	s = alternatives(b.root, effective(b.root, s, 0))
-	properties, required := s.child("properties"), s.strings("required")
+	s = b.document.alternatives(b.document.effective(s))
+	more := open(s) || b.document.left < 0 // what wasn't read may have others
+	properties, required := s.child("properties"), setOf(s.strings("required"))
 	var first, then []string
 	for _, name := range properties.keys {
-		if slices.Contains(required, name) {
+		if required[name] {
 			first = append(first, name)
 		} else {
 			then = append(then, name)
 		}
 	}
-	for _, name := range required {
-		if !properties.has(name) && !slices.Contains(first, name) {
+	for _, name := range s.strings("required") {
+		if !properties.has(name) && required[name] {
 			first = append(first, name)
+			required[name] = false
 		}
 	}
 	names := newNames()
@@ -60,36 +62,39 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 		p := parameter{name: names.free(identifier(property)), property: property, required: i < len(first), schema: properties.get(property)}
 		p.typ = b.typeOf(p.schema, property, 0)
 		if p.required {
-			p.notes = remark(b.root, p.schema)
+			p.notes = b.document.remark(p.schema)
 		} else {
-			p.notes = p.standardOf(b.root)
+			p.notes = p.standardOf(b.document)
 		}
 		b.module.note(p.typ)
 		out = append(out, p)
 	}
-	if open(s) {
+	if more {
 		return out, names.free("kwargs")
 	}
 	return out, ""
 }
 
 // standardOf sets the default, where Python text can hold it and the type allows it, and gives the notes.
-func (p *parameter) standardOf(root any) string {
+func (p *parameter) standardOf(d *document) string {
 	p.standard = "None"
-	notes := remark(root, p.schema)
+	notes := d.remark(p.schema)
 	s, ok := p.schema.(*object)
 	if !ok {
 		return notes
 	}
-	s = effective(root, s, 0)
+	s = d.effective(s)
 	if s.get("default") == nil {
 		return notes
 	}
-	if text, ok := p.typ.standard(s.get("default")); ok {
+	if text, ok := p.typ.standard(s.get("default")); ok && d.spendText(len(text)) {
 		p.standard = text
 		return notes
 	}
-	return joinNotes(notes, "default "+compact(s.get("default")))
+	if text := d.compact(s.get("default")); text != "" {
+		return joinNotes(notes, "default "+text)
+	}
+	return notes
 }
 
 // standard is a scalar as Python text, if it is of the type.

@@ -18,27 +18,30 @@ import (
 const (
 	maxModule     = 1 << 20 // bytes after which tools are declared without their types and documentation
 	maxParameters = 500     // of one tool; further ones go by **kwargs
-	maxTypes      = 2000    // schemas looked at for one tool; what is beyond is Any
+	maxTypes      = 2000    // types made of one schema; what is beyond is Any
+	maxSteps      = 100_000 // keys and items looked at in one schema, and textStep bytes of its text; what is beyond is Any
+	textStep      = 8
+	maxAllSteps   = 2 << 20 // of one module, after which tools are declared as after maxModule
 	maxDepth      = 12      // of schemas in each other; what is beyond is Any
 	maxLiterals   = 100     // of one enum; a longer one is the type of its values
 )
 
 // Module is the stub of a server as one Python module. Tools are in the order of their safe names.
 func Module(p entrypoint.Provider) string {
-	m := &module{taken: map[string]bool{}}
+	m := newModule()
 	for _, name := range reservedClasses {
 		m.taken[name] = true
 	}
 	var body strings.Builder
 	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
-		body.WriteString(m.function(alias, p.Tools[alias], body.Len() > maxModule))
+		body.WriteString(m.function(alias, p.Tools[alias], body.Len() > maxModule || m.steps > maxAllSteps))
 	}
 	return header(p) + m.imports() + body.String()
 }
 
 // Signature is how one tool is called, on one line: name(parameter: type = default, ...) -> type.
 func Signature(alias string, t entrypoint.Tool) string {
-	m := &module{taken: map[string]bool{}}
+	m := newModule()
 	f := m.read(alias, t)
 	return fmt.Sprintf("%s(%s) -> %s", alias, strings.Join(f.declared(), ", "), f.result.text())
 }
@@ -46,10 +49,16 @@ func Signature(alias string, t entrypoint.Tool) string {
 // module is what the declarations of one module share.
 type module struct {
 	taken    map[string]bool // names of classes
+	numbers  map[string]int  // the next one to set a name apart
+	steps    int             // spent on all schemas
 	anyType  bool            // whether the text needs these names
 	literal  bool
 	record   bool
 	toolText bool
+}
+
+func newModule() *module {
+	return &module{taken: map[string]bool{}, numbers: map[string]int{}}
 }
 
 // function is one tool, read.
@@ -78,16 +87,18 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 	f := function{}
 	f.parameters, f.rest = b.parameters(input)
 	f.classes = b.classes
-	if _, ok := parse(t.OutputSchema).(*object); !ok {
+	m.steps += maxSteps - b.document.left
+	output, ok := parse(t.OutputSchema).(*object)
+	if !ok {
 		m.toolText = true
 		f.result = pyType{{name: toolText}}
 		return f
 	}
-	output := parse(t.OutputSchema)
 	b = newBuilder(m, output, className(alias))
 	f.result = b.typeOf(output, "Result", 0)
 	m.note(f.result)
 	f.classes = append(f.classes, b.classes...)
+	m.steps += maxSteps - b.document.left
 	return f
 }
 

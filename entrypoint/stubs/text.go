@@ -90,39 +90,53 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// compact is a JSON value on one line.
-func compact(v any) string {
-	return oneLine(string(encode(v)), 100)
+// compact is a JSON value on one line; empty once the budget is spent.
+func (d *document) compact(v any) string {
+	if d.left < 0 {
+		return ""
+	}
+	text := encode(v)
+	if !d.spendText(len(text)) {
+		return ""
+	}
+	return oneLine(string(text), 100)
 }
 
 func encode(v any) []byte {
-	switch v := v.(type) {
-	case *object:
-		out := []byte("{")
-		for i, key := range v.keys {
-			if i > 0 {
-				out = append(out, ", "...)
-			}
-			out = append(append(append(out, encode(key)...), ": "...), encode(v.get(key))...)
-		}
-		return append(out, '}')
-	case []any:
-		out := []byte("[")
-		for i, item := range v {
-			if i > 0 {
-				out = append(out, ", "...)
-			}
-			out = append(out, encode(item)...)
-		}
-		return append(out, ']')
-	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return nil // can't be: it is a scalar that came out of a decoder
+	encodeTo(&out, e, v)
+	return out.Bytes()
+}
+
+func encodeTo(out *bytes.Buffer, e *json.Encoder, v any) {
+	switch v := v.(type) {
+	case *object:
+		out.WriteByte('{')
+		for i, key := range v.keys {
+			if i > 0 {
+				out.WriteString(", ")
+			}
+			encodeTo(out, e, key)
+			out.WriteString(": ")
+			encodeTo(out, e, v.get(key))
+		}
+		out.WriteByte('}')
+	case []any:
+		out.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				out.WriteString(", ")
+			}
+			encodeTo(out, e, item)
+		}
+		out.WriteByte(']')
+	default:
+		if e.Encode(v) == nil { // it always is: a scalar that came out of a decoder
+			out.Truncate(out.Len() - 1) // the line's end
+		}
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
 // bounds are the keywords that say more than a type can, in the order in which they are told.
@@ -130,19 +144,22 @@ var bounds = []string{"format", "pattern", "minimum", "exclusiveMinimum", "maxim
 	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems"}
 
 // remark is what a schema says besides its type: its description and bounds, on one line.
-func remark(root, schema any) string {
+func (d *document) remark(schema any) string {
 	s, ok := schema.(*object)
 	if !ok {
 		return ""
 	}
-	s = effective(root, s, 0)
+	s = d.effective(s)
 	text, _ := s.get("description").(string)
+	if !d.spendText(len(text)) {
+		return ""
+	}
 	var also []string
 	for _, key := range bounds {
 		switch v := s.get(key).(type) {
 		case string, json.Number, bool:
-			if v != false {
-				also = append(also, key+" "+compact(v))
+			if text := d.compact(v); v != false && text != "" {
+				also = append(also, key+" "+text)
 			}
 		}
 	}

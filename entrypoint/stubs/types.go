@@ -46,6 +46,7 @@ var anything = named("Any")
 func union(types ...pyType) pyType {
 	var out pyType
 	none, literal := false, -1
+	seen := map[string]bool{} // names and literals: these have quotes or digits, or are True and False
 	for _, t := range types {
 		for _, p := range t {
 			switch {
@@ -55,14 +56,19 @@ func union(types ...pyType) pyType {
 				none = true
 			case p.literals != nil && literal >= 0:
 				for _, text := range p.literals {
-					if !slices.Contains(out[literal].literals, text) {
+					if !seen[text] {
+						seen[text] = true
 						out[literal].literals = append(out[literal].literals, text)
 					}
 				}
 			case p.literals != nil:
 				literal = len(out)
 				out = append(out, part{literals: slices.Clone(p.literals)})
-			case !slices.ContainsFunc(out, func(o part) bool { return o.text() == p.text() }):
+				for _, text := range p.literals {
+					seen[text] = true
+				}
+			case !seen[p.name]:
+				seen[p.name] = true
 				out = append(out, p)
 			}
 		}
@@ -75,29 +81,29 @@ func union(types ...pyType) pyType {
 
 // builder makes types of the schemas of one root, and collects the classes they need.
 type builder struct {
-	module  *module
-	root    any
-	base    string // the beginning of the names of its classes
-	classes []class
-	refs    map[string]pyType // of references to objects: known, or being made
-	active  map[string]bool   // references being followed
-	left    int
+	module   *module
+	document *document
+	base     string // the beginning of the names of its classes
+	classes  []class
+	refs     map[string]pyType // of references to objects: known, or being made
+	active   map[string]bool   // references being followed
+	left     int
 }
 
 func newBuilder(m *module, root any, base string) *builder {
-	return &builder{module: m, root: root, base: base, refs: map[string]pyType{}, active: map[string]bool{}, left: maxTypes}
+	return &builder{module: m, document: newDocument(root), base: base, refs: map[string]pyType{}, active: map[string]bool{}, left: maxTypes}
 }
 
 // typeOf is the type of the values that a schema allows, or a wider one. hint is for the name of a class.
 func (b *builder) typeOf(schema any, hint string, depth int) pyType {
 	s, ok := schema.(*object)
-	if b.left--; !ok || b.left < 0 || depth > maxDepth {
+	if b.left--; !ok || b.left < 0 || !b.document.spend(1) || depth > maxDepth {
 		return anything
 	}
 	if ref, ok := s.get("$ref").(string); ok {
 		return b.reference(ref, hint, depth)
 	}
-	s = effective(b.root, s, 0)
+	s = b.document.effective(s)
 	if s.has("const") {
 		return b.literal([]any{s.get("const")})
 	}
@@ -115,8 +121,11 @@ func (b *builder) reference(ref, hint string, depth int) pyType {
 	if t, ok := b.refs[ref]; ok {
 		return t
 	}
-	target, ok := resolve(b.root, ref)
-	if !ok || b.active[ref] {
+	if b.active[ref] || !b.document.spendText(len(ref)) {
+		return anything
+	}
+	target, ok := resolve(b.document.root, ref)
+	if !ok {
 		return anything
 	}
 	if last := ref[strings.LastIndexAny(ref, "/#")+1:]; last != "" {
@@ -125,7 +134,7 @@ func (b *builder) reference(ref, hint string, depth int) pyType {
 		hint = "Input"
 	}
 	if o, ok := target.(*object); ok && !o.has("$ref") {
-		if o = effective(b.root, o, 0); isRecord(o) {
+		if o = b.document.effective(o); isRecord(o) {
 			name := b.className(hint)
 			b.refs[ref] = named(name)
 			b.record(o, name, depth)
@@ -139,6 +148,10 @@ func (b *builder) reference(ref, hint string, depth int) pyType {
 
 // ofKinds is the type by the keyword type, or by the keywords that imply one.
 func (b *builder) ofKinds(s *object, hint string, depth int) pyType {
+	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
+	if !b.document.spend(len(s.list("type")) + len(branches)) {
+		return anything
+	}
 	var types []pyType
 	for _, kind := range kinds(s) {
 		types = append(types, b.ofKind(kind, s, hint, depth))
@@ -146,7 +159,7 @@ func (b *builder) ofKinds(s *object, hint string, depth int) pyType {
 	if len(types) > 0 {
 		return union(types...)
 	}
-	for _, branch := range append(slices.Clone(s.list("anyOf")), s.list("oneOf")...) {
+	for _, branch := range branches {
 		types = append(types, b.typeOf(branch, hint, depth+1))
 	}
 	if len(types) == 0 {
@@ -199,6 +212,9 @@ func (b *builder) ofKind(kind string, s *object, hint string, depth int) pyType 
 
 // isRecord says whether an object has members that are known by name, and no others of a type of their own.
 func isRecord(s *object) bool {
+	if len(s.list("type")) > 1 {
+		return false
+	}
 	if k := kinds(s); len(k) != 1 || k[0] != "object" || len(s.child("properties").keys) == 0 || s.has("const") || s.has("enum") {
 		return false
 	}
@@ -213,6 +229,9 @@ func (b *builder) literal(values []any) pyType {
 	exact := len(values) <= maxLiterals
 	for _, v := range values {
 		text, kind := literalText(v)
+		if !b.document.spendText(len(text)) {
+			return anything
+		}
 		switch {
 		case kind == "None":
 			types = append(types, named("None"))
