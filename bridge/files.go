@@ -1,14 +1,9 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
-	"image"
-	_ "image/gif"  // for image.DecodeConfig
-	_ "image/jpeg" // the same
-	_ "image/png"  // the same
 	"net/url"
 	"slices"
 	"strings"
@@ -24,53 +19,14 @@ const (
 	fileTemplate = runsURI + "{run}/{+name}"
 )
 
-// Bounds of the images that a result shows. Hosts pass them to their model as they are, and one that the model's service
-// refuses spoils the whole conversation: what is beyond is a link.
-const (
-	maxImageBytes  = 3 << 19 // of one, before base64
-	maxImagesBytes = 4 << 20 // of all of a result
-	maxImages      = 20
-	maxImageSide   = 8000 // pixels
-)
-
-// shownImages are the types that hosts show to their models, by the name that package image has for them.
-var shownImages = map[string]string{"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif"}
-
-// showable says of an image's data as what type it can be shown, or why not. What a file is called says nothing.
-func showable(data []byte) (mime, why string) {
-	if len(data) > maxImageBytes {
-		return "", fmt.Sprintf("an image that is shown has at most %s", size(maxImageBytes))
-	}
-	if len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
-		return "image/webp", ""
-	}
-	config, format, err := image.DecodeConfig(bytes.NewReader(data))
-	switch {
-	case err != nil || shownImages[format] == "":
-		return "", "it can't be read as a PNG, JPEG, GIF or WebP image"
-	case config.Width > maxImageSide || config.Height > maxImageSide:
-		return "", fmt.Sprintf("it is %d x %d pixels large, and a side of an image that is shown has at most %d", config.Width, config.Height, maxImageSide)
-	case config.Width == 0 || config.Height == 0:
-		return "", "it has no pixels"
-	}
-	return shownImages[format], ""
-}
-
-// imageTypes are those of files that are meant to be shown.
-var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
 // present makes the contents of a result that stand for a run's files, in their order, and says why an image isn't shown. Without
 // links, text stands for them.
 func present(run string, files []sandbox.Artifact, links bool) (contents []mcp.Content, notices []string) {
-	images, total := 0, 0
+	var shown gallery
 	for _, f := range files {
 		if slices.Contains(imageTypes, f.Mime) {
-			mime, why := showable(f.Data)
-			if why == "" && (images >= maxImages || total+len(f.Data) > maxImagesBytes) {
-				why = fmt.Sprintf("one result shows at most %d images with %s together", maxImages, size(maxImagesBytes))
-			}
+			mime, why := shown.show(f.Data)
 			if why == "" {
-				images, total = images+1, total+len(f.Data)
 				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(f.Data), mime))
 				continue
 			}

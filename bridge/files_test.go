@@ -7,9 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	"image/color"
-	"image/gif"
-	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
 	"strings"
@@ -43,39 +40,6 @@ func noise(t testing.TB, side int) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-func TestShowable(t *testing.T) {
-	var j, g bytes.Buffer
-	m := image.NewPaletted(image.Rect(0, 0, 3, 3), color.Palette{color.Black, color.White})
-	if err := jpeg.Encode(&j, m, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := gif.Encode(&g, m, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		name      string
-		data      []byte
-		mime, why string
-	}{
-		{"png", picture(t, 3, 3), "image/png", ""},
-		{"jpeg", j.Bytes(), "image/jpeg", ""},
-		{"gif", g.Bytes(), "image/gif", ""},
-		{"webp", []byte("RIFF\x00\x00\x00\x00WEBPVP8 "), "image/webp", ""},
-		{"nothing", nil, "", "can't be read as"},
-		{"text", []byte("a picture"), "", "can't be read as"},
-		{"the beginning of a png", picture(t, 3, 3)[:12], "", "can't be read as"},
-		{"too wide", picture(t, 8001, 1), "", "8001 x 1 pixels"},
-		{"too large", noise(t, 700), "", "at most 1.6 MB"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			mime, why := showable(tc.data)
-			if mime != tc.mime || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
-				t.Errorf("got %q, %q", mime, why)
-			}
-		})
-	}
 }
 
 // withFiles is a bridge whose runs hand files over and print nothing.

@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	_ "image/gif"  // for image.Decode
+	_ "image/jpeg" // the same
+	_ "image/png"  // the same
+	"strings"
+	"sync"
+)
+
+// Bounds of the images that a result shows. Hosts pass them to their model as they are, and one that the model's service
+// refuses spoils the whole conversation: what is beyond is a link.
+const (
+	maxImageBytes   = 3 << 19 // of one, before base64
+	maxImagesBytes  = 4 << 20 // of all of a result
+	maxImages       = 20
+	maxImageSide    = 8000       // pixels
+	maxImagePixels  = 16_000_000 // of one: decoded it takes up to 20 bytes for each
+	maxImagesPixels = 64_000_000 // of all of a result that are decoded, so that no result takes long
+	maxScans        = 32         // of one JPEG: each goes over all its pixels, and takes as little as ten bytes of the file
+)
+
+// shownImages are the types that hosts show to their models, by the name that package image has for them. Hosts show WebP too,
+// but the standard library doesn't decode it, and a header tells nothing of what is behind it.
+var shownImages = map[string]string{"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif"}
+
+// imageTypes are those of files that are meant to be shown.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// decoding lets one image be decoded at a time, in whatever run it was made: 300 kB can be 16 million pixels, and
+// 32 runs that end together must not need the memory of 32 such images.
+var decoding sync.Mutex
+
+// gallery counts the images of one result against their bounds.
+type gallery struct{ shown, bytes, pixels int }
+
+// show says of an image's data as what type it can be shown, and counts it, or why not. What a file is called says nothing.
+func (g *gallery) show(data []byte) (mime, why string) {
+	switch {
+	case len(data) > maxImageBytes:
+		return "", fmt.Sprintf("an image that is shown has at most %s", size(maxImageBytes))
+	case g.shown >= maxImages || g.bytes+len(data) > maxImagesBytes:
+		return "", fmt.Sprintf("one result shows at most %d images with %s together", maxImages, size(maxImagesBytes))
+	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "", "a WebP image can't be checked; save it as PNG to have it shown"
+	}
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil || shownImages[format] == "" {
+		return "", "it can't be read as a PNG, JPEG or GIF image"
+	}
+	if why := g.count(config); why != "" {
+		return "", why
+	}
+	if err := decode(format, data); err != nil {
+		return "", fmt.Sprintf("it begins as a %s image, but can't be read whole: %v", strings.ToUpper(format), err)
+	}
+	g.shown, g.bytes = g.shown+1, g.bytes+len(data)
+	return shownImages[format], ""
+}
+
+// count counts the pixels of an image that is to be decoded, shown or not, or says why it is not.
+func (g *gallery) count(c image.Config) (why string) {
+	pixels := c.Width * c.Height // no format has sides of more than 31 bits
+	switch {
+	case c.Width > maxImageSide || c.Height > maxImageSide:
+		return fmt.Sprintf("it is %d x %d pixels large, and a side of an image that is shown has at most %d", c.Width, c.Height, maxImageSide)
+	case pixels == 0:
+		return "it has no pixels"
+	case pixels > maxImagePixels:
+		return fmt.Sprintf("it is %d x %d pixels large, and an image that is shown has at most %s of them", c.Width, c.Height, count(maxImagePixels))
+	case g.pixels+pixels > maxImagesPixels:
+		return fmt.Sprintf("one result shows at most %s pixels", count(maxImagesPixels))
+	}
+	g.pixels += pixels
+	return ""
+}
+
+// decode says what is wrong with an image within the bounds; of a GIF, with its first frame, which is what models see.
+func decode(format string, data []byte) error {
+	// Between scans 0xFF is followed by a zero or a marker, so that this counts all of them, and those of a preview.
+	if n := bytes.Count(data, []byte{0xff, 0xda}); format == "jpeg" && n > maxScans {
+		return fmt.Errorf("it has %d scans, more than %d", n, maxScans)
+	}
+	decoding.Lock()
+	defer decoding.Unlock()
+	_, _, err := image.Decode(bytes.NewReader(data))
+	return err
+}
