@@ -11,6 +11,7 @@ import (
 
 	"github.com/containers/podman/v5/pkg/specgen"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"go.podman.io/image/v5/manifest"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -42,6 +43,8 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	g.Hostname = hostname
 	g.Systemd = "false"
 	g.SdNotifyMode = "ignore"
+	// An image's own HEALTHCHECK would be run beside the code, by the engine, again and again.
+	g.HealthConfig = &manifest.Schema2HealthConfig{Test: []string{"NONE"}}
 
 	// The last resorts: the engine's own clock, and removal by the engine when we are no longer there to do it.
 	g.Timeout = uint(math.Ceil(s.MaxAge.Seconds()))
