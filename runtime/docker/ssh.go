@@ -22,7 +22,8 @@ import (
 const relayGrace = time.Second
 
 // sshArgs are ssh's for docker's relay on the other side, as docker's command line runs it. Nobody is there to be asked for a
-// password, so ssh is told not to.
+// password, so ssh is told not to. The user's ssh settings may hand more to their hosts than an engine needs: the agent, the
+// screen, ports, a shared connection that outlives this one. Here it gets none of that.
 func sshArgs(u *url.URL) ([]string, error) {
 	if _, has := u.User.Password(); has {
 		return nil, errors.New("an ssh URL takes no password; use a key")
@@ -33,7 +34,12 @@ func sshArgs(u *url.URL) ([]string, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("an ssh URL is ssh://[user@]host[:port][/socket]")
 	}
-	args := []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30"}
+	args := []string{"-T"}
+	for _, o := range []string{
+		"BatchMode=yes", "ConnectTimeout=30", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "ControlMaster=no", "ClearAllForwardings=yes",
+	} {
+		args = append(args, "-o", o)
+	}
 	if user := u.User.Username(); user != "" {
 		args = append(args, "-l", user)
 	}
@@ -84,7 +90,7 @@ func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, a
 	said := &lastLines{limit: 2 << 10}
 	cmd := exec.Command(name, args...) //nolint:noctx // ended as a group
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, said
-	cmd.WaitDelay = time.Second // for a master process of ssh's, which lives on and may hold stderr
+	cmd.WaitDelay = time.Second // for a ProxyCommand of ssh's, which may live on and hold stderr
 	p, err := guard.Launch(cmd, groups)
 	theirIn.Close()
 	theirOut.Close()
