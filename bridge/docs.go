@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -144,12 +146,7 @@ func (h *host) searchable(ctx context.Context) ([]*toolbox, []unsearched) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			tools, err := h.upstreams.Tools(wait, e.name)
-			if err != nil {
-				boxes[i], reasons[i] = h.catalog.shelf.known(e), printable(reason(e, err))
-				return
-			}
-			boxes[i] = h.catalog.shelf.box(e, tools)
+			boxes[i], reasons[i] = h.listed(wait, e)
 		})
 	}
 	wg.Wait()
@@ -163,4 +160,20 @@ func (h *host) searchable(ctx context.Context) ([]*toolbox, []unsearched) {
 		}
 	}
 	return known, left
+}
+
+// listed gives the tools of a server, those that were known before where it doesn't list them, and why there are none. A panic is
+// such a reason: this runs on a goroutine of its own, where it would end the bridge with all runs.
+func (h *host) listed(ctx context.Context, e entry) (box *toolbox, why string) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.log.Error("a search has panicked over the tools of a server", "server", e.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			box, why = nil, fmt.Sprintf("the bridge has failed on its tools, which is a bug of the bridge; its log says more: %v", r)
+		}
+	}()
+	tools, err := h.upstreams.Tools(ctx, e.name)
+	if err != nil {
+		return h.catalog.shelf.known(e), printable(reason(e, err))
+	}
+	return h.catalog.shelf.box(e, tools), ""
 }

@@ -133,6 +133,30 @@ func TestSearchToolDocs(t *testing.T) {
 	}
 }
 
+// panickingUpstreams have a server whose tools can't be listed without a panic.
+type panickingUpstreams struct {
+	fakeUpstreams
+	server string
+}
+
+func (p panickingUpstreams) Tools(ctx context.Context, server string) ([]upstream.Tool, error) {
+	if server == p.server {
+		panic("a list gone wrong")
+	}
+	return p.fakeUpstreams.Tools(ctx, server)
+}
+
+// TestSearchSurvivesAPanic: what goes wrong with one server is that server's reason, and the others are searched.
+func TestSearchSurvivesAPanic(t *testing.T) {
+	h := hostFor(t, build(t, func(c *Config) {
+		c.Upstreams = panickingUpstreams{c.Upstreams.(fakeUpstreams), "broken"}
+	}), `["github","broken"]`)
+	got := ask(t, h, "search_tool_docs", `{"query":"list issues"}`)
+	if !strings.Contains(got, `"tool":"list-issues"`) || !strings.Contains(got, `{"server":"broken","reason":"the bridge has failed on its tools`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 // recordedBoxes are the tools of the public servers that entrypoint/stubs keeps.
 func recordedBoxes(t testing.TB) []*toolbox {
 	t.Helper()
