@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -88,9 +90,21 @@ func (h *host) queryToolDocs(ctx context.Context, in helperInput) (any, error) {
 	}
 	docs := make([]toolDoc, 0, len(box.tools))
 	for _, t := range box.tools {
+		if err := ctx.Err(); err != nil {
+			return nil, ended(err)
+		}
 		docs = append(docs, h.doc(box, t, detail))
 	}
 	return docs, nil
+}
+
+// ended is the error of a context for the code that asked.
+func ended(err error) error {
+	code := entrypoint.CodeCancelled
+	if errors.Is(err, context.DeadlineExceeded) {
+		code = entrypoint.CodeTimeout
+	}
+	return &entrypoint.CallError{Code: code, Message: fmt.Sprintf("looking through the tools was given up: %v", err)}
 }
 
 // unsearched is a server whose tools a search could not look at.
@@ -119,7 +133,11 @@ func (h *host) searchToolDocs(ctx context.Context, in helperInput) (any, error) 
 		Unknown []unsearched `json:"unknown,omitempty"`
 	}
 	result.Results, result.Unknown = []toolDoc{}, left
-	for _, hit := range search(in.Query, boxes, min(max(limit, 1), maxHits)) {
+	hits, err := search(ctx, in.Query, boxes, min(max(limit, 1), maxHits))
+	if err != nil {
+		return nil, ended(err)
+	}
+	for _, hit := range hits {
 		d := h.doc(hit.box, hit.tool, detail)
 		d.Score = hit.score
 		result.Results = append(result.Results, d)

@@ -215,7 +215,7 @@ func TestSearch(t *testing.T) {
 	} {
 		t.Run(tc.query, func(t *testing.T) {
 			var names []string
-			for _, h := range search(tc.query, boxes, 5) {
+			for _, h := range found(t, tc.query, boxes) {
 				names = append(names, h.box.server.name+"."+h.tool.Name)
 			}
 			if i := slices.Index(names, tc.want); i < 0 || i >= tc.among {
@@ -223,7 +223,7 @@ func TestSearch(t *testing.T) {
 			}
 		})
 	}
-	if hits := search("the of a", boxes, 5); len(hits) != 0 {
+	if hits := found(t, "the of a", boxes); len(hits) != 0 {
 		t.Errorf("words that say nothing find %d tools", len(hits))
 	}
 }
@@ -231,7 +231,87 @@ func TestSearch(t *testing.T) {
 func BenchmarkSearch(b *testing.B) {
 	boxes := recordedBoxes(b)
 	for b.Loop() {
-		search("create a new issu in the repository", boxes, 5)
+		found(b, "create a new issu in the repository", boxes)
+	}
+}
+
+func found(t testing.TB, query string, boxes []*toolbox) []hit {
+	t.Helper()
+	hits, err := search(t.Context(), query, boxes, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hits
+}
+
+// wordy is a server whose tools have n words of their own each.
+func wordy(tools, n int) *toolbox {
+	var list []upstream.Tool
+	for i := range tools {
+		var text strings.Builder
+		for j := range n {
+			fmt.Fprintf(&text, "w%dx%d ", i, j)
+		}
+		list = append(list, upstream.Tool{Name: fmt.Sprint("tool_", i), Description: text.String()})
+	}
+	return newToolbox(entry{name: "wordy", alias: "wordy"}, list)
+}
+
+// TestSearchIsBounded: what a server lists, and what code asks for, decide neither the size of the index nor how long a search
+// goes on; every tool is found by its name all the same.
+func TestSearchIsBounded(t *testing.T) {
+	const tools = 300
+	box := wordy(tools, 1000)
+	indexed := 0
+	for _, i := range box.indexed() {
+		indexed += len(i.words)
+	}
+	if indexed > maxIndexed+tools*maxNameWords {
+		t.Errorf("%d words are indexed", indexed)
+	}
+	if hits := found(t, "tool 299", []*toolbox{box}); len(hits) == 0 || hits[0].tool.Name != "tool_299" {
+		t.Errorf("the last tool isn't found by its name: %v", hits)
+	}
+	var query strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&query, "word%d word%d ", i, i)
+	}
+	if words := asked(query.String()); len(words) != maxQuery || words[1] == words[0] {
+		t.Errorf("%d words are looked for: %v", len(words), words)
+	}
+	counts := map[string]int{"screenshot": 1}
+	if len(likeWords("screnshot", counts, true)) != 1 || len(likeWords("screnshot", counts, false)) != 0 {
+		t.Error("typing errors are not looked for where they are asked for, and there only")
+	}
+}
+
+// TestSearchEndsWithItsCall: it minds its context at each step.
+func TestSearchEndsWithItsCall(t *testing.T) {
+	h := hostFor(t, build(t, nil), `["github"]`)
+	ask(t, h, "list_tools", `{"server":"github"}`)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := search(ended, "issues", recordedBoxes(t), 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search whose call is over: %v", err)
+	}
+	for _, helper := range []struct{ name, input string }{{"search_tool_docs", `{"query":"issues"}`}, {"query_tool_docs", `{"server":"github"}`}} {
+		_, err := h.Call(ended, sandbox.Call{Provider: "runtime", Tool: helper.name, Input: json.RawMessage(helper.input)})
+		var e *entrypoint.CallError
+		if !errors.As(err, &e) || e.Code != entrypoint.CodeCancelled {
+			t.Errorf("%s: got %v, want cancelled", helper.name, err)
+		}
+	}
+}
+
+// BenchmarkSearchHostile is what the bounds leave: twenty unknown words, over a server with as many words as are indexed.
+func BenchmarkSearchHostile(b *testing.B) {
+	boxes := []*toolbox{wordy(1000, 1000)}
+	query := ""
+	for i := range maxQuery {
+		query += fmt.Sprintf("w%dy%dz ", i, i)
+	}
+	for b.Loop() {
+		found(b, query, boxes)
 	}
 }
 

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -29,11 +31,14 @@ const (
 )
 
 const (
-	saturation = 1.5     // how soon further occurrences of a word count no more: the k1 of BM25
-	maxWords   = 2000    // of one tool that are looked at
-	maxQuery   = 50      // words of a query that are looked at
-	wholeName  = 20.0    // for a query that is a tool's name
-	maxText    = 8 << 10 // bytes of one text that are looked at
+	saturation   = 1.5     // how soon further occurrences of a word count no more: the k1 of BM25
+	maxWords     = 2000    // of one tool that are looked at
+	maxIndexed   = 50_000  // of all tools of a server; beyond, a tool is found by the first words of its name
+	maxNameWords = 10      // which are these
+	maxQuery     = 20      // words of a query that are looked at
+	maxTypos     = 5       // of these, the first, that are compared with the words they are not
+	wholeName    = 20.0    // for a query that is a tool's name
+	maxText      = 8 << 10 // bytes of one text that are looked at
 )
 
 // indexedTool is a tool by the weights of its words.
@@ -42,30 +47,21 @@ type indexedTool struct {
 	name  string // folded, with and without its server's
 	full  string
 	words map[string]float64
+	room  int // for further words
 }
 
 func index(b *toolbox) []indexedTool {
 	out := make([]indexedTool, 0, len(b.tools))
+	left := maxIndexed
 	for _, t := range b.tools {
-		i := indexedTool{tool: t, name: fold(t.Name), full: fold(b.server.name + t.Name), words: map[string]float64{}}
+		i := indexedTool{tool: t, name: fold(t.Name), full: fold(b.server.name + t.Name), words: map[string]float64{},
+			room: max(min(left, maxWords), maxNameWords)}
 		i.add(t.Name, weightName)
 		i.add(t.Title, weightTitle)
 		i.add(b.server.name, weightServer)
 		i.add(t.Description, weightDescription)
-		var schema struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-		}
-		if json.Unmarshal(t.InputSchema, &schema) == nil {
-			for name, raw := range schema.Properties {
-				i.add(name, weightParameter)
-				var property struct {
-					Description string `json:"description"`
-				}
-				if json.Unmarshal(raw, &property) == nil {
-					i.add(property.Description, weightNotes)
-				}
-			}
-		}
+		i.addParameters()
+		left -= len(i.words)
 		out = append(out, i)
 	}
 	return out
@@ -73,8 +69,29 @@ func index(b *toolbox) []indexedTool {
 
 func (t *indexedTool) add(text string, weight float64) {
 	for _, w := range words(text) {
-		if len(t.words) < maxWords || t.words[w] > 0 {
+		if len(t.words) < t.room || t.words[w] > 0 {
 			t.words[w] += weight
+		}
+	}
+}
+
+func (t *indexedTool) addParameters() {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if len(t.tool.InputSchema) > maxSchema || json.Unmarshal(t.tool.InputSchema, &schema) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if len(t.words) >= t.room {
+			return
+		}
+		t.add(name, weightParameter)
+		var property struct {
+			Description string `json:"description"`
+		}
+		if json.Unmarshal(schema.Properties[name], &property) == nil {
+			t.add(property.Description, weightNotes)
 		}
 	}
 }
@@ -85,27 +102,28 @@ type hit struct {
 	score float64
 }
 
-// search gives the tools that fit the query, best first, at most limit of them. It is the same for the same tools.
-func search(query string, boxes []*toolbox, limit int) []hit {
-	asked := words(query)
-	asked = asked[:min(len(asked), maxQuery)]
+// search gives the tools that fit the query, best first, at most limit of them. It is the same for the same tools. Its error is
+// that of ctx, whose end it minds between words and between tools.
+func search(ctx context.Context, query string, boxes []*toolbox, limit int) ([]hit, error) {
+	asked := asked(query)
 	whole := fold(query)
-	counts, total := map[string]int{}, 0.0
-	for _, b := range boxes {
-		for _, t := range b.indexed() {
-			total++
-			for w := range t.words {
-				counts[w]++
-			}
-		}
+	counts, total, err := countWords(ctx, boxes)
+	if err != nil {
+		return nil, err
 	}
 	alike := make([]map[string]float64, len(asked))
 	for i, word := range asked {
-		alike[i] = likeWords(word, counts)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		alike[i] = likeWords(word, counts, i < maxTypos)
 	}
 	var hits []hit
 	for _, b := range boxes {
 		for _, t := range b.indexed() {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			score := t.score(alike, counts, total)
 			if whole != "" && (whole == t.name || whole == t.full) {
 				score += wholeName
@@ -118,7 +136,35 @@ func search(query string, boxes []*toolbox, limit int) []hit {
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.box.server.name, b.box.server.name), strings.Compare(a.tool.Name, b.tool.Name))
 	})
-	return hits[:min(len(hits), limit)]
+	return hits[:min(len(hits), limit)], nil
+}
+
+// asked are the words of a query, each of them once.
+func asked(query string) []string {
+	var out []string
+	for _, w := range words(query) {
+		if len(out) < maxQuery && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// countWords says in how many tools each word is, and how many tools there are.
+func countWords(ctx context.Context, boxes []*toolbox) (counts map[string]int, total float64, err error) {
+	counts = map[string]int{}
+	for _, b := range boxes {
+		for _, t := range b.indexed() {
+			if err := ctx.Err(); err != nil {
+				return nil, 0, err
+			}
+			total++
+			for w := range t.words {
+				counts[w]++
+			}
+		}
+	}
+	return counts, total, nil
 }
 
 // score adds up what each word of the query finds; rare words count more, and so do tools that have all of them.
@@ -126,11 +172,20 @@ func (t *indexedTool) score(alike []map[string]float64, counts map[string]int, t
 	sum, found := 0.0, 0
 	for _, candidates := range alike {
 		best := 0.0
-		for word, like := range candidates {
-			if weight := t.words[word]; weight > 0 {
+		consider := func(word string, like, weight float64) {
+			if like > 0 && weight > 0 {
 				n := float64(counts[word])
 				rarity := math.Log(1 + (total-n+0.5)/(n+0.5))
 				best = max(best, like*rarity*weight*(saturation+1)/(weight+saturation))
+			}
+		}
+		if len(candidates) <= len(t.words) {
+			for word, like := range candidates {
+				consider(word, like, t.words[word])
+			}
+		} else {
+			for word, weight := range t.words {
+				consider(word, candidates[word], weight)
 			}
 		}
 		sum += best
@@ -145,8 +200,8 @@ func (t *indexedTool) score(alike []map[string]float64, counts map[string]int, t
 }
 
 // likeWords are the words of the tools that a word of the query may mean. Typing errors are looked for only where the word itself
-// is nowhere.
-func likeWords(word string, counts map[string]int) map[string]float64 {
+// is nowhere, and if they are asked for.
+func likeWords(word string, counts map[string]int, typos bool) map[string]float64 {
 	found := map[string]float64{}
 	if counts[word] > 0 {
 		found[word] = likeSame
@@ -156,7 +211,7 @@ func likeWords(word string, counts map[string]int) map[string]float64 {
 			found[other] = likePrefix
 		}
 	}
-	if len(found) > 0 || len(word) < 4 {
+	if len(found) > 0 || len(word) < 4 || !typos {
 		return found
 	}
 	allowed := 1 + len(word)/8
