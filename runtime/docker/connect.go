@@ -27,11 +27,12 @@ const oldestAPI = "1.41"
 
 // connection is a reached engine.
 type connection struct {
-	cli    *client.Client
-	dial   dialer
-	facts  runtime.Facts
-	podman bool // its docker-compatible service
-	cpus   int  // of the engine's machine; it refuses a limit above that
+	cli     *client.Client
+	dial    dialer
+	facts   runtime.Facts
+	podman  bool // its docker-compatible service
+	cpus    int  // of the engine's machine; it refuses a limit above that
+	exposed bool // the way there can be read or answered by others: see endpoint.open
 
 	mu     sync.Mutex
 	images map[string]template // by id
@@ -188,7 +189,7 @@ func (d *Driver) greet(ctx context.Context, e endpoint, dial dialer, cli *client
 	if err != nil {
 		return nil, no(err)
 	}
-	c := &connection{cli: cli, dial: dial, cpus: info.NCPU, images: map[string]template{}}
+	c := &connection{cli: cli, dial: dial, cpus: info.NCPU, exposed: len(e.open()) > 0, images: map[string]template{}}
 	c.facts = facts(info, e, cli.ClientVersion())
 	for _, part := range version.Components {
 		c.podman = c.podman || part.Name == "Podman Engine"

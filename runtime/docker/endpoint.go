@@ -15,13 +15,29 @@ type endpoint struct {
 	vm     bool // known by its place to be in a virtual machine, which is the wall, rootful inside or not
 }
 
-// open says what the connection to e lets others do.
+// plain says that the connection to e is neither encrypted nor authenticated.
+func (e endpoint) plain() bool {
+	switch e.scheme() {
+	case "unix", "npipe", "ssh", "https":
+		return false
+	case "tcp":
+		return !e.secure
+	}
+	return true
+}
+
+// scheme is the URL's in small letters, in which its case means nothing.
+func (e endpoint) scheme() string {
+	scheme, _, _ := strings.Cut(e.url, ":")
+	return strings.ToLower(scheme)
+}
+
+// open says what the connection to e lets others do; nothing where none but the engine can read and answer it.
 func (e endpoint) open() []string {
-	tcp := strings.HasPrefix(e.url, "tcp:")
 	switch {
-	case strings.HasPrefix(e.url, "http:"), tcp && !e.secure:
-		return []string{"the connection to docker is neither encrypted nor authenticated: whoever is on the way can read and change what runs"}
-	case tcp && e.certs.insecure:
+	case e.plain():
+		return []string{"the connection to docker is neither encrypted nor authenticated: every user of this machine can change what runs"}
+	case e.certs.insecure && (e.scheme() == "tcp" || e.scheme() == "https"):
 		return []string{"docker's certificate is not verified, as its context says: whoever is on the way can be taken for it"}
 	}
 	return nil

@@ -90,10 +90,7 @@ func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) 
 	if err != nil {
 		return runtime.Image{}, err
 	}
-	login, err := d.settings.login(ctx, reference.Domain(named))
-	if err != nil {
-		d.log.Warn("docker's login for the registry can't be had; trying without", "registry", reference.Domain(named), "err", err)
-	}
+	login := d.login(ctx, c, reference.Domain(named))
 	pr := &progress{to: p}
 	pr.say("pulling " + named.String())
 	if err := pr.follow(c.cli.ImagePull(ctx, named.String(), image.PullOptions{RegistryAuth: login})); err != nil {
@@ -112,6 +109,21 @@ func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) 
 		err = runtime.PullError(named.String(), errors.New("the engine says that it was pulled, and doesn't have it"))
 	}
 	return i, err
+}
+
+// login is what goes to the engine for a registry. It holds a password in the clear, so over a connection that others can read
+// or answer it doesn't go.
+func (d *Driver) login(ctx context.Context, c *connection, registry string) string {
+	login, err := d.settings.login(ctx, registry)
+	switch {
+	case err != nil:
+		d.log.Warn("docker's login for the registry can't be had; trying without", "registry", registry, "err", err)
+	case login != "" && c.exposed:
+		d.log.Warn("docker's login for the registry is not sent: others could read it on the way to the engine; use ssh:// or TLS, or pull the image on the engine's machine",
+			"registry", registry, "endpoint", c.facts.Endpoint)
+		return ""
+	}
+	return login
 }
 
 // ImportImage makes an image named ref from a tar of its root file system.

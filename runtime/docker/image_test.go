@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,10 +25,21 @@ import (
 // pulling is an engine that answers a pull with a stream of messages.
 func pulling(t *testing.T, messages ...string) (d *Driver, f *fake, auth func() string) {
 	t.Helper()
+	handler, f, auth := pullHandler(messages...)
+	l := listenUnix(t, t.TempDir())
+	s := &http.Server{Handler: handler}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	d = New(Config{Endpoint: "unix://" + l.Addr().String()})
+	t.Cleanup(func() { d.Close() })
+	return d, f, auth
+}
+
+// pullHandler is such an engine's; auth is the login that came with the last pull.
+func pullHandler(messages ...string) (h http.Handler, f *fake, auth func() string) {
 	f = newFake()
 	var header string
-	l := listenUnix(t, t.TempDir())
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/images/create") {
 			header = r.Header.Get("X-Registry-Auth")
 			for _, m := range messages {
@@ -35,12 +48,25 @@ func pulling(t *testing.T, messages ...string) (d *Driver, f *fake, auth func() 
 			return
 		}
 		f.ServeHTTP(w, r)
-	})}
-	go s.Serve(l)
+	}), f, func() string { return header }
+}
+
+// pullingTCP is such an engine on a port of this machine, with the certificates in dir or in the clear.
+func pullingTCP(t *testing.T, dir string, secure bool) (address string, auth func() string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, _, auth := pullHandler(`{"status":"Status: fine"}`)
+	s := &http.Server{Handler: handler}
+	if secure {
+		go s.ServeTLS(l, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	} else {
+		go s.Serve(l)
+	}
 	t.Cleanup(func() { s.Close() })
-	d = New(Config{Endpoint: "unix://" + l.Addr().String()})
-	t.Cleanup(func() { d.Close() })
-	return d, f, func() string { return header }
+	return l.Addr().String(), auth
 }
 
 // TestPullProgress: hundreds of messages become a few lines.
@@ -146,6 +172,76 @@ esac
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestLoginStaysHome: a login is sent only where nobody else can read it.
+func TestLoginStaysHome(t *testing.T) {
+	auth := base64.StdEncoding.EncodeToString([]byte("me:secret"))
+	for _, tt := range []struct {
+		name     string
+		certs    bool // the listener has some
+		context  bool // the endpoint is a context that says not to verify
+		wantSent bool
+	}{
+		{"in the clear", false, false, false},
+		{"TLS", true, false, true},
+		{"TLS that isn't verified", true, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home := alone(t)
+			dir := filepath.Join(home, "certs")
+			authority(t, dir)
+			address, header := pullingTCP(t, dir, tt.certs)
+			config := `{"auths":{"reg.example":{"auth":"` + auth + `"}}}`
+			write(t, filepath.Join(home, ".docker", "config.json"), config)
+			switch {
+			case tt.context:
+				writeContext(t, filepath.Join(home, ".docker"), "careless", `{"Endpoints":{"docker":{"Host":"tcp://`+address+`","SkipTLSVerify":true}}}`)
+				t.Setenv("DOCKER_CONTEXT", "careless")
+			default:
+				t.Setenv("DOCKER_HOST", "tcp://"+address)
+			}
+			if tt.certs && !tt.context {
+				t.Setenv("DOCKER_CERT_PATH", dir)
+			}
+			var log bytes.Buffer
+			d := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			defer d.Close()
+			if _, err := d.PullImage(t.Context(), "reg.example/x", nil); err != nil {
+				t.Fatal(err)
+			}
+			if sent := header() != ""; sent != tt.wantSent {
+				t.Errorf("the login was sent: %v; want %v", sent, tt.wantSent)
+			}
+			if said := strings.Contains(log.String(), "is not sent"); said == tt.wantSent || strings.Contains(log.String(), "secret") {
+				t.Errorf("the log says %s", &log)
+			}
+		})
+	}
+}
+
+// TestOpen: which ways to an engine others can read, however they are written.
+func TestOpen(t *testing.T) {
+	for _, tt := range []struct {
+		e    endpoint
+		want bool
+	}{
+		{endpoint{url: "unix:///run/docker.sock"}, false},
+		{endpoint{url: "npipe:////./pipe/docker_engine"}, false},
+		{endpoint{url: "ssh://host"}, false},
+		{endpoint{url: "https://host"}, false},
+		{endpoint{url: "tcp://host:2376", secure: true}, false},
+		{endpoint{url: "tcp://host:2375"}, true},
+		{endpoint{url: "TCP://host:2375"}, true},
+		{endpoint{url: "http://host", secure: true}, true},
+		{endpoint{url: "tcp://host", secure: true, certs: certs{insecure: true}}, true},
+		{endpoint{url: "https://host", secure: true, certs: certs{insecure: true}}, true},
+		{endpoint{url: "else://host"}, true},
+	} {
+		if got := len(tt.e.open()) > 0; got != tt.want {
+			t.Errorf("%+v: open is %v, want %v", tt.e, got, tt.want)
+		}
 	}
 }
 
