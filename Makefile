@@ -60,9 +60,10 @@ guest: ## the guest's own tests in real containers; needs setup, build and image
 	@scripts/guest-tests
 
 engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image and npm
-	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" \
+	@scripts/python-suite
+	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  go test -race -count=1 -p 1 -timeout 15m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
-	  ./runtime/podman/... ./runtime/image/... ./sandbox/... ./cmd/...
+	  ./runtime/podman/... ./runtime/image/... ./cmd/...
 
 engines: ## conformance tests over every engine, and a table of what each keeps; needs root, setup engines and build
 	@scripts/engine-all
