@@ -79,15 +79,26 @@ func (c *capture) chunks() []Chunk {
 	return append(out, c.tail...)
 }
 
-// maxChunk is up to what size neighbours of one stream are joined. Small writes must not cost a slice element each.
-const maxChunk = 4 << 10
+// Bounds of the pieces in which the beginning and the end lie. One costs ten times what a text of one byte does: where the
+// code writes a byte to each stream in turn, they would take far more memory than what is printed.
+const (
+	maxChunk  = 4 << 10 // bytes up to which neighbours of one stream are joined
+	maxChunks = 1 << 10 // from which on the order between the streams is given up, and a chunk need not be the neighbour
+)
 
 func appendChunk(chunks []Chunk, ch Chunk) []Chunk {
 	if ch.Text == "" {
 		return chunks
 	}
-	if n := len(chunks); n > 0 {
-		if last := &chunks[n-1]; last.Stream == ch.Stream && len(last.Text) < maxChunk {
+	back := 1
+	if len(chunks) >= maxChunks {
+		back = 2 // the last of the other stream is passed over
+	}
+	for i := len(chunks) - 1; i >= max(0, len(chunks)-back); i-- {
+		if last := &chunks[i]; last.Stream == ch.Stream {
+			if len(last.Text) >= maxChunk {
+				break
+			}
 			last.Text += ch.Text
 			return chunks
 		}

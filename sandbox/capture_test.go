@@ -37,6 +37,50 @@ func TestCapture(t *testing.T) {
 	}
 }
 
+// TestTinyChunks: a byte to each stream in turn costs no more than its text and a bounded number of chunks.
+func TestTinyChunks(t *testing.T) {
+	const n = 1_000_000
+	streams := [2]string{"stdout", "stderr"}
+	var want [2]strings.Builder
+	for _, limit := range []int64{8 << 20, 256 << 10} {
+		c := newCapture(limit)
+		for i := range n {
+			b := string(rune('a' + i/2%26))
+			if c.add(Chunk{Stream: streams[i%2], Text: b}); limit == 8<<20 {
+				want[i%2].WriteString(b)
+			}
+		}
+		chunks := c.chunks()
+		if bound := 2*maxChunks + 2*int(limit)/maxChunk + 4; len(chunks) > bound || cap(c.tail) > 2*bound {
+			t.Errorf("%d: %d chunks are kept, in %d places, more than %d", limit, len(chunks), cap(c.tail), bound)
+		}
+		var kept int64
+		for i, stream := range streams {
+			var head, tail strings.Builder
+			part, lost := &head, int64(0)
+			for _, ch := range chunks {
+				if ch.Stream == stream {
+					if ch.Lost > 0 {
+						part, lost = &tail, ch.Lost
+					}
+					part.WriteString(ch.Text)
+				}
+			}
+			whole := want[i].String()
+			if !strings.HasPrefix(whole, head.String()) || !strings.HasSuffix(whole, tail.String()) || int64(head.Len()+tail.Len())+lost != int64(len(whole)) {
+				t.Errorf("%d: of %s there are %d bytes, %d lost and %d", limit, stream, head.Len(), lost, tail.Len())
+			}
+			if lost > 0 && min(head.Len(), tail.Len()) < int(limit/4)-maxChunk {
+				t.Errorf("%d: the other stream left %s no more than %d and %d bytes", limit, stream, head.Len(), tail.Len())
+			}
+			kept += int64(head.Len() + tail.Len())
+		}
+		if kept != min(n, limit) {
+			t.Errorf("%d: %d bytes are kept", limit, kept)
+		}
+	}
+}
+
 // FuzzCapture: within the limit nothing is lost; beyond it, what is kept and what is lost add up, and no rune is torn.
 func FuzzCapture(f *testing.F) {
 	f.Add("aé😀", uint8(3), uint8(7))

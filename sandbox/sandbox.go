@@ -93,7 +93,7 @@ type Result struct {
 	Message  string // for the model: what ended the run, Limit included; empty when Status is StatusOK
 	Limit    string // a sentence on the limit that an exception came from; empty for none
 
-	Output    []Chunk  // in the order it was read, without its middle where it was longer than Config.OutputLimit
+	Output    []Chunk  // of each stream in its order, without the middle of both where they were longer than Config.OutputLimit
 	Truncated Dropped  // what is missing from Output
 	Error     *Failure // the exception, as the code's own process tells it; nil when there was none
 
