@@ -29,12 +29,26 @@ func streams(chunks []sandbox.Chunk) (stdout, stderr document) {
 			continue
 		}
 		if c.Stream == "stderr" {
-			stderr = append(stderr, span{c.Text, c.Lost})
+			stderr = stderr.with(span{c.Text, c.Lost})
 		} else {
-			stdout = append(stdout, span{c.Text, c.Lost})
+			stdout = stdout.with(span{c.Text, c.Lost})
 		}
 	}
 	return stdout, stderr
+}
+
+const (
+	maxJoined = 4 << 10 // bytes up to which small texts become one span
+	spanCost  = 48      // bytes that a span takes beside its text: itself, and room that the array and the text have beyond
+)
+
+// with is the document with a span at its end.
+func (d document) with(s span) document {
+	if n := len(d); n > 0 && s.lost == 0 && d[n-1].lost == 0 && len(d[n-1].text)+len(s.text) <= maxJoined {
+		d[n-1].text += s.text
+		return d
+	}
+	return append(d, s)
 }
 
 // both is stdout and, behind it, stderr: the text that run_python shows when nothing is cut. The offset is where stderr begins.
@@ -57,10 +71,10 @@ func (d document) size() (n int64) {
 	return n
 }
 
-// held is how many bytes of it there are.
+// held is how many bytes of memory it takes.
 func (d document) held() (n int64) {
 	for _, s := range d {
-		n += int64(len(s.text))
+		n += int64(len(s.text)) + spanCost
 	}
 	return n
 }

@@ -13,7 +13,7 @@ func TestDocument(t *testing.T) {
 		{Stream: "stdout", Text: "aé"}, {Stream: "stderr", Text: "w1"}, {Stream: "stdout", Lost: 10}, {Stream: "stderr"}, {Stream: "stdout", Text: "z"}, {Stream: "stderr", Text: "w2\n"},
 	})
 	d, begin := both(out, errs)
-	if d.size() != 28 || begin != 23 || d.held() != 18 {
+	if d.size() != 28 || begin != 23 || d.held() != 18+5*spanCost { // w1 and w2 are one span
 		t.Errorf("size %d, stderr at %d, %d held", d.size(), begin, d.held())
 	}
 	for _, tc := range []struct {
@@ -36,6 +36,23 @@ func TestDocument(t *testing.T) {
 		if got := d.align(offset); got != want {
 			t.Errorf("%d is aligned to %d, want %d", offset, got, want)
 		}
+	}
+}
+
+// TestTinySpans: pieces of a byte each are joined, and what remains of them is counted.
+func TestTinySpans(t *testing.T) {
+	const n = 100_000
+	var chunks []sandbox.Chunk
+	for range n {
+		chunks = append(chunks, sandbox.Chunk{Stream: "stdout", Text: "o"}, sandbox.Chunk{Stream: "stderr", Text: "e"})
+	}
+	out, errs := streams(chunks)
+	d, _ := both(out, errs)
+	if text, _ := d.slice(0, d.size()); text != strings.Repeat("o", n)+"\nstderr:\n"+strings.Repeat("e", n) {
+		t.Error("the text has changed")
+	}
+	if bound := 2*n/maxJoined + 3; len(d) > bound || cap(d) > 2*bound || d.held() < d.size()+int64(len(d))*24 {
+		t.Errorf("%d spans in %d places, counted as %d bytes", len(d), cap(d), d.held())
 	}
 }
 
