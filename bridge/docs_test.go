@@ -358,6 +358,55 @@ func TestOddTools(t *testing.T) {
 	}
 }
 
+// TestLoadServerFits: whatever the parts of a server's tools are like, what the guest is told of them is a frame, and has the
+// tools in it.
+func TestLoadServerFits(t *testing.T) {
+	escaped := func(n int) string { return strings.Repeat("<", n) } // six bytes each in JSON
+	for _, tc := range []struct {
+		name  string
+		tools int
+		tool  func(i int) upstream.Tool
+		kept  int
+	}{
+		{"long descriptions", 1100, func(i int) upstream.Tool {
+			return upstream.Tool{Name: fmt.Sprint("t", i), Description: strings.Repeat("x ", maxDescription/2)}
+		}, 1100},
+		{"descriptions that are escaped", 1100, func(i int) upstream.Tool {
+			return upstream.Tool{Name: fmt.Sprint("t", i), Description: escaped(maxDescription)}
+		}, 1100},
+		{"schemas that are escaped", 40, func(i int) upstream.Tool {
+			return upstream.Tool{Name: fmt.Sprint("t", i), InputSchema: json.RawMessage(`{"title":"` + escaped(150<<10) + `"}`)}
+		}, 40},
+		{"schemas that are no JSON", 2, func(i int) upstream.Tool {
+			return upstream.Tool{Name: fmt.Sprint("t", i), InputSchema: json.RawMessage(`{"a":`)}
+		}, 2},
+		{"ten thousand tools", 10_000, func(i int) upstream.Tool {
+			return upstream.Tool{Name: fmt.Sprint("a_tool_with_a_name_of_usual_length_", i), Description: strings.Repeat("x ", 1000), InputSchema: json.RawMessage(`{"properties":{"a":{"type":"string"}}}`)}
+		}, 10_000},
+		{"names too long for any frame", 20, func(i int) upstream.Tool {
+			return upstream.Tool{Name: fmt.Sprint(i, escaped(1<<20))}
+		}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var tools []upstream.Tool
+			for i := range tc.tools {
+				tools = append(tools, tc.tool(i))
+			}
+			h := hostFor(t, build(t, func(c *Config) {
+				c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"github": tools}}
+			}), `["github"]`)
+			answer := ask(t, h, "load_server", `{"server":"github"}`)
+			var p entrypoint.Provider
+			if err := json.Unmarshal([]byte(answer), &p); err != nil {
+				t.Fatalf("%v: %.200s", err, answer)
+			}
+			if len(answer) > maxProvider || len(p.Tools) != tc.kept {
+				t.Errorf("%d of %d tools in %d bytes", len(p.Tools), tc.tools, len(answer))
+			}
+		})
+	}
+}
+
 // TestListIsMadeUseOfOnce: aliases, stub and index belong to a list of tools as long as it stays the same.
 func TestListIsMadeUseOfOnce(t *testing.T) {
 	s := &shelf{boxes: map[string]*toolbox{}}

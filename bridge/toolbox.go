@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,13 +13,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
 
-// What a guest is told of a server's tools has to fit into a frame, with room for what JSON escapes. A tool whose schemas don't
-// fit is told without them: it takes any arguments then, and its server checks them.
+// What a guest is told of a server has to fit into a frame, entrypoint.MaxFrame, as JSON: text counts as it is escaped there. Names
+// come first. A schema that doesn't fit is left out: the tool takes any arguments then, and its server checks them. So is a
+// description, and a tool whose very name doesn't fit, which code can still call by runtime.call_tool.
 const (
-	maxSchema      = 1 << 20 // bytes of one schema
-	maxSchemas     = 8 << 20 // bytes of all schemas of a server
-	maxDescription = 16 << 10
-	maxStub        = 2 << 20
+	maxProvider    = 12 << 20 // bytes of all of it
+	maxNames       = 4 << 20  // bytes of these for the tools' names
+	maxStub        = 2 << 20  // bytes of these that the declarations may take
+	maxSchema      = 1 << 20  // bytes of one schema, before and after it is escaped
+	maxDescription = 16 << 10 // bytes of one description, before it is escaped
 )
 
 // toolbox is the tools of one server with what is made of them. It doesn't change.
@@ -72,31 +75,73 @@ func (b *toolbox) unknown(name string) error {
 func (b *toolbox) makeProvider() entrypoint.Provider {
 	p := provider(b.server)
 	p.Tools = make(map[string]entrypoint.Tool, len(b.tools))
-	room := maxSchemas
-	for _, t := range b.tools {
+	named, names := b.fitting()
+	room := budget(maxProvider - maxStub - names)
+	if !room.takes(p, maxProvider) {
+		p.Description = ""
+	}
+	for _, t := range named {
 		told := b.told(t)
-		for _, schema := range []*[]byte{(*[]byte)(&told.InputSchema), (*[]byte)(&told.OutputSchema)} {
-			if len(*schema) > min(maxSchema, room) {
+		for _, schema := range []*json.RawMessage{&told.InputSchema, &told.OutputSchema} {
+			if len(*schema) > 0 && !room.takes(*schema, maxSchema) {
 				*schema = nil
 			}
-			room -= len(*schema)
+		}
+		if !room.takes(told.Description, maxProvider) {
+			told.Description = ""
 		}
 		p.Tools[told.SafeName] = told
 	}
-	if stub := stubs.Module(p); len(stub) <= maxStub {
+	stub := stubs.Module(p)
+	if room = maxStub; room.takes(stub, maxStub) {
 		p.Stub = stub
 	}
 	return p
 }
 
-// told is a tool in the words of the protocol.
-func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
-	description := t.Description
-	if len(description) > maxDescription {
-		description = strings.ToValidUTF8(description[:maxDescription], "") + " […]"
+// fitting are the tools whose names fit, with the bytes that these take.
+func (b *toolbox) fitting() ([]upstream.Tool, int) {
+	room := budget(maxNames)
+	named := make([]upstream.Tool, 0, len(b.tools))
+	for _, t := range b.tools {
+		alias := b.aliases[t.Name]
+		if room.takes(map[string]entrypoint.Tool{alias: {SafeName: alias, OriginalName: t.Name}}, maxNames) {
+			named = append(named, t)
+		}
 	}
-	return entrypoint.Tool{SafeName: b.aliases[t.Name], OriginalName: t.Name, Description: description,
+	return named, maxNames - int(room)
+}
+
+// budget is how many bytes of JSON there is room for.
+type budget int
+
+// keyRoom is more than a member of an object takes besides its value.
+const keyRoom = 20
+
+// takes says whether there is room for a value of at most so many bytes, and takes it. For what is no JSON there is none.
+func (b *budget) takes(v any, most int) bool {
+	text, err := json.Marshal(v)
+	size := len(text) + keyRoom
+	if err != nil || size > min(most+keyRoom, int(*b)) {
+		return false
+	}
+	*b -= budget(size)
+	return true
+}
+
+// told is a tool in the words of the protocol, without schemas that are too long.
+func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
+	told := entrypoint.Tool{SafeName: b.aliases[t.Name], OriginalName: t.Name, Description: t.Description,
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
+	if len(told.Description) > maxDescription {
+		told.Description = strings.ToValidUTF8(told.Description[:maxDescription], "") + " […]"
+	}
+	for _, schema := range []*json.RawMessage{&told.InputSchema, &told.OutputSchema} {
+		if len(*schema) > maxSchema {
+			*schema = nil
+		}
+	}
+	return told
 }
 
 // signature is how code calls a tool, on one line.
