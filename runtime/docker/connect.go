@@ -49,52 +49,70 @@ func (d *Driver) Facts(ctx context.Context) (runtime.Facts, error) {
 	return f, nil
 }
 
+// attempt is one look for an engine, on behalf of all who want one. It doesn't end with any of them: the next finds it done.
+type attempt struct {
+	done chan struct{} // closed when c and err are set
+	c    *connection
+	err  error
+}
+
+// lookTimeout bounds an attempt: a few endpoints, of which not all can be silent.
+const lookTimeout = 30 * time.Second
+
 // connect returns the connection, making it if there is none.
 func (d *Driver) connect(ctx context.Context) (*connection, error) {
-	d.dialing.Lock()
-	defer d.dialing.Unlock()
-	d.mu.Lock()
-	c, closed := d.conn, d.closed
-	d.mu.Unlock()
-	switch {
-	case closed:
-		return nil, d.unavailable("", errClosed, "")
-	case c != nil:
-		return c, nil
-	}
-	c, err := d.look(ctx)
+	a, err := d.attempt()
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil, errors.Join(d.unavailable("", errClosed, ""), c.cli.Close())
-	}
-	d.conn = c
-	d.settle(c)
-	d.log.Info("engine", "engine", c.facts.Engine, "version", c.facts.Version, "endpoint", c.facts.Endpoint, "rootless", c.facts.Rootless)
-	return c, nil
-}
-
-// settle removes, without being waited for, what could not be removed while the engine was away. d.mu is held.
-func (d *Driver) settle(c *connection) {
-	owed := d.owed
-	d.owed = nil
-	for _, id := range owed {
-		d.background.Go(func() {
-			if err := d.newRun(c, id).remove(d.open); err != nil {
-				d.owe(id)
-			}
-		})
+	select {
+	case <-a.done:
+		return a.c, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
-// owe remembers a container that could not be removed: dockerd may keep what runs while it is restarted.
-func (d *Driver) owe(id string) {
+// attempt joins the attempt under way, or starts one.
+func (d *Driver) attempt() (*attempt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.owed = append(d.owed, id)
+	switch {
+	case d.closed:
+		return nil, d.unavailable("", errClosed, "")
+	case d.conn != nil:
+		a := &attempt{done: make(chan struct{}), c: d.conn}
+		close(a.done)
+		return a, nil
+	case d.dialing != nil:
+		return d.dialing, nil
+	}
+	a := &attempt{done: make(chan struct{})}
+	d.dialing = a
+	d.background.Go(func() {
+		ctx, cancel := context.WithTimeout(d.open, lookTimeout)
+		defer cancel()
+		c, err := d.look(ctx)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		defer close(a.done)
+		d.dialing = nil
+		switch {
+		case err != nil:
+			a.err = err
+			return
+		case d.closed:
+			a.err = errors.Join(d.unavailable("", errClosed, ""), c.cli.Close())
+			return
+		}
+		a.c, d.conn = c, c
+		select {
+		case d.connected <- struct{}{}:
+		default:
+		}
+		d.log.Info("engine", "engine", c.facts.Engine, "version", c.facts.Version, "endpoint", c.facts.Endpoint, "rootless", c.facts.Rootless)
+	})
+	return a, nil
 }
 
 const (
@@ -116,7 +134,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 			return c, nil
 		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, d.unavailable("", fmt.Errorf("no engine was found in time: %w", err), nextStart)
 		}
 		var un *runtime.UnavailableError
 		if f.only || len(f.list) == 1 || !errors.As(err, &un) {
@@ -229,7 +247,7 @@ func (d *Driver) afterNoAnswer(err error) string {
 // lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an
 // UnavailableError when the engine is indeed gone.
 func (d *Driver) lost(c *connection, err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	ctx, cancel := context.WithTimeout(d.open, dialTimeout)
 	defer cancel()
 	if _, perr := c.cli.Ping(ctx); perr == nil {
 		return err

@@ -351,7 +351,7 @@ func authorityCopy(t *testing.T, from, to string) {
 	}
 }
 
-// TestPlainTCP: it works where the user wants it, and the facts say what it means.
+// TestPlainTCP: it works on this machine, and the facts say what it means.
 func TestPlainTCP(t *testing.T) {
 	alone(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -386,5 +386,39 @@ func TestDialIsBounded(t *testing.T) {
 	defer cancel()
 	if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWaitersAreBounded: whoever finds an attempt under way waits for it as long as its own context lasts.
+func TestWaitersAreBounded(t *testing.T) {
+	f := newFake()
+	f.hang, f.release = "_ping", make(chan struct{})
+	d := New(Config{Endpoint: f.listen(t)})
+	defer d.Close()
+	first := make(chan error, 1)
+	go func() {
+		_, err := d.Facts(t.Context())
+		first <- err
+	}()
+	<-f.reached
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Facts(gone); !errors.Is(err, context.Canceled) { // without this bound it would wait for ever
+		t.Errorf("got %v", err)
+	}
+	close(f.release)
+	if err := <-first; err != nil {
+		t.Errorf("the first: %v", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, what := range f.asked {
+		if strings.HasSuffix(what, "_ping") {
+			n++
+		}
+	}
+	if n > 1 { // the client asks once more with GET where HEAD isn't answered
+		t.Errorf("asked %v", f.asked)
 	}
 }

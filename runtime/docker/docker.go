@@ -38,19 +38,21 @@ type Driver struct {
 	settings settings
 	log      *slog.Logger
 	cleanup  time.Duration
+	retry    time.Duration
 
 	background sync.WaitGroup  // requests that nobody waits for any more
 	open       context.Context //nolint:containedctx // ends with Close; for what background does
 	shut       context.CancelFunc
 	relays     relays
 
-	dialing sync.Mutex // held while connecting, so that many waiters make one attempt
+	connected chan struct{} // has room for one: a connection was made since what is owed was tried last
 
-	mu     sync.Mutex
-	conn   *connection
-	closed bool
-	warned map[string]bool // what the engine warned of and is in the log already
-	owed   []string        // containers that an engine which went away may still have, by id
+	mu      sync.Mutex
+	conn    *connection
+	dialing *attempt
+	closed  bool
+	warned  map[string]bool   // what the engine warned of and is in the log already
+	owed    map[string]string // containers that could not be removed, by id or name, and their engine's endpoint
 }
 
 var (
@@ -64,7 +66,7 @@ func New(cfg Config) *Driver {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	d := &Driver{cfg: cfg, settings: readSettings(), log: log, cleanup: cleanup, warned: map[string]bool{}}
+	d := &Driver{cfg: cfg, settings: readSettings(), log: log, cleanup: cleanup, retry: retry, warned: map[string]bool{}, connected: make(chan struct{}, 1)}
 	d.open, d.shut = context.WithCancel(context.Background())
 	return d
 }

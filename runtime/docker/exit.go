@@ -130,28 +130,30 @@ func (r *run) oomKilled(ctx context.Context) bool {
 	}
 }
 
-// remove returns once the container is gone, whoever removes it.
+// remove returns once the container is gone, whoever removes it, or cleanup is over.
 func (r *run) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cleanup)
+	ctx, cancel := context.WithTimeout(ctx, r.cleanup)
 	defer cancel()
-	for {
+	for wait := inspectInterval; ; wait = min(2*wait, maxRemoveInterval) {
 		err := r.c.cli.ContainerRemove(ctx, r.id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		switch {
 		case err == nil || noSuch(err):
 			return nil
 		case unreachable(err):
-			return fmt.Errorf("removing container %.23s: %w", r.id, err)
+			return err
 		case cerrdefs.IsConflict(err) && r.removed(ctx): // the engine is at it
 			return nil
-		case ctx.Err() != nil:
-			return fmt.Errorf("container %.23s is not gone after %v: %w", r.id, r.cleanup, err)
 		}
 		select {
-		case <-time.After(inspectInterval):
+		case <-time.After(wait):
 		case <-ctx.Done():
+			return fmt.Errorf("it is not gone after %v: %w", r.cleanup, err)
 		}
 	}
 }
+
+// maxRemoveInterval is the longest wait between two requests to remove a container, for an engine that keeps refusing.
+const maxRemoveInterval = time.Second
 
 // removed waits for a removal that is under way.
 func (r *run) removed(ctx context.Context) bool {
@@ -196,7 +198,9 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 	}
 	var errs []error
 	for _, id := range ids {
-		errs = append(errs, d.newRun(c, id).remove(ctx))
+		if err := d.newRun(c, id).remove(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("removing container %.23s: %w", id, err))
+		}
 	}
 	return errors.Join(errs...)
 }

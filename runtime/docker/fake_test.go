@@ -23,7 +23,7 @@ type fake struct {
 	instant    bool
 	forgets    bool             // removes a container that has ended before it can be inspected
 	oom        bool             // such a container was killed for want of memory
-	hang       string           // the last part of a path that is not answered
+	hang       string           // the last part of a path, or a method, that is not answered
 	release    chan struct{}    // ends a hang, where there is one
 	answer     map[string]reply // instead of the usual, by method and last part: "POST create"
 
@@ -96,7 +96,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.bodies[last] = string(body)
 	f.asks.Broadcast()
 	f.mu.Unlock()
-	if last == f.hang && !f.hung(r) {
+	if (last == f.hang || r.Method == f.hang) && !f.hung(r) {
 		return
 	}
 	say := func(status int, v any) {
@@ -109,7 +109,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		version = "1.41"
 	}
 	w.Header().Set("API-Version", version)
-	if a, ok := f.answer[r.Method+" "+last]; ok {
+	f.mu.Lock()
+	a, ok := f.answer[r.Method+" "+last]
+	f.mu.Unlock()
+	if ok {
 		say(a.status, a.body)
 		return
 	}

@@ -20,7 +20,8 @@ import (
 
 // Run implements runtime.Driver. The engine removes the container by itself once it has ended, so that a killed bridge
 // leaves none; Run sees to it that this has happened before it returns. After ctx has ended Run takes a few
-// times cleanup at most, even with an engine that doesn't answer any more.
+// times cleanup at most, even with an engine that doesn't answer any more; a container that it had to leave is removed as soon as
+// the engine does it.
 func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
@@ -38,11 +39,7 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 		return runtime.Exit{}, d.createError(ctx, r, s, err)
 	}
 	exit, err := r.play(ctx, s.MaxAge, std)
-	gone := r.remove(ctx)
-	if unreachable(gone) {
-		gone = d.removeAnew(ctx, r)
-	}
-	if err = errors.Join(err, gone); err != nil {
+	if err = errors.Join(err, r.leave(ctx)); err != nil {
 		return exit, d.lost(c, err)
 	}
 	return exit, nil
@@ -82,9 +79,7 @@ func (r *run) create(ctx context.Context, s runtime.Spec, t template) error {
 		case <-given:
 			late := *r
 			late.id = name
-			if err := late.remove(context.Background()); err != nil && !unreachable(err) {
-				r.d.log.Warn("container not removed", "name", name, "err", err)
-			}
+			_ = late.leave(ctx) // nobody hears it; what can't be removed is owed
 		}
 	})
 	life, end := r.outlive(ctx)
@@ -129,10 +124,7 @@ var errNoAnswer = errors.New("the engine does not answer")
 
 // createError tells the ways apart in which a container can't be made, and sees to it that none was.
 func (d *Driver) createError(ctx context.Context, r *run, s runtime.Spec, err error) error {
-	gone := r.remove(ctx)
-	if unreachable(gone) {
-		gone = d.removeAnew(ctx, r)
-	}
+	gone := r.leave(ctx)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), gone)
 	}
@@ -141,23 +133,6 @@ func (d *Driver) createError(ctx context.Context, r *run, s runtime.Spec, err er
 		return imageMissing(s.Image, err)
 	}
 	return d.lost(r.c, errors.Join(fmt.Errorf("creating a container: %w", err), gone))
-}
-
-// removeAnew removes a container whose engine went away, through a new connection; or else as soon as there is one. What runs in
-// it goes on without dockerd, which ends it when it is back, but where it is told not to (live-restore).
-func (d *Driver) removeAnew(ctx context.Context, r *run) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cleanup)
-	defer cancel()
-	d.drop(r.c)
-	c, err := d.connect(ctx)
-	if err == nil {
-		err = d.newRun(c, r.id).remove(ctx)
-	}
-	if err != nil {
-		d.owe(r.id)
-		return fmt.Errorf("container %.23s could not be removed: %w", r.id, err)
-	}
-	return nil
 }
 
 // play attaches, starts and waits. When ctx ends, or the container is too old, it kills the container; the attached streams end
