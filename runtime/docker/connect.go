@@ -157,6 +157,9 @@ func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 	if err != nil {
 		return nil, d.unavailable(e.url, err, "set DOCKER_HOST to a URL such as unix:///run/user/1000/docker.sock")
 	}
+	if err := d.mayUse(e); err != nil {
+		return nil, err
+	}
 	cli, err := d.client(e, dial)
 	if err != nil {
 		return nil, d.unavailable(e.url, err, nextStart)

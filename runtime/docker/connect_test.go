@@ -351,6 +351,28 @@ func authorityCopy(t *testing.T, from, to string) {
 	}
 }
 
+// TestPlainTCPElsewhere: code isn't sent over a network in the clear.
+func TestPlainTCPElsewhere(t *testing.T) {
+	alone(t)
+	for endpoint, refused := range map[string]bool{
+		"tcp://192.0.2.1:2375": true, "http://192.0.2.1": true, "tcp://engine.example:2375": true, "tcp://[2001:db8::1]:2375": true, "tcp://127.0.0.1.example:1": true,
+		"tcp://127.0.0.1:1": false, "tcp://[::1]:1": false, "http://localhost:1": false, "tcp://[::ffff:127.0.0.1]:1": false,
+	} {
+		d := New(Config{Endpoint: endpoint})
+		_, err := d.Facts(t.Context())
+		d.Close()
+		var un *runtime.UnavailableError
+		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused && !strings.Contains(un.Hint(), "DOCKER_CERT_PATH") {
+			t.Errorf("%s: got %v; refused should be %v", endpoint, err, refused)
+		}
+	}
+	d := New(Config{Endpoint: "tcp://192.0.2.1:2376"})
+	defer d.Close()
+	if err := d.mayUse(endpoint{url: "tcp://192.0.2.1:2376", secure: true}); err != nil {
+		t.Errorf("with TLS: %v", err)
+	}
+}
+
 // TestPlainTCP: it works on this machine, and the facts say what it means.
 func TestPlainTCP(t *testing.T) {
 	alone(t)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/docker/docker/client"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // A dialer makes one connection to an engine. Docker's client gets all of its connections from one, those with TLS too: left to
@@ -46,6 +48,17 @@ func (d *Driver) dialerFor(e endpoint) (dialer, error) {
 		return tcpDialer(u, e)
 	}
 	return nil, fmt.Errorf("the scheme is %q; known are unix, tcp, http, https, ssh and npipe", u.Scheme)
+}
+
+// mayUse refuses to send code in the clear over a network: whoever sits on it could answer for the engine, and so call the
+// user's tools in the code's name.
+func (d *Driver) mayUse(e endpoint) error {
+	u, err := url.Parse(e.url)
+	if err != nil || !e.plain() || u.Hostname() == "" || runtime.Loopback(u.Hostname()) {
+		return nil // what is wrong with it otherwise is the dialer's to say
+	}
+	return d.unavailable(e.url, errors.New("without TLS, anyone on the network between could read the code and answer for the engine"),
+		"use ssh://USER@"+u.Hostname()+", or TLS: DOCKER_CERT_PATH, a directory with ca.pem, cert.pem and key.pem")
 }
 
 func tcpDialer(u *url.URL, e endpoint) (dialer, error) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -136,21 +135,12 @@ func (d *Driver) mayUse(u *url.URL) error {
 	if d.cfg.TLS.CA != "" {
 		return nil
 	}
-	if !loopback(u.Hostname()) {
+	if !runtime.Loopback(u.Hostname()) {
 		return d.unavailable(u.String(), errors.New("without TLS, anyone on the network between could read the code and answer for the engine"),
 			"use ssh://USER@"+u.Hostname()+"/run/user/UID/podman/podman.sock, or TLS: DOCKER_CERT_PATH, a directory with ca.pem, cert.pem and key.pem")
 	}
 	d.log.Warn("this engine takes commands from every user of this machine: its endpoint is TCP without TLS", "endpoint", u.Redacted())
 	return nil
-}
-
-// loopback takes names for what they say only if no name server is asked.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
 }
 
 // hint is what to type next when an endpoint can't be reached.
