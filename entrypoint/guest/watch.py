@@ -11,6 +11,11 @@ INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, be it empty
 SMAPS_MAX = 4 << 20  # characters of smaps that are read for one look, so that no number of mappings holds it up
 FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twentieth of all when that is more
 
+# What a process uses and no count of resident pages holds: code may have its pages swapped out, and map huge ones.
+_APART = ("VmSwap", "HugetlbPages")
+# The same in smaps_rollup. It tells no share of huge pages; one that several processes have counts for each.
+_SHARES = ("Pss_Anon", "Pss_Shmem", "SwapPss", "Private_Hugetlb", "Shared_Hugetlb")
+
 _OOM_FILES = (
     "/sys/fs/cgroup/memory.events",  # v2
     "/sys/fs/cgroup/memory/memory.oom_control",  # v1
@@ -34,7 +39,7 @@ def mapped() -> int:
 
 
 class Watch:
-    """Bounds memory (bytes: anonymous, shared, and in tmpfs) and the number of processes and threads; 0 is no bound.
+    """Bounds memory (bytes: anonymous, shared, swapped out, huge pages, and in tmpfs) and the number of processes and threads; 0 is no bound.
 
     With a session only its processes count, else all that /proc shows and the container's own tmpfs mounts.
     """
@@ -91,13 +96,13 @@ def _share(pid: str) -> int:
     if "Pss_Anon" not in fields:
         fields = _fields(_read(f"/proc/{pid}/status"))
         return _resident(fields)
-    return 1024 * (fields["Pss_Anon"] + fields.get("Pss_Shmem", 0))
+    return 1024 * sum(fields.get(name, 0) for name in _SHARES)
 
 
 def _resident(status: dict[str, int]) -> int:
-    """Bytes of one process in memory but for files; gVisor tells only of all, shared with others or not."""
+    """Bytes of one process in memory or in swap, but for files; gVisor tells only of all, shared with others or not."""
     parts = [status[name] for name in ("RssAnon", "RssShmem") if name in status]
-    return 1024 * (sum(parts) if parts else status.get("VmRSS", 0))
+    return 1024 * (sum(parts if parts else [status.get("VmRSS", 0)]) + sum(status.get(name, 0) for name in _APART))
 
 
 def tmpfs_mounts(mountinfo: str) -> list[str]:

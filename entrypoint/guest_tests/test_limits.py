@@ -191,6 +191,21 @@ class Watching(unittest.TestCase):
         )
         self.assertEqual(watch._mapped_from(maps, ["/tmp", "/dev/shm"]), 20 << 10)
 
+    def test_what_is_not_resident_counts(self) -> None:
+        status = "Threads:\t1\nRssAnon:\t8 kB\nRssShmem:\t4 kB\nVmSwap:\t{swap} kB\nHugetlbPages:\t{huge} kB\n"
+        rollup = "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\nShared_Hugetlb: 0 kB\nPrivate_Hugetlb: {huge} kB\n"
+        for swap, huge, want in ((0, 0, ""), (0, 2048, "memory"), (2048, 0, "memory"), (512, 496, ""), (512, 512, "memory")):
+            for told in (status, ""), (status, rollup):  # an old kernel has no rollup
+                files = dict(zip(("/proc/7/status", "/proc/7/smaps_rollup"), told))
+                with (
+                    self.subTest(swap=swap, huge=huge, rollup=told[1] != ""),
+                    unittest.mock.patch.object(watch.Watch, "_members", return_value=["7"]),
+                    unittest.mock.patch.object(
+                        watch, "_read", side_effect=lambda path: files.get(path, "").format(swap=swap, huge=huge)
+                    ),
+                ):
+                    self.assertEqual(watch.Watch(MIB, 0, 7).exceeded(), (want, ""))
+
     def test_floor(self) -> None:
         for total, available, memory, want in (
             (24_000, 20_000, 512, 1200),  # a twentieth
