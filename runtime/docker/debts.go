@@ -59,6 +59,10 @@ func (d *Driver) owe(id, endpoint string) {
 	}
 	if len(d.owed) == 0 {
 		d.owed = map[string]string{}
+		select {
+		case <-d.connected: // of a connection before this debt
+		default:
+		}
 		d.background.Go(d.pay)
 	}
 	d.owed[id] = endpoint

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,11 +17,12 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
 // play runs a container on a fake engine, with standard input that gives nothing until the test is over.
-func play(t *testing.T, ctx context.Context, d *Driver) (runtime.Exit, string, error) {
+func play(t *testing.T, ctx context.Context, d runtime.Driver) (runtime.Exit, string, error) {
 	t.Helper()
 	stdin, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })
@@ -238,41 +240,56 @@ func TestEngineGoneAndBack(t *testing.T) {
 }
 
 // TestEngineDiesMeanwhile: a container that is running when its engine goes away is an error, not an exit, and is removed when the
-// engine is back.
+// engine is back; also where the driver is one of those that an engine is chosen from.
 func TestEngineDiesMeanwhile(t *testing.T) {
-	f := newFake()
-	dir := t.TempDir()
-	s := &http.Server{Handler: f}
-	go s.Serve(listenUnix(t, dir))
-	d := New(Config{Endpoint: "unix://" + dir + "/docker.sock"})
-	d.cleanup = time.Second
-	defer d.Close()
-	go func() {
-		f.await("POST start")
-		s.Close()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, c := range f.names {
-			c.die() // its attached connection was not the server's any more
-		}
-	}()
-	exit, _, err := play(t, t.Context(), d)
-	var un *runtime.UnavailableError
-	if !errors.As(err, &un) {
-		t.Errorf("got %+v, %v; want an *UnavailableError", exit, err)
-	}
-	if len(f.left()) != 1 {
-		t.Fatalf("the engine has %v", f.left())
-	}
-	s = &http.Server{Handler: f}
-	go s.Serve(listenUnix(t, dir))
-	defer s.Close()
-	if _, err := d.Facts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d.background.Wait()
-	if left := f.left(); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	for _, behind := range []bool{false, true} {
+		t.Run(fmt.Sprintf("chosen from %v", behind), func(t *testing.T) {
+			f := newFake()
+			dir := t.TempDir()
+			s := &http.Server{Handler: f}
+			go s.Serve(listenUnix(t, dir))
+			d := New(Config{Endpoint: "unix://" + dir + "/docker.sock"})
+			d.cleanup = time.Second
+			var used runtime.Driver = d
+			if behind {
+				opened := 0
+				open := func() runtime.Driver {
+					if opened++; opened > 1 {
+						t.Error("the driver that owes the removal was replaced")
+					}
+					return d
+				}
+				used = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "docker", Open: open}}})
+			}
+			defer used.Close()
+			go func() {
+				f.await("POST start")
+				s.Close()
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				for _, c := range f.names {
+					c.die() // its attached connection was not the server's any more
+				}
+			}()
+			exit, _, err := play(t, t.Context(), used)
+			var un *runtime.UnavailableError
+			if !errors.As(err, &un) {
+				t.Errorf("got %+v, %v; want an *UnavailableError", exit, err)
+			}
+			if len(f.left()) != 1 {
+				t.Fatalf("the engine has %v", f.left())
+			}
+			s = &http.Server{Handler: f}
+			go s.Serve(listenUnix(t, dir))
+			defer s.Close()
+			if _, err := used.Facts(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d.background.Wait()
+			if left := f.left(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
 	}
 }
 
