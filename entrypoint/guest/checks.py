@@ -102,7 +102,7 @@ class Checker:
 def expected(root: Any, schema: Schema) -> str:
     from guest.pytypes import Builder, text
 
-    return text(Builder(root, "").type_of(schema, "", 0), "dict")
+    return text(Builder(schemas.Document(root), "").type_of(schema, "", 0), "dict")
 
 
 def shown(value: Any) -> str:

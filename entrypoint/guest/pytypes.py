@@ -10,9 +10,11 @@ from functools import reduce
 from typing import Any
 
 from guest import schemas
-from guest.schemas import MAX_DEPTH, Schema
+from guest.schemas import MAX_DEPTH, Document, Schema
 
-MAX_TYPES = 2000  # schemas looked at for one tool; what is beyond is Any
+MAX_TYPES = 2000  # types made of one schema; what is beyond is Any
+MAX_UNION = 100  # alternatives of one type; more are Any
+MAX_NAME = 200  # characters of a TypedDict's name behind the tool's
 MAX_MEMBERS = 500
 MAX_LITERALS = 100
 
@@ -21,12 +23,12 @@ _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boo
 
 
 class Builder:
-    """Makes the types of the schemas of one root. `records` are the TypedDicts that it made, with their schemas."""
+    """Makes the types of the schemas of one document. `records` are the TypedDicts that it made, with their schemas."""
 
-    def __init__(self, root: Any, base: str) -> None:
-        self._root, self._base = root, base
+    def __init__(self, document: Document, base: str) -> None:
+        self.document, self._base = document, base
         self.records: dict[str, tuple[Any, Schema]] = {}
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {"True": 2, "False": 2, "None": 2}  # with the next number to set one apart
         self._refs: dict[str, Any] = {}
         self._active: set[str] = set()
         self._left = MAX_TYPES
@@ -34,26 +36,28 @@ class Builder:
     def type_of(self, schema: Any, hint: str, depth: int) -> Any:
         """The type of the values that a schema allows, or a wider one. hint is for the name of a TypedDict."""
         self._left -= 1
-        if not isinstance(schema, dict) or self._left < 0 or depth > MAX_DEPTH:
+        if not isinstance(schema, dict) or self._left < 0 or depth > MAX_DEPTH or not self.document.spend(1):
             return Any
         if isinstance(ref := schema.get("$ref"), str):
             return self._reference(ref, hint, depth)
-        schema = schemas.effective(self._root, schema)
+        schema = self.document.effective(schema)
         if "const" in schema:
-            return _literal([schema["const"]])
+            return _literal([schema["const"]], self.document)
         if values := schemas.items(schema, "enum"):
-            return _literal(values)
+            return _literal(values, self.document)
         made = self._of_kinds(schema, hint, depth)
         return union([made, None]) if schema.get("nullable") is True else made
 
     def _reference(self, ref: str, hint: str, depth: int) -> Any:
         if ref in self._refs:
             return self._refs[ref]
-        target = schemas.resolve(self._root, ref)
-        if not isinstance(target, dict) or ref in self._active:
+        if ref in self._active or not self.document.spend_text(len(ref)):
+            return Any
+        target = schemas.resolve(self.document.root, ref)
+        if not isinstance(target, dict):
             return Any
         hint = re.split("[/#]", ref)[-1] or ("Input" if ref == "#" else hint)
-        if "$ref" not in target and is_record(folded := schemas.effective(self._root, target)):
+        if "$ref" not in target and is_record(folded := self.document.effective(target)):
             name = self._name(hint)
             self._refs[ref] = typing.ForwardRef(name)  # the name is made of letters and digits
             self._refs[ref] = self._record(folded, name, depth)
@@ -65,9 +69,11 @@ class Builder:
             self._active.discard(ref)
 
     def _of_kinds(self, schema: Schema, hint: str, depth: int) -> Any:
+        branches = schemas.items(schema, "anyOf") + schemas.items(schema, "oneOf")
+        if not self.document.spend(len(schemas.items(schema, "type")) + len(branches)):
+            return Any
         types = [self._of_kind(kind, schema, hint, depth) for kind in schemas.kinds(schema)]
         if not types:
-            branches = schemas.items(schema, "anyOf") + schemas.items(schema, "oneOf")
             types = [self.type_of(branch, hint, depth + 1) for branch in branches]
         return union(types) if types else Any
 
@@ -89,22 +95,27 @@ class Builder:
 
     def _record(self, schema: Schema, name: str, depth: int) -> Any:
         hint = name[len(self._base) :]
-        properties = list(schemas.child(schema, "properties").items())[:MAX_MEMBERS]
-        types = {key: self.type_of(value, f"{hint} {key}", depth + 1) for key, value in properties}
+        named = self.document.required(schema)
+        types: dict[str, Any] = {}
+        for key, value in schemas.child(schema, "properties").items():
+            if len(types) == MAX_MEMBERS or not self.document.spend_text(len(key)):
+                break
+            types[key] = self.type_of(value, f"{hint} {key}", depth + 1)
         made = _typed_dict(name, types, total=False)
-        required = {key for key in types if key in schemas.strings(schema, "required")}
+        required = named & set(types)
         made.__required_keys__, made.__optional_keys__ = frozenset(required), frozenset(types) - required
         made.__module__ = "builtins"  # signatures show it by its bare name
         self.records[name] = (made, schema)
         return made
 
     def _name(self, hint: str) -> str:
-        base = self._base + class_name(hint)
+        base = self._base + class_name(hint)[:MAX_NAME]
         base = "T" + base if not base or base[0].isdigit() else base
-        name, n = base, 2
-        while name in self._names or name in ("True", "False", "None"):
-            name, n = f"{base}_{n}", n + 1
-        self._names.add(name)
+        name = base
+        while name in self._names:
+            name = f"{base}_{self._names[base]}"
+            self._names[base] += 1
+        self._names[name] = 2
         return name
 
 
@@ -114,6 +125,8 @@ def class_name(name: str) -> str:
 
 def is_record(schema: Schema) -> bool:
     """Whether an object has members that are known by name, and no others of a type of their own."""
+    if len(schemas.items(schema, "type")) > 1:
+        return False
     if schemas.kinds(schema) != ["object"] or not schemas.child(schema, "properties") or "const" in schema or "enum" in schema:
         return False
     return not schemas.child(schema, "additionalProperties") and "patternProperties" not in schema
@@ -121,20 +134,19 @@ def is_record(schema: Schema) -> bool:
 
 def union(types: list[Any]) -> Any:
     """Types joined: each once, Literals as one, None last, Any for all when it is among them."""
-    flat: list[Any] = []
+    found: dict[Any, None] = {}  # in their order
+    exact: list[Any] = []
     for one in types:
         for part in typing.get_args(one) if is_union(one) else (one,):
-            part = None if part is type(None) else part
-            literal = next((i for i, other in enumerate(flat) if is_literal(part) and is_literal(other)), None)
-            if literal is not None:
-                values = (*typing.get_args(flat[literal]), *typing.get_args(part))
-                flat[literal] = typing.Literal[values]
-            elif part not in flat:
-                flat.append(part)
-    if Any in flat:
+            if is_literal(part):
+                exact += typing.get_args(part)
+                part = typing.Literal
+            found[None if part is type(None) else part] = None
+    if Any in found or len(found) > MAX_UNION:
         return Any
-    if None in flat:
-        flat = [*(part for part in flat if part is not None), None]
+    flat = [typing.Literal[tuple(exact)] if part is typing.Literal else part for part in found if part is not None]
+    if None in found:
+        flat.append(None)
     try:
         return reduce(operator.or_, flat)
     except TypeError:  # a ForwardRef of Python 3.10
@@ -149,11 +161,13 @@ def is_union(annotation: Any) -> bool:
     return typing.get_origin(annotation) is typing.Union or type(annotation).__name__ == "UnionType"
 
 
-def _literal(values: list[Any]) -> Any:
+def _literal(values: list[Any], document: Document) -> Any:
     """The type of an enum's values: a Literal of those that one can hold."""
     exact: list[Any] = []
     types: list[Any] = []
     for value in values:
+        if not document.spend_text(len(value) if isinstance(value, str) else 0):
+            return Any
         if value is None:
             types.append(None)
         elif isinstance(value, (bool, str)) or (isinstance(value, int) and value.bit_length() < 3000):

@@ -3,12 +3,14 @@ and what is not understood allows everything: the server has the last word."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 Schema = dict[str, Any]
 
 MAX_DEPTH = 12  # of schemas in each other
-MAX_STEPS = 100_000  # comparisons of one check; what is beyond isn't checked
+MAX_STEPS = 100_000  # comparisons of one check, and keys and items looked at in one schema; what is beyond allows everything
+TEXT_STEP = 8  # characters of a schema's text that are a step
 
 
 def child(schema: Schema, key: str) -> Schema:
@@ -47,45 +49,91 @@ def resolve(root: Any, ref: str) -> Any:
     return at
 
 
-def effective(root: Any, schema: Schema, depth: int = 0) -> Schema:
-    """The schema with its reference followed and its allOf folded in."""
-    ref, parts = schema.get("$ref"), items(schema, "allOf")
-    if not isinstance(ref, str) and not parts:
-        return schema
-    folded = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-    if depth > MAX_DEPTH:
+class Document:
+    """A schema that its references lead into, read within a budget: a server's schema doesn't decide how long that takes, nor how
+    much text comes of it. entrypoint/stubs/fold.go has the same rules."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.left = MAX_STEPS  # below zero once there were too few
+        self._following: set[str] = set()
+
+    def spend(self, steps: int) -> bool:
+        """Takes steps from the budget and says whether they were there."""
+        self.left -= steps
+        return self.left >= 0
+
+    def spend_text(self, length: int) -> bool:
+        """spend for work on a text."""
+        return self.spend(1 + length // TEXT_STEP)
+
+    def effective(self, schema: Schema, depth: int = 0) -> Schema:
+        """The schema with its reference followed and its allOf folded in."""
+        ref, parts = schema.get("$ref"), items(schema, "allOf")
+        if not isinstance(ref, str) and not parts:
+            return schema
+        if not self.spend(1 + len(schema)):
+            return {}
+        folded = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        if depth > MAX_DEPTH:
+            return folded
+        if isinstance(ref, str) and ref not in self._following and self.spend_text(len(ref)):
+            self._following.add(ref)
+            self._fold(folded, resolve(self.root, ref), depth)
+            self._following.discard(ref)
+        for part in parts:
+            if not self.spend(1):
+                break
+            self._fold(folded, part, depth)
         return folded
-    for part in [*([resolve(root, ref)] if isinstance(ref, str) else []), *parts]:
-        if isinstance(part, dict):
-            _fold(folded, effective(root, part, depth + 1))
-    return folded
+
+    def _fold(self, into: Schema, part: Any, depth: int) -> None:
+        """Adds what into doesn't have yet."""
+        if not isinstance(part, dict):
+            return
+        other = self.effective(part, depth + 1)
+        for key, value in other.items():
+            if key == "properties":
+                if self.spend(1 + len(child(into, key)) + len(child(other, key))):
+                    into[key] = {**child(into, key), **{k: v for k, v in child(other, key).items() if k not in child(into, key)}}
+            elif key == "required":
+                if self.spend(1 + len(items(into, key)) + len(items(other, key))):
+                    into[key] = items(into, key) + items(other, key)
+            elif self.spend(1):
+                into.setdefault(key, value)
+
+    def alternatives(self, schema: Schema) -> Schema:
+        """The schema of an object that is one of several: the properties of all, as any of them has it, and what all require."""
+        branches = items(schema, "anyOf") + items(schema, "oneOf")
+        if child(schema, "properties") or not branches or not all(isinstance(branch, dict) for branch in branches):
+            return schema
+        found: dict[str, dict[str, Any]] = {}  # by name and text
+        count: dict[str, int] = {}
+        for branch in branches:
+            folded = self.effective(branch, 1)
+            if not self._collect(found, child(folded, "properties")) or not self.spend(len(items(folded, "required"))):
+                break
+            for name in set(strings(folded, "required")):
+                count[name] = count.get(name, 0) + 1
+        properties = {name: _any_of(list(variants.values())) for name, variants in found.items()}
+        required = sorted(name for name, n in count.items() if n == len(branches))
+        return {**schema, "properties": properties, "required": items(schema, "required") + required}
+
+    def _collect(self, found: dict[str, dict[str, Any]], properties: Schema) -> bool:
+        for name, value in properties.items():
+            text = json.dumps(value)
+            if not self.spend_text(len(name) + len(text)):
+                return False
+            found.setdefault(name, {}).setdefault(text, value)
+        return self.spend(1)
+
+    def required(self, schema: Schema) -> set[str]:
+        """The names that an object requires, as far as the budget goes."""
+        return set(strings(schema, "required")) if self.spend(len(items(schema, "required"))) else set()
 
 
-def _fold(into: Schema, other: Schema) -> None:
-    for key, value in other.items():
-        if key == "properties":
-            into[key] = {**child(into, key), **{k: v for k, v in child(other, key).items() if k not in child(into, key)}}
-        elif key == "required":
-            into[key] = items(into, key) + items(other, key)
-        else:
-            into.setdefault(key, value)
-
-
-def alternatives(root: Any, schema: Schema) -> Schema:
-    """The schema of an object that is one of several: the properties of all, as any of them has it, and what all require."""
-    branches = items(schema, "anyOf") + items(schema, "oneOf")
-    if child(schema, "properties") or not branches or not all(isinstance(branch, dict) for branch in branches):
-        return schema
-    folded = [effective(root, branch, 1) for branch in branches]
-    found: dict[str, list[Any]] = {}
-    for branch in folded:
-        for name, value in child(branch, "properties").items():
-            if value not in found.setdefault(name, []):
-                found[name].append(value)
-    properties = {name: values[0] if len(values) == 1 else {"anyOf": values} for name, values in found.items()}
-    named = sorted({name for branch in folded for name in strings(branch, "required")})
-    required = [name for name in named if all(name in strings(branch, "required") for branch in folded)]
-    return {**schema, "properties": properties, "required": items(schema, "required") + required}
+def _any_of(variants: list[Any]) -> Any:
+    return variants[0] if len(variants) == 1 else {"anyOf": variants}
 
 
 def is_open(schema: Schema) -> bool:

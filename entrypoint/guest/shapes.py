@@ -25,9 +25,11 @@ class Shape:
         self.called = called  # the tool as code names it
         root = meta.get("inputSchema")
         self.root: Schema = root if isinstance(root, dict) else {}
-        schema = schemas.alternatives(self.root, schemas.effective(self.root, self.root))
+        self.document = schemas.Document(self.root)
+        schema = self.document.alternatives(self.document.effective(self.root))
+        self._open = schemas.is_open(schema) or self.document.left < 0  # what wasn't read may have others
         self.properties = schemas.child(schema, "properties")
-        self._required = list(dict.fromkeys(schemas.strings(schema, "required")))
+        self._required = dict.fromkeys(schemas.strings(schema, "required"))
         first = [name for name in self.properties if name in self._required]
         first += [name for name in self._required if name not in self.properties]
         order = first + [name for name in self.properties if name not in self._required]
@@ -36,9 +38,8 @@ class Shape:
             Parameter(names.free(names.identifier(name), taken), name, self.properties.get(name, True), i < len(first))
             for i, name in enumerate(order[:MAX_PARAMETERS])
         ]
-        rest = len(order) > MAX_PARAMETERS or schemas.is_open(schema)
+        rest = len(order) > MAX_PARAMETERS or self._open
         self.rest = names.free("kwargs", taken) if rest else ""
-        self._open = schemas.is_open(schema)
         self._by_name = {parameter.name: parameter for parameter in self.parameters}
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
