@@ -163,8 +163,9 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	}
 	var passed []error
 	for _, e := range places {
-		c, err := d.dial(ctx, e)
+		c, err := d.try(ctx, e)
 		if err == nil {
+			c.facts.Lacks = append(c.facts.Lacks, refusals(places)...)
 			f := c.facts
 			d.log.Info("engine", "engine", "podman", "version", f.Version, "endpoint", f.Endpoint, "rootless", f.Rootless, "runtime", f.OCIRuntime)
 			return c, nil
@@ -185,12 +186,21 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	}
 	c, err := d.serve(ctx)
 	if err == nil {
+		c.facts.Lacks = append(c.facts.Lacks, refusals(places)...)
 		return c, nil
 	}
 	if m := d.dormant(ctx, places); m != nil {
 		return nil, m
 	}
 	return nil, d.none(passed, err)
+}
+
+// try dials an endpoint that nothing speaks against.
+func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
+	if e.refused != nil {
+		return nil, d.unavailable(e.url, e.refused, "if you trust who listens there, set MCP_BRIDGE_RUNTIME="+e.url)
+	}
+	return d.dial(ctx, e)
 }
 
 // serve is the engine behind a service of our own.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // endpoint is a place where podman's API may be had.
@@ -17,6 +19,7 @@ type endpoint struct {
 	identity string // ssh key file
 	machine  bool   // a VM that podman itself runs: the VM is the wall, rootful or not
 	own      bool   // our own child
+	refused  error  // why it is not to be used, though it is there; nil for nothing
 }
 
 // endpoints are the places to try, in order; those on this machine only if their socket is there.
@@ -32,17 +35,40 @@ func (d *Driver) endpoints(ctx context.Context) []endpoint {
 		}
 		return []endpoint{named}
 	}
+	return append(d.sockets(), d.listed(ctx)...)
+}
+
+// sockets are the usual ones that are there. Nobody has named them, so whose they are is looked at.
+func (d *Driver) sockets() []endpoint {
 	var found []endpoint
-	sockets := []string{"/run/podman/podman.sock"}
-	if d.cfg.RuntimeDir != "" {
-		sockets = append([]string{filepath.Join(d.cfg.RuntimeDir, "podman", "podman.sock")}, sockets...)
+	add := func(path string, refused error) {
+		if fi, err := os.Stat(path); err != nil || fi.Mode()&os.ModeSocket == 0 {
+			return
+		}
+		if refused == nil {
+			refused = runtime.TrustedSocket(path)
+		}
+		if refused != nil {
+			d.log.Warn("socket not used", "path", path, "err", refused)
+		}
+		found = append(found, endpoint{url: "unix://" + path, refused: refused})
 	}
-	for _, s := range sockets {
-		if fi, err := os.Stat(s); err == nil && fi.Mode()&os.ModeSocket != 0 {
-			found = append(found, endpoint{url: "unix://" + s})
+	if d.named != "" {
+		add(filepath.Join(d.named, "podman", "podman.sock"), d.ignored)
+	}
+	add("/run/podman/podman.sock", nil)
+	return found
+}
+
+// refusals are the reasons against the sockets that were there and not used.
+func refusals(all []endpoint) []string {
+	var why []string
+	for _, e := range all {
+		if e.refused != nil {
+			why = append(why, "the socket "+strings.TrimPrefix(e.url, "unix://")+" is there and not used: "+e.refused.Error())
 		}
 	}
-	return append(found, d.listed(ctx)...)
+	return why
 }
 
 // listed are podman's own connections, the default one first. Where podman can't say, there are none.

@@ -3,8 +3,10 @@
 package podman
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -93,7 +95,7 @@ func TestFacts(t *testing.T) {
 // its default first.
 func TestEndpoints(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "podman"), 0o700); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o700), os.Mkdir(filepath.Join(dir, "podman"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(dir, "podman", "podman.sock")
@@ -122,6 +124,64 @@ func TestEndpoints(t *testing.T) {
 	}
 	if got, want := urls(Config{Endpoint: "tcp://x:1", RuntimeDir: dir, Binary: stand}), []string{"tcp://x:1"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestForeignSockets: a socket that nobody has named is passed over where others could have put it there, and the reason is told.
+func TestForeignSockets(t *testing.T) {
+	url := fakeAPI(t, info(true, "v2"))
+	for _, tt := range []struct {
+		name        string
+		dir, podman os.FileMode
+		want        string // in the reason; empty for none
+	}{
+		{"ours", 0o700, 0o700, ""},
+		{"a shared runtime directory", 0o777 | os.ModeSticky, 0o700, "XDG_RUNTIME_DIR is ignored"},
+		{"a shared directory below it", 0o700, 0o777, "podman can be written to by everybody"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			place := filepath.Join(dir, "podman")
+			if err := os.Mkdir(place, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			socket := filepath.Join(place, "podman.sock")
+			if err := errors.Join(os.Link(strings.TrimPrefix(url, "unix://"), socket), os.Chmod(place, tt.podman), os.Chmod(dir, tt.dir)); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			d := New(Config{RuntimeDir: dir, Binary: "false", Log: slog.New(slog.NewTextHandler(&log, nil))})
+			defer d.Close()
+			found := d.endpoints(t.Context())
+			if len(found) == 0 || found[0].url != "unix://"+socket {
+				t.Fatalf("got %v", found)
+			}
+			_, err := d.try(t.Context(), found[0])
+			if tt.want == "" {
+				if err != nil || len(refusals(found[:1])) > 0 || d.cfg.RuntimeDir != dir {
+					t.Errorf("got %v, %q", err, refusals(found))
+				}
+				return
+			}
+			var un *runtime.UnavailableError
+			if !errors.As(err, &un) || !strings.Contains(un.Error(), tt.want) || !strings.Contains(un.Hint(), "MCP_BRIDGE_RUNTIME=unix://"+socket) {
+				t.Errorf("got %v, want %q and a hint", err, tt.want)
+			}
+			if why := refusals(found[:1]); len(why) != 1 || !strings.Contains(why[0], tt.want) {
+				t.Errorf("the facts would say %q", why)
+			}
+			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), dir) {
+				t.Errorf("the log says %s", &log)
+			}
+			if ignored := d.cfg.RuntimeDir == ""; ignored != (tt.dir != 0o700) {
+				t.Errorf("XDG_RUNTIME_DIR is ignored for our own directories: %v", ignored)
+			}
+			named := New(Config{Endpoint: "unix://" + socket, RuntimeDir: dir})
+			defer named.Close()
+			if _, err := named.Facts(t.Context()); err != nil {
+				t.Errorf("one that the user names: %v", err)
+			}
+		})
 	}
 }
 

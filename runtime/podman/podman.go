@@ -7,6 +7,7 @@ package podman
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/url"
 	goruntime "runtime"
@@ -57,7 +58,9 @@ type Driver struct {
 	cleanup time.Duration
 	silence time.Duration
 	retry   time.Duration
-	client  bool // podman's program is a client only here, whose engine is always elsewhere
+	named   string // XDG_RUNTIME_DIR as it is set
+	ignored error  // why cfg.RuntimeDir is empty all the same; nil where it isn't
+	client  bool   // podman's program is a client only here, whose engine is always elsewhere
 
 	life       context.Context //nolint:containedctx // the driver's own, for what no call waits for to its end
 	end        context.CancelFunc
@@ -80,7 +83,7 @@ var (
 	_ runtime.Starter = (*Driver)(nil)
 )
 
-// New touches nothing yet; the engine is looked for at first use.
+// New looks at whose XDG_RUNTIME_DIR is, and touches nothing yet; the engine is looked for at first use.
 func New(cfg Config) *Driver {
 	if cfg.Binary == "" {
 		cfg.Binary = "podman"
@@ -90,9 +93,23 @@ func New(cfg Config) *Driver {
 		log = slog.New(slog.DiscardHandler)
 	}
 	quiet()
-	d := &Driver{cfg: cfg, log: log, cleanup: cleanup, silence: silence, retry: retry, client: goruntime.GOOS != "linux"}
+	d := &Driver{cfg: cfg, log: log, cleanup: cleanup, silence: silence, retry: retry, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir}
+	d.lookAtRuntimeDir()
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
+}
+
+// lookAtRuntimeDir does without XDG_RUNTIME_DIR where others can write to it or it isn't ours: a directory that we made there
+// could be theirs by the time it is used.
+func (d *Driver) lookAtRuntimeDir() {
+	if d.named == "" {
+		return
+	}
+	if err := runtime.OwnRuntimeDir(d.named); err != nil {
+		d.ignored = fmt.Errorf("XDG_RUNTIME_DIR is ignored: %w", err)
+		d.cfg.RuntimeDir = ""
+		d.log.Warn("XDG_RUNTIME_DIR is ignored", "path", d.named, "err", err)
+	}
 }
 
 // spawn runs f in the background, which Close waits for. It says whether it did: a closed driver starts nothing.
