@@ -129,8 +129,9 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	var passed []string
 	next := nextInstall
 	for _, e := range f.list {
-		c, err := d.dial(ctx, e)
+		c, err := d.try(ctx, e)
 		if err == nil {
+			c.facts.Lacks = append(c.facts.Lacks, refusals(f.list)...)
 			return c, nil
 		}
 		if ctx.Err() != nil {

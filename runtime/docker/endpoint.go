@@ -1,10 +1,14 @@
 package docker
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // endpoint is a place where docker's API may be had.
@@ -13,6 +17,8 @@ type endpoint struct {
 	secure bool // TLS, with certs
 	certs  certs
 	vm     bool // known by its place to be in a virtual machine, which is the wall, rootful inside or not
+
+	refused error // why it is not to be used, though it is there; nil for nothing
 }
 
 // plain says that the connection to e is neither encrypted nor authenticated.
@@ -78,7 +84,7 @@ func (d *Driver) endpoints() (found, error) {
 			f.list = append(f.list, e)
 		}
 	}
-	f.list = append(f.list, sockets(d.cfg.RuntimeDir, s.home)...)
+	f.list = append(f.list, d.sockets(s.home)...)
 	return f, nil
 }
 
@@ -92,25 +98,56 @@ var machines = []string{
 	".lima/docker/sock/docker.sock", // Lima's template
 }
 
-// sockets are those of this machine that are there, the rootless ones first.
-func sockets(runtimeDir, home string) []endpoint {
+// sockets are those of this machine that are there, the rootless ones first. Nobody has named them, so whose they are is looked
+// at.
+func (d *Driver) sockets(home string) []endpoint {
 	var all []endpoint
-	add := func(path string, vm bool) {
-		if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSocket != 0 {
-			all = append(all, endpoint{url: "unix://" + path, vm: vm})
+	add := func(path string, vm bool, refused error) {
+		if fi, err := os.Stat(path); err != nil || fi.Mode()&os.ModeSocket == 0 {
+			return
 		}
+		if refused == nil {
+			refused = runtime.TrustedSocket(path)
+		}
+		if refused != nil {
+			d.log.Warn("socket not used", "path", path, "err", refused)
+		}
+		all = append(all, endpoint{url: "unix://" + path, vm: vm, refused: refused})
 	}
-	if runtimeDir != "" {
-		add(filepath.Join(runtimeDir, "docker.sock"), false)
+	if dir := d.cfg.RuntimeDir; dir != "" {
+		err := runtime.OwnRuntimeDir(dir)
+		if err != nil {
+			err = fmt.Errorf("XDG_RUNTIME_DIR is ignored: %w", err)
+		}
+		add(filepath.Join(dir, "docker.sock"), false, err)
 	}
 	if home != "" {
 		for _, m := range machines {
-			add(filepath.Join(home, filepath.FromSlash(m)), true)
+			add(filepath.Join(home, filepath.FromSlash(m)), true, nil)
 		}
 	}
-	add("/var/run/docker.sock", false)
+	add("/var/run/docker.sock", false, nil)
 	if goruntime.GOOS == "windows" {
 		all = append(all, endpoint{url: "npipe:////./pipe/docker_engine"})
 	}
 	return all
+}
+
+// try dials an endpoint that nothing speaks against.
+func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
+	if e.refused != nil {
+		return nil, d.unavailable(e.url, e.refused, "if you trust who listens there, set MCP_BRIDGE_RUNTIME="+e.url)
+	}
+	return d.dial(ctx, e)
+}
+
+// refusals are the reasons against the sockets that were there and not used.
+func refusals(all []endpoint) []string {
+	var why []string
+	for _, e := range all {
+		if e.refused != nil {
+			why = append(why, "the socket "+strings.TrimPrefix(e.url, "unix://")+" is there and not used: "+e.refused.Error())
+		}
+	}
+	return why
 }
