@@ -63,6 +63,7 @@ var hostileSchemas = map[string]string{
 	"a long default that all have":            `{"properties":{` + repeated(500, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"default":{"x":"` + strings.Repeat("x", 500_000) + `"}}}}`,
 	"a record of records by many names": `{"properties":{` + repeated(500, `"p%d":{"items":{"$ref":"#/$defs/a%d"}}`) + `},"$defs":{` +
 		repeated(500, `"a%d":{"$ref":"#/$defs/r","allOf":[{"properties":{"p%d":{}}}]}`) + `,"r":{"properties":{` + repeated(500, `"q%d":{"description":"note","properties":{"z":{}}}`) + `}}}}`,
+	"many records":        `{"properties":{"a":{"anyOf":[` + repeated(1500, `{"properties":{"a%d":{"properties":{"b":{}}}}}`) + `]}}}`,
 	"many literals":       `{"properties":{"a":{"anyOf":[` + repeated(900, `{"enum":[`+repeated(90, `"`+"%d"+`x"`)+`,"%d"]}`) + `]}}}`,
 	"one name in all":     `{"properties":{` + repeated(500, `"-%d-":{"properties":{"-":{"properties":{"a":{}}},"--":{"properties":{"a":{}}}}}`) + `}}`,
 	"a type in a list":    `{"properties":{` + repeated(400, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"type":[` + repeated(100_000, `"object"`) + `]}}}`,
@@ -102,5 +103,15 @@ func TestHostileSchemas(t *testing.T) {
 				t.Errorf("a signature of %d bytes, a module of %d", len(signature), len(text))
 			}
 		})
+	}
+}
+
+// TestLongUnion: a type of very many alternatives is Any, as it is for the guest, whose Python takes long to join them.
+func TestLongUnion(t *testing.T) {
+	for n, want := range map[int]string{maxUnion: `f(a: FA | FA_2 | `, maxUnion + 1: `f(a: Any = None) -> ToolText`} {
+		input := `{"properties":{"a":{"anyOf":[` + repeated(n, `{"properties":{"x":{}}}`) + `]}}}`
+		if got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(input)}); !strings.HasPrefix(got, want) {
+			t.Errorf("%d alternatives: %s", n, got)
+		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 	textStep      = 8
 	maxAllSteps   = 2 << 20 // of one module, after which tools are declared as after maxModule
 	maxDepth      = 12      // of schemas in each other; what is beyond is Any
+	maxUnion      = 100     // alternatives of one type; more are Any
 	maxLiterals   = 100     // of one enum; a longer one is the type of its values
 )
 

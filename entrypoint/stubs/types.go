@@ -76,6 +76,9 @@ func union(types ...pyType) pyType {
 	if none || len(out) == 0 {
 		out = append(out, part{name: "None"})
 	}
+	if len(out) > maxUnion {
+		return anything
+	}
 	return out
 }
 
