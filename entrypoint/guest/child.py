@@ -46,7 +46,8 @@ def main(fd: int) -> None:
         namespace = surroundings()
         mcp_runtime.Runtime(link, frame, namespace).install()
         handover.install()
-        limits.apply(options.get("rlimits") or {}, options.get("cores") or 0)
+        watched = any((options.get("watch") or {}).values())
+        limits.apply(options.get("rlimits") or {}, options.get("cores") or 0, watched)
     except Exception as e:
         told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})

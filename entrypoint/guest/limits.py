@@ -12,15 +12,20 @@ from guest import confine, watch
 THREAD_STACK = 2 << 20
 M_ARENA_MAX = -8  # of mallopt(3)
 
-_NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nofile", "nproc", "stack"}
-_ALWAYS = {"core": 0, "memlock": 0, "msgqueue": 0}  # no dumps; no memory that nobody counts
+NICENESS = 10  # a tenth of the supervisor's share of a core
+
+_NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "stack"}
+_ALWAYS = {"core": 0, "memlock": 0, "msgqueue": 0, "nice": 0}  # no dumps; no memory that nobody counts; no way back from NICENESS
 
 
-def apply(rlimits: Mapping[str, int], cores: int = 0) -> None:
+def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
     """Sets hard and soft limits, and keeps to so many cores; 0 is no bound. To be called before there is a second thread.
 
-    "as" counts on top of what is mapped now; "core", "memlock" and "msgqueue" are 0 whatever is asked.
+    "as" counts on top of what is mapped now; those of _ALWAYS are 0 whatever is asked. Where the supervisor watches the run it
+    comes first: a hundred processes that spin must not keep it from its look.
     """
+    if watched:
+        os.nice(NICENESS)
     if cores:
         keep_to(cores)
     if "as" in rlimits:

@@ -191,6 +191,25 @@ class Watching(unittest.TestCase):
         )
         self.assertEqual(watch._mapped_from(maps, ["/tmp", "/dev/shm"]), 20 << 10)
 
+    def test_the_supervisor_comes_first(self) -> None:
+        code = (
+            "import os, resource, subprocess, sys\n"
+            "def niceness(pid): return os.getpriority(os.PRIO_PROCESS, pid)\n"
+            "base = niceness(os.getppid())\n"
+            "print(niceness(0) - base, resource.getrlimit(resource.RLIMIT_NICE))\n"
+            "ask = 'import os; print(os.getpriority(os.PRIO_PROCESS, 0))'\n"
+            "print(int(subprocess.run([sys.executable, '-c', ask], capture_output=True).stdout) - base)\n"
+            "for pid in 0, os.getpid():\n"
+            "    try: os.setpriority(os.PRIO_PROCESS, pid, base)\n    except OSError: print('for good')"
+        )
+        bounds: tuple[dict[str, int], ...] = ({"memoryBytes": 500 * MIB}, {"processes": 50})
+        able = os.geteuid() == 0 and not os.environ.get("GUEST_UNDER")  # root outside of a container has the capability
+        for watched in bounds:
+            ran = run(code, watch=watched)
+            self.assertEqual(ran.stdout, "10 (0, 0)\n10\n" + ("" if able else "for good\n" * 2), ran.error)
+        for unwatched in ({}, {"memoryBytes": 0, "processes": 0}):
+            self.assertEqual(run(code, watch=unwatched).stdout, "0 (0, 0)\n0\n", unwatched)
+
     def test_what_is_not_resident_counts(self) -> None:
         status = "Threads:\t1\nRssAnon:\t8 kB\nRssShmem:\t4 kB\nVmSwap:\t{swap} kB\nHugetlbPages:\t{huge} kB\n"
         rollup = "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\nShared_Hugetlb: 0 kB\nPrivate_Hugetlb: {huge} kB\n"
