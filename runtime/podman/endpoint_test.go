@@ -176,6 +176,9 @@ func TestForeignSockets(t *testing.T) {
 			if ignored := d.cfg.RuntimeDir == ""; ignored != (tt.dir != 0o700) {
 				t.Errorf("XDG_RUNTIME_DIR is ignored for our own directories: %v", ignored)
 			}
+			if tells := strings.Contains(d.none(nil, errors.New("it ended")).(*runtime.UnavailableError).Next, "set XDG_RUNTIME_DIR"); tells != (tt.dir != 0o700) {
+				t.Errorf("where there is no engine, the next step names XDG_RUNTIME_DIR: %v", tells)
+			}
 			named := New(Config{Endpoint: "unix://" + socket, RuntimeDir: dir})
 			defer named.Close()
 			if _, err := named.Facts(t.Context()); err != nil {
