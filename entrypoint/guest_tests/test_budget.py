@@ -63,7 +63,7 @@ class Budget(unittest.TestCase):
                 start = time.monotonic()
                 made = tool(schema, output=schema)
                 self.assertLess(len(str(inspect.signature(made))) + len(made.__doc__ or ""), 4_000_000)
-                self.assertLess(time.monotonic() - start, 20)
+                self.assertLess(time.monotonic() - start, 60)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ func TestHostileSchemas(t *testing.T) {
 			}
 			start := time.Now()
 			signature, text := Signature("x", tool), Module(p)
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			if len(signature) > maxModule || len(text) > 3*maxModule {
