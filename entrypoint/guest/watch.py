@@ -39,7 +39,7 @@ def mapped() -> int:
 
 
 class Watch:
-    """Bounds memory (bytes: anonymous, shared, swapped, huge, and in tmpfs) and the number of processes and threads; 0 is no bound.
+    """Bounds memory (bytes: anonymous, shared, swapped, huge, in tmpfs) and the number of processes and threads; 0 is no bound.
 
     With a session only its processes count, else all that /proc shows and the container's own tmpfs mounts.
     """

@@ -215,13 +215,12 @@ class Watching(unittest.TestCase):
         rollup = "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\nPrivate_Hugetlb: {huge} kB\n"
         for swap, huge, want in ((0, 0, ""), (0, 2048, "memory"), (2048, 0, "memory"), (512, 496, ""), (512, 512, "memory")):
             for told in (status, ""), (status, rollup):  # an old kernel has no rollup
-                files = dict(zip(("/proc/7/status", "/proc/7/smaps_rollup"), told))
+                names = "/proc/7/status", "/proc/7/smaps_rollup"
+                files = {name: text.format(swap=swap, huge=huge) for name, text in zip(names, told, strict=True)}
                 with (
                     self.subTest(swap=swap, huge=huge, rollup=told[1] != ""),
                     unittest.mock.patch.object(watch.Watch, "_members", return_value=["7"]),
-                    unittest.mock.patch.object(
-                        watch, "_read", side_effect=lambda path: files.get(path, "").format(swap=swap, huge=huge)
-                    ),
+                    unittest.mock.patch.object(watch, "_read", side_effect=lambda path, files=files: files.get(path, "")),
                 ):
                     self.assertEqual(watch.Watch(MIB, 0, 7).exceeded(), (want, ""))
 
