@@ -19,7 +19,7 @@ type capture struct {
 func newCapture(limit int64) *capture { return &capture{half: int(limit / 2)} }
 
 func (c *capture) add(ch Chunk) {
-	if room := c.half - c.headLen; room > 0 && len(c.tail) == 0 {
+	if room := c.half - c.headLen; room > 0 && len(c.tail) == 0 && c.dropped == (Dropped{}) {
 		n := min(room, len(ch.Text))
 		for n < len(ch.Text) && n > 0 && !utf8.RuneStart(ch.Text[n]) {
 			n--

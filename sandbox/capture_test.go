@@ -84,6 +84,7 @@ func TestTinyChunks(t *testing.T) {
 // FuzzCapture: within the limit nothing is lost; beyond it, what is kept and what is lost add up, and no rune is torn.
 func FuzzCapture(f *testing.F) {
 	f.Add("aé😀", uint8(3), uint8(7))
+	f.Add("蕅0", uint8(0), uint8(2)) // the end is empty once the first of it was dropped
 	f.Add(strings.Repeat("0123456789", 30), uint8(13), uint8(40))
 	f.Fuzz(func(t *testing.T, text string, piece, limit uint8) {
 		text = strings.ToValidUTF8(text, "?")
