@@ -172,7 +172,9 @@ func TestInnerProgress(t *testing.T) {
 			var heard []string
 			var toCode func(sandbox.Progress)
 			if tt.code {
-				toCode = func(p sandbox.Progress) { heard = append(heard, fmt.Sprintf("%v %v %s", p.Progress, *p.Total, p.Message)) }
+				toCode = func(p sandbox.Progress) {
+					heard = append(heard, fmt.Sprintf("%v %v %s", p.Progress, *p.Total, p.Message))
+				}
 			}
 			meta := ""
 			if tt.client {

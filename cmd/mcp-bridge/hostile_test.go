@@ -72,7 +72,7 @@ func loadHostile(t *testing.T) []hostile {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := hostile{name: strings.TrimSuffix(filepath.Base(path), ".py"), code: string(code), timeout: 15}
+		h := hostile{name: strings.TrimSuffix(filepath.Base(path), ".py"), code: string(code), timeout: 90} // the machine may be busy
 		prose := false
 		for line := range strings.Lines(h.code) {
 			text, comment := strings.CutPrefix(strings.TrimSpace(line), "# ")

@@ -1,6 +1,6 @@
 # Takes memory without end.
 # want: {"status":"memory_limit","stdout":"before\n"}
-# timeout: 20
+# timeout: 90
 print("before")
 hoard = []
 while True:

@@ -1,6 +1,6 @@
 # Takes memory in many processes, each within its own bound.
 # want: {"status":"memory_limit","stdout":"before\n"}
-# timeout: 20
+# timeout: 90
 import os
 import time
 
