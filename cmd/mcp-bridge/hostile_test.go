@@ -110,7 +110,7 @@ func TestHostileSuite(t *testing.T) {
 		t.Fatalf("only %d programs", len(programs))
 	}
 	cmd := command(t, map[string]entry{"shop": shop(t), "other": shop(t)})
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error")
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error", "MCP_BRIDGE_MAX_TIMEOUT=600") // with the race detector, a gigabyte takes two minutes
 	c := serve(t, cmd)
 	queue := make(chan hostile, len(programs))
 	for _, p := range programs {
