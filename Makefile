@@ -62,7 +62,7 @@ guest: ## the guest's own tests in real containers; needs setup, build and image
 engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image and npm
 	@scripts/python-suite
 	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
-	  go test -race -count=1 -p 1 -timeout 15m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
+	  go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
 	  ./runtime/podman/... ./runtime/image/... ./cmd/...
 
 engines: ## conformance tests over every engine, and a table of what each keeps; needs root, setup engines and build

@@ -190,7 +190,7 @@ func available() int64 {
 
 // shortOf waits for the machine to have so many bytes available, and gives what is missing in the end: others work on it too.
 func shortOf(ctx context.Context, want int64) int64 {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
