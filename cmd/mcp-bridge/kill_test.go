@@ -379,7 +379,9 @@ var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) + `[:=](\
 // TestKilledContainer: a container that somebody else kills is told as what it is.
 func TestKilledContainer(t *testing.T) {
 	needEngine(t)
-	c := serve(t, command(t, nil))
+	cmd := command(t, nil)
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0") // so that the container is the run's
+	c := serve(t, cmd)
 	_, answer := c.startLong()
 	out, err := exec.Command("podman", "ps", "-q", "--filter", fmt.Sprintf("label=%s=%d", runtime.LabelPID, c.cmd.Process.Pid)).Output()
 	if err != nil {
