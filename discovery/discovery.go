@@ -19,18 +19,60 @@ import (
 	"strings"
 )
 
-// A Server is one that may be started as it stands.
+// A Server is one that may be started, or connected to, as it stands: whatever its host fills in is filled in.
 type Server struct {
-	Name        string            // as in the file; unique in a Catalog
-	Command     string            // as in the file: a path, or a name to look up in Env's PATH, if it has one, or in ours
-	Args        []string          // nil for none
-	Env         map[string]string // the entry's own variables only; nil for none; values may be secrets
-	Dir         string            // working directory, absolute; empty: the starter's
-	URL         string            // empty: remote servers are Problems for now
-	Transport   string            // always "stdio" for now
-	Description string            // what the file says of it; often empty
-	Source      Source            // the first of those that define it
-	Also        []Source          // the others that define a server of the same name identically, in order of precedence
+	Name        string    // as in the file; unique in a Catalog
+	Transport   Transport // which of the fields below count
+	Description string    // what the file says of it; often empty
+	Source      Source    // the first of those that define it
+	Also        []Source  // the others that define a server of the same name identically, in order of precedence
+	Tools       Filter    // which of its tools its host lets a model use
+
+	// Of Stdio.
+	Command string            // as in the file: a path, or a name to look up in Env's PATH, if it has one, or in ours
+	Args    []string          // nil for none
+	Env     map[string]string // the entry's own variables only; nil for none; values may be secrets
+	Dir     string            // working directory, absolute; empty: the starter's
+
+	// Of HTTP and SSE.
+	URL            string            // absolute, of http or https; may hold a secret
+	Headers        map[string]string // sent with every request; nil for none; values may be secrets
+	HeadersHelper  string            // a command line for the shell, which prints a JSON object of further headers; empty for none
+	BearerTokenEnv string            // the variable of our environment that holds the token to send; empty for none
+	OAuth          OAuth
+}
+
+// Transport is how a server is spoken to.
+type Transport string
+
+// The transports there are.
+const (
+	Stdio Transport = "stdio" // a program, over its standard input and output
+	HTTP  Transport = "http"  // Streamable HTTP
+	SSE   Transport = "sse"   // the older HTTP with server-sent events
+)
+
+// OAuth is what a file says of how to log in to a remote server. Its zero value says nothing: it is found out by asking the
+// server.
+type OAuth struct {
+	Off          bool     // the file says not to log in
+	ClientID     string   // registered beforehand; empty: registered when it is needed
+	ClientSecret string   // of that client; a secret
+	Scopes       []string // to ask for; nil: what the server says
+	CallbackPort int      // of the redirect URI on this machine; 0: any
+	MetadataURL  string   // of the authorization server's metadata; empty: found by asking the server
+	Resource     string   // the resource indicator to send; empty: the server's URL
+}
+
+// Filter is which tools of a server may be used, by their real names. Deny goes before Allow.
+type Filter struct {
+	Allow []string // nil: all; not nil and empty: none
+	Deny  []string
+}
+
+// Allows says whether a tool passes the filter.
+func (f Filter) Allows(tool string) bool {
+	return !slices.Contains(f.Deny, tool) && (f.Allow == nil || slices.Contains(f.Allow, tool))
 }
 
 // String names the server and its source. It leaves out everything that may be a secret.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 // unwanted says why an entry is not to be used, whether it could be or not.
 func (s *scan) unwanted(r row, d definition) refusal {
 	switch {
-	case d.Transport == "stdio" && s.isSelf(d.Server):
+	case d.Transport == Stdio && s.isSelf(d.Server):
 		return refusal{"this is mcp-bridge itself", ""}
 	case d.disabled:
 		return refusal{"it is disabled there", "enable it in " + r.host + " to use it"}
@@ -78,8 +79,8 @@ func (s *scan) unwanted(r row, d definition) refusal {
 
 // unusable says why an entry that its host uses can't be started by the bridge.
 func (d definition) unusable() refusal {
-	if d.Transport != "stdio" {
-		return refusal{"remote servers (" + d.Transport + ") are not supported yet", "use a program that relays to it over stdio, if there is one"}
+	if d.Transport != Stdio {
+		return refusal{"remote servers (" + string(d.Transport) + ") are not supported yet", "use a program that relays to it over stdio, if there is one"}
 	}
 	if d.cannot != (refusal{}) {
 		return d.cannot
@@ -112,12 +113,15 @@ func (d definition) texts() []text {
 	return append(t, text{"cwd", d.Dir})
 }
 
-// remotes are the words that hosts use for the transports, and what they mean.
-var transports = map[string]string{
-	"": "stdio", "stdio": "stdio", "local": "stdio",
-	"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "remote": "http",
-	"sse": "sse", "ws": "ws", "websocket": "ws",
+// transports are the words that hosts use for them, and what they mean.
+var transports = map[string]Transport{
+	"": Stdio, "stdio": Stdio, "local": Stdio,
+	"http": HTTP, "streamable-http": HTTP, "streamableHttp": HTTP, "streamable_http": HTTP, "remote": HTTP,
+	"sse": SSE, "ws": webSocket, "websocket": webSocket,
 }
+
+// webSocket is a transport of some hosts that isn't one of the protocol.
+const webSocket Transport = "ws"
 
 // define reads an entry in a host's form. What it refuses is malformed.
 func (f form) define(o *hujson.Object) (d definition, bad refusal) {
@@ -133,9 +137,9 @@ func (f form) define(o *hujson.Object) (d definition, bad refusal) {
 	case typ == "" && get(o, "command") == nil && remote && f.typedURL:
 		return d, refusal{"it has a url and no type, and is skipped by Claude Code as invalid", `add "type": "http" to it`}
 	case typ == "" && get(o, "command") == nil && remote:
-		d.Transport = "http"
+		d.Transport = HTTP
 	}
-	if d.Transport != "stdio" {
+	if d.Transport != Stdio {
 		d.URL, _ = optional(o, "url")
 	} else if bad = f.program(o, &d); bad != (refusal{}) {
 		return d, bad
@@ -250,7 +254,16 @@ func wrongType(o *hujson.Object, key, want string) refusal {
 	return refusal{"its " + key + " is " + kind(get(o, key)) + ", not " + want, "correct it"}
 }
 
-// sameDefinition says whether two entries start the same program in the same way.
+// sameDefinition says whether two entries start the same program, or reach the same server, in the same way. Their filters
+// are no part of it: each host has its own.
 func sameDefinition(a, b Server) bool {
-	return a.Command == b.Command && a.Dir == b.Dir && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env)
+	return a.Transport == b.Transport && a.Command == b.Command && a.Dir == b.Dir && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) &&
+		a.URL == b.URL && maps.Equal(a.Headers, b.Headers) && a.HeadersHelper == b.HeadersHelper && a.BearerTokenEnv == b.BearerTokenEnv &&
+		a.OAuth.equal(b.OAuth)
+}
+
+func (o OAuth) equal(p OAuth) bool {
+	scopes := slices.Equal(o.Scopes, p.Scopes)
+	o.Scopes, p.Scopes = nil, nil
+	return scopes && reflect.DeepEqual(o, p)
 }

@@ -279,7 +279,7 @@ func (p *policy) withheld(srv Server, managed bool, getenv func(string) string) 
 			return refusal{"Claude Code's settings deny it, in " + r.source.String(), "take it out of deniedMcpServers there to use it"}
 		}
 	}
-	if p.allowedSet == nil || managed || srv.Transport != "stdio" {
+	if p.allowedSet == nil || managed || srv.Transport != Stdio {
 		return refusal{}
 	}
 	byCommand := slices.ContainsFunc(p.allowed, func(r rule) bool { return r.command != nil })

@@ -109,7 +109,7 @@ func (a *app) serversJSON(c discovery.Catalog) error {
 		Sources  []sourceJSON  `json:"sources"`
 	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
 	for _, s := range c.Servers {
-		out.Servers = append(out.Servers, serverJSON{s.Name, alias[s.Name], s.Transport, s.Description, sourceJSON(s.Source), sourcesJSON(s.Also)})
+		out.Servers = append(out.Servers, serverJSON{s.Name, alias[s.Name], string(s.Transport), s.Description, sourceJSON(s.Source), sourcesJSON(s.Also)})
 	}
 	for _, p := range c.Problems {
 		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, p.Reason, p.Next})
