@@ -155,10 +155,11 @@ type frame struct {
 	ID     json.RawMessage
 	Method string
 	Params struct {
-		Token    json.RawMessage `json:"progressToken"`
-		Progress float64
-		Total    float64
-		Message  string
+		Token     json.RawMessage `json:"progressToken"`
+		RequestID json.RawMessage
+		Progress  float64
+		Total     float64
+		Message   string
 	}
 	Result json.RawMessage
 	Error  *struct {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -43,6 +44,7 @@ var (
 type conn struct {
 	server *server.MCPServer
 	wire   *wire
+	asks   *asks // our requests to the client
 	log    *slog.Logger
 	slots  chan struct{}  // one per request under way
 	refuse chan struct{}  // one per refusal that is being sent
@@ -67,6 +69,10 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	old    bool // the client's protocol has no resource links
 	code   int  // of an error as which the request is answered; 0 for the one that it has
+
+	asks   *asks        // our requests to the client
+	asked  atomic.Int32 // how many there were in the course of this one
+	modern bool         // the request is of the protocol without requests of a server
 }
 
 type exchangeKey struct{}
@@ -79,9 +85,11 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 	Params struct {
 		Version   string          `json:"protocolVersion"` // of initialize
+		Abilities json.RawMessage `json:"capabilities"`    // of the client, in initialize
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      struct {
-			Token json.RawMessage `json:"progressToken"`
+			Token   json.RawMessage `json:"progressToken"`
+			Version string          `json:"io.modelcontextprotocol/protocolVersion"` // from 2026-07-28 on
 		} `json:"_meta"`
 	} `json:"params"`
 }
@@ -93,8 +101,9 @@ type message struct {
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	w := newWire(out)
 	c := &conn{
-		server: b.server, wire: newWire(out), log: b.log, calls: map[string]*exchange{},
+		server: b.server, wire: w, asks: newAsks(w), log: b.log, calls: map[string]*exchange{},
 		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests),
 	}
 	lines := make(chan line)
@@ -196,15 +205,18 @@ func (c *conn) route(ctx context.Context, text []byte) {
 		c.cancel(m.Params.RequestID)
 		return
 	case !broken && m.Method == "" && (m.Result != nil || m.Error != nil):
-		return // an answer to a request that was never made
+		c.asks.answer(m)
+		return
 	}
 	if !broken && m.Method == "initialize" {
 		c.old = m.Params.Version < firstWithLinks
+		c.asks.declare(declared(m.Params.Abilities))
 	}
-	x := &exchange{wire: c.wire, old: c.old}
+	x := &exchange{wire: c.wire, asks: c.asks, old: c.old}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
 		x.silent = x.id == nil
+		x.modern = mcp.IsModernProtocol(m.Params.Meta.Version)
 	}
 	c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
 }
