@@ -225,7 +225,7 @@ func (s *scan) add(srv Server) {
 	}
 	rename := "give it another name to use both"
 	if i, ok := s.byName[srv.Name]; ok {
-		if first := &s.servers[i]; sameDefinition(*first, srv) {
+		if first := &s.servers[i]; first.Same(srv) {
 			first.Also = append(first.Also, srv.Source)
 		} else {
 			s.problem(srv.Source, display(srv.Name), "shadowed by the server of the same name in "+first.Source.String(), rename)

@@ -254,12 +254,12 @@ func wrongType(o *hujson.Object, key, want string) refusal {
 	return refusal{"its " + key + " is " + kind(get(o, key)) + ", not " + want, "correct it"}
 }
 
-// sameDefinition says whether two entries start the same program, or reach the same server, in the same way. Their filters
-// are no part of it: each host has its own.
-func sameDefinition(a, b Server) bool {
-	return a.Transport == b.Transport && a.Command == b.Command && a.Dir == b.Dir && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) &&
-		a.URL == b.URL && maps.Equal(a.Headers, b.Headers) && a.HeadersHelper == b.HeadersHelper && a.BearerTokenEnv == b.BearerTokenEnv &&
-		a.OAuth.equal(b.OAuth)
+// Same says whether two servers are the same program started, or the same server reached, in the same way, whatever their
+// names, sources and filters are.
+func (s Server) Same(t Server) bool {
+	return s.Transport == t.Transport && s.Command == t.Command && s.Dir == t.Dir && slices.Equal(s.Args, t.Args) && maps.Equal(s.Env, t.Env) &&
+		s.URL == t.URL && maps.Equal(s.Headers, t.Headers) && s.HeadersHelper == t.HeadersHelper && s.BearerTokenEnv == t.BearerTokenEnv &&
+		s.OAuth.equal(t.OAuth)
 }
 
 func (o OAuth) equal(p OAuth) bool {

@@ -167,7 +167,7 @@ func TestLastAnswerOfADyingServerArrives(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		p.mu.Lock()
-		s := p.entries["fake"].live
+		s := p.current.entries["fake"].live
 		p.mu.Unlock()
 		<-s.dying // a call before that would go to the same process
 	}
@@ -262,7 +262,7 @@ func TestServerDiesBetweenCalls(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	first := look(t, p).PID
 	p.mu.Lock()
-	s := p.entries["fake"].live
+	s := p.current.entries["fake"].live
 	p.mu.Unlock()
 	_ = syscall.Kill(first, syscall.SIGKILL)
 	<-s.dying

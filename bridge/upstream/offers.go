@@ -29,6 +29,8 @@ var (
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMessage, error) {
+	ctx, unpin := p.Pin(ctx)
+	defer unpin()
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return nil, err
@@ -65,6 +67,8 @@ func (p *Pool) GetPrompt(ctx context.Context, server, name string, args json.Raw
 }
 
 func (p *Pool) ask(ctx context.Context, server, op, method string, params map[string]any) (json.RawMessage, error) {
+	ctx, unpin := p.Pin(ctx)
+	defer unpin()
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	closed  bool
-	entries map[string]*entry // by server; the keys don't change
+	current *generation     // the servers as they are configured now
+	known   map[*entry]bool // those of all generations, and those that are still ending
 }
 
 // entry is one configured server.
@@ -32,6 +33,7 @@ type entry struct {
 	server discovery.Server
 	live   *session // the latest, perhaps dying; nil before the first
 	dial   *dial    // under way; nil for none
+	held   int      // by so many generations; none: it is to end
 }
 
 // dial is one attempt to start a server, which any number of callers wait for.
@@ -43,14 +45,10 @@ type dial struct {
 
 // NewPool makes a pool and starts nothing.
 func NewPool(cfg Config) *Pool {
-	p := &Pool{cfg: cfg.withDefaults(), entries: make(map[string]*entry, len(cfg.Servers))}
+	p := &Pool{cfg: cfg.withDefaults(), known: map[*entry]bool{}}
+	p.current = p.generation(cfg.Servers, nil)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.close = sync.OnceValue(p.shutDown)
-	for _, s := range cfg.Servers {
-		if p.entries[s.Name] == nil {
-			p.entries[s.Name] = &entry{server: s}
-		}
-	}
 	return p
 }
 
@@ -60,6 +58,8 @@ func NewPool(cfg Config) *Pool {
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
+	ctx, unpin := p.Pin(ctx)
+	defer unpin()
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return nil, err
@@ -78,6 +78,8 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError around a *RPCError, the context's error, or what ended the
 // session. When ctx ends Call returns at once and the server is told to stop.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	ctx, unpin := p.Pin(ctx)
+	defer unpin()
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return nil, err
@@ -97,10 +99,8 @@ func (p *Pool) Close() error { return p.close() }
 func (p *Pool) shutDown() error {
 	p.mu.Lock()
 	p.closed = true
-	for _, e := range p.entries {
-		if e.live != nil {
-			e.live.fail(ErrClosed)
-		}
+	for _, s := range p.sessions() {
+		s.fail(ErrClosed)
 	}
 	p.mu.Unlock()
 	p.cancel() // ends the dials
@@ -113,9 +113,9 @@ func (p *Pool) shutDown() error {
 	var left []string
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, e := range p.entries {
-		if e.live != nil && (!within(0, e.live.gone) || e.live.endErr != nil) {
-			left = append(left, name)
+	for _, s := range p.sessions() {
+		if !within(0, s.gone) || s.endErr != nil {
+			left = append(left, s.server.Name)
 		}
 	}
 	slices.Sort(left)
@@ -131,7 +131,7 @@ func (p *Pool) shutDown() error {
 // session is the connection to a server, made if there is none.
 func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	p.mu.Lock()
-	e := p.entries[server]
+	e := p.find(ctx, server)
 	switch {
 	case p.closed:
 		p.mu.Unlock()
@@ -166,6 +166,9 @@ func (p *Pool) connect(e *entry, d *dial) {
 	if err == nil && p.closed {
 		s.fail(ErrClosed)
 		err = ErrClosed
+	}
+	if err == nil && e.held == 0 { // while it was being started
+		s.fail(errRetired)
 	}
 	e.dial = nil
 	p.mu.Unlock()

@@ -216,7 +216,7 @@ func TestCloseDuringStart(t *testing.T) {
 	}()
 	for started := false; !started; { // until the process is there
 		p.mu.Lock()
-		started = p.entries["fake"].live != nil
+		started = p.current.entries["fake"].live != nil
 		p.mu.Unlock()
 	}
 	if err := p.Close(); err != nil {
