@@ -1,0 +1,317 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// Bounds of a policy file.
+const (
+	maxFile     = 1 << 20 // bytes
+	maxRules    = 1000    // rules, and limits
+	maxPatterns = 10_000  // of all of them
+)
+
+// fileText is a policy file as TOML has it.
+type fileText struct {
+	Default Verdict            `toml:"default"`
+	Rules   []ruleText         `toml:"rule"`
+	Hints   map[string]Verdict `toml:"hints"`
+	Limits  []limitText        `toml:"limit"`
+}
+
+type ruleText struct {
+	Tools   []string `toml:"tools"`
+	Except  []string `toml:"except"`
+	Verdict Verdict  `toml:"verdict"`
+	Reason  string   `toml:"reason"`
+}
+
+type limitText struct {
+	Tools         []string `toml:"tools"`
+	Except        []string `toml:"except"`
+	Per           string   `toml:"per"`
+	Calls         *int64   `toml:"calls"`
+	ArgumentBytes *int64   `toml:"argument_bytes"`
+}
+
+// keysOf are the keys that a table may have, for the nearest to a wrong one.
+var keysOf = map[string][]string{
+	"":      {"default", "rule", "hints", "limit"},
+	"rule":  {"tools", "except", "verdict", "reason"},
+	"limit": {"tools", "except", "per", "calls", "argument_bytes"},
+	"hints": {"read_only", "destructive", "idempotent", "open_world"},
+}
+
+// A FileError says what is wrong with a policy file.
+type FileError struct {
+	Path string
+	Line int    // 0 where it is about the whole file
+	Key  string // such as rule.tools; empty where it is about none
+	Err  error
+}
+
+func (e *FileError) Error() string {
+	place := e.Path
+	if e.Line > 0 {
+		place += fmt.Sprintf(", line %d", e.Line)
+	}
+	if e.Key != "" {
+		place += ", key " + e.Key
+	}
+	return fmt.Sprintf("the policy can't be used: %s: %v", place, e.Err)
+}
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *FileError) Hint() string {
+	return "correct the file that MCP_BRIDGE_POLICY names, and see with: mcp-bridge policy check"
+}
+
+// Read reads a policy file. Every error is a *FileError: a policy that is not understood as a whole is none.
+func Read(path string) (*Policy, error) {
+	text, err := readFile(path)
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = p.Err // the path is said already
+		}
+		return nil, &FileError{Path: path, Err: err}
+	}
+	return Parse(path, text)
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		return nil, errors.New("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it is longer than %d bytes", maxFile)
+	}
+	return text, err
+}
+
+// Parse reads the text of a policy file; path is what it is called in decisions and errors.
+func Parse(path string, text []byte) (*Policy, error) {
+	var f fileText
+	dec := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return nil, decodeError(path, err)
+	}
+	r := reader{path: path, lines: linesOf(text)}
+	p := r.policy(f)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return p, nil
+}
+
+// decodeError names the place of what TOML, or the form of a policy, doesn't have.
+func decodeError(path string, err error) error {
+	out := &FileError{Path: path, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
+	var unknown *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		first := unknown.Errors[0]
+		out.Line, _ = first.Position()
+		out.Key = strings.Join(first.Key(), ".")
+		out.Err = errors.New("there is no such key" + nearestKey(first.Key()))
+	case errors.As(err, &bad):
+		out.Line, _ = bad.Position()
+		out.Key = strings.Join(bad.Key(), ".")
+	}
+	return out
+}
+
+// nearestKey is a clause that names the key that was most likely meant.
+func nearestKey(key []string) string {
+	if len(key) == 0 {
+		return ""
+	}
+	table, wrong := strings.Join(key[:len(key)-1], "."), key[len(key)-1]
+	known := keysOf[table]
+	best, least := "", 1<<30
+	for _, k := range known {
+		if d := levenshtein.Distance(wrong[:min(len(wrong), 100)], k, nil); d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s? (%s)", best, strings.Join(known, ", "))
+}
+
+// reader makes a policy of what TOML has, and keeps the first mistake.
+type reader struct {
+	path     string
+	lines    map[string]int
+	patterns int
+	err      error
+}
+
+// fail keeps a mistake, of which the first counts.
+func (r *reader) fail(key string, format string, a ...any) {
+	if r.err == nil {
+		line := r.lines[key]
+		for table := key; line == 0 && strings.Contains(table, "."); line = r.lines[table] {
+			table = table[:strings.LastIndexByte(table, '.')]
+		}
+		r.err = &FileError{Path: r.path, Line: line, Key: withoutNumbers(key), Err: fmt.Errorf(format, a...)}
+	}
+}
+
+func (r *reader) policy(f fileText) *Policy {
+	p := &Policy{path: r.path}
+	if len(f.Rules) > maxRules || len(f.Limits) > maxRules {
+		r.fail("", "there are %d rules and %d limits; at most %d of each are read", len(f.Rules), len(f.Limits), maxRules)
+		return nil
+	}
+	for i, t := range f.Rules {
+		key := "rule." + strconv.Itoa(i)
+		if t.Verdict == 0 {
+			r.fail(key+".verdict", "the rule has no verdict: say allow, ask or deny")
+		}
+		p.rules = append(p.rules, rule{r.selection(key, t.Tools, t.Except), t.Verdict, t.Reason, r.lines[key]})
+	}
+	for i, t := range f.Limits {
+		p.limits = append(p.limits, r.limit("limit."+strconv.Itoa(i), t))
+	}
+	for _, known := range hintKeys { // in the order of the table, so that no map's order shows
+		if v, ok := f.Hints[known.key]; ok {
+			p.hints = append(p.hints, hint{known.key, known.says, v, r.lines["hints."+known.key]})
+			delete(f.Hints, known.key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Hints)) {
+		r.fail("hints."+key, "there is no such hint%s", nearestKey([]string{"hints", key}))
+	}
+	p.base = Decision{Verdict: f.Default, Source: p.at("default", r.lines["default"])}
+	if f.Default == 0 {
+		p.base = Decision{Verdict: Allow, Source: p.at("nothing in the file speaks of it, and it sets no default", 0)}
+	}
+	return p
+}
+
+func (r *reader) selection(key string, tools, except []string) selection {
+	if len(tools) == 0 {
+		r.fail(key+".tools", `it names no tools: say tools = ["SERVER.TOOL"], with * for any`)
+	}
+	return selection{r.globs(key+".tools", tools), r.globs(key+".except", except)}
+}
+
+func (r *reader) globs(key string, texts []string) []glob {
+	var out []glob
+	for _, text := range texts {
+		if r.patterns++; r.patterns > maxPatterns {
+			r.fail(key, "there are more than %d patterns in the file", maxPatterns)
+			return nil
+		}
+		g, err := parseGlob(text)
+		if err != nil {
+			r.fail(key, "%w", err)
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+func (r *reader) limit(key string, t limitText) limit {
+	l := limit{tools: r.selection(key, t.Tools, t.Except), line: r.lines[key]}
+	switch t.Per {
+	case "", "run":
+		l.per = perRun
+	case "server":
+		l.per = perServer
+	case "tool":
+		l.per = perTool
+	default:
+		r.fail(key+".per", "calls are counted per run, server or tool, not per %q", t.Per)
+	}
+	if t.Calls == nil && t.ArgumentBytes == nil {
+		r.fail(key, "it limits nothing: set calls or argument_bytes")
+	}
+	l.calls, l.bytes = r.bound(key+".calls", t.Calls), r.bound(key+".argument_bytes", t.ArgumentBytes)
+	return l
+}
+
+// bound is a limit's number, or -1 where there is none.
+func (r *reader) bound(key string, n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	if *n < 0 {
+		r.fail(key, "a limit must not be negative")
+	}
+	return *n
+}
+
+// linesOf says on which line each key stands, as rule.0.tools, and each table, as rule.0. Its text has been decoded already.
+func linesOf(text []byte) map[string]int {
+	lines := map[string]int{}
+	tables := map[string]int{} // of each array of tables, how many there were
+	table := ""
+	var p unstable.Parser
+	p.Reset(text)
+	for p.NextExpression() {
+		e := p.Expression()
+		var parts []string
+		line := 0
+		for k := e.Key(); k.Next(); {
+			parts = append(parts, string(k.Node().Data))
+			if line == 0 {
+				line = p.Shape(k.Node().Raw).Start.Line
+			}
+		}
+		key := strings.Join(parts, ".")
+		switch e.Kind {
+		case unstable.ArrayTable:
+			table = key + "." + strconv.Itoa(tables[key])
+			tables[key]++
+			lines[table] = line
+		case unstable.Table:
+			table = key
+			lines[table] = line
+		case unstable.KeyValue:
+			if table != "" {
+				key = table + "." + key
+			}
+			lines[key] = line
+		}
+	}
+	return lines
+}
+
+// withoutNumbers is a key as the file has it: rule.tools of rule.0.tools.
+func withoutNumbers(key string) string {
+	var parts []string
+	for _, part := range strings.Split(key, ".") {
+		if _, err := strconv.Atoi(part); err != nil {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ".")
+}

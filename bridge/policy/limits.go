@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"fmt"
+	"sync"
+)
+
+// per says what calls are counted together for.
+type per int
+
+const (
+	perRun per = iota
+	perServer
+	perTool
+)
+
+// limit bounds the calls of one run.
+type limit struct {
+	tools selection
+	per   per
+	calls int64 // -1 for no limit
+	bytes int64 // of the arguments of one call, as JSON; -1 for no limit
+	line  int
+}
+
+// A LimitError says which limit a call is beyond.
+type LimitError struct {
+	Source string // the limit's place
+	What   string // what is too much, as a clause
+}
+
+func (e *LimitError) Error() string { return e.What + ", by the " + e.Source }
+
+// counted is what calls of a limit are counted by.
+type counted struct {
+	limit        int
+	server, tool string
+}
+
+// Run counts the calls of one run. It is safe for concurrent use. It keeps what it has counted by the tools that were called, of
+// which a run can't invent any: its caller counts only tools that are there.
+type Run struct {
+	policy *Policy
+
+	mu    sync.Mutex
+	calls map[counted]int64
+}
+
+// Run begins to count the calls of a run.
+func (p *Policy) Run() *Run { return &Run{policy: p, calls: map[counted]int64{}} }
+
+// Count counts one call, with arguments of so many bytes, unless it is beyond a limit: then it is not counted at all, and the
+// error is a *LimitError.
+func (r *Run) Count(t Tool, argumentBytes int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var keys []counted
+	for i, l := range r.policy.limits {
+		if _, ok := l.tools.match(t); !ok {
+			continue
+		}
+		source := r.policy.at(fmt.Sprintf("limit on %q", l.tools.String()), l.line)
+		if l.bytes >= 0 && int64(argumentBytes) > l.bytes {
+			return &LimitError{source, fmt.Sprintf("the arguments are %d bytes of JSON, and %d are allowed", argumentBytes, l.bytes)}
+		}
+		if l.calls < 0 {
+			continue
+		}
+		key := counted{limit: i}
+		if l.per >= perServer {
+			key.server = t.Server
+		}
+		if l.per == perTool {
+			key.tool = t.Name
+		}
+		if r.calls[key] >= l.calls {
+			return &LimitError{source, fmt.Sprintf("this run has made all of the %d calls that it may make", l.calls)}
+		}
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		r.calls[key]++
+	}
+	return nil
+}

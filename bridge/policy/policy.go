@@ -1,0 +1,240 @@
+// Package policy decides which tools of which servers a run may call: allow, ask or deny, and how often, with how much.
+//
+// A policy is read from a file of the user's. Its rules name tools by globs over the server's and the tool's real names, never by
+// the aliases that code uses; where no rule speaks of a tool, what its server hints of it may decide; else the default does. The
+// strictest rule that matches wins, wherever it stands, so that adding a rule never loosens another one. docs/policy.md has it all.
+//
+// The package calls nothing and asks nobody: it doesn't know of guests, MCP or configuration files of hosts.
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Verdict says what becomes of a call. A greater one is stricter; the zero value is none.
+type Verdict int
+
+// The verdicts.
+const (
+	Allow Verdict = iota + 1
+	Ask           // the user says
+	Deny
+)
+
+var verdictNames = []string{Allow: "allow", Ask: "ask", Deny: "deny"}
+
+// String is the word that a policy file has for it.
+func (v Verdict) String() string {
+	if v >= Allow && v <= Deny {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("verdict(%d)", int(v))
+}
+
+// UnmarshalText takes the words of a policy file.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for known := Allow; known <= Deny; known++ {
+		if string(text) == known.String() {
+			*v = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no verdict: say allow, ask or deny", text)
+}
+
+// A Tool is what is judged. Names are the real ones: as the server is configured, and as it lists the tool.
+type Tool struct {
+	Server, Name string
+	Annotations  json.RawMessage // as the server sent them: what it says of itself; nil for none
+}
+
+// String is what patterns are matched against: SERVER.TOOL.
+func (t Tool) String() string { return t.Server + "." + t.Name }
+
+// A Decision is a verdict and where it is from.
+type Decision struct {
+	Verdict Verdict
+	Source  string // what decided, as a clause: `rule "github.*" (policy.toml, line 4)`
+	Reason  string // the rule's own words for people; empty where it has none
+}
+
+// Why is the source, with the rule's reason where it has one.
+func (d Decision) Why() string {
+	if d.Reason == "" {
+		return d.Source
+	}
+	return d.Source + ": " + d.Reason
+}
+
+// A Policy is all rules of one file. It never changes and is safe for concurrent use. The zero value allows everything.
+type Policy struct {
+	path   string
+	rules  []rule
+	limits []limit
+	hints  []hint
+	base   Decision // where nothing else decides; its zero verdict means Allow
+}
+
+// rule is a verdict on the tools that it matches.
+type rule struct {
+	tools   selection
+	verdict Verdict
+	reason  string
+	line    int
+}
+
+// hint is a verdict on the tools whose servers say this of them.
+type hint struct {
+	key     string // in the file
+	says    func(annotations) bool
+	verdict Verdict
+	line    int
+}
+
+// Path is the file that the policy is from; empty for none.
+func (p *Policy) Path() string { return p.path }
+
+// Asks says whether any verdict of the policy is to ask.
+func (p *Policy) Asks() bool {
+	asks := p.base.Verdict == Ask
+	for _, r := range p.rules {
+		asks = asks || r.verdict == Ask
+	}
+	for _, h := range p.hints {
+		asks = asks || h.verdict == Ask
+	}
+	return asks
+}
+
+// Decide gives the verdict on a tool: the strictest of the rules that match it; else the strictest of the hints that apply; else
+// the default. Of several that are equally strict, the first in the file is named.
+func (p *Policy) Decide(t Tool) Decision {
+	var found Decision
+	for _, r := range p.rules {
+		if r.verdict > found.Verdict {
+			if g, ok := r.tools.match(t); ok {
+				found = Decision{r.verdict, p.at(fmt.Sprintf("rule %q", g.text), r.line), r.reason}
+			}
+		}
+	}
+	if found.Verdict != 0 {
+		return found
+	}
+	if len(p.hints) > 0 {
+		said := readAnnotations(t.Annotations)
+		for _, h := range p.hints {
+			if h.verdict > found.Verdict && h.says(said) {
+				found = Decision{h.verdict, p.at("hints."+h.key+", which the server claims", h.line), ""}
+			}
+		}
+	}
+	switch {
+	case found.Verdict != 0:
+		return found
+	case p.base.Verdict != 0:
+		return p.base
+	}
+	return Decision{Verdict: Allow, Source: "no policy is set"}
+}
+
+// at is a source with its place.
+func (p *Policy) at(what string, line int) string {
+	if line == 0 {
+		return fmt.Sprintf("%s (%s)", what, p.path)
+	}
+	return fmt.Sprintf("%s (%s, line %d)", what, p.path, line)
+}
+
+// Unused are the patterns whose server is none of these, one clause each: most likely they are misspelt.
+func (p *Policy) Unused(servers []string) []string {
+	var out []string
+	look := func(g glob, line int) {
+		for _, s := range servers {
+			if match(g.server, s) {
+				return
+			}
+		}
+		out = append(out, p.at(fmt.Sprintf("pattern %q is of no server that is configured", g.text), line))
+	}
+	for _, r := range p.rules {
+		for _, g := range r.tools.in {
+			look(g, r.line)
+		}
+	}
+	for _, l := range p.limits {
+		for _, g := range l.tools.in {
+			look(g, l.line)
+		}
+	}
+	return out
+}
+
+// annotations are a server's hints on a tool, with MCP's defaults for those it doesn't give.
+type annotations struct {
+	readOnly, destructive, idempotent, openWorld bool
+}
+
+// readAnnotations takes what can't be read for nothing: the defaults are the careful ones.
+func readAnnotations(raw json.RawMessage) annotations {
+	var said struct {
+		ReadOnly    *bool `json:"readOnlyHint"`
+		Destructive *bool `json:"destructiveHint"`
+		Idempotent  *bool `json:"idempotentHint"`
+		OpenWorld   *bool `json:"openWorldHint"`
+	}
+	if json.Unmarshal(raw, &said) != nil {
+		said.ReadOnly, said.Destructive, said.Idempotent, said.OpenWorld = nil, nil, nil, nil
+	}
+	or := func(v *bool, usual bool) bool {
+		if v == nil {
+			return usual
+		}
+		return *v
+	}
+	a := annotations{readOnly: or(said.ReadOnly, false), openWorld: or(said.OpenWorld, true)}
+	// Both say something only of a tool that changes things (MCP, ToolAnnotations).
+	a.destructive = !a.readOnly && or(said.Destructive, true)
+	a.idempotent = a.readOnly || or(said.Idempotent, false)
+	return a
+}
+
+// hintKeys are the keys of [hints] with what each asks for.
+var hintKeys = []struct {
+	key  string
+	says func(annotations) bool
+}{
+	{"read_only", func(a annotations) bool { return a.readOnly }},
+	{"destructive", func(a annotations) bool { return a.destructive }},
+	{"idempotent", func(a annotations) bool { return a.idempotent }},
+	{"open_world", func(a annotations) bool { return a.openWorld }},
+}
+
+// selection is tools by patterns: those that one of in matches and none of except.
+type selection struct{ in, except []glob }
+
+// match gives the first pattern that has t.
+func (s selection) match(t Tool) (glob, bool) {
+	for _, g := range s.in {
+		if !g.match(t) {
+			continue
+		}
+		for _, x := range s.except {
+			if x.match(t) {
+				return glob{}, false
+			}
+		}
+		return g, true
+	}
+	return glob{}, false
+}
+
+// String is the patterns as people read them.
+func (s selection) String() string {
+	texts := make([]string, 0, len(s.in))
+	for _, g := range s.in {
+		texts = append(texts, g.text)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,194 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func parse(t testing.TB, text string) *Policy {
+	t.Helper()
+	p, err := Parse("policy.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const example = `
+default = "ask"
+
+[[rule]]
+tools = ["github.*", "files.read_*"]
+except = ["github.delete_*"]
+verdict = "allow"
+
+[[rule]]
+tools = ["*.delete_*"]
+verdict = "deny"
+reason = "nothing is deleted here"
+
+[[rule]]
+tools = ['"my.server".*', 'odd.a\*b']
+verdict = "deny"
+
+[[rule]]
+tools = ["github.create_issue"]
+verdict = "ask"
+
+[hints]
+read_only = "allow"
+destructive = "deny"
+`
+
+func TestDecide(t *testing.T) {
+	p := parse(t, example)
+	for _, tc := range []struct {
+		name, server, tool, hints string
+		want                      Verdict
+		why                       string
+	}{
+		{"allowed by a glob", "github", "list_issues", "", Allow, `rule "github.*" (policy.toml, line 4)`},
+		{"excepted, and denied by another", "github", "delete_repo", "", Deny, `rule "*.delete_*" (policy.toml, line 9): nothing is deleted here`},
+		{"the stricter of two, though it is later", "github", "create_issue", "", Ask, `rule "github.create_issue" (policy.toml, line 18)`},
+		{"a hint doesn't loosen a rule", "files", "delete_all", `{"readOnlyHint":true}`, Deny, `rule "*.delete_*"`},
+		{"nor does it tighten one", "files", "read_file", `{"destructiveHint":true}`, Allow, `rule "files.read_*"`},
+		{"read only", "db", "query", `{"readOnlyHint":true}`, Allow, `hints.read_only, which the server claims (policy.toml, line 23)`},
+		{"read only outweighs destructive, as in MCP", "db", "query", `{"readOnlyHint":true,"destructiveHint":true}`, Allow, "hints.read_only"},
+		{"destructive unless the server says otherwise", "db", "insert", "", Deny, `hints.destructive`},
+		{"annotations that can't be read say nothing", "db", "insert", `{"readOnlyHint":"yes"}`, Deny, `hints.destructive`},
+		{"the default", "db", "insert", `{"destructiveHint":false}`, Ask, `default (policy.toml, line 2)`},
+		{"a server with a dot", "my.server", "x", "", Deny, `rule "\"my.server\".*"`},
+		{"dots of a tool are its own", "github", "a.b.c", "", Allow, `rule "github.*"`},
+		{"a server whose name is the beginning of another's", "git", "hub.x", `{"readOnlyHint":true}`, Allow, "hints.read_only"},
+		{"an escaped star is a star", "odd", "a*b", "", Deny, `line 14`},
+		{"and nothing else", "odd", "axb", `{"readOnlyHint":true}`, Allow, "hints.read_only"},
+		{"names are told apart by case", "GitHub", "delete_x", "", Deny, `rule "*.delete_*"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := p.Decide(Tool{tc.server, tc.tool, json.RawMessage(tc.hints)})
+			if d.Verdict != tc.want || !strings.Contains(d.Why(), tc.why) {
+				t.Errorf("got %v by %s, want %v by %s", d.Verdict, d.Why(), tc.want, tc.why)
+			}
+		})
+	}
+}
+
+func TestNoPolicyAllows(t *testing.T) {
+	if d := new(Policy).Decide(Tool{Server: "s", Name: "t"}); d.Verdict != Allow || d.Why() != "no policy is set" {
+		t.Errorf("no policy: %v by %s", d.Verdict, d.Why())
+	}
+	if d := parse(t, "").Decide(Tool{Server: "s", Name: "t"}); d.Verdict != Allow {
+		t.Errorf("an empty file: %v by %s", d.Verdict, d.Why())
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, server, tool string
+		want                  bool
+	}{
+		{"a.b", "a", "b", true},
+		{"a.b", "a", "bc", false},
+		{"a.b", "a.b", "b", false},
+		{"*.*", "", "", true},
+		{"*.*", "any.thing", "at all.\n", true},
+		{"g*.read", "github", "read", true},
+		{"g*.read", "g.read", "x", false},       // the star doesn't reach over the dot
+		{"g*", "", "", false},                   // not a pattern: see TestBadFiles
+		{"a.*b*c", "a", "xxbxxbc", true},        //
+		{"a.*b*c", "a", "xxbxxb", false},        //
+		{"a.b.c", "a", "b.c", true},             // the first dot parts the two
+		{"a.b.c", "a.b", "c", false},            //
+		{`a\.b.c`, "a.b", "c", true},            //
+		{`"a.b".c`, "a.b", "c", true},           //
+		{`"a.*".c`, "a.x", "c", false},          // in quotes nothing is special
+		{`"a.*".c`, "a.*", "c", true},           //
+		{"a.?", "a", "é", true},                 // a character, not a byte
+		{"a.??", "a", "é", false},               //
+		{"a.[bc]", "a", "b", false},             // no sets
+		{"a.[bc]", "a", "[bc]", true},           //
+		{`a."b"`, "a", `"b"`, true},             // quotes are for servers only
+		{"my files!.*", "my files!", "x", true}, // any other character is itself
+	} {
+		g, err := parseGlob(tc.pattern)
+		if got := err == nil && g.match(Tool{Server: tc.server, Name: tc.tool}); got != tc.want {
+			t.Errorf("%s matches %q.%q: %v, want %v (%v)", tc.pattern, tc.server, tc.tool, got, tc.want, err)
+		}
+	}
+}
+
+// TestGlobTakesNoTime has a pattern that naive matchers take exponential time for.
+func TestGlobTakesNoTime(t *testing.T) {
+	g, err := parseGlob("s." + strings.Repeat("*a", 400) + "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.match(Tool{Server: "s", Name: strings.Repeat("a", 4000)}) {
+		t.Error("it ends with no b")
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"no TOML", "default = ", "policy.toml, line 1"},
+		{"later", "default = \"ask\"\n\n[[rule]\n", "policy.toml, line 3"},
+		{"twice", "default = \"ask\"\ndefault = \"deny\"", "policy.toml"},
+		{"unknown key", "defualt = \"ask\"", "line 1, key defualt: there is no such key; did you mean default?"},
+		{"unknown key of a rule", "\n[[rule]]\ntools = [\"a.b\"]\nverdit = \"deny\"", "line 4, key rule.verdit: there is no such key; did you mean verdict? (tools, except, verdict, reason)"},
+		{"unknown table", "[rules]\nx = 1", "line 1, key rules: there is no such key; did you mean rule?"},
+		{"unknown hint", "[hints]\nreadonly = \"allow\"", "line 2, key hints.readonly: there is no such hint; did you mean read_only?"},
+		{"verdict", "default = \"Deny\"", `line 1, key default: "Deny" is no verdict: say allow, ask or deny`},
+		{"type", "[[rule]]\ntools = \"a.b\"\nverdict = \"deny\"", "line 2, key rule.tools"},
+		{"no verdict", "[[rule]]\ntools = [\"a.b\"]", "line 1, key rule.verdict: the rule has no verdict"},
+		{"no tools", "[[rule]]\nverdict = \"deny\"", `line 1, key rule.tools: it names no tools: say tools = ["SERVER.TOOL"]`},
+		{"no dot", "[[rule]]\nverdict = \"deny\"\ntools = [\"a.b\",\n\"github\"]", `line 3, key rule.tools: pattern "github" has no dot: say SERVER.TOOL, such as "github.*"`},
+		{"no tool", "[[rule]]\nverdict = \"deny\"\ntools = [\"a.\"]", "nothing before or after its dot"},
+		{"open quote", "[[rule]]\nverdict = \"deny\"\ntools = ['\"a.b']", "a quote that is not closed"},
+		{"backslash", "[[rule]]\nverdict = \"deny\"\ntools = ['a.b\\']", "ends with a backslash"},
+		{"second rule", "[[rule]]\ntools=[\"a.b\"]\nverdict=\"deny\"\n[[rule]]\ntools=[\"a.b\"]\nexcept=[\"x\"]\nverdict=\"ask\"", "line 6, key rule.except"},
+		{"empty limit", "[[limit]]\ntools = [\"a.b\"]", "line 1, key limit: it limits nothing"},
+		{"negative", "[[limit]]\ntools = [\"a.b\"]\ncalls = -1", "line 3, key limit.calls: a limit must not be negative"},
+		{"per", "[[limit]]\ntools = [\"a.b\"]\ncalls = 1\nper = \"day\"", `line 4, key limit.per: calls are counted per run, server or tool, not per "day"`},
+		{"too long a pattern", "[[rule]]\nverdict = \"deny\"\ntools = [\"a." + strings.Repeat("x", 2000) + "\"]", "the pattern is 2002 bytes long"},
+		{"too many rules", strings.Repeat("[[rule]]\ntools=[\"a.b\"]\nverdict=\"deny\"\n", maxRules+1), "1001 rules"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Parse("policy.toml", []byte(tc.text))
+			var bad *FileError
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{dir: "it is not a regular file", dir + "/none": "no such file"} {
+		var bad *FileError
+		if _, err := Read(path); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || !strings.Contains(bad.Hint(), "policy check") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestUnused(t *testing.T) {
+	p := parse(t, "[[rule]]\ntools = [\"github.*\", \"gitub.x\"]\nverdict = \"deny\"\n[[limit]]\ntools=[\"*.x\", \"a.b\"]\ncalls=1")
+	got := strings.Join(p.Unused([]string{"github"}), "\n")
+	if want := `pattern "gitub.x" is of no server that is configured (policy.toml, line 1)` + "\n" + `pattern "a.b" is of no server that is configured (policy.toml, line 4)`; got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestAsks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, `default = "ask"`: true, `default = "deny"`: false,
+		"[[rule]]\ntools=[\"a.b\"]\nverdict=\"ask\"": true, "[hints]\nopen_world=\"ask\"": true,
+	} {
+		if got := parse(t, text).Asks(); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
