@@ -1,6 +1,6 @@
 # Makes more calls than a run may. The rest fail with call_limit, one by one, and it goes on.
 # want: {"status":"ok","stdout":"50\n","calls":10000}
-# timeout: 110
+# alone
 import os
 import threading
 

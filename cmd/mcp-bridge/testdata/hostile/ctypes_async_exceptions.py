@@ -1,6 +1,6 @@
 # Throws exceptions into its own main thread from another, without end.
 # want: {"status":"error|exit","exitCode":"!0","stdout":"before\n"}
-# timeout: 90
+# alone
 import ctypes
 import threading
 

@@ -1,6 +1,6 @@
 # Sends a call of 15 MB whose JSON takes half a gigabyte as objects. It may cost this run its memory, and nobody else.
 # want: {"status":"ok|memory_limit|exit","stdout":"before\n*"}
-# timeout: 110
+# alone
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))

@@ -1,6 +1,6 @@
 # Sends a million tiny lines that are no requests, then makes a call.
 # want: {"status":"ok","stdout":"5\n","calls":2}
-# timeout: 110
+# alone
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))

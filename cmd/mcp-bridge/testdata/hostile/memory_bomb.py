@@ -1,6 +1,6 @@
 # Takes memory without end.
 # want: {"status":"memory_limit","stdout":"before\n"}
-# timeout: 90
+# alone
 print("before")
 hoard = []
 while True:

@@ -1,6 +1,6 @@
 # Takes memory in many processes, each within its own bound.
 # want: {"status":"memory_limit","stdout":"before\n"}
-# timeout: 90
+# alone
 import os
 import time
 

@@ -1,6 +1,6 @@
 # Takes memory that belongs to no process alone: an anonymous shared mapping.
 # want: {"status":"memory_limit","stdout":"before\n"}
-# timeout: 90
+# alone
 import mmap
 import os
 import time

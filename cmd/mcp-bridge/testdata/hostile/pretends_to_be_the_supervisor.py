@@ -1,6 +1,6 @@
 # Finds the guest's modules and runs the supervisor's own code in the child. It has none of the supervisor's descriptors.
 # want: {"status":"ok|error|exit","stdout":"before\n{\"type\":\"done\",*"}
-# timeout: 90
+# alone
 import sys
 
 print("before")

@@ -1,6 +1,6 @@
 # Reads a result of 10 MB byte by byte for a while, then the rest, while a second one waits.
 # want: {"status":"ok","stdout":"True\n"}
-# timeout: 110
+# alone
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))

@@ -1,7 +1,7 @@
 # Asks for 400 MB of results and reads none of them for a while. They wait where they came from: neither the run nor the bridge
 # pays for them, and the code may still read them all.
 # want: {"status":"ok","stdout":"slept\n400000000\n"}
-# timeout: 110
+# alone
 import json
 import os
 import time

@@ -1,6 +1,6 @@
 # Fills every place that it can write to, then calls a tool, prints and ends.
 # want: {"status":"ok|memory_limit","stdout":"before\n*"}
-# timeout: 90
+# alone
 print("before")
 for place in ("/ipc", "/dev/shm", "/tmp", "/workspace"):
     try:

@@ -1,6 +1,6 @@
 # Makes files without content until something says no.
 # want: {"status":"memory_limit|ok","stdout":"before\n*"}
-# timeout: 90
+# alone
 import os
 
 print("before")
