@@ -97,6 +97,29 @@ func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// logFile is a file for what a process says on stderr. The end of it is printed if the test fails: of the logs of all processes
+// of all tests together nobody would read it out. It is a file, so that a process which outlives the test keeps nothing waiting.
+func logFile(t *testing.T) *os.File {
+	t.Helper()
+	const most = 8 << 10
+	f, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		defer f.Close()
+		if !t.Failed() {
+			return
+		}
+		data, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Error(err)
+		}
+		t.Logf("stderr, its end:\n%s", data[max(0, len(data)-most):])
+	})
+	return f
+}
+
 // client talks to a bridge over its pipes.
 type client struct {
 	t     *testing.T
@@ -135,7 +158,7 @@ func serve(t *testing.T, cmd *exec.Cmd) *client {
 		t.Fatal(err)
 	}
 	if cmd.Stderr == nil {
-		cmd.Stderr = os.Stderr
+		cmd.Stderr = logFile(t)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func doctorSays(t *testing.T, more ...string) report {
 	t.Helper()
 	cmd := command(t, nil, "doctor", "--json")
 	cmd.Env = append(cmd.Env, more...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = logFile(t)
 	out, err := cmd.Output()
 	var r report
 	if jerr := json.Unmarshal(out, &r); jerr != nil {

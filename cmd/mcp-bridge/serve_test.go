@@ -25,7 +25,7 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	code := fmt.Sprintf("import sys\nsys.argv[1:] = [%q, %q]\n%s", port, abstract, runtimetest.Probe)
 	cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-")
 	cmd.Stdin = strings.NewReader(code)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = logFile(t)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
