@@ -75,8 +75,13 @@ type Config struct {
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
-	// MaxConcurrent is how many runs take place at a time; further ones wait their turn. Zero means 32.
+	// MaxConcurrent is how many runs take place at a time. Zero means 32.
 	MaxConcurrent int
+
+	// Queue is how many further calls may wait for one of those to end, in the order in which they came; what is beyond is refused.
+	// QueueTimeout is the longest that one waits; it must be positive where there is a queue.
+	Queue        int
+	QueueTimeout time.Duration
 
 	OutputMode string       // OutputText or OutputStructured; empty means OutputText
 	Version    string       // of the program; empty means "dev"
@@ -93,7 +98,7 @@ type Bridge struct {
 	maxTimeout time.Duration
 	structured bool
 	log        *slog.Logger
-	slots      chan struct{} // one per run
+	admission  *admission
 	kept       *runs
 	server     *server.MCPServer
 }
@@ -112,6 +117,8 @@ func New(cfg Config) (*Bridge, error) {
 			cfg.Timeout, cfg.MaxTimeout)
 	case cfg.MaxConcurrent < 0:
 		return nil, errors.New("bridge: the number of concurrent runs must not be negative")
+	case cfg.Queue < 0, cfg.Queue > 0 && cfg.QueueTimeout <= 0:
+		return nil, errors.New("bridge: the length of the queue must not be negative, and its timeout must be positive")
 	}
 	mode := cmp.Or(cfg.OutputMode, OutputText)
 	if mode != OutputText && mode != OutputStructured {
@@ -128,7 +135,7 @@ func New(cfg Config) (*Bridge, error) {
 		structured: mode == OutputStructured,
 		log:        log,
 		kept:       newRuns(maxKeptBytes, maxKeptRuns),
-		slots:      make(chan struct{}, cmp.Or(cfg.MaxConcurrent, defaultConcurrent)),
+		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
 	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
 		server.WithTitle("MCP Bridge"),

@@ -129,6 +129,7 @@ func config() Config {
 			Reason: "remote servers are not supported yet", Next: "use its stdio variant",
 		}},
 		Timeout: 30 * time.Second, MaxTimeout: 120 * time.Second, Version: "1.2.3",
+		Queue: maxRequests, QueueTimeout: 10 * time.Minute,
 	}
 }
 
@@ -294,6 +295,8 @@ func TestNewRefuses(t *testing.T) {
 		{"timeout above the longest", func(c *Config) { c.Timeout = time.Hour }, "raise MCP_BRIDGE_MAX_TIMEOUT"},
 		{"output mode", func(c *Config) { c.OutputMode = "toon" }, `no output mode "toon": set MCP_BRIDGE_OUTPUT_MODE to text or structured`},
 		{"concurrency", func(c *Config) { c.MaxConcurrent = -1 }, "must not be negative"},
+		{"queue", func(c *Config) { c.Queue = -1 }, "length of the queue must not be negative"},
+		{"queue timeout", func(c *Config) { c.QueueTimeout = 0 }, "its timeout must be positive"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := config()

@@ -63,7 +63,7 @@ Arguments are checked against the tool's schema before they are sent. An optiona
 - stdout as it was printed, the value of a last expression (not behind a semicolon), then stderr, then, unless the code ended well, a line "status: …" and the traceback.
 - Status: ok; error (an exception); exit n (sys.exit, os._exit, a signal); timeout; memory_limit; cancelled; engine (the
   container engine failed while the code ran). All but ok are errors. What was printed before is kept in every case. When the code
-  was not run at all: validation_error (wrong arguments); unavailable (the machine isn't ready).
+  was not run at all: validation_error (wrong arguments); unavailable (the machine isn't ready); busy (too many runs at a time).
 - Very long output is cut in the middle. A mark says how much is missing and how to read it: read_output(run, offset, limit), a tool of its
   own. Of each run some megabytes are kept, of all runs the last few dozen.
 - display(x): matplotlib figures and PIL images as images, DataFrames as text, bytes or str with a type as in display(data, mime="image/png"),

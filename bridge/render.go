@@ -16,6 +16,7 @@ import (
 const (
 	statusInvalid     = entrypoint.CodeValidation // the arguments are wrong
 	statusUnavailable = "unavailable"             // the machine isn't ready
+	statusBusy        = "busy"                    // the queue was full, or the wait in it too long
 	statusCancelled   = string(sandbox.StatusCancelled)
 )
 
@@ -68,11 +69,27 @@ type artifactInfo struct {
 	Path  string `json:"path,omitempty"` // where a Direct's caller has put it
 }
 
-// durations are in milliseconds.
+// durations are in milliseconds, to the microsecond.
 type durations struct {
-	Start float64 `json:"startMs"` // until the container was ready
-	Run   float64 `json:"runMs"`   // the code's own time
-	Total float64 `json:"totalMs"`
+	Queue   float64 `json:"queueMs"`             // until other runs had ended
+	Prepare float64 `json:"prepareMs,omitempty"` // until engine and image were there, where that took a millisecond or more
+	Start   float64 `json:"startMs"`             // until the container was ready
+	Run     float64 `json:"runMs"`               // the code's own time
+	Total   float64 `json:"totalMs"`             // of the call, from its arrival to its answer
+}
+
+// longWait is from what time on in the queue the text of a result tells of it.
+const longWait = time.Second
+
+// timed adds where the call's time went.
+func (o *outcome) timed(t times) {
+	o.Durations = durations{Queue: millis(t.queued), Start: millis(t.started), Run: millis(t.ran), Total: millis(t.total)}
+	if t.prepared >= time.Millisecond {
+		o.Durations.Prepare = millis(t.prepared)
+	}
+	if t.queued >= longWait && o.Status != statusBusy {
+		o.Notices = append(o.Notices, fmt.Sprintf("the call waited %.1f s for other runs to end before its own began", t.queued.Seconds()))
+	}
 }
 
 // newOutcome shows at most so many bytes of what was printed.
@@ -80,7 +97,7 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 	o := outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
 		Calls: r.Calls, TimeoutSeconds: a.timeout.Seconds(),
-		Durations: durations{millis(r.Took.Start), millis(r.Took.Run), millis(r.Took.Total)},
+		Durations: durations{Start: millis(r.Took.Start), Run: millis(r.Took.Run), Total: millis(r.Took.Total)},
 		limit:     r.Limit, files: r.Artifacts,
 	}
 	if r.Error != nil {
@@ -138,7 +155,9 @@ func (o *outcome) keptAs(s *runs, links bool) {
 	o.Notices = append(o.Notices, notices...)
 }
 
-func millis(d time.Duration) float64 { return toMillis(d) * 1000 }
+func millis(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+}
 
 // render makes the tool result. Everything but a status of ok is an error, so that a failure can't pass for data.
 func (o outcome) render(structured bool) *mcp.CallToolResult {

@@ -22,23 +22,43 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	id := newID()
 	p := startProgress(ctx)
 	defer p.finish() // before the answer is sent, and when the call panics
-	o := b.run(ctx, id, raw, p)
-	b.log.Info("run_python", "call", id, "status", o.Status, "took", time.Since(began).Round(time.Millisecond))
+	t := times{}
+	o := b.run(ctx, id, raw, p, &t)
+	t.total = time.Since(began)
+	o.timed(t)
+	b.log.Info("run_python", "call", id, "status", o.Status,
+		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
 	return o.render(b.structured)
 }
 
-func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *progress) outcome {
+// times are where a call's time went. All but total are zero where it never came so far.
+type times struct {
+	queued   time.Duration // until other runs had ended
+	prepared time.Duration // until engine and image were there
+	started  time.Duration // until the container was ready
+	ran      time.Duration // the code's own
+	total    time.Duration
+}
+
+// rounded is a duration as the log shows it.
+func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+
+func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *progress, t *times) outcome {
 	a, err := b.decode(raw)
 	if err != nil {
 		return refused(id, statusInvalid, err)
 	}
-	if err := b.enter(ctx, p); err != nil {
-		return refused(id, statusCancelled, err)
+	t.queued, err = b.admission.enter(ctx, func() { p.at(fmt.Sprintf("waiting for one of %d runs to end", b.admission.limit)) })
+	if err != nil {
+		return b.turnedAway(ctx, id, err)
 	}
-	defer b.leave()
+	defer b.admission.leave()
 
 	p.at("preparing")
-	if err := b.runner.Prepare(ctx, p.at); err != nil {
+	began := time.Now()
+	err = b.runner.Prepare(ctx, p.at)
+	t.prepared = time.Since(began)
+	if err != nil {
 		return b.failed(ctx, id, err)
 	}
 	p.running(a.timeout)
@@ -46,6 +66,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
+	t.started, t.ran = res.Took.Start, res.Took.Run
 	o := newOutcome(id, a, res, shownBytes)
 	if o.Truncated != nil || len(o.files) > 0 {
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
@@ -68,31 +89,13 @@ func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
 	return r
 }
 
-// enter waits for a slot, in the order of arrival, until ctx ends. leave gives it back.
-func (b *Bridge) enter(ctx context.Context, p *progress) error {
-	gaveUp := fmt.Errorf("the call was cancelled while it waited for one of %d runs to end", cap(b.slots))
-	if ctx.Err() != nil { // a free slot is not for a call that was cancelled already
-		return gaveUp
+// turnedAway is the outcome of a call that the queue didn't let in.
+func (b *Bridge) turnedAway(ctx context.Context, id string, err error) outcome {
+	if ctx.Err() != nil {
+		return refused(id, statusCancelled, err)
 	}
-	select {
-	case b.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	p.at(fmt.Sprintf("waiting for one of %d runs to end", cap(b.slots)))
-	select {
-	case b.slots <- struct{}{}:
-		if ctx.Err() != nil { // both were there
-			b.leave()
-			return gaveUp
-		}
-		return nil
-	case <-ctx.Done():
-		return gaveUp
-	}
+	return refused(id, statusBusy, err)
 }
-
-func (b *Bridge) leave() { <-b.slots }
 
 // failed is the outcome of a run that could not take place.
 func (b *Bridge) failed(ctx context.Context, id string, err error) outcome {

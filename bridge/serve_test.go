@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,63 +92,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if len(seen) != calls {
 		t.Errorf("%d calls were answered, want %d", len(seen), calls)
-	}
-}
-
-func TestAdmission(t *testing.T) {
-	var now, most atomic.Int64
-	release := make(chan struct{})
-	started := make(chan string, 100)
-	b := build(t, func(c *Config) {
-		c.MaxConcurrent = 2
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
-			most.Store(max(most.Load(), now.Add(1)))
-			defer now.Add(-1)
-			started <- r.Code
-			<-release
-			return printed(r.Code), nil
-		}}
-	})
-	p := connect(t, b)
-	for i := range 4 {
-		p.run(i, `{"code":"x"}`, `{"progressToken":"p"}`)
-	}
-	<-started
-	<-started
-	for { // one of those who wait says so
-		if f := p.next(); strings.Contains(f.Params.Message, "waiting for one of 2 runs to end") {
-			break
-		}
-	}
-	p.send(`{"jsonrpc":"2.0","id":9,"method":"ping"}`)
-	for f := p.next(); string(f.ID) != "9"; f = p.next() {
-	}
-	close(release)
-	for answers := 0; answers < 4; {
-		if f := p.next(); f.Method == "" {
-			answers++
-		}
-	}
-	if most.Load() != 2 {
-		t.Errorf("%d runs at a time, want 2", most.Load())
-	}
-}
-
-func TestCancelWhileWaiting(t *testing.T) {
-	started, ended := make(chan string, 10), make(chan string, 10)
-	b := build(t, func(c *Config) {
-		c.MaxConcurrent = 1
-		c.Runner = fakeRunner{run: untilCancelled(started, ended)}
-	})
-	p := connect(t, b)
-	p.run(1, `{"code":"first"}`, "")
-	<-started
-	p.run(2, `{"code":"second"}`, "")
-	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-	p.run(3, `{"code":"third"}`, "")
-	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if got := <-started; got != "third" {
-		t.Errorf("%s ran after the first, want third", got)
 	}
 }
 

@@ -40,6 +40,9 @@ type config struct {
 	ContainerUser      string   `split_words:"true" default:"65534:65534" desc:"uid:gid of the code, numbers, neither 0"`
 	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"without a run, until no container is kept ready, and as long again until a podman machine that the bridge started is stopped; 0 never"`
 	Standby            standbys `default:"1" desc:"containers that serve keeps ready for the next runs at most; 0 for none, auto for what the demand and the memory allow"`
+	MaxConcurrent      runs     `split_words:"true" default:"auto" desc:"runs at a time; auto for as many as the machine's memory holds when each takes all that it may, from 2 to 32"`
+	Queue              int      `default:"64" desc:"calls that may wait for one of those to end, in the order in which they came; 0 for none"`
+	QueueTimeout       seconds  `split_words:"true" default:"30" desc:"longest that a call waits for that"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
@@ -90,6 +93,10 @@ func (c config) check() error {
 		return errors.New("MCP_BRIDGE_CPUS must be a number of cores such as 1.5, or 0 for all")
 	case c.RuntimeIdleTimeout < 0:
 		return errors.New("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT must not be negative")
+	case c.Queue < 0 || c.Queue > maxQueue:
+		return fmt.Errorf("MCP_BRIDGE_QUEUE must be a number from 0 to %d", maxQueue)
+	case c.QueueTimeout <= 0:
+		return errors.New("MCP_BRIDGE_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue")
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("MCP_BRIDGE_LOG_FORMAT=%q: it is text or json", c.LogFormat)
 	case c.OutputMode != "text" && c.OutputMode != "structured":
@@ -262,6 +269,43 @@ func (l *level) Decode(v string) error {
 	return nil
 }
 
+// runs is a number of runs at a time; 0 for auto.
+type runs int
+
+const (
+	maxRuns     = 256 // no client has more requests under way
+	maxQueue    = 256
+	minAutoRuns = 2
+	maxAutoRuns = 32
+)
+
+// Decode implements envconfig.Decoder.
+func (n *runs) Decode(v string) error {
+	if v == "auto" {
+		*n = 0
+		return nil
+	}
+	i, err := strconv.Atoi(v)
+	if err != nil || i < 1 || i > maxRuns {
+		return fmt.Errorf("it must be a number from 1 to %d, or auto", maxRuns)
+	}
+	*n = runs(i)
+	return nil
+}
+
+// maxConcurrent is how many runs take place at a time. It goes by memory, since that is what runs can't share: with fewer cores each takes
+// longer, and most wait for their tools anyway; without memory the machine fails. A quarter is left to everything else.
+func (c config) maxConcurrent() int {
+	if c.MaxConcurrent > 0 {
+		return int(c.MaxConcurrent)
+	}
+	total, known := memory("MemTotal")
+	if !known { // the engine is in a machine of its own, or will be
+		return maxAutoRuns
+	}
+	return int(min(max(minAutoRuns, total/4*3/int64(c.Memory)), maxAutoRuns))
+}
+
 // standbys is a number of containers.
 type standbys int
 
@@ -284,18 +328,27 @@ func (n *standbys) Decode(v string) error {
 	return nil
 }
 
-// freeMemory is bytes that can be had without harm to others, by proc_meminfo(5), or a guess where there is no such file.
+// freeMemory is bytes that can be had without harm to others, or a guess.
 func freeMemory() int64 {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err == nil {
-		for line := range strings.Lines(string(data)) {
-			var kib int64
-			if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
-				return kib << 10
-			}
-		}
+	if n, known := memory("MemAvailable"); known {
+		return n
 	}
 	return 1 << 30
+}
+
+// memory is one of the figures of proc_meminfo(5), in bytes, where there is such a file.
+func memory(name string) (n int64, known bool) {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(data)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, name+": %d kB", &kib); n == 1 {
+			return kib << 10, true
+		}
+	}
+	return 0, false
 }
 
 // pathList is paths with the system's separator between them.

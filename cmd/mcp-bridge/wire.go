@@ -25,7 +25,6 @@ const (
 	fileLimit    = 16 << 20 // bytes of the files that a run hands over
 	maxCalls     = 10_000   // tool calls of a run
 	concurrency  = 64       // of them at a time
-	maxRuns      = 32       // at a time; further ones wait
 	startTimeout = 30 * time.Second
 	noFile       = 1024     // descriptors of a process in a container
 	shmSize      = 32 << 20 // bytes of /dev/shm
@@ -105,7 +104,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		ArtifactLimit: fileLimit,
 		MaxCalls:      maxCalls,
 		Concurrency:   concurrency,
-		MaxContainers: maxRuns + standby,
+		MaxContainers: c.maxConcurrent() + standby,
 		Standby:       standby,
 		StandbyIdle:   idle(c.RuntimeIdleTimeout),
 		StartTimeout:  startTimeout,
@@ -135,7 +134,9 @@ func (p *parts) assemble(what purpose) (err error) {
 		Servers:       p.catalog.Servers,
 		Problems:      p.catalog.Problems,
 		Timeout:       time.Duration(c.Timeout),
-		MaxConcurrent: maxRuns,
+		MaxConcurrent: c.maxConcurrent(),
+		Queue:         c.Queue,
+		QueueTimeout:  time.Duration(c.QueueTimeout),
 		MaxTimeout:    time.Duration(c.MaxTimeout),
 		OutputMode:    c.OutputMode,
 		Version:       version(),
