@@ -16,7 +16,8 @@ import (
 // arguments are what a caller of run_python asks for, checked.
 type arguments struct {
 	code    string
-	servers []entry // that the code may call, by name
+	catalog *catalog // of the moment of the call
+	servers []entry  // that the code may call, by name
 	timeout time.Duration
 	clamped string // what the caller is told when timeout is not what was asked for
 }
@@ -32,17 +33,17 @@ func bad(format string, a ...any) error { return argumentError(fmt.Sprintf(forma
 
 // decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
 // argument that is null counts as absent, as some models write it so. Errors are argumentErrors.
-func (b *Bridge) decode(raw json.RawMessage) (arguments, error) {
+func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 	given, err := fields(raw, runPythonName, argumentNames)
 	if err != nil {
 		return arguments{}, err
 	}
-	a := arguments{servers: b.catalog.servers, timeout: b.timeout}
+	a := arguments{catalog: c, servers: c.servers, timeout: b.timeout}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}
 	if v := given["servers"]; v != nil {
-		if a.servers, err = b.catalog.decodeServers(v); err != nil {
+		if a.servers, err = c.decodeServers(v); err != nil {
 			return arguments{}, err
 		}
 	}

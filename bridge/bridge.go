@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -93,7 +94,6 @@ type Config struct {
 type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
-	catalog    *catalog
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
@@ -101,6 +101,10 @@ type Bridge struct {
 	admission  *admission
 	kept       *runs
 	server     *server.MCPServer
+	conns      sync.Map // *conn of each client that is served → nothing
+
+	mu     sync.RWMutex // also of what latest says together with the upstreams
+	latest *catalog
 }
 
 // New checks the configuration. It starts nothing.
@@ -130,7 +134,7 @@ func New(cfg Config) (*Bridge, error) {
 	}
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams,
-		catalog: newCatalog(cfg.Servers, cfg.Problems),
+		latest:  newCatalog(cfg.Servers, cfg.Problems),
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		log:        log,
@@ -139,16 +143,21 @@ func New(cfg Config) (*Bridge, error) {
 	}
 	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
 		server.WithTitle("MCP Bridge"),
-		server.WithInstructions(instructions(b.catalog)),
-		server.WithToolCapabilities(false),
+		server.WithInstructions(instructions(b.latest)),
+		server.WithToolCapabilities(true),
 		server.WithResourceCapabilities(false, false))
-	b.server.AddTool(b.tool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.runPython(ctx, req.Params.RawArguments), nil
-	})
+	b.offer(b.latest)
 	b.server.AddTool(readOutputTool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.readOutput(req.Params.RawArguments), nil
 	})
 	b.server.AddResource(b.manualResource(), b.readManual)
 	b.server.AddResourceTemplate(filesTemplate(), b.readFile)
 	return b, nil
+}
+
+// offer puts run_python among the tools, or in the place of the one that is there.
+func (b *Bridge) offer(c *catalog) {
+	b.server.AddTool(b.tool(c), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return b.runPython(ctx, req.Params.RawArguments), nil
+	})
 }

@@ -54,7 +54,9 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	a, err := b.decode(args)
+	ctx, c, release := b.pin(ctx)
+	defer release()
+	a, err := b.decode(c, args)
 	if err != nil {
 		return Report{}, err
 	}
@@ -64,7 +66,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	id := newID()
 	req := b.request(id, a, nil)
 	req.Output = d.Output
-	res, err := b.runner.Run(ctx, req, b.host(a.servers, nil))
+	res, err := b.runner.Run(ctx, req, b.host(a, nil))
 	if err != nil {
 		return Report{}, err
 	}

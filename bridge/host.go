@@ -26,8 +26,8 @@ type host struct {
 	log       *slog.Logger
 }
 
-func (b *Bridge) host(servers []entry, p *progress) *host {
-	return &host{catalog: b.catalog, upstreams: b.upstreams, servers: servers, progress: p, log: b.log}
+func (b *Bridge) host(a arguments, p *progress) *host {
+	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p, log: b.log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of

@@ -18,11 +18,11 @@ import (
 // hostFor is the host side of a run with these servers.
 func hostFor(t *testing.T, b *Bridge, servers string) *host {
 	t.Helper()
-	a, err := b.decode(json.RawMessage(`{"code":"x","servers":` + servers + `}`))
+	a, err := b.decode(b.catalog(), json.RawMessage(`{"code":"x","servers":`+servers+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.host(a.servers, nil)
+	return b.host(a, nil)
 }
 
 func TestHost(t *testing.T) {

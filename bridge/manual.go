@@ -87,27 +87,28 @@ func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.Res
 // manual is the text with this bridge's limits, servers and problems. It holds no command, argument or environment of a server.
 func (b *Bridge) manual() string {
 	var m strings.Builder
+	c := b.catalog()
 	m.WriteString(manualText)
 	fmt.Fprintf(&m, "- A run has %s s unless `timeout` asks for more, at most %s s. The time of its tool calls counts; starting a server and getting the container image don't.\n",
 		seconds(b.timeout), seconds(b.maxTimeout))
 	m.WriteString("\n## Servers\n\n")
-	if len(b.catalog.servers) == 0 {
+	if len(c.servers) == 0 {
 		m.WriteString("None is configured. `mcp-bridge servers` shows where was looked.\n")
 	}
-	for _, e := range b.catalog.servers {
+	for _, e := range c.servers {
 		fmt.Fprintf(&m, "- %s: `mcp_%s`", oneLine(e.name), e.alias)
 		if e.description != "" {
 			fmt.Fprintf(&m, " – %s", oneLine(e.description))
 		}
 		m.WriteByte('\n')
 	}
-	if len(b.catalog.problems) == 0 {
+	if len(c.problems) == 0 {
 		return m.String()
 	}
 	m.WriteString("\n## Configured but not usable\n\n")
-	for i, p := range b.catalog.problems {
+	for i, p := range c.problems {
 		if i == maxProblems {
-			fmt.Fprintf(&m, "- and %d more: `mcp-bridge servers`\n", len(b.catalog.problems)-i)
+			fmt.Fprintf(&m, "- and %d more: `mcp-bridge servers`\n", len(c.problems)-i)
 			break
 		}
 		name := p.Server

@@ -44,7 +44,9 @@ type times struct {
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
 func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *progress, t *times) outcome {
-	a, err := b.decode(raw)
+	ctx, c, release := b.pin(ctx)
+	defer release()
+	a, err := b.decode(c, raw)
 	if err != nil {
 		return refused(id, statusInvalid, err)
 	}
@@ -62,7 +64,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	p.running(a.timeout)
-	res, err := b.runner.Run(ctx, b.request(id, a, p), b.host(a.servers, p))
+	res, err := b.runner.Run(ctx, b.request(id, a, p), b.host(a, p))
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
@@ -80,7 +82,7 @@ func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
 	for _, e := range a.servers {
 		r.Providers = append(r.Providers, provider(e))
 	}
-	for _, e := range b.catalog.servers {
+	for _, e := range a.catalog.servers {
 		r.Discovered = append(r.Discovered, entrypoint.Discovered{Name: e.name, Description: e.description})
 	}
 	if p != nil {

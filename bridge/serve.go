@@ -42,13 +42,15 @@ var (
 // a cancel is lost while the call waits for a worker, a full queue stops the reading, progress comes after the answer,
 // and ids beyond 53 bits are rounded.
 type conn struct {
-	server *server.MCPServer
-	wire   *wire
-	asks   *asks // our requests to the client
-	log    *slog.Logger
-	slots  chan struct{}  // one per request under way
-	refuse chan struct{}  // one per refusal that is being sent
-	work   sync.WaitGroup // one per each of both
+	server  *server.MCPServer
+	wire    *wire
+	asks    *asks // our requests to the client
+	log     *slog.Logger
+	slots   chan struct{}  // one per request under way
+	changes chan struct{}  // the tools have changed and the client doesn't know
+	ready   atomic.Bool    // it has shaken hands
+	refuse  chan struct{}  // one per refusal that is being sent
+	work    sync.WaitGroup // one per each of both
 
 	old bool // the client's protocol has no resource links; of the goroutine that reads
 
@@ -104,8 +106,11 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := newWire(out)
 	c := &conn{
 		server: b.server, wire: w, asks: newAsks(w), log: b.log, calls: map[string]*exchange{},
-		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests),
+		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests), changes: make(chan struct{}, 1),
 	}
+	b.conns.Store(c, nil)
+	defer b.conns.Delete(c)
+	c.work.Go(func() { c.announce(ctx) })
 	lines := make(chan line)
 	go func() {
 		defer close(lines)
@@ -207,6 +212,9 @@ func (c *conn) route(ctx context.Context, text []byte) {
 	case !broken && m.Method == "" && (m.Result != nil || m.Error != nil):
 		c.asks.answer(m)
 		return
+	}
+	if !broken && m.Method == "notifications/initialized" {
+		c.ready.Store(true)
 	}
 	if !broken && m.Method == "initialize" {
 		c.old = m.Params.Version < firstWithLinks

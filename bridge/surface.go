@@ -33,9 +33,9 @@ const maxResultChars = 500000
 const runPythonName = "run_python"
 
 // tool is run_python as it is listed.
-func (b *Bridge) tool() mcp.Tool {
+func (b *Bridge) tool(c *catalog) mcp.Tool {
 	no, yes := false, true
-	t := mcp.NewToolWithRawSchema(runPythonName, toolDescription, b.inputSchema())
+	t := mcp.NewToolWithRawSchema(runPythonName, toolDescription, b.inputSchema(c))
 	t.Title = "Run Python with MCP tools"
 	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &no, OpenWorldHint: &yes}
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
@@ -51,9 +51,9 @@ type property struct {
 	Description string    `json:"description,omitempty"`
 }
 
-func (b *Bridge) inputSchema() json.RawMessage {
+func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 	servers := "Names of the servers to use; default all, [] none."
-	if names := someNames(b.catalog.servers, maxToolNames); names != "" {
+	if names := someNames(c.servers, maxToolNames); names != "" {
 		servers += " There are: " + names
 	}
 	schema := struct {

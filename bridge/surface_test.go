@@ -72,7 +72,7 @@ func TestSizes(t *testing.T) {
 			if n := len(p.next().Result); n >= 400 {
 				t.Errorf("resources/templates/list has %d bytes", n)
 			}
-			if n := len(instructions(b.catalog)); n >= 1500 {
+			if n := len(instructions(b.catalog())); n >= 1500 {
 				t.Errorf("the instructions have %d bytes", n)
 			}
 		})

@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// Changing is what Upstreams are whose servers can be replaced; *upstream.Pool is such. Both methods are used concurrently.
+type Changing interface {
+	// Update replaces the servers, and doesn't wait for those that are in use.
+	Update(servers []discovery.Server)
+
+	// Pin keeps the servers of this moment for everything that is done under the context that it returns, until release.
+	Pin(ctx context.Context) (pinned context.Context, release func())
+}
+
+// Update replaces the servers that code may call, and what is wrong with others. It takes effect between calls: one that is
+// under way keeps the servers that it began with. Clients are told when the tools' definitions, which name the servers, have
+// changed. It may be called concurrently, while serving or not; where Upstreams are not Changing, they have to know all
+// servers already.
+func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem) {
+	c := newCatalog(servers, problems)
+	b.mu.Lock()
+	before := b.latest
+	b.latest = c
+	if u, ok := b.upstreams.(Changing); ok {
+		u.Update(servers)
+	}
+	differs := !bytes.Equal(b.inputSchema(before), b.inputSchema(c))
+	if differs {
+		b.offer(c)
+	}
+	b.mu.Unlock()
+	if differs {
+		b.conns.Range(func(key, _ any) bool {
+			key.(*conn).toolsChanged()
+			return true
+		})
+	}
+}
+
+// catalog is what is configured now.
+func (b *Bridge) catalog() *catalog {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.latest
+}
+
+// pin is what is configured now, and a context under which the upstreams are called as they are now, until release.
+func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog, release func()) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if u, ok := b.upstreams.(Changing); ok {
+		ctx, release := u.Pin(ctx)
+		return ctx, b.latest, release
+	}
+	return ctx, b.latest, func() {}
+}
+
+// toolsChanged has the client told that it should list the tools anew. It doesn't block; what has not been said yet is said
+// once.
+//
+// Only one that has shaken hands is told. Before that it has listed nothing; and the newer protocol, which shakes none, has
+// nobody told who has not subscribed.
+func (c *conn) toolsChanged() {
+	if !c.ready.Load() {
+		return
+	}
+	select {
+	case c.changes <- struct{}{}:
+	default:
+	}
+}
+
+// announce tells the client of changes until ctx ends.
+func (c *conn) announce(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.changes:
+			_ = c.wire.send(ctx.Done(), mcp.JSONRPCNotification{
+				JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: string(mcp.MethodNotificationToolsListChanged)},
+			})
+		}
+	}
+}
