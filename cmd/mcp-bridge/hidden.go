@@ -81,7 +81,7 @@ func (a *app) demoServerCmd() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := fixture.Serve(cmd.Context(), a.stdin, a.stdout)
+			err := fixture.Serve(cmd.Context(), a.stdin, a.frames)
 			var exit *fixture.ExitError
 			if errors.As(err, &exit) {
 				return exitError{exit.Code}

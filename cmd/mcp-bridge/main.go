@@ -32,7 +32,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: shown(stdout), stderr: shown(stderr), frames: stdout}
+	stdout, stderr = a.stdout, a.stderr
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)

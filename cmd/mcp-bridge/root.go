@@ -10,7 +10,8 @@ import (
 // app is what all commands share.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer // for people: a terminal gets no control characters
+	frames         io.Writer // stdout for programs, as it is
 }
 
 const about = `mcp-bridge is one MCP server with one main tool, run_python: the model writes Python, which runs in a fresh, rootless,

@@ -38,7 +38,7 @@ func (a *app) serve(ctx context.Context) error {
 			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
 		}
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
-		err := p.bridge.Serve(ctx, a.stdin, a.stdout)
+		err := p.bridge.Serve(ctx, a.stdin, a.frames)
 		if errors.Is(err, context.Canceled) {
 			return nil // a signal: that is how one ends it
 		}
