@@ -205,7 +205,7 @@ func (a *asks) forget(id int64) {
 
 // withdraw tells the client that a question needs no answer any more. A client that doesn't read isn't waited for.
 func (a *asks) withdraw(ctx context.Context, id int64) {
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = a.wire.send(stop.Done(), map[string]any{
 		"jsonrpc": mcp.JSONRPC_VERSION, "method": string(mcp.MethodNotificationCancelled),

@@ -76,6 +76,9 @@ type Config struct {
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
+	// ShareRoots lets servers hear of the client's roots, if they ask and it has any. Otherwise they are told that there are none to be had.
+	ShareRoots bool
+
 	// MaxConcurrent is how many runs take place at a time. Zero means 32.
 	MaxConcurrent int
 
@@ -97,6 +100,7 @@ type Bridge struct {
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
+	shareRoots bool
 	log        *slog.Logger
 	admission  *admission
 	kept       *runs
@@ -137,6 +141,7 @@ func New(cfg Config) (*Bridge, error) {
 		latest:  newCatalog(cfg.Servers, cfg.Problems),
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
+		shareRoots: cfg.ShareRoots,
 		log:        log,
 		kept:       newRuns(maxKeptBytes, maxKeptRuns),
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},

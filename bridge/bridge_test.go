@@ -167,6 +167,7 @@ type frame struct {
 		Code    int
 		Message string
 	}
+	raw json.RawMessage // the parameters
 }
 
 type toolResult struct {
@@ -219,6 +220,9 @@ func connect(t testing.TB, b *Bridge) *peer {
 			if err := json.Unmarshal(line, &f); err != nil {
 				t.Errorf("a line that is no JSON: %q", line)
 			}
+			var params struct{ Params json.RawMessage }
+			_ = json.Unmarshal(line, &params) // the same line
+			f.raw = params.Params
 			p.frames <- f
 		}
 	}()

@@ -64,7 +64,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	p.running(a.timeout)
-	res, err := b.runner.Run(ctx, b.request(id, a, p), b.host(a, p))
+	res, err := b.runner.Run(b.forwarding(ctx), b.request(id, a, p), b.host(a, p))
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}

@@ -178,8 +178,13 @@ type Config struct {
 	StandbyIdle time.Duration
 
 	StartTimeout time.Duration // from asking for a container until its guest is ready
-	MaxTimeout   time.Duration // the longest Request.Timeout; with StartTimeout it bounds a container's age
-	Log          *slog.Logger  // nil means silence
+	MaxTimeout   time.Duration // the longest Request.Timeout; with StartTimeout and Patience it bounds a container's age
+
+	// Patience is how long the clock of a run may stand still in all, for what its code is not to pay for: servers that start, people
+	// who answer. Zero means StartTimeout.
+	Patience time.Duration
+
+	Log *slog.Logger // nil means silence
 }
 
 // Sandbox runs code. It is safe for concurrent use.
@@ -220,6 +225,8 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
 	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
 		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
+	case cfg.Patience < 0:
+		return nil, errors.New("sandbox: the patience is negative")
 	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0, cfg.Standby >= cfg.MaxContainers:
 		return nil, errors.New("sandbox: the number of standbys is negative, or they would wait for no time, or leave no container for a run")
 	}

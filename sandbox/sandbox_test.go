@@ -296,6 +296,21 @@ func TestOffClock(t *testing.T) {
 	}
 }
 
+// TestPatience: the clock doesn't stand still for longer than it may.
+func TestPatience(t *testing.T) {
+	s := newSandbox(t, func(c *sandbox.Config) { c.Patience = 100 * time.Millisecond })
+	waits := hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+		defer sandbox.OffClock(ctx)()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	began := time.Now()
+	r, err := s.Run(t.Context(), sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: time.Second, Providers: shop("echo")}, waits)
+	if took := time.Since(began); err != nil || r.Status != sandbox.StatusTimeout || took > config().StartTimeout {
+		t.Errorf("got %s after %v, %v", r.Status, took, err)
+	}
+}
+
 func TestTwentyAtOnce(t *testing.T) {
 	s := newSandbox(t, nil)
 	var wg sync.WaitGroup

@@ -72,7 +72,7 @@ func (n *session) background(f func()) { n.wg.Go(f) }
 func (n *session) start(ctx context.Context) {
 	n.executed = time.Now()
 	n.mu.Lock()
-	n.clock = startClock(n.req.Timeout, n.sandbox.cfg.StartTimeout, n.deadline)
+	n.clock = startClock(n.req.Timeout, n.sandbox.cfg.patience(), n.deadline)
 	n.mu.Unlock()
 	providers := n.req.Providers
 	if providers == nil {

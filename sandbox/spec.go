@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -61,15 +62,16 @@ func writable() []runtime.Tmpfs {
 	}
 }
 
-// maxAge has room for the start twice, once for the guest's own and once for the servers that the code waits for off its clock, and
-// for the time that a guest may wait for its run.
+// maxAge has room for the start, for what the code waits for off its clock, and for the time that a guest may wait for its run.
 func maxAge(cfg Config) time.Duration {
-	age := 2*cfg.StartTimeout + cfg.MaxTimeout + ageSlack
+	age := cfg.StartTimeout + cfg.patience() + cfg.MaxTimeout + ageSlack
 	if cfg.Standby > 0 {
 		age += standbyAge
 	}
 	return age
 }
+
+func (c Config) patience() time.Duration { return cmp.Or(c.Patience, c.StartTimeout) }
 
 // options are the bounds that the guest keeps by itself: the constants, and whatever the engine doesn't enforce.
 func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {

@@ -281,9 +281,10 @@ func TestRequestsOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"ping: {}"}
-	for _, m := range []string{"sampling/createMessage", "roots/list", "elicitation/create", "nonsense"} {
-		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`"}`)
+	for _, m := range []string{"sampling/createMessage", "roots/list", "elicitation/create"} {
+		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`: no call for one that could answer is under way"}`)
 	}
+	want = append(want, `nonsense: {"code":-32601,"message":"the client doesn't support nonsense"}`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -19,8 +19,8 @@ import (
 // drops a response whose error or id has another shape than expected, so that its caller would wait until the timeout.
 // mcp-go is passed an empty answer in their place, and wakes the caller.
 //
-// Requests of the server are answered here: a ping with its answer, others with "method not found", for the bridge declares
-// no abilities. mcp-go would start a goroutine for each.
+// Requests of the server don't reach mcp-go, which would start a goroutine for each: a ping is answered here, others are handed to
+// questions.
 //
 // Read is called by mcp-go's only reading goroutine. expect, take and forget may be called concurrently.
 type inbox struct {
@@ -28,6 +28,7 @@ type inbox struct {
 	limit int
 	mask  *mask
 	reply func(line []byte)
+	asks  *questions
 	noise func(line []byte)
 	fail  func(error) // ends the session
 	eof   chan struct{}
@@ -45,9 +46,9 @@ type answer struct {
 	err    error
 }
 
-func newInbox(src io.Reader, limit int, mask *mask, reply, noise func([]byte), fail func(error)) *inbox {
+func newInbox(src io.Reader, limit int, mask *mask, asks *questions, noise func([]byte), fail func(error)) *inbox {
 	return &inbox{
-		src: bufio.NewReaderSize(src, 64<<10), limit: limit, mask: mask, reply: reply, noise: noise, fail: fail,
+		src: bufio.NewReaderSize(src, 64<<10), limit: limit, mask: mask, reply: asks.reply, asks: asks, noise: noise, fail: fail,
 		eof: make(chan struct{}), waiting: map[string]*answer{}, observers: map[string]func(Progress){},
 	}
 }
@@ -139,6 +140,7 @@ func (in *inbox) line() ([]byte, error) {
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
 }
@@ -172,7 +174,10 @@ func (in *inbox) message(raw []byte) []byte {
 	hasID := len(m.ID) > 0 && string(m.ID) != "null"
 	switch {
 	case m.Method != "" && hasID:
-		in.reply(answerRequest(m))
+		in.request(m)
+		return nil
+	case m.Method == string(mcp.MethodNotificationCancelled):
+		in.asks.withdrawn(raw)
 		return nil
 	case m.Method == string(mcp.MethodNotificationToolsListChanged):
 		return append(bytes.Clone(raw), '\n')
@@ -240,13 +245,13 @@ func (in *inbox) undecodable(line []byte, err error) []byte {
 	return in.deliver(found[0], &answer{err: fmt.Errorf("its answer can't be decoded: %w", err)})
 }
 
-// answerRequest answers a request of the server.
-func answerRequest(m message) []byte {
+// request takes a request of the server.
+func (in *inbox) request(m message) {
 	if m.Method == string(mcp.MethodPing) {
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
+		in.reply(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID))
+		return
 	}
-	text, _ := json.Marshal("the client doesn't support " + m.Method[:min(len(m.Method), noiseSize)])
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", m.ID, codeMethodNotFound, text)
+	in.asks.asked(m)
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

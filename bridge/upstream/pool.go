@@ -38,6 +38,7 @@ type entry struct {
 
 // dial is one attempt to start a server, which any number of callers wait for.
 type dial struct {
+	able    Abilities // of the client that it is made for
 	done    chan struct{}
 	session *session
 	err     error
@@ -130,6 +131,7 @@ func (p *Pool) shutDown() error {
 
 // session is the connection to a server, made if there is none.
 func (p *Pool) session(ctx context.Context, server string) (*session, error) {
+	able := able(ctx)
 	p.mu.Lock()
 	e := p.find(ctx, server)
 	switch {
@@ -144,7 +146,7 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 		return e.live, nil
 	}
 	if e.dial == nil {
-		d := &dial{done: make(chan struct{})}
+		d := &dial{able: able, done: make(chan struct{})}
 		e.dial = d
 		p.work.Go(func() { p.connect(e, d) })
 	}
@@ -161,7 +163,7 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 // connect carries out one dial, under the pool's context, whoever still waits for it.
 func (p *Pool) connect(e *entry, d *dial) {
 	began := time.Now()
-	s, err := p.start(e)
+	s, err := p.start(e, d.able)
 	p.mu.Lock()
 	if err == nil && p.closed {
 		s.fail(ErrClosed)
@@ -183,7 +185,7 @@ func (p *Pool) connect(e *entry, d *dial) {
 
 // start starts a server and makes the connection. A session that was there before must be gone first: the server may hold
 // something that there is only one of.
-func (p *Pool) start(e *entry) (*session, error) {
+func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	fail := func(err error, said string) error {
 		if p.ctx.Err() != nil {
 			return ErrClosed
@@ -203,6 +205,7 @@ func (p *Pool) start(e *entry) (*session, error) {
 	if err != nil {
 		return nil, fail(err, "")
 	}
+	s.able = able
 	p.work.Go(s.run)
 	p.mu.Lock()
 	e.live = s

@@ -23,6 +23,8 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	ctx, over := s.asks.during(ctx)
+	defer over()
 	id := "b-" + strconv.FormatInt(s.ids.Add(1), 10)
 	observer := Observer(ctx)
 	if meta := s.metaFor(id, observer != nil); meta != nil {

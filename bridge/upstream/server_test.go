@@ -29,6 +29,7 @@ type request struct {
 		RequestID string          `json:"requestId"`
 		Meta      json.RawMessage `json:"_meta"`
 		Version   string          `json:"protocolVersion"`
+		Abilities json.RawMessage `json:"capabilities"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -46,6 +47,7 @@ type server struct {
 	child     int       // pid of a grandchild
 	cancelled []string
 	asked     map[string]chan request
+	abilities json.RawMessage // of the client
 }
 
 func fakeServer(args []string) {
@@ -160,6 +162,7 @@ func (s *server) handle(r request) {
 }
 
 func (s *server) initialize(r request) {
+	s.abilities = r.Params.Abilities
 	const result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`
 	switch s.mode {
 	case "modern":
@@ -274,6 +277,10 @@ func (s *server) call(r request) {
 		}
 	case "ask":
 		go s.ask(r)
+	case "question":
+		go s.question(r)
+	case "abilities":
+		s.result(r, string(s.abilities))
 	case "progress":
 		s.progress(r)
 	case "meta":
@@ -333,6 +340,36 @@ func (s *server) ask(r request) {
 		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method)
 		a := <-c
 		got = append(got, method+": "+string(a.Result)+string(a.Error))
+	}
+	b, _ := json.Marshal(got)
+	s.result(r, string(b))
+}
+
+// question sends the client what the arguments say, as often as they say, and answers with what came back. Withdraw: it takes the
+// question back at once.
+func (s *server) question(r request) {
+	var a struct {
+		Method, ID string
+		Params     json.RawMessage
+		Times      int
+		Withdraw   bool
+	}
+	_ = json.Unmarshal(r.Params.Arguments, &a)
+	answers := make(chan request, max(1, a.Times))
+	for i := range max(1, a.Times) {
+		id := fmt.Sprintf("%q", a.ID+strconv.Itoa(i))
+		s.mu.Lock()
+		s.asked[id] = answers
+		s.mu.Unlock()
+		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, a.Method, orNull(a.Params))
+		if a.Withdraw {
+			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
+		}
+	}
+	var got []string
+	for range max(1, a.Times) {
+		answer := <-answers
+		got = append(got, string(answer.Result)+string(answer.Error))
 	}
 	b, _ := json.Marshal(got)
 	s.result(r, string(b))

@@ -41,6 +41,8 @@ type session struct {
 	stdout, stderr *os.File // our ends
 	in             *inbox
 	out            *outbox
+	asks           *questions    // of the server
+	able           Abilities     // that it is told of
 	said           *ring         // on stderr
 	saidAll        chan struct{} // stderr ended
 	tr             *transport.Stdio
@@ -86,7 +88,8 @@ func launch(cfg Config, server discovery.Server) (*session, error) {
 	}
 	s.stdout, s.stderr = p.ours[1], p.ours[2]
 	s.out = newOutbox(p.ours[0], cfg.MaxBacklog, cfg.StallTimeout, s.fail)
-	s.in = newInbox(s.stdout, cfg.MaxLine, mask, s.out.reply, s.said.noise, s.fail)
+	s.asks = newQuestions(server.Name, s.out.reply)
+	s.in = newInbox(s.stdout, cfg.MaxLine, mask, s.asks, s.said.noise, s.fail)
 	s.tr = transport.NewIO(s.in, s.out, nil)
 	return s, nil
 }
@@ -120,7 +123,10 @@ func closeAll(files []*os.File) {
 // server/discover costs five seconds, and some die of it. One that answers the handshake with an error is asked by the newer
 // protocol.
 func (s *session) connect(ctx context.Context) error {
-	info := mcp.InitializeRequest{Params: mcp.InitializeParams{ClientInfo: mcp.Implementation{Name: s.cfg.ClientName, Version: s.cfg.ClientVersion}}}
+	info := mcp.InitializeRequest{Params: mcp.InitializeParams{
+		ClientInfo:   mcp.Implementation{Name: s.cfg.ClientName, Version: s.cfg.ClientVersion},
+		Capabilities: s.able.capabilities(),
+	}}
 	legacy := client.NewClient(s.tr, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 	legacy.OnNotification(s.notified)
 	// Start keeps its context for the requests of the server, which never reach mcp-go.
@@ -131,6 +137,8 @@ func (s *session) connect(ctx context.Context) error {
 	if err == nil || !refused(err) || ctx.Err() != nil {
 		return s.plain(ctx, err)
 	}
+	// A server of this protocol sends no requests.
+	info.Params.Capabilities = mcp.ClientCapabilities{}
 	modern := client.NewClient(renumbered{s.tr}, client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION))
 	modern.OnNotification(s.notified)
 	if err := modern.Start(context.WithoutCancel(ctx)); err != nil {
@@ -234,11 +242,13 @@ func (s *session) run() {
 	close(s.over)
 	_ = s.tr.Close() // wakes the callers and closes the server's stdin
 	copying.Go(func() { _, _ = io.Copy(io.Discard, s.stdout) })
+	s.asks.close()
 	within(s.cfg.CloseTimeout*3/10, s.proc.Exited())
 	s.endErr = s.proc.End(s.cfg.CloseTimeout * 3 / 10)
 	within(drainWait, s.saidAll)
 	closeAll([]*os.File{s.stdout, s.stderr}) // somebody may hold the other ends
 	copying.Wait()
+	s.asks.work.Wait()
 	s.cfg.Log.Info("server ended", "server", s.server.Name, "cause", s.cause.Error())
 	close(s.gone)
 }

@@ -26,8 +26,9 @@ const (
 	maxCalls     = 10_000   // tool calls of a run
 	concurrency  = 64       // of them at a time
 	startTimeout = 30 * time.Second
-	noFile       = 1024     // descriptors of a process in a container
-	shmSize      = 32 << 20 // bytes of /dev/shm
+	offClock     = 5 * time.Minute // for people who answer, and servers that start, in the course of one run
+	noFile       = 1024            // descriptors of a process in a container
+	shmSize      = 32 << 20        // bytes of /dev/shm
 )
 
 // parts are the wired program. Nothing in it has been started but the watchdog.
@@ -108,6 +109,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		Standby:       standby,
 		StandbyIdle:   idle(c.RuntimeIdleTimeout),
 		StartTimeout:  startTimeout,
+		Patience:      offClock,
 		MaxTimeout:    time.Duration(c.MaxTimeout),
 		Log:           p.log,
 	}

@@ -81,7 +81,7 @@ func (r *run) remove(ctx context.Context) error {
 }
 
 // debtTimeout is how long a container that could not be removed is tried again. It can't run for so long: MaxAge.
-const debtTimeout = 15 * time.Minute
+const debtTimeout = 20 * time.Minute
 
 // owe has a container removed in the background once the engine answers again.
 func (d *Driver) owe(id string) {

@@ -1,0 +1,187 @@
+//go:build unix
+
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// person is a client that answers by a function.
+type person struct {
+	can    Abilities
+	answer func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+func (p *person) Abilities() Abilities { return p.can }
+
+func (p *person) Answer(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+	return p.answer(ctx, server, method, params)
+}
+
+type nameKey struct{}
+
+// questioned calls the fake's tool "question" for c and returns what the server was answered.
+func questioned(ctx context.Context, p *Pool, c Client, args string) ([]string, error) {
+	if c != nil {
+		ctx = WithClient(ctx, c)
+	}
+	raw, err := p.Call(ctx, "fake", "question", json.RawMessage(args))
+	if err != nil {
+		return nil, err
+	}
+	var got []string
+	return got, json.Unmarshal(raw, &got)
+}
+
+func TestQuestions(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	says := func(result string, err error) *person {
+		return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(result), err
+		}}
+	}
+	echo := &person{answer: func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+		return fmt.Appendf(nil, `[%q,%q,%q,%s]`, ctx.Value(nameKey{}), server, method, params), nil
+	}}
+	const form = `{"method":"elicitation/create","params":{"n":9007199254740993}}`
+	for _, tt := range []struct {
+		name   string
+		client Client
+		args   string
+		want   string
+	}{
+		{"in the course of its call", echo, form, `["mine","fake","elicitation/create",{"n":9007199254740993}]`},
+		{"no parameters", echo, `{"method":"roots/list"}`, `["mine","fake","roots/list",null]`},
+		{"nobody to ask", nil, form, `{"code":-32601,"message":"the client doesn't support elicitation/create: no call for one that could answer is under way"}`},
+		{"another method", echo, `{"method":"tasks/list"}`, `{"code":-32601,"message":"the client doesn't support tasks/list"}`},
+		{"a refusal", says("", &RPCError{Code: -1, Message: "no"}), form, `{"code":-1,"message":"no"}`},
+		{"an error", says("", errors.New("broken")), form, `{"code":-32603,"message":"broken"}`},
+		{"no JSON", says("{", nil), form, `{"code":-32603,"message":"the client's answer is no JSON"}`},
+		{"very long", echo, `{"method":"elicitation/create","params":{"m":"` + strings.Repeat("x", MaxQuestion) + `"}}`, `{"code":-32602,"message":"the request is longer than 1048576 bytes"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := questioned(context.WithValue(t.Context(), nameKey{}, "mine"), p, tt.client, tt.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tt.want}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("a panic is the error of its own request", func(t *testing.T) {
+		got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { panic("oh") }}, form)
+		if err != nil || !strings.Contains(got[0], "the bridge has failed on this request: oh") {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+}
+
+func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
+	for _, tt := range []struct {
+		can  Abilities
+		want string
+	}{
+		{Abilities{}, `{}`},
+		{Abilities{Elicitation: true}, `{"elicitation":{"form":{}}}`},
+		{Abilities{Elicitation: true, ElicitationURL: true, Sampling: true, Roots: true}, `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
+	} {
+		p := open(t, nil, fake("normal"))
+		raw, err := p.Call(WithClient(t.Context(), &person{can: tt.can}), "fake", "abilities", nil)
+		if err != nil || string(raw) != tt.want {
+			t.Errorf("%+v: the server is told %s, %v, want %s", tt.can, raw, err, tt.want)
+		}
+		if again := call(t, p, "abilities", ""); again != tt.want {
+			t.Errorf("then it is told %s", again)
+		}
+	}
+}
+
+// TestQuestionReachesOneClient: with calls for two under way nobody is asked.
+func TestQuestionReachesOneClient(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	ctx, cancel := context.WithCancel(WithClient(t.Context(), &person{}))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = p.Call(ctx, "fake", "never", nil)
+	}()
+	until(t, p, func(s seen) bool { return len(s.Waiting) > 0 })
+	asked := &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{}`), nil
+	}}
+	got, err := questioned(t.Context(), p, asked, `{"method":"roots/list"}`)
+	if err != nil || !strings.Contains(got[0], "calls for several clients are under way") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	cancel()
+	<-done
+	if got, err = questioned(t.Context(), p, asked, `{"method":"roots/list"}`); err != nil || got[0] != `{}` {
+		t.Errorf("with one client left: got %s, %v", got, err)
+	}
+}
+
+// TestQuestionEnds with its call, and when the server takes it back.
+func TestQuestionEnds(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	begun, ended := make(chan struct{}), make(chan struct{})
+	slow := &person{answer: func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return nil, ctx.Err()
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		_, err := questioned(ctx, p, slow, `{"method":"roots/list"}`)
+		result <- err
+	}()
+	<-begun
+	cancel()
+	<-ended
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	go func() {
+		got, err := questioned(t.Context(), p, slow, `{"method":"roots/list","id":"w","withdraw":true}`)
+		if err == nil && !strings.Contains(got[0], "has ended") {
+			err = fmt.Errorf("the server was answered %s", got)
+		}
+		result <- err
+	}()
+	<-begun
+	<-ended
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQuestionsAreBounded: beyond the limit they are refused, and the others are answered all the same.
+func TestQuestionsAreBounded(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	begun, release := make(chan struct{}, 100), make(chan struct{})
+	go func() {
+		for range maxQuestions {
+			<-begun
+		}
+		close(release)
+	}()
+	got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+		begun <- struct{}{}
+		<-release
+		return json.RawMessage(`{}`), nil
+	}}, fmt.Sprintf(`{"method":"roots/list","times":%d}`, 2*maxQuestions))
+	answered, refused := strings.Count(strings.Join(got, ""), "{}"), strings.Count(strings.Join(got, ""), "which is the limit")
+	// Those that came after the first had been answered found room.
+	if err != nil || answered < maxQuestions || answered+refused != 2*maxQuestions {
+		t.Errorf("%d were answered, %d refused: %v", answered, refused, err)
+	}
+}
