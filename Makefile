@@ -9,7 +9,7 @@ LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v gola
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image guest engine engines engine-tests fuzz bench archive-demo clean
+.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -76,6 +76,9 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 
 bench: ## the benchmarks, each beside its baseline; those of a container need setup and image
 	@scripts/bench
+
+bench-search: ## how well tools are found, beside a plain search
+	@go test -count=1 -run 'TestQuality' -v -tags "$(TAGS)" ./bridge/index
 
 archive-demo: ## run the two retired prototypes and see what they could not stop
 	@archive/demo

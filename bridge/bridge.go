@@ -79,6 +79,9 @@ type Config struct {
 	// ShareRoots lets servers hear of the client's roots, if they ask and it has any. Otherwise they are told that there are none to be had.
 	ShareRoots bool
 
+	// Sight says which tools searches find and documentation tells of. Nil: all.
+	Sight Sight
+
 	// MaxConcurrent is how many runs take place at a time. Zero means 32.
 	MaxConcurrent int
 
@@ -97,6 +100,7 @@ type Config struct {
 type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
+	sight      Sight
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
@@ -137,7 +141,7 @@ func New(cfg Config) (*Bridge, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	b := &Bridge{
-		runner: cfg.Runner, upstreams: cfg.Upstreams,
+		runner: cfg.Runner, upstreams: cfg.Upstreams, sight: cfg.Sight,
 		latest:  newCatalog(cfg.Servers, cfg.Problems),
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,

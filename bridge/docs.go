@@ -133,11 +133,11 @@ func (h *host) searchToolDocs(ctx context.Context, in helperInput) (any, error) 
 		Unknown []unsearched `json:"unknown,omitempty"`
 	}
 	result.Results, result.Unknown = []toolDoc{}, left
-	hits, err := search(ctx, in.Query, boxes, min(max(limit, 1), maxHits))
+	hits, err := h.catalog.shelf.ranking.search(ctx, in.Query, boxes, h.sight)
 	if err != nil {
 		return nil, ended(err)
 	}
-	for _, hit := range hits {
+	for _, hit := range hits[:min(len(hits), max(limit, 1), maxHits)] {
 		d := h.doc(hit.box, hit.tool, detail)
 		d.Score = hit.score
 		result.Results = append(result.Results, d)

@@ -184,114 +184,13 @@ func recordedBoxes(t testing.TB) []*toolbox {
 	return boxes
 }
 
-// TestSearch: what people ask for, over the tools of real servers. The wanted tool is among the first of the hits.
-func TestSearch(t *testing.T) {
-	boxes := recordedBoxes(t)
-	for _, tc := range []struct {
-		query string
-		want  string
-		among int
-	}{
-		{"read_text_file", "filesystem.read_text_file", 1},
-		{"filesystem read text file", "filesystem.read_text_file", 1},
-		{"create issue", "github.create_issue", 1},
-		{"open a new issue in a repository", "github.create_issue", 2},
-		{"list pull requests", "github.list_pull_requests", 1},
-		{"merge pr pull request", "github.merge_pull_request", 1},
-		{"take a screenshot", "playwright.browser_take_screenshot", 2},
-		{"screnshot", "playwright.browser_take_screenshot", 2},
-		{"clikc", "playwright.browser_click", 3},
-		{"convert time between timezones", "time.convert_time", 1},
-		{"commit changes", "git.git_commit", 3},
-		{"sql query", "sqlite.read_query", 2},
-		{"what time is it", "time.get_current_time", 2},
-		{"fetch url", "fetch.fetch", 1},
-		{"move or rename a file", "filesystem.move_file", 1},
-		{"diretory tree", "filesystem.directory_tree", 1},
-		{"library documentation", "context7.query-docs", 2},
-		{"create entities knowledge graph", "memory.create_entities", 1},
-		{"CREATE TABLE", "sqlite.create_table", 1},
-		{"excludePatterns", "filesystem.search_files", 2},
-	} {
-		t.Run(tc.query, func(t *testing.T) {
-			var names []string
-			for _, h := range found(t, tc.query, boxes) {
-				names = append(names, h.box.server.name+"."+h.tool.Name)
-			}
-			if i := slices.Index(names, tc.want); i < 0 || i >= tc.among {
-				t.Errorf("%s is not among the first %d of %v", tc.want, tc.among, names)
-			}
-		})
-	}
-	if hits := found(t, "the of a", boxes); len(hits) != 0 {
-		t.Errorf("words that say nothing find %d tools", len(hits))
-	}
-}
-
-func BenchmarkSearch(b *testing.B) {
-	boxes := recordedBoxes(b)
-	for b.Loop() {
-		found(b, "create a new issu in the repository", boxes)
-	}
-}
-
-func found(t testing.TB, query string, boxes []*toolbox) []hit {
-	t.Helper()
-	hits, err := search(t.Context(), query, boxes, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hits
-}
-
-// wordy is a server whose tools have n words of their own each.
-func wordy(tools, n int) *toolbox {
-	var list []upstream.Tool
-	for i := range tools {
-		var text strings.Builder
-		for j := range n {
-			fmt.Fprintf(&text, "w%dx%d ", i, j)
-		}
-		list = append(list, upstream.Tool{Name: fmt.Sprint("tool_", i), Description: text.String()})
-	}
-	return newToolbox(entry{name: "wordy", alias: "wordy"}, list)
-}
-
-// TestSearchIsBounded: what a server lists, and what code asks for, decide neither the size of the index nor how long a search
-// goes on; every tool is found by its name all the same.
-func TestSearchIsBounded(t *testing.T) {
-	const tools = 300
-	box := wordy(tools, 1000)
-	indexed := 0
-	for _, i := range box.indexed() {
-		indexed += len(i.words)
-	}
-	if indexed > maxIndexed+tools*maxNameWords {
-		t.Errorf("%d words are indexed", indexed)
-	}
-	if hits := found(t, "tool 299", []*toolbox{box}); len(hits) == 0 || hits[0].tool.Name != "tool_299" {
-		t.Errorf("the last tool isn't found by its name: %v", hits)
-	}
-	var query strings.Builder
-	for i := range 1000 {
-		fmt.Fprintf(&query, "word%d word%d ", i, i)
-	}
-	if words := asked(query.String()); len(words) != maxQuery || words[1] == words[0] {
-		t.Errorf("%d words are looked for: %v", len(words), words)
-	}
-	counts := map[string]int{"screenshot": 1}
-	if len(likeWords("screnshot", counts, true)) != 1 || len(likeWords("screnshot", counts, false)) != 0 {
-		t.Error("typing errors are not looked for where they are asked for, and there only")
-	}
-}
-
 // TestSearchEndsWithItsCall: it minds its context at each step.
 func TestSearchEndsWithItsCall(t *testing.T) {
 	h := hostFor(t, build(t, nil), `["github"]`)
 	ask(t, h, "list_tools", `{"server":"github"}`)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := search(ended, "issues", recordedBoxes(t), 5); !errors.Is(err, context.Canceled) {
+	if _, err := new(ranking).search(ended, "issues", recordedBoxes(t), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search whose call is over: %v", err)
 	}
 	for _, helper := range []struct{ name, input string }{{"search_tool_docs", `{"query":"issues"}`}, {"query_tool_docs", `{"server":"github"}`}} {
@@ -303,15 +202,40 @@ func TestSearchEndsWithItsCall(t *testing.T) {
 	}
 }
 
-// BenchmarkSearchHostile is what the bounds leave: twenty unknown words, over a server with as many words as are indexed.
-func BenchmarkSearchHostile(b *testing.B) {
-	boxes := []*toolbox{wordy(1000, 1000)}
-	query := ""
-	for i := range maxQuery {
-		query += fmt.Sprintf("w%dy%dz ", i, i)
+// TestIndexIsMadeOnce: while the servers' lists stay the same, searches share an index; with another list the search is another.
+func TestIndexIsMadeOnce(t *testing.T) {
+	boxes := recordedBoxes(t)
+	var r ranking
+	first, err := r.of(t.Context(), boxes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for b.Loop() {
-		found(b, query, boxes)
+	if second, _ := r.of(t.Context(), slices.Clone(boxes)); second != first {
+		t.Error("the same tools were indexed anew")
+	}
+	if other, _ := r.of(t.Context(), boxes[1:]); other == first {
+		t.Error("another set of servers has the same index")
+	}
+}
+
+// onlySees is a Sight of one server.
+type onlySees string
+
+func (o onlySees) Allowed(server, _ string) bool { return server == string(o) }
+
+// TestSight: a search finds what may be seen and nothing else.
+func TestSight(t *testing.T) {
+	boxes := recordedBoxes(t)
+	for _, server := range []string{"git", "github"} {
+		hits, err := new(ranking).search(t.Context(), "create branch", boxes, onlySees(server))
+		if err != nil || len(hits) == 0 {
+			t.Fatalf("%d hits, %v", len(hits), err)
+		}
+		for _, h := range hits {
+			if h.box.server.name != server {
+				t.Errorf("%s.%s is found where only %s may be seen", h.box.server.name, h.tool.Name, server)
+			}
+		}
 	}
 }
 

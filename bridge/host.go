@@ -21,13 +21,14 @@ import (
 type host struct {
 	catalog   *catalog
 	upstreams Upstreams
+	sight     Sight
 	servers   []entry   // of this run, by name
 	progress  *progress // of this run, for its client; nil when that didn't ask
 	log       *slog.Logger
 }
 
 func (b *Bridge) host(a arguments, p *progress) *host {
-	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p, log: b.log}
+	return &host{catalog: a.catalog, upstreams: b.upstreams, sight: b.sight, servers: a.servers, progress: p, log: b.log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of

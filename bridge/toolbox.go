@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/index"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
@@ -31,7 +32,7 @@ type toolbox struct {
 	aliases  map[string]string // by real name
 	byAlias  map[string]string // real name by alias
 	provider func() entrypoint.Provider
-	indexed  func() []indexedTool
+	part     func() *index.Part // for the index of a search
 }
 
 func newToolbox(s entry, tools []upstream.Tool) *toolbox {
@@ -41,7 +42,7 @@ func newToolbox(s entry, tools []upstream.Tool) *toolbox {
 		b.byAlias[alias] = name
 	}
 	b.provider = sync.OnceValue(b.makeProvider)
-	b.indexed = sync.OnceValue(func() []indexedTool { return index(b) })
+	b.part = sync.OnceValue(b.makePart)
 	return b
 }
 
@@ -151,6 +152,8 @@ func (b *toolbox) signature(t upstream.Tool) string {
 
 // shelf keeps the latest toolbox of each server, so that what is made of a list is made once. It is safe for concurrent use.
 type shelf struct {
+	ranking ranking
+
 	mu    sync.Mutex
 	boxes map[string]*toolbox // by real name
 }

@@ -17,8 +17,9 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 var mayImport = map[string][]string{
 	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
-	"bridge":                {"bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge":                {"bridge/index", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
 	"bridge/fixture":        {},
+	"bridge/index":          {},
 	"bridge/policy":         {},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
