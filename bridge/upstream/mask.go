@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -15,8 +17,18 @@ const (
 	longPart  = 8 // of a URL's path: what is so long may be the secret of a webhook
 )
 
-// mask hides the values that a server's configuration gives it from every text that is shown. It is immutable.
-type mask struct{ replacer *strings.Replacer }
+// mask hides the values that a server's configuration gives it, and those learned later, from every text that is shown. It may be
+// used concurrently.
+type mask struct {
+	replacer atomic.Pointer[strings.Replacer]
+
+	mu      sync.Mutex
+	first   []string // of the configuration
+	learned []string // the latest maxLearned
+}
+
+// maxLearned bounds the values that come up in the course of a session: tokens, and what a program prints.
+const maxLearned = 64
 
 var (
 	secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|credential|auth|header|cookie|webhook|dsn)`)
@@ -62,8 +74,32 @@ func newMask(env map[string]string, args []string) *mask {
 			add(args[i+1])
 		}
 	}
-	var all []string
+	m := &mask{first: values}
+	m.build()
+	return m
+}
+
+// add hides further values.
+func (m *mask) add(values ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	changed := false
 	for _, v := range values {
+		for _, v := range append([]string{v}, hidden(v)...) {
+			if !slices.Contains(m.learned, v) {
+				m.learned, changed = append(m.learned, v), true
+			}
+		}
+	}
+	if changed {
+		m.learned = m.learned[max(0, len(m.learned)-maxLearned):]
+		m.build()
+	}
+}
+
+func (m *mask) build() {
+	var all []string
+	for _, v := range slices.Concat(m.first, m.learned) {
 		if len(strings.TrimSpace(v)) >= minSecret && v != "true" && v != "false" {
 			all = append(append(all, v), escaped(v)...)
 		}
@@ -74,7 +110,7 @@ func newMask(env map[string]string, args []string) *mask {
 	for _, v := range all {
 		pairs = append(pairs, v, "***")
 	}
-	return &mask{replacer: strings.NewReplacer(pairs...)}
+	m.replacer.Store(strings.NewReplacer(pairs...))
 }
 
 // plainURL says whether v is an address without a user, a query and long parts in its path.
@@ -132,7 +168,7 @@ func escaped(v string) (forms []string) {
 	return forms
 }
 
-func (m *mask) text(s string) string { return m.replacer.Replace(s) }
+func (m *mask) text(s string) string { return m.replacer.Load().Replace(s) }
 
 // json masks valid JSON, in its strings however they are escaped. What is no JSON afterwards, as a number was masked, becomes
 // a string.

@@ -31,6 +31,7 @@ type Pool struct {
 // entry is one configured server.
 type entry struct {
 	server discovery.Server
+	manner manner
 	live   *session // the latest, perhaps dying; nil before the first
 	dial   *dial    // under way; nil for none
 	held   int      // by so many generations; none: it is to end
@@ -201,7 +202,7 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	if p.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
-	s, err := launch(p.cfg, e.server)
+	s, err := launch(p.cfg, e.server, e.manner)
 	if err != nil {
 		return nil, fail(err, "")
 	}
@@ -214,14 +215,19 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	defer cancel()
 	err = s.connect(ctx)
 	if err == nil {
+		e.manner = s.manner // of this dial alone until it is done
 		return s, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("it did not answer within %v; run %s by hand to see what it waits for", p.cfg.StartTimeout, e.server.Command)
+		next := "see whether its URL can be reached from here"
+		if e.server.Command != "" {
+			next = "run " + e.server.Command + " by hand to see what it waits for"
+		}
+		err = fmt.Errorf("it did not answer within %v; %s", p.cfg.StartTimeout, next)
 	}
 	if p.ctx.Err() != nil {
 		err = ErrClosed
 	}
 	s.fail(err)
-	return nil, fail(err, s.said.tail())
+	return nil, fail(err, s.peer.said())
 }

@@ -92,7 +92,7 @@ func TestStartFails(t *testing.T) {
 	missingPath.Env = map[string]string{"PATH": t.TempDir()}
 	missingDir := fake("normal")
 	missingDir.Dir = mark
-	remote := discovery.Server{Name: "fake", URL: "https://example.com/mcp", Transport: "http"}
+	remote := discovery.Server{Name: "fake", URL: "https://example.com/mcp", Transport: "ws"}
 	for _, tt := range []struct {
 		name   string
 		server discovery.Server

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strconv"
 	"unicode/utf8"
 
@@ -33,9 +34,10 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	s.in.expect(id, observer)
 	defer s.in.forget(id)
 	_, err := s.tr.SendRequest(ctx, transport.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method, Params: params,
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method, Params: params, Header: s.header(method, params),
 	})
 	var full *backlogError
+	var failed *exchangeError
 	switch {
 	case err == nil:
 		return s.in.take(id)
@@ -44,7 +46,9 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 		return nil, ctx.Err()
 	case errors.As(err, &full):
 		return nil, full
-	case errors.Is(err, transport.ErrTransportClosed):
+	case errors.As(err, &failed):
+		return nil, failed.err
+	case errors.Is(err, transport.ErrTransportClosed), s.isDying():
 		return nil, s.ended(ctx)
 	default:
 		return nil, err
@@ -61,15 +65,27 @@ func (s *session) metaFor(id string, progress bool) map[string]any {
 	return meta
 }
 
-// cancelled tells the server that a request isn't waited for any more. It doesn't block: nor does the outbox.
+// header is what the newer protocol wants said in HTTP headers beside the message; nil for nothing.
+func (s *session) header(method string, params map[string]any) http.Header {
+	if s.meta == nil {
+		return nil
+	}
+	version, _ := s.meta[mcp.MetaKeyProtocolVersion].(string)
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil // SendRequest says so
+	}
+	h := http.Header{}
+	for name, value := range mcp.StandardHeaders(version, mcp.MCPMethod(method), raw) {
+		h.Set(name, value)
+	}
+	return h
+}
+
+// cancelled tells the server that a request isn't waited for any more.
 func (s *session) cancelled(ctx context.Context, id string) {
-	_ = s.tr.SendNotification(context.WithoutCancel(ctx), mcp.JSONRPCNotification{
-		JSONRPC: mcp.JSONRPC_VERSION,
-		Notification: mcp.Notification{
-			Method: string(mcp.MethodNotificationCancelled),
-			Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": id, "reason": ctx.Err().Error()}},
-		},
-	})
+	s.peer.post(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%q,"reason":%q}}`+"\n",
+		mcp.MethodNotificationCancelled, id, ctx.Err()))
 }
 
 // call calls one tool.
@@ -92,7 +108,7 @@ func (s *session) wrap(op string, err error) error {
 	select {
 	case <-s.over:
 		if !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
-			e.Stderr = s.said.tail()
+			e.Stderr = s.peer.said()
 		}
 	default:
 	}

@@ -5,6 +5,8 @@
 // caller's. A server that died is started again by the next call, and no call is ever repeated: a tool may have done its
 // work before the connection broke. Close ends every server with everything it started, within a bound.
 //
+// A server is a program of ours (process.go) or at a URL (remote.go): a session has one peer, and is the same over both.
+//
 // What a server is given is its own configuration and a minimal environment, never the bridge's. What it sends is bounded
 // (the length of a line, the number of pages, what it leaves unread), and whatever it does breaks at most its own session.
 //
@@ -21,10 +23,12 @@ import (
 
 // Config is what a Pool is made from. The zero value of each field but Servers means the default that it names.
 type Config struct {
-	Servers []discovery.Server // by unique names; stdio ones
+	Servers []discovery.Server // by unique names
 
 	// Guard is told the process group of every server, so that they end with the bridge even when it is killed. Nil: nobody is.
 	Guard Guard
+	// Logins has the tokens for servers that want a login. Nil: nobody has logged in anywhere.
+	Logins Logins
 	// Log takes one line for each server that was started or ended. Nil: silence.
 	Log *slog.Logger
 

@@ -1,0 +1,204 @@
+//go:build unix
+
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// realServer is an MCP server made with mcp-go, of four tools.
+func realServer() *mcpserver.MCPServer {
+	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTool(mcp.NewTool("echo"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		b, err := json.Marshal(r.GetArguments())
+		return mcp.NewToolResultText(string(b)), err
+	})
+	s.AddTool(mcp.NewTool("grow"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.AddTool(mcp.NewTool("grown"), nil)
+		return mcp.NewToolResultText("grown"), nil
+	})
+	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	s.AddTool(mcp.NewTool("fail"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, fmt.Errorf("no license")
+	})
+	return s
+}
+
+// web serves h until the test ends, and is the configuration of a server there.
+func web(t *testing.T, transport discovery.Transport, path string, h http.Handler) (discovery.Server, *httptest.Server) {
+	t.Helper()
+	ts := httptest.NewServer(h)
+	t.Cleanup(func() {
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	return discovery.Server{Name: "fake", Transport: transport, URL: ts.URL + path, Source: discovery.Source{Path: "/home/u/servers.json"}}, ts
+}
+
+// counter counts the requests that pass it, by method.
+type counter struct {
+	http.Handler
+	mu   sync.Mutex
+	seen map[string]int
+	last http.Header
+}
+
+func counted(h http.Handler) *counter { return &counter{Handler: h, seen: map[string]int{}} }
+
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.seen[r.Method+" "+r.URL.Path]++
+	c.last = r.Header.Clone()
+	c.mu.Unlock()
+	c.Handler.ServeHTTP(w, r)
+}
+
+func (c *counter) of(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[what]
+}
+
+// names is the names of the fake's tools.
+func names(t *testing.T, p *Pool) string {
+	t.Helper()
+	tools, err := p.Tools(t.Context(), "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, tool := range tools {
+		all = append(all, tool.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// eventually asks until ok; a test that never sees it fails.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond) // between two looks, not in place of one
+	}
+}
+
+// TestRealServersOverHTTP: what holds over a pipe holds over both transports.
+func TestRealServersOverHTTP(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		transport discovery.Transport
+		path      string
+		handler   func(*mcpserver.MCPServer) http.Handler
+	}{
+		{"streamable", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
+		}},
+		{"streamable without sessions", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateLess(true))
+		}},
+		{"sse", discovery.SSE, "/sse", func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
+		{"sse where http is configured", discovery.HTTP, "/sse", func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
+		{"http where sse is configured", discovery.SSE, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithDisableStreaming(true))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv, _ := web(t, tt.transport, tt.path, tt.handler(realServer()))
+			p := open(t, nil, srv)
+			if got := names(t, p); got != "echo fail grow wait" {
+				t.Errorf("tools: %s", got)
+			}
+			if got := call(t, p, "echo", `{"n":9007199254740991}`); !strings.Contains(got, "echo") && !strings.Contains(got, `n\":`) {
+				t.Errorf("got %s", got)
+			}
+			_, err := p.Call(t.Context(), "fake", "fail", nil)
+			serverError(t, err, "no license", "code -32603")
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if _, err := p.Call(ctx, "fake", "wait", nil); err == nil || !strings.Contains(err.Error(), "deadline") {
+				t.Errorf("a call whose time is up: %v", err)
+			}
+			if got := call(t, p, "echo", `{}`); got == "" {
+				t.Error("no call after a cancelled one")
+			}
+		})
+	}
+}
+
+// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports.
+func TestListChangedOverHTTP(t *testing.T) {
+	for transport, handler := range map[discovery.Transport]func(*mcpserver.MCPServer) http.Handler{
+		discovery.HTTP: func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"))
+		},
+		discovery.SSE: func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewSSEServer(s, mcpserver.WithSSEEndpoint("/x"))
+		},
+	} {
+		t.Run(string(transport), func(t *testing.T) {
+			c := counted(handler(realServer()))
+			srv, _ := web(t, transport, "/x", c)
+			p := open(t, nil, srv)
+			if got := names(t, p); got != "echo fail grow wait" {
+				t.Fatalf("tools: %s", got)
+			}
+			eventually(t, "the stream of notifications", func() bool { return c.of("GET /x") > 0 })
+			eventually(t, "the new tool", func() bool {
+				call(t, p, "grow", "")
+				return names(t, p) == "echo fail grow grown wait"
+			})
+		})
+	}
+}
+
+// TestMannerIsRemembered: what a handshake found out isn't tried again by the next session.
+func TestMannerIsRemembered(t *testing.T) {
+	c := counted(mcpserver.NewSSEServer(realServer()))
+	srv, ts := web(t, discovery.HTTP, "/sse", c)
+	p := open(t, nil, srv)
+	call(t, p, "echo", "{}")
+	if n := c.of("POST /sse"); n != 1 {
+		t.Fatalf("%d tries of the newer transport, want 1", n)
+	}
+	ts.CloseClientConnections()
+	eventually(t, "another session", func() bool {
+		_, err := p.Call(t.Context(), "fake", "echo", nil)
+		return err == nil && c.of("GET /sse") > 1
+	})
+	if n := c.of("POST /sse"); n != 1 {
+		t.Errorf("%d tries of the newer transport, want 1", n)
+	}
+}
+
+// TestSessionsEnd: closing a pool ends the server's session.
+func TestSessionsEnd(t *testing.T) {
+	c := counted(mcpserver.NewStreamableHTTPServer(realServer(), mcpserver.WithStateful(true)))
+	srv, _ := web(t, discovery.HTTP, "/mcp", c)
+	p := open(t, nil, srv)
+	call(t, p, "echo", "{}")
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c.of("DELETE /mcp") != 1 {
+		t.Error("the server was not told")
+	}
+}
