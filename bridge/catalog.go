@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,6 +71,23 @@ func (c *catalog) unknown(name string, among []entry) string {
 		return fmt.Sprintf("there is no server %q: none is there to be called; `mcp-bridge servers` shows what was found where", name)
 	}
 	return fmt.Sprintf("there is no server %q%s; there are: %s", name, didYouMean(name, names), list(names))
+}
+
+// undefinedName is what Python says of a name that isn't there.
+var undefinedName = regexp.MustCompile(`^name 'mcp_(\w+)' is not defined`)
+
+// missing says of an exception that it came of a server which is configured and can't be used, or nothing.
+func (c *catalog) missing(kind, message string) string {
+	m := undefinedName.FindStringSubmatch(message)
+	if c == nil || kind != "NameError" || m == nil {
+		return ""
+	}
+	for _, p := range c.problems {
+		if p.Server != "" && entrypoint.Aliases([]string{p.Server})[p.Server] == m[1] {
+			return c.unknown(p.Server, nil)
+		}
+	}
+	return ""
 }
 
 func namesOf(entries []entry) []string {

@@ -102,6 +102,9 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 	}
 	if r.Error != nil {
 		o.Error = &failure{r.Error.Type, r.Error.Message, r.Error.Traceback, r.Error.Line}
+		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
+			o.Notices = append(o.Notices, why)
+		}
 	}
 	for _, f := range r.Artifacts {
 		o.Artifacts = append(o.Artifacts, artifactInfo{Name: f.Name, Mime: f.Mime, Bytes: len(f.Data)})

@@ -142,3 +142,20 @@ func TestMachineErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestServerThatIsNotUsable: code that names a server which is configured and can't be used is told why, and nothing else is.
+func TestServerThatIsNotUsable(t *testing.T) {
+	c := build(t, nil).catalog()
+	for message, told := range map[string]bool{
+		"name 'mcp_linear' is not defined": true,
+		"name 'mcp_Linear' is not defined": false,
+		"name 'linear' is not defined":     false,
+		"mcp_linear":                       false,
+	} {
+		r := sandbox.Result{Status: sandbox.StatusError, Error: &sandbox.Failure{Type: "NameError", Message: message}}
+		text := newOutcome("c", arguments{catalog: c}, r, 200).text()
+		if strings.Contains(text, `server "linear" is configured in /home/u/.cursor/mcp.json but can't be used: remote servers are not supported yet`) != told {
+			t.Errorf("%s: %s", message, text)
+		}
+	}
+}
