@@ -66,7 +66,7 @@ func readConfig() (config, error) {
 	if err := envconfig.Process(prefix, &c); err != nil {
 		var parse *envconfig.ParseError
 		if errors.As(err, &parse) {
-			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, parse.Err)
+			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, unparsed(parse))
 		}
 		return c, usageError{err}
 	}
@@ -77,6 +77,20 @@ func readConfig() (config, error) {
 		return c, usageError{err}
 	}
 	return c, nil
+}
+
+// unparsed is why a value couldn't be read. Our own types say it themselves; of plain numbers strconv would tell its functions.
+func unparsed(e *envconfig.ParseError) error {
+	var number *strconv.NumError
+	switch {
+	case !errors.As(e.Err, &number):
+		return e.Err
+	case errors.Is(number.Err, strconv.ErrRange):
+		return errors.New("it is too large")
+	case strings.HasPrefix(e.TypeName, "float"):
+		return errors.New("it must be a number such as 1.5")
+	}
+	return errors.New("it must be a whole number such as 100")
 }
 
 func (c config) check() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -23,6 +24,25 @@ func TestMaxConcurrent(t *testing.T) {
 			}
 			if got := (config{MaxConcurrent: tc.asked, Memory: tc.each}).maxConcurrent(); got != tc.want {
 				t.Errorf("%d runs at a time, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestNumbersThatAreNone: the error of a variable speaks of the variable, not of Go.
+func TestNumbersThatAreNone(t *testing.T) {
+	for kv, want := range map[string]string{
+		"PIDS=x":                    `MCP_BRIDGE_PIDS="x": it must be a whole number such as 100`,
+		"PIDS=1e30":                 `MCP_BRIDGE_PIDS="1e30": it must be a whole number such as 100`,
+		"CPUS=two":                  `MCP_BRIDGE_CPUS="two": it must be a number such as 1.5`,
+		"MEMORY=big":                `MCP_BRIDGE_MEMORY="big": it must be a size such as 512m or 1g`,
+		"PIDS=99999999999999999999": `MCP_BRIDGE_PIDS="99999999999999999999": it is too large`,
+	} {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Run(kv, func(t *testing.T) {
+			t.Setenv("MCP_BRIDGE_"+name, value)
+			if _, err := readConfig(); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
 			}
 		})
 	}
