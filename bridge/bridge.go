@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -73,6 +74,11 @@ type Config struct {
 	Servers  []discovery.Server  // that code may call; names are unique
 	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
 
+	// Policy says which tools runs may call; nil allows all. PolicyError is why it can't be read: every run is refused with it then.
+	Policy      *policy.Policy
+	PolicyError error
+	Grants      Grants // what the user has allowed for good; nil remembers nothing
+
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
@@ -101,6 +107,9 @@ type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
 	sight      Sight
+	broken     error // why there is no policy
+	policy     *policy.Policy
+	grants     Grants
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
@@ -142,7 +151,8 @@ func New(cfg Config) (*Bridge, error) {
 	}
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, sight: cfg.Sight,
-		latest:  newCatalog(cfg.Servers, cfg.Problems),
+		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy),
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,

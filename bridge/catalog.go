@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -26,12 +28,17 @@ type catalog struct {
 	byAlias  map[string]entry
 	problems []discovery.Problem
 	shelf    *shelf // of those whose tools are known
+
+	definitions map[string]discovery.Server // by name
+	policy      *policy.Policy
 }
 
 // newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
-func newCatalog(servers []discovery.Server, problems []discovery.Problem) *catalog {
+// Tools that the policy denies are in no listing; nil allows all.
+func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *policy.Policy) *catalog {
 	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems,
-		shelf: &shelf{boxes: map[string]*toolbox{}}}
+		definitions: map[string]discovery.Server{}, policy: cmp.Or(p, new(policy.Policy))}
+	c.shelf = &shelf{boxes: map[string]*toolbox{}, judge: c.judge}
 	names := make([]string, 0, len(servers))
 	for _, s := range servers {
 		names = append(names, s.Name)
@@ -41,6 +48,7 @@ func newCatalog(servers []discovery.Server, problems []discovery.Problem) *catal
 		e := entry{name: s.Name, alias: aliases[s.Name], description: s.Description}
 		c.servers = append(c.servers, e)
 		c.byName[e.name] = e
+		c.definitions[e.name] = s
 		c.byAlias[e.alias] = e
 	}
 	slices.SortFunc(c.servers, func(a, b entry) int { return strings.Compare(a.name, b.name) })

@@ -60,13 +60,16 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	if b.broken != nil {
+		return Report{}, b.broken
+	}
 	if err := b.runner.Prepare(ctx, d.Progress); err != nil {
 		return Report{}, err
 	}
 	id := newID()
 	req := b.request(id, a, nil)
 	req.Output = d.Output
-	res, err := b.runner.Run(ctx, req, b.host(a, nil))
+	res, err := b.runner.Run(ctx, req, b.host(id, a, nil))
 	if err != nil {
 		return Report{}, err
 	}

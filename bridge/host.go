@@ -24,11 +24,15 @@ type host struct {
 	sight     Sight
 	servers   []entry   // of this run, by name
 	progress  *progress // of this run, for its client; nil when that didn't ask
+	permits   *permits  // of this run
 	log       *slog.Logger
 }
 
-func (b *Bridge) host(a arguments, p *progress) *host {
-	return &host{catalog: a.catalog, upstreams: b.upstreams, sight: b.sight, servers: a.servers, progress: p, log: b.log}
+// host is the host side of the run id.
+func (b *Bridge) host(id string, a arguments, p *progress) *host {
+	log := b.log.With("run", id)
+	return &host{catalog: a.catalog, upstreams: b.upstreams, sight: b.sight, servers: a.servers, progress: p,
+		permits: b.permits(a.catalog, log), log: log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
@@ -36,7 +40,7 @@ func (b *Bridge) host(a arguments, p *progress) *host {
 func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.log.Error("a tool call has panicked", "call", c.Run, "server", c.Provider, "tool", c.Tool, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			h.log.Error("a tool call has panicked", "server", c.Provider, "tool", c.Tool, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			result, err = nil, &entrypoint.CallError{Code: entrypoint.CodeInternal,
 				Message: fmt.Sprintf("the bridge has failed on the call of %q of server %q, which is a bug of the bridge; its log says more: %v", c.Tool, c.Provider, r)}
 		}
@@ -64,6 +68,9 @@ func (h *host) call(ctx context.Context, s entry, name string, input json.RawMes
 	tool, ok := box.find(name)
 	if !ok {
 		return nil, box.unknown(name)
+	}
+	if err := h.permits.tool(ctx, s, tool, args); err != nil {
+		return nil, err
 	}
 	res, err := h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
 	if err != nil {

@@ -26,7 +26,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	o := b.run(ctx, id, raw, p, &t)
 	t.total = time.Since(began)
 	o.timed(t)
-	b.log.Info("run_python", "call", id, "status", o.Status,
+	b.log.Info("run_python", "run", id, "status", o.Status,
 		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
 	return o.render(b.structured)
 }
@@ -50,6 +50,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return refused(id, statusInvalid, err)
 	}
+	if b.broken != nil {
+		return refused(id, statusUnavailable, b.broken)
+	}
 	t.queued, err = b.admission.enter(ctx, func() { p.at(fmt.Sprintf("waiting for one of %d runs to end", b.admission.limit)) })
 	if err != nil {
 		return b.turnedAway(ctx, id, err)
@@ -64,7 +67,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	p.running(a.timeout)
-	res, err := b.runner.Run(b.forwarding(ctx), b.request(id, a, p), b.host(a, p))
+	res, err := b.runner.Run(b.forwarding(ctx), b.request(id, a, p), b.host(id, a, p))
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}

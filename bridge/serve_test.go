@@ -340,7 +340,7 @@ func TestOneLogLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(log.String()), &line); err != nil {
 		t.Fatalf("%v in %s", err, log.String())
 	}
-	if line["status"] != "ok" || line["call"] == nil || line["took"] == nil || strings.Contains(log.String(), "SECRET") {
+	if line["status"] != "ok" || line["run"] == nil || line["took"] == nil || strings.Contains(log.String(), "SECRET") {
 		t.Errorf("got %s", log.String())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/index"
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
@@ -28,16 +29,26 @@ const (
 // toolbox is the tools of one server with what is made of them. It doesn't change.
 type toolbox struct {
 	server   entry
-	tools    []upstream.Tool
-	aliases  map[string]string // by real name
-	byAlias  map[string]string // real name by alias
+	listed   []upstream.Tool            // all that the server has
+	tools    []upstream.Tool            // those of them that code may know of
+	denied   map[string]policy.Decision // the others, by real name
+	aliases  map[string]string          // of all, by real name: what is denied changes no other tool's alias
+	byAlias  map[string]string          // real name by alias
 	provider func() entrypoint.Provider
 	part     func() *index.Part // for the index of a search
 }
 
-func newToolbox(s entry, tools []upstream.Tool) *toolbox {
-	b := &toolbox{server: s, tools: tools, byAlias: make(map[string]string, len(tools))}
-	b.aliases = entrypoint.Aliases(b.names())
+// newToolbox leaves out what judge denies.
+func newToolbox(s entry, tools []upstream.Tool, judge func(entry, upstream.Tool) policy.Decision) *toolbox {
+	b := &toolbox{server: s, listed: tools, denied: map[string]policy.Decision{}, byAlias: make(map[string]string, len(tools))}
+	for _, t := range tools {
+		if d := judge(s, t); d.Verdict == policy.Deny {
+			b.denied[t.Name] = d
+		} else {
+			b.tools = append(b.tools, t)
+		}
+	}
+	b.aliases = entrypoint.Aliases(names(tools))
 	for name, alias := range b.aliases {
 		b.byAlias[alias] = name
 	}
@@ -46,9 +57,11 @@ func newToolbox(s entry, tools []upstream.Tool) *toolbox {
 	return b
 }
 
-func (b *toolbox) names() []string {
-	names := make([]string, 0, len(b.tools))
-	for _, t := range b.tools {
+func (b *toolbox) names() []string { return names(b.tools) }
+
+func names(tools []upstream.Tool) []string {
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
 		names = append(names, t.Name)
 	}
 	return names
@@ -57,10 +70,7 @@ func (b *toolbox) names() []string {
 // find gives a tool by its alias or real name. An alias comes first: that is what frames have, and another tool's real name may
 // look the same.
 func (b *toolbox) find(name string) (upstream.Tool, bool) {
-	real, ok := b.byAlias[name]
-	if !ok {
-		real = name
-	}
+	real := b.real(name)
 	i := slices.IndexFunc(b.tools, func(t upstream.Tool) bool { return t.Name == real })
 	if i < 0 {
 		return upstream.Tool{}, false
@@ -68,7 +78,19 @@ func (b *toolbox) find(name string) (upstream.Tool, bool) {
 	return b.tools[i], true
 }
 
+// real is the name of the tool that find looks for.
+func (b *toolbox) real(name string) string {
+	if real, ok := b.byAlias[name]; ok {
+		return real
+	}
+	return name
+}
+
+// unknown is the error of a call of a tool that find doesn't have.
 func (b *toolbox) unknown(name string) error {
+	if d, ok := b.denied[b.real(name)]; ok {
+		return deniedBy(b.server, b.real(name), d)
+	}
 	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, didYouMean(name, b.names()), list(b.names()))
 }
 
@@ -156,16 +178,17 @@ type shelf struct {
 
 	mu    sync.Mutex
 	boxes map[string]*toolbox // by real name
+	judge func(entry, upstream.Tool) policy.Decision
 }
 
 // box is the toolbox of a list of tools: the one that is there while the list stays the same.
 func (s *shelf) box(e entry, tools []upstream.Tool) *toolbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.boxes[e.name]; b != nil && slices.EqualFunc(b.tools, tools, sameTool) {
+	if b := s.boxes[e.name]; b != nil && slices.EqualFunc(b.listed, tools, sameTool) {
 		return b
 	}
-	b := newToolbox(e, tools)
+	b := newToolbox(e, tools, s.judge)
 	s.boxes[e.name] = b
 	return b
 }

@@ -78,6 +78,6 @@ func (n *session) sendProgress(ctx context.Context, frame entrypoint.Progress) {
 		err = n.stdin.WriteLine(line)
 	}
 	if err != nil {
-		n.sandbox.log.Debug("progress not sent", "call", n.req.ID, "err", err)
+		n.sandbox.log.Debug("progress not sent", "run", n.req.ID, "err", err)
 	}
 }

@@ -39,11 +39,11 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	stopped := n.stopped
 	n.mu.Unlock()
 	if n.badFrames > 0 {
-		n.sandbox.log.Warn("frames not understood", "call", n.req.ID, "count", n.badFrames)
+		n.sandbox.log.Warn("frames not understood", "run", n.req.ID, "count", n.badFrames)
 	}
 
 	if e.err != nil && !n.executed.IsZero() {
-		n.sandbox.log.Warn("the engine failed in a run", "call", n.req.ID, "err", e.err)
+		n.sandbox.log.Warn("the engine failed in a run", "run", n.req.ID, "err", e.err)
 	}
 	// Done may have come just before we stopped the code, or as the answer to that: only the second has been killed.
 	finished := n.done != nil && wait(n.done).Killed != "cancel"

@@ -113,7 +113,7 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 		return Result{}, err
 	}
 	res.Took.Total = time.Since(begin)
-	s.log.Debug("run", "call", r.ID, "status", res.Status, "start", res.Took.Start, "run", res.Took.Run, "took", res.Took.Total)
+	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "run", res.Took.Run, "took", res.Took.Total)
 	return res, nil
 }
 
@@ -173,7 +173,7 @@ func (n *session) told() bool {
 func (n *session) greet(hello entrypoint.FromGuest) {
 	n.unfiltered, n.note = !hello.Seccomp, n.short(hello.Note)
 	if n.unfiltered || n.note != "" {
-		n.sandbox.log.Warn("the lock-down is weaker than it should be", "call", n.req.ID, "filter", hello.Seccomp, "why", n.note)
+		n.sandbox.log.Warn("the lock-down is weaker than it should be", "run", n.req.ID, "filter", hello.Seccomp, "why", n.note)
 	}
 }
 

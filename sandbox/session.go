@@ -107,7 +107,7 @@ func (n *session) start(ctx context.Context) {
 // send writes a frame to the guest. One that can't be written is dropped: a guest that is gone is seen at its stdout.
 func (n *session) send(frame any) {
 	if err := n.stdin.Write(frame); err != nil {
-		n.sandbox.log.Debug("frame not sent", "call", n.req.ID, "err", err)
+		n.sandbox.log.Debug("frame not sent", "run", n.req.ID, "err", err)
 	}
 }
 
@@ -274,7 +274,7 @@ func (n *session) answer(ctx context.Context, id string, result json.RawMessage,
 		err = n.stdin.WriteLine(line)
 	}
 	if err != nil {
-		n.sandbox.log.Debug("result not sent", "call", n.req.ID, "err", err)
+		n.sandbox.log.Debug("result not sent", "run", n.req.ID, "err", err)
 	}
 }
 

@@ -15,12 +15,13 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
-	"bridge":                {"bridge/index", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge":                {"bridge/index", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge/filelock":       {},
 	"bridge/fixture":        {},
 	"bridge/index":          {},
-	"bridge/policy":         {},
+	"bridge/policy":         {"bridge/filelock"},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
 	"entrypoint":            {},

@@ -1,0 +1,203 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+const (
+	maxShownArguments = 1000 // characters of the arguments in a question
+	minSecret         = 6    // characters of a configured value that is kept out of a question: shorter ones are words
+)
+
+// The answers to a question.
+const (
+	answerOnce   = "once"
+	answerRun    = "run"
+	answerAlways = "always"
+	answerNo     = "no"
+)
+
+// consent asks the user, through the client, what a policy doesn't decide, and remembers what was answered for the run. It is safe
+// for concurrent use: of one tool there is one question at a time, and calls that wait meanwhile are answered by it where it is for
+// more than one call.
+type consent struct {
+	definitions map[string]discovery.Server
+	grants      Grants // nil remembers nothing for good
+	client      func(ctx context.Context, method string, params any) (json.RawMessage, error)
+	log         *slog.Logger
+
+	mu    sync.Mutex
+	tools map[[2]string]*inquiry // by server and tool
+}
+
+// inquiry is what is known of the user's will on one tool in this run.
+type inquiry struct {
+	turn chan struct{} // holds one while nobody asks
+	said string        // the answer that holds for the run, or empty; of who has the turn
+}
+
+func newConsent(definitions map[string]discovery.Server, grants Grants,
+	client func(ctx context.Context, method string, params any) (json.RawMessage, error), log *slog.Logger) *consent {
+	return &consent{definitions: definitions, grants: grants, client: client, log: log, tools: map[[2]string]*inquiry{}}
+}
+
+// of is the question on one tool.
+func (c *consent) of(server, tool string) *inquiry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := [2]string{server, tool}
+	if c.tools[key] == nil {
+		q := &inquiry{turn: make(chan struct{}, 1)}
+		q.turn <- struct{}{}
+		c.tools[key] = q
+	}
+	return c.tools[key]
+}
+
+// ask returns nil when the user allows the call. It waits for an answer until ctx ends, which withdraws the question.
+func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision) error {
+	g := GrantOf(c.definitions[s.name], tool)
+	q := c.of(s.name, tool)
+	select {
+	case <-q.turn:
+		defer func() { q.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return deniedCall(s, tool, "the call has ended before the user was asked")
+	}
+	if q.said == "" && c.granted(g) {
+		q.said = answerAlways
+	}
+	if q.said == "" {
+		answer, err := c.answer(ctx, s, tool, args, d)
+		if err != nil {
+			return err
+		}
+		c.log.Info("the user was asked", "server", s.name, "tool", tool, "answer", answer)
+		if answer == answerOnce {
+			return nil
+		}
+		q.said = answer
+		c.keep(g, answer)
+	}
+	if q.said == answerNo {
+		return deniedCall(s, tool, "the user has said no, for all of this run")
+	}
+	return nil
+}
+
+// granted says whether the user has allowed it for good. What can't be read allows nothing.
+func (c *consent) granted(g policy.Grant) bool {
+	if c.grants == nil {
+		return false
+	}
+	ok, err := c.grants.Has(g)
+	if err != nil {
+		c.log.Warn("what the user has allowed for good can't be read: the user is asked again", "err", err)
+	}
+	return ok && err == nil
+}
+
+// keep remembers an answer that is for good. Where it can't, the answer holds for the run.
+func (c *consent) keep(g policy.Grant, answer string) {
+	if answer != answerAlways || c.grants == nil {
+		return
+	}
+	if err := c.grants.Add(g); err != nil {
+		c.log.Warn("the user's answer can't be kept beyond this run", "server", g.Server, "tool", g.Tool, "err", err)
+	}
+}
+
+// answer has the user answer. Whatever is no clear consent is a no.
+func (c *consent) answer(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision) (string, error) {
+	raw, err := c.client(ctx, string(mcp.MethodElicitationCreate), c.form(s, tool, args, d))
+	switch {
+	case ctx.Err() != nil:
+		return "", deniedCall(s, tool, "the call has ended before the user has answered")
+	case errors.Is(err, errCannotAsk):
+		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v. To allow it, run: mcp-bridge policy grant %s",
+			printable(d.Why()), err, shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
+	case err != nil:
+		return "", deniedCall(s, tool, fmt.Sprintf("the user could not be asked: %v", err))
+	}
+	var r struct {
+		Action  string `json:"action"`
+		Content struct {
+			Answer string `json:"answer"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(raw, &r) == nil && r.Action == "accept" {
+		switch r.Content.Answer {
+		case answerOnce, answerRun, answerAlways:
+			return r.Content.Answer, nil
+		}
+	}
+	return answerNo, nil
+}
+
+// form is the question as the client shows it. What the code has a say in comes last, and can't add lines.
+func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision) map[string]any {
+	values, labels := []string{answerOnce, answerRun}, []string{"Allow this call", "Allow it for this run"}
+	if c.grants != nil {
+		values, labels = append(values, answerAlways), append(labels, "Always allow it")
+	}
+	values, labels = append(values, answerNo), append(labels, "Don't allow it")
+	return map[string]any{
+		"message": fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.\nArguments: %s",
+			tool, s.name, printable(d.Why()), c.shown(args)),
+		"requestedSchema": map[string]any{
+			"type":     "object",
+			"required": []string{"answer"},
+			"properties": map[string]any{"answer": map[string]any{
+				"type": "string", "title": "May it?", "enum": values, "enumNames": labels,
+			}},
+		},
+	}
+}
+
+// shown is the beginning of the arguments, on one line, without anything that the servers' configuration may mean to be secret.
+func (c *consent) shown(args json.RawMessage) string {
+	var line bytes.Buffer
+	text := string(args)
+	if json.Compact(&line, args) == nil {
+		text = line.String()
+	}
+	for _, s := range c.definitions {
+		for _, values := range []map[string]string{s.Env, s.Headers} {
+			for _, v := range values {
+				if len(v) >= minSecret {
+					text = strings.ReplaceAll(text, v, "[hidden]")
+				}
+			}
+		}
+	}
+	text = strings.ReplaceAll(printable(text), "\n", " ")
+	if r := []rune(text); len(r) > maxShownArguments {
+		return fmt.Sprintf("%s… (the first of %d bytes)", string(r[:maxShownArguments]), len(args))
+	}
+	return text
+}
+
+func deniedCall(s entry, tool, why string) error {
+	return &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: fmt.Sprintf("tool %q of server %q was not called: %s", tool, s.name, why)}
+}
+
+// shellWord is a word as a POSIX shell takes it.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

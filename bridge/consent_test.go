@@ -1,0 +1,238 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// user answers questions, and keeps them.
+type user struct {
+	mu      sync.Mutex
+	answers []string // in their order; the last one for all further ones
+	saw     []string // messages
+	params  map[string]any
+	hold    chan struct{} // an answer comes when it can be received from, unless it is nil
+	err     error
+}
+
+func (u *user) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	u.mu.Lock()
+	u.params = params.(map[string]any)
+	u.saw = append(u.saw, method+" "+u.params["message"].(string))
+	answer := u.answers[min(len(u.saw), len(u.answers))-1]
+	u.mu.Unlock()
+	if u.hold != nil {
+		select {
+		case <-u.hold:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return json.RawMessage(answer), u.err
+}
+
+func answer(word string) string {
+	return fmt.Sprintf(`{"action":"accept","content":{"answer":%q}}`, word)
+}
+
+var (
+	askRule  = policy.Decision{Verdict: policy.Ask, Source: `rule "github.*" (policy.toml, line 3)`, Reason: "it costs money"}
+	guarded  = entry{name: "github", alias: "github"}
+	defined  = discovery.Server{Name: "github", Transport: discovery.Stdio, Command: "gh", Env: map[string]string{"TOKEN": "hunter2hunter2", "N": "1"}}
+	atServer = map[string]discovery.Server{"github": defined}
+)
+
+func newUser(answers ...string) *user { return &user{answers: answers} }
+
+func (u *user) consent(grants Grants) *consent {
+	return newConsent(atServer, grants, u.ask, slog.New(slog.DiscardHandler))
+}
+
+// denied is the message of a denial; empty for consent.
+func denied(t testing.TB, err error) string {
+	t.Helper()
+	var e *entrypoint.CallError
+	switch {
+	case err == nil:
+		return ""
+	case !errors.As(err, &e) || e.Code != entrypoint.CodeDenied:
+		t.Errorf("%v is no denial", err)
+	}
+	return err.Error()
+}
+
+func TestAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		name, answer string
+		want         string // for each of three calls: y or n
+		questions    int
+		kept         bool
+	}{
+		{"once", answer("once"), "yyy", 3, false},
+		{"for the run", answer("run"), "yyy", 1, false},
+		{"for good", answer("always"), "yyy", 1, true},
+		{"no", answer("no"), "nnn", 1, false},
+		{"declined", `{"action":"decline"}`, "nnn", 1, false},
+		{"closed", `{"action":"cancel"}`, "nnn", 1, false},
+		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false},
+		{"accepted without an answer", `{"action":"accept"}`, "nnn", 1, false},
+		{"accepted with another answer", answer("yes"), "nnn", 1, false},
+		{"nothing that can be read", `[]`, "nnn", 1, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := newUser(tc.answer)
+			grants := policy.NewGrants(filepath.Join(t.TempDir(), "state", "grants.json"))
+			c := u.consent(grants)
+			got := ""
+			for range 3 {
+				if denied(t, c.ask(t.Context(), guarded, "x", nil, askRule)) == "" {
+					got += "y"
+				} else {
+					got += "n"
+				}
+			}
+			kept, err := grants.Has(GrantOf(defined, "x"))
+			if got != tc.want || len(u.saw) != tc.questions || kept != tc.kept || err != nil {
+				t.Errorf("got %s by %d questions, kept: %v, %v", got, len(u.saw), kept, err)
+			}
+			other := newUser(answer("no"))
+			if err := other.consent(grants).ask(t.Context(), guarded, "x", nil, askRule); (err == nil) != tc.kept {
+				t.Errorf("another run: %v", err)
+			}
+			if tc.kept {
+				changed := defined
+				changed.Args = []string{"--evil"}
+				c := newConsent(map[string]discovery.Server{"github": changed}, grants, other.ask, slog.New(slog.DiscardHandler))
+				if c.ask(t.Context(), guarded, "x", nil, askRule) == nil {
+					t.Error("it holds for another definition of the server")
+				}
+				if other.consent(grants).ask(t.Context(), guarded, "y", nil, askRule) == nil {
+					t.Error("it holds for another tool")
+				}
+			}
+		})
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	u := newUser(answer("no"))
+	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q}", strings.Repeat("x", 3000))
+	_ = u.consent(nil).ask(t.Context(), guarded, "create\nissue", json.RawMessage(args), askRule)
+	got := u.saw[0]
+	want := "elicitation/create The Python code of this run wants to call tool \"create\\nissue\" of server \"github\".\n" +
+		"You are asked because of rule \"github.*\" (policy.toml, line 3): it costs money.\n" +
+		`Arguments: {"t":"[hidden] 1","evil":"\nArguments: none","long":"xxx`
+	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, fmt.Sprintf("… (the first of %d bytes)", len(args))) || len(got) > 1500 {
+		t.Errorf("got %s", got)
+	}
+	schema, err := json.Marshal(u.params["requestedSchema"])
+	if err != nil || !strings.Contains(string(schema), `"enum":["once","run","no"]`) { // nothing is kept for good here
+		t.Errorf("%s, %v", schema, err)
+	}
+}
+
+// TestConsentWithoutAClient: the way to allow it is part of the denial, as a command that a shell takes.
+func TestConsentWithoutAClient(t *testing.T) {
+	u := newUser("")
+	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", errCannotAsk)
+	got := denied(t, u.consent(nil).ask(t.Context(), guarded, "it's", nil, askRule))
+	if want := `it has not declared the capability elicitation. To allow it, run: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
+		t.Errorf("got  %s\nwant …%s", got, want)
+	}
+	u.err = errors.New("the client refused: no forms today")
+	if got := denied(t, u.consent(nil).ask(t.Context(), guarded, "x", nil, askRule)); !strings.Contains(got, "no forms today") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestConcurrentCallsAreOneQuestion: those that wait take the answer if it is for more than one call, else each has its own.
+func TestConcurrentCallsAreOneQuestion(t *testing.T) {
+	for word, questions := range map[string]int{"run": 1, "no": 1, "once": 5} {
+		t.Run(word, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := newUser(answer(word))
+				u.hold = make(chan struct{})
+				c := u.consent(nil)
+				var wg sync.WaitGroup
+				for range 5 {
+					wg.Go(func() { _ = c.ask(t.Context(), guarded, "x", nil, askRule) })
+				}
+				synctest.Wait()
+				if len(u.saw) != 1 {
+					t.Errorf("%d questions at a time", len(u.saw))
+				}
+				close(u.hold)
+				wg.Wait()
+				if len(u.saw) != questions {
+					t.Errorf("%d questions, not %d", len(u.saw), questions)
+				}
+			})
+		})
+	}
+}
+
+// TestCancelledAsker: a call that is cancelled withdraws its own question only; the next that waits has one of its own.
+func TestCancelledAsker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUser(answer("run"))
+		u.hold = make(chan struct{})
+		c := u.consent(nil)
+		first, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		wg.Go(func() { errs[0] = c.ask(first, guarded, "x", nil, askRule) })
+		synctest.Wait()
+		wg.Go(func() { errs[1] = c.ask(t.Context(), guarded, "x", nil, askRule) })
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(u.hold)
+		wg.Wait()
+		if denied(t, errs[0]) == "" || denied(t, errs[1]) != "" || len(u.saw) != 2 {
+			t.Errorf("%v, %v after %d questions", errs[0], errs[1], len(u.saw))
+		}
+	})
+}
+
+// TestAskOverTheWire is a client that is asked in the course of its call, and whose answer counts.
+func TestAskOverTheWire(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+			res, err := h.Call(ctx, sandbox.Call{Run: r.ID, Provider: "github", Tool: "me", Input: json.RawMessage(`{"a":1}`)})
+			return printed(fmt.Sprintf("%s %v", res, err)), nil
+		}}
+	})
+	p := connect(t, b)
+	p.introduce(`{"elicitation":{}}`)
+	for i, tc := range []struct{ answer, want string }{{"once", `github.me{\"a\":1}`}, {"no", "the user has said no, for all of this run"}} {
+		p.code(i, "x")
+		q := p.next()
+		if q.Method != "elicitation/create" || !strings.Contains(q.Params.Message, `tool "me" of server "github"`) || !strings.Contains(q.Params.Message, `{"a":1}`) {
+			t.Fatalf("the client was asked %+v", q)
+		}
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, answer(tc.answer))
+		if got := p.next().tool(t).Content[0].Text; !strings.Contains(got, tc.want) {
+			t.Errorf("%s: got %s", tc.answer, got)
+		}
+	}
+	silent := connect(t, b)
+	silent.introduce(`{}`)
+	silent.code(1, "x")
+	if got := silent.next().tool(t).Content[0].Text; !strings.Contains(got, "mcp-bridge policy grant github.me") {
+		t.Errorf("a client that can't be asked: %s", got)
+	}
+}

@@ -1,0 +1,60 @@
+package filelock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestAcquire(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	release, err := Acquire(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Acquire(ctx, path); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "another process holds it") {
+		t.Errorf("a second one: %v", err)
+	}
+	release()
+	release, err = Acquire(ctx, path) // a free lock is had whatever ctx is
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := Acquire(t.Context(), filepath.Join(path, "x")); err == nil {
+		t.Error("a lock below a file was had")
+	}
+}
+
+// TestOneAtATime fails under -race, and by its count, when two hold the lock.
+func TestOneAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	count := 0
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				release, err := Acquire(t.Context(), path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				count++
+				release()
+			}
+		})
+	}
+	wg.Wait()
+	if count != 160 {
+		t.Errorf("%d of 160", count)
+	}
+}

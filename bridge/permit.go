@@ -1,0 +1,83 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+// Grants are what the user has allowed for good; *policy.Grants are. Its methods are used concurrently.
+type Grants interface {
+	Has(policy.Grant) (bool, error)
+	Add(policy.Grant) error
+}
+
+// judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy.
+func (c *catalog) judge(e entry, t upstream.Tool) policy.Decision {
+	if s, ok := c.definitions[e.name]; ok && !s.Tools.Allows(t.Name) {
+		return policy.Decision{Verdict: policy.Deny, Source: "the list of tools in " + s.Source.String() + ", which hides it from models"}
+	}
+	return c.policy.Decide(policy.Tool{Server: e.name, Name: t.Name, Annotations: t.Annotations})
+}
+
+// permits are what one run may call. It is safe for concurrent use.
+type permits struct {
+	catalog *catalog
+	count   *policy.Run
+	consent *consent
+}
+
+// permits are those of a run that began with this catalog, whatever becomes of the servers meanwhile.
+func (b *Bridge) permits(c *catalog, log *slog.Logger) *permits {
+	return &permits{catalog: c, count: c.policy.Run(), consent: newConsent(c.definitions, b.grants, askClient, log)}
+}
+
+// tool says whether the run may call a tool with these arguments, for which it may ask the user. It is the last word on each call,
+// whatever was listed before.
+func (p *permits) tool(ctx context.Context, s entry, t upstream.Tool, args json.RawMessage) error {
+	return p.decide(ctx, s, t, args, p.catalog.judge(s, t))
+}
+
+// method is the same for what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources and
+// prompts).
+func (p *permits) method(ctx context.Context, s entry, method string, params any) error {
+	args, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("encoding the parameters of %s: %w", method, err)
+	}
+	t := policy.Tool{Server: s.name, Name: method, Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
+	return p.decide(ctx, s, upstream.Tool{Name: method}, args, p.catalog.policy.Decide(t))
+}
+
+func (p *permits) decide(ctx context.Context, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+	if d.Verdict == policy.Deny {
+		return deniedBy(s, t.Name, d)
+	}
+	if err := p.count.Count(policy.Tool{Server: s.name, Name: t.Name}, len(args)); err != nil {
+		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.name, err)}
+	}
+	if d.Verdict == policy.Ask {
+		return p.consent.ask(ctx, s, t.Name, args, d)
+	}
+	return nil
+}
+
+// deniedBy is the error of a call that may not be made.
+func deniedBy(s entry, tool string, d policy.Decision) error {
+	return &entrypoint.CallError{Code: entrypoint.CodeDenied,
+		Message: fmt.Sprintf("tool %q of server %q may not be called, by %s", tool, s.name, printable(d.Why()))}
+}
+
+// GrantOf is what is kept when the user allows a tool for good: for this very definition of its server, which is what is started or
+// connected to, and with what. Where the definition is from doesn't count.
+func GrantOf(s discovery.Server, tool string) policy.Grant {
+	// Texts and numbers always have a JSON, in which maps are sorted.
+	text, _ := json.Marshal([]any{s.Transport, s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth})
+	return policy.Grant{Server: s.Name, Tool: tool, Definition: policy.Hash(text)}
+}

@@ -1,0 +1,175 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+func policyOf(t testing.TB, text string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Parse("policy.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// called is what a call of the guest's comes to: its result, or "code: message".
+func called(t testing.TB, h *host, provider, tool, input string) string {
+	t.Helper()
+	res, err := h.Call(t.Context(), sandbox.Call{Run: "r", Provider: provider, Tool: tool, Input: json.RawMessage(input)})
+	var e *entrypoint.CallError
+	switch {
+	case errors.As(err, &e):
+		return e.Code + ": " + e.Message
+	case err != nil:
+		t.Errorf("an error without a code: %v", err)
+	}
+	return string(res)
+}
+
+// TestDeniedTools: what is denied is in nothing that code can read, and can't be called by any name; the rest keeps its aliases.
+func TestDeniedTools(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"by the policy": func(c *Config) {
+			c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.list-issues\"]\nverdict = \"deny\"\nreason = \"too many of them\"")
+		},
+		"by its host": func(c *Config) {
+			c.Servers[0].Tools = discovery.Filter{Deny: []string{"list-issues"}}
+			c.Servers[0].Source = discovery.Source{Host: "Codex", Scope: "user", Path: "/home/u/.codex/config.toml"}
+		},
+		"by what its host allows": func(c *Config) {
+			c.Servers[0].Tools = discovery.Filter{Allow: []string{"list_issues", "me"}}
+			c.Policy = policyOf(t, "[[rule]]\ntools = [\"*.*\"]\nverdict = \"allow\"")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := build(t, change)
+			h := hostFor(t, b, `["github"]`)
+			for _, q := range []struct{ helper, input string }{
+				{"load_server", `{"server":"github"}`},
+				{"list_tools", `{"server":"github"}`},
+				{"describe_server", `{"server":"github"}`},
+				{"query_tool_docs", `{"server":"github","detail":"full"}`},
+				{"search_tool_docs", `{"query":"list issues","detail":"full"}`},
+			} {
+				got := called(t, h, "runtime", q.helper, q.input)
+				if strings.Contains(got, "list-issues") || strings.Contains(got, "List issues.") || !strings.Contains(got, "list_issues") {
+					t.Errorf("%s: %s", q.helper, got)
+				}
+			}
+			for _, got := range []string{
+				called(t, h, "github", "list_issues", `{}`), // its alias
+				called(t, h, "github", "list-issues", `{}`),
+				called(t, h, "runtime", "call_tool", `{"server":"github","tool":"list-issues"}`),
+				called(t, h, "runtime", "query_tool_docs", `{"server":"github","tool":"list-issues"}`),
+			} {
+				if !strings.HasPrefix(got, `denied: tool "list-issues" of server "github" may not be called, by `) ||
+					!strings.Contains(got, "too many of them") && !strings.Contains(got, "hides it from models") {
+					t.Errorf("it was called: %s", got)
+				}
+			}
+			if got := called(t, h, "github", "list_issues__2", `{}`); !strings.Contains(got, "github.list_issues{}") {
+				t.Errorf("the other tool: %s", got)
+			}
+		})
+	}
+}
+
+// TestWholeServerDenied: resources and prompts are part of what a pattern for all of a server has.
+func TestWholeServerDenied(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.*\"]\nverdict = \"deny\"")
+		c.Upstreams = fakeUpstreams{tools: c.Upstreams.(fakeUpstreams).tools,
+			call: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+				t.Error("a tool was called")
+				return nil, nil
+			}}
+	})
+	h := hostFor(t, b, `["github"]`)
+	for helper, input := range map[string]string{
+		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
+		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "call_tool": `{"server":"github","tool":"me"}`,
+	} {
+		if got := called(t, h, "runtime", helper, input); !strings.HasPrefix(got, "denied: tool ") {
+			t.Errorf("%s: %s", helper, got)
+		}
+	}
+}
+
+// TestMethodsAreRead: by hints, they are what only reads.
+func TestMethodsAreRead(t *testing.T) {
+	b := build(t, func(c *Config) { c.Policy = policyOf(t, "default = \"deny\"\n[hints]\nread_only = \"allow\"") })
+	h := hostFor(t, b, `["github"]`)
+	if got := called(t, h, "runtime", "list_resources", `{"server":"github"}`); strings.Contains(got, "denied") {
+		t.Error(got)
+	}
+	if got := called(t, h, "github", "me", `{}`); !strings.Contains(got, `denied: tool "me" of server "github" may not be called, by default (policy.toml, line 1)`) {
+		t.Error(got)
+	}
+}
+
+func TestLimitsOfARun(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[limit]]\ntools = [\"github.*\"]\ncalls = 2\nargument_bytes = 20")
+	})
+	h := hostFor(t, b, `["github"]`)
+	var got []string
+	for _, input := range []string{`{}`, `{"a":"` + strings.Repeat("x", 20) + `"}`, `{"a":1}`, `{}`} {
+		code, _, _ := strings.Cut(called(t, h, "github", "me", input), ":")
+		got = append(got, code)
+	}
+	if want := []string{`{"content"`, "call_limit", `{"content"`, "call_limit"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := called(t, hostFor(t, b, `["github"]`), "github", "me", `{}`); strings.Contains(got, "call_limit") {
+		t.Errorf("another run: %s", got)
+	}
+}
+
+// TestHintsOfTheMoment: what counts is what the server says at the call, not what it said when the tool was listed.
+func TestHintsOfTheMoment(t *testing.T) {
+	tools := map[string][]upstream.Tool{"github": {{Name: "x", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}}
+	b := build(t, func(c *Config) {
+		c.Policy = policyOf(t, "default = \"deny\"\n[hints]\nread_only = \"allow\"")
+		c.Upstreams = fakeUpstreams{tools: tools}
+	})
+	h := hostFor(t, b, `["github"]`)
+	if got := called(t, h, "github", "x", `{}`); !strings.Contains(got, "content") {
+		t.Error(got)
+	}
+	tools["github"] = []upstream.Tool{{Name: "x", Annotations: json.RawMessage(`{"readOnlyHint":false}`)}}
+	if got := called(t, h, "github", "x", `{}`); !strings.HasPrefix(got, "denied: ") {
+		t.Error(got)
+	}
+}
+
+// TestBrokenPolicy: no code runs, and the model is told what to do.
+func TestBrokenPolicy(t *testing.T) {
+	_, broken := policy.Parse("/etc/p.toml", []byte("defalt = 1"))
+	b := build(t, func(c *Config) {
+		c.PolicyError = broken
+		c.Runner = fakeRunner{run: func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+			t.Error("code was run")
+			return sandbox.Result{}, nil
+		}}
+	})
+	got := connect(t, b).call(`{"code":"1"}`)
+	want := "/etc/p.toml, line 1, key defalt: there is no such key; did you mean default? (default, rule, hints, limit). Next: correct the file that MCP_BRIDGE_POLICY names"
+	if !got.IsError || !strings.Contains(got.Content[0].Text, want) {
+		t.Errorf("%+v", got)
+	}
+	if _, err := b.RunDirect(t.Context(), Direct{Code: "1"}); !errors.Is(err, broken) {
+		t.Errorf("run: %v", err)
+	}
+}

@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
+)
+
+// lockWait is for another process that changes the grants.
+const lockWait = 5 * time.Second
+
+// A Grant is the user's word that a tool may be called for good, where the policy has the user asked.
+type Grant struct {
+	Server     string    `json:"server"`
+	Tool       string    `json:"tool"`
+	Definition string    `json:"definition"` // Hash of what the server is: with another one the user is asked again
+	Since      time.Time `json:"since"`
+}
+
+// same says whether two grants are of the same thing.
+func (g Grant) same(o Grant) bool {
+	return g.Server == o.Server && g.Tool == o.Tool && g.Definition == o.Definition
+}
+
+// Hash is a short name for a text, which says nothing of it.
+func Hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Grants are the user's, in a file that only the user can read. They are read anew each time, so that what is forgotten in another
+// process is forgotten here. Grants are safe for concurrent use, by several processes too.
+type Grants struct{ path string }
+
+// NewGrants takes the path of the file; it and its directory are made when there is something to keep.
+func NewGrants(path string) *Grants { return &Grants{path} }
+
+// Path is where the file is.
+func (g *Grants) Path() string { return g.path }
+
+// List gives all, by server, tool and age.
+func (g *Grants) List() ([]Grant, error) {
+	text, err := readFile(g.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var file struct {
+		Grants []Grant `json:"grants"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading what was allowed for good, %s: %w; remove the file to begin anew", g.path, err)
+	}
+	slices.SortStableFunc(file.Grants, func(a, b Grant) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool), a.Since.Compare(b.Since))
+	})
+	return file.Grants, nil
+}
+
+// Has says whether the tool was granted for this definition of its server.
+func (g *Grants) Has(want Grant) (bool, error) {
+	all, err := g.List()
+	return slices.ContainsFunc(all, want.same), err
+}
+
+// Add keeps a grant, as of now where it has no time.
+func (g *Grants) Add(n Grant) error {
+	if n.Since.IsZero() {
+		n.Since = time.Now().UTC().Truncate(time.Second)
+	}
+	_, err := g.change(func(all []Grant) []Grant {
+		if slices.ContainsFunc(all, n.same) {
+			return all
+		}
+		return append(all, n)
+	})
+	return err
+}
+
+// Remove forgets those that fit, and says how many they were.
+func (g *Grants) Remove(fits func(Grant) bool) (int, error) {
+	return g.change(func(all []Grant) []Grant { return slices.DeleteFunc(all, fits) })
+}
+
+// change replaces the file as a whole, and says by how many grants it got shorter.
+func (g *Grants) change(f func([]Grant) []Grant) (fewer int, err error) {
+	if err := os.MkdirAll(filepath.Dir(g.path), 0o700); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	release, err := filelock.Acquire(ctx, g.path+".lock")
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	all, err := g.List()
+	if err != nil {
+		return 0, err
+	}
+	before := len(all)
+	all = f(all)
+	text, err := json.MarshalIndent(map[string]any{"grants": all}, "", "  ")
+	if err == nil && len(text) >= maxFile {
+		err = fmt.Errorf("%d grants are kept already, in %d bytes: forget some, with mcp-bridge policy forget", before, maxFile)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return before - len(all), replace(g.path, append(text, '\n'))
+}
+
+// replace writes a file that is there whole or not at all.
+func replace(path string, text []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(text)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
