@@ -44,6 +44,7 @@ type config struct {
 	Queue              int      `default:"64" desc:"calls that may wait for one of those to end, in the order in which they came; 0 for none"`
 	QueueTimeout       seconds  `split_words:"true" default:"30" desc:"longest that a call waits for that"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
+	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
