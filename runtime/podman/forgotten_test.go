@@ -22,27 +22,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// slowRuntime stands for the OCI runtime: the first container it has made it doesn't tell of until gate is opened.
-const slowRuntime = `#!/bin/sh
-case " $* " in
-*" create "*)
-	%[1]s "$@"
-	code=$?
-	if mkdir %[2]s/first 2>/dev/null; then
-		: >%[2]s/made
-		read -r _ <%[2]s/gate
-	fi
-	exit $code
-	;;
-esac
-exec %[1]s "$@"
-`
-
 // held is an engine whose API service can be killed exactly when a container was made and is not written down yet.
 type held struct {
-	t   *testing.T
-	dir string
-	d   *Driver
+	t    *testing.T
+	slow runtimetest.Slow
+	d    *Driver
 }
 
 func newHeld(t *testing.T) *held {
@@ -59,17 +43,13 @@ func newHeld(t *testing.T) *held {
 	if !ok {
 		t.Fatalf("there is no %s", f.OCIRuntime)
 	}
-	h := &held{t: t, dir: t.TempDir()}
-	program := func(name, text string) string {
-		path := filepath.Join(h.dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
+	h := &held{t: t, slow: runtimetest.NewSlow(t, oci)}
+	program, err := exec.LookPath("podman")
+	if err != nil {
+		t.Fatal(err)
 	}
-	slow := program(filepath.Base(oci), fmt.Sprintf(slowRuntime, oci, h.dir))
-	podman := program("podman", fmt.Sprintf("#!/bin/sh\nexec %s --runtime=%s \"$@\"\n", must(exec.LookPath("podman")), slow))
-	if err := syscall.Mkfifo(filepath.Join(h.dir, "gate"), 0o600); err != nil {
+	podman := filepath.Join(t.TempDir(), "podman")
+	if err := os.WriteFile(podman, fmt.Appendf(nil, "#!/bin/sh\nexec %s --runtime=%s \"$@\"\n", program, h.slow.Program), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	h.d = New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: os.Geteuid() == 0, Binary: podman})
@@ -78,20 +58,17 @@ func newHeld(t *testing.T) *held {
 	return h
 }
 
-func must(path string, err error) string {
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
-
 // made waits until the container is there, and returns its conmon.
 func (h *held) made(is func(monitor) bool) monitor {
 	h.t.Helper()
-	h.until("the container is made", func() bool {
-		_, err := os.Stat(filepath.Join(h.dir, "made"))
-		return err == nil
-	})
+	deadline := time.After(time.Minute)
+	for tick := time.Tick(10 * time.Millisecond); !h.slow.Made(); {
+		select {
+		case <-tick:
+		case <-deadline:
+			h.t.Fatal("no container was made within a minute")
+		}
+	}
 	for m := range monitors {
 		if is(m) {
 			if all, _ := m.container(); len(all) < 2 { // the OCI runtime, and what it has made
@@ -114,31 +91,6 @@ func (h *held) killService() {
 		h.t.Fatal(err)
 	}
 	<-s.process.Exited()
-}
-
-// open lets the OCI runtime end.
-func (h *held) open() {
-	h.t.Helper()
-	gate, err := os.OpenFile(filepath.Join(h.dir, "gate"), os.O_RDWR, 0) // RDWR doesn't wait for a reader, who may be dead
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() { gate.Close() })
-	if _, err := gate.WriteString("\n"); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-func (h *held) until(what string, is func() bool) {
-	h.t.Helper()
-	deadline := time.After(time.Minute)
-	for tick := time.Tick(10 * time.Millisecond); !is(); {
-		select {
-		case <-tick:
-		case <-deadline:
-			h.t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }
 
 // ended wants a conmon and its container to be gone, and podman to know nothing of it.
@@ -174,7 +126,7 @@ func TestServiceKilledBetweenCreateAndStart(t *testing.T) {
 			})
 			h.killService()
 			if returned {
-				h.open()
+				h.slow.Open(t)
 			}
 			var un *runtime.UnavailableError
 			if err := <-ended; !errors.As(err, &un) {
@@ -230,7 +182,7 @@ func TestReapForgotten(t *testing.T) {
 			if err := <-started; err == nil {
 				t.Fatal("it was started")
 			}
-			h.open()
+			h.slow.Open(t)
 			found, err := runtime.Reap(t.Context(), h.d, runtime.Self())
 			if err != nil {
 				t.Error(err)
