@@ -173,7 +173,7 @@ func reason(s entry, err error) string {
 		return err.Error()
 	}
 	text := strings.TrimPrefix(e.Op+": "+e.Err.Error(), ": ")
-	if e.Stderr != "" {
+	if e.Stderr != "" || e.Logged != "" {
 		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.name)
 	}
 	return text

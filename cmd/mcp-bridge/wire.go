@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
-	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -42,9 +41,6 @@ type parts struct {
 	sandbox *sandbox.Sandbox
 	pool    *upstream.Pool
 	bridge  *bridge.Bridge
-
-	policy *policy.Policy
-	broken error // why there is no policy
 }
 
 // purpose is what the parts are wired for.
@@ -71,7 +67,6 @@ func (a *app) wire(what purpose) (*parts, error) {
 	}
 	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual())}
 	p.catalog = scan(cfg)
-	p.policy, p.broken = cfg.policy()
 	if p.guard, err = startWatchdog(p.log); err != nil {
 		return nil, err
 	}
@@ -120,6 +115,13 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 	}
 }
 
+func (p *parts) poolConfig() upstream.Config {
+	return upstream.Config{
+		Servers: p.catalog.Servers, Guard: p.guard, Log: p.log, ClientVersion: version(),
+		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
+	}
+}
+
 // idle is a timeout of which 0 means never.
 func idle(s seconds) time.Duration {
 	if s == 0 {
@@ -134,21 +136,19 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
-	p.pool = upstream.NewPool(upstream.Config{Servers: p.catalog.Servers, Guard: p.guard, Log: p.log, ClientVersion: version()})
+	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
 		Runner:        p.sandbox,
 		Upstreams:     p.pool,
 		Servers:       p.catalog.Servers,
 		Problems:      p.catalog.Problems,
-		Policy:        p.policy,
-		PolicyError:   p.broken,
-		Grants:        grants(),
 		Timeout:       time.Duration(c.Timeout),
 		MaxConcurrent: c.maxConcurrent(),
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
 		MaxTimeout:    time.Duration(c.MaxTimeout),
 		OutputMode:    c.OutputMode,
+		ShareRoots:    c.UpstreamRoots == "client",
 		Version:       version(),
 		Log:           p.log,
 	})
