@@ -171,7 +171,7 @@ func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) 
 	if !description.Allowed {
 		return description, nil
 	}
-	box, err := h.tools(ctx, e)
+	box, err := h.documented(ctx, e.name, "")
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ import (
 type host struct {
 	catalog   *catalog
 	upstreams Upstreams
-	sight     Sight
 	servers   []entry   // of this run, by name
 	progress  *progress // of this run, for its client; nil when that didn't ask
 	permits   *permits  // of this run
@@ -31,7 +30,7 @@ type host struct {
 // host is the host side of the run id.
 func (b *Bridge) host(id string, a arguments, p *progress) *host {
 	log := b.log.With("run", id)
-	return &host{catalog: a.catalog, upstreams: b.upstreams, sight: b.sight, servers: a.servers, progress: p,
+	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
 		permits: b.permits(a.catalog, log), log: log}
 }
 
@@ -67,7 +66,7 @@ func (h *host) call(ctx context.Context, s entry, name string, input json.RawMes
 	}
 	tool, ok := box.find(name)
 	if !ok {
-		return nil, box.unknown(name)
+		return nil, h.catalog.shelf.unknown(box, name)
 	}
 	if err := h.permits.tool(ctx, s, tool, args); err != nil {
 		return nil, err

@@ -17,10 +17,11 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 var mayImport = map[string][]string{
 	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
-	"bridge":                {"bridge/index", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge":                {"bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
 	"bridge/filelock":       {},
 	"bridge/fixture":        {},
 	"bridge/index":          {},
+	"bridge/schemas":        {"bridge/upstream", "discovery"},
 	"bridge/policy":         {"bridge/filelock"},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
