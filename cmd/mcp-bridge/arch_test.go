@@ -17,6 +17,7 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 var mayImport = map[string][]string{
 	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
+	"bench":                 {"entrypoint"},
 	"bridge":                {"bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
 	"bridge/filelock":       {},
 	"bridge/fixture":        {},
