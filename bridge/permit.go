@@ -26,6 +26,11 @@ func (c *catalog) judge(e entry, t upstream.Tool) policy.Decision {
 	return c.policy.Decide(policy.Tool{Server: e.name, Name: t.Name, Annotations: t.Annotations})
 }
 
+// Judge is the verdict on a tool of a configured server, as runs that begin now get it.
+func (b *Bridge) Judge(server string, t upstream.Tool) policy.Decision {
+	return b.catalog().judge(entry{name: server}, t)
+}
+
 // permits are what one run may call. It is safe for concurrent use.
 type permits struct {
 	catalog *catalog

@@ -109,3 +109,9 @@ func Literal(t Tool) string {
 	}
 	return escape(t.Server, `*?\".`) + "." + escape(t.Name, `*?\`)
 }
+
+// Matcher says which tools a pattern has.
+func Matcher(pattern string) (func(Tool) bool, error) {
+	g, err := parseGlob(pattern)
+	return g.match, err
+}

@@ -238,3 +238,19 @@ func (s selection) String() string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// Hinted says whether it may depend on the tool's annotations what Decide says of it.
+func (p *Policy) Hinted(t Tool) bool {
+	if len(p.hints) == 0 {
+		return false
+	}
+	for _, r := range p.rules {
+		if _, ok := r.tools.match(t); ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Size is how many rules and limits the file has.
+func (p *Policy) Size() (rules, limits int) { return len(p.rules), len(p.limits) }

@@ -182,6 +182,18 @@ func TestUnused(t *testing.T) {
 	}
 }
 
+func TestHinted(t *testing.T) {
+	p := parse(t, "[[rule]]\ntools=[\"a.*\"]\nverdict=\"ask\"\n[hints]\nread_only=\"allow\"")
+	for server, want := range map[string]bool{"a": false, "b": true} {
+		if got := p.Hinted(Tool{Server: server, Name: "x"}); got != want {
+			t.Errorf("%s: %v", server, got)
+		}
+	}
+	if parse(t, `default="ask"`).Hinted(Tool{}) {
+		t.Error("without hints")
+	}
+}
+
 func TestAsks(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, `default = "ask"`: true, `default = "deny"`: false,

@@ -47,6 +47,7 @@ type config struct {
 	UpstreamIdle       seconds  `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900" desc:"without use, until a server is ended; the next call starts it again; 0 never"`
 	UpstreamRoots      string   `split_words:"true" default:"none" desc:"directories that servers hear of when they ask: none, or client for those that the client gives"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
+	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`

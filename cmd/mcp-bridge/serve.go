@@ -37,6 +37,7 @@ func (a *app) serve(ctx context.Context) error {
 		if p.cfg.Seccomp != seccomp.Strict {
 			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
 		}
+		p.warnOfPolicy()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
 		err := p.bridge.Serve(ctx, a.stdin, a.frames)
 		if errors.Is(err, context.Canceled) {

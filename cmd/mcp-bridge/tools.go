@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
@@ -81,11 +81,11 @@ func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map
 		case f.json:
 			all[name] = toolsJSON(tools[i])
 		case f.stubs:
-			if err := a.writeStub(f.out, name, alias[name], p.catalog, tools[i]); err != nil {
+			if err := a.writeStub(f.out, name, alias[name], p, tools[i]); err != nil {
 				return err
 			}
 		default:
-			a.printTools(name, alias[name], tools[i])
+			a.printTools(name, alias[name], p, tools[i])
 		}
 	}
 	if f.json {
@@ -120,9 +120,10 @@ func toolsJSON(tools []upstream.Tool) []toolJSON {
 }
 
 // writeStub writes the module of one server, to standard output or into a directory.
-func (a *app) writeStub(dir, name, alias string, c discovery.Catalog, tools []upstream.Tool) error {
+// Tools that code may not call are left out.
+func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.Tool) error {
 	p := entrypoint.Provider{Name: name, Alias: alias, Tools: map[string]entrypoint.Tool{}}
-	for _, s := range c.Servers {
+	for _, s := range parts.catalog.Servers {
 		if s.Name == name {
 			p.Description = s.Description
 		}
@@ -133,6 +134,9 @@ func (a *app) writeStub(dir, name, alias string, c discovery.Catalog, tools []up
 	}
 	safe := entrypoint.Aliases(names)
 	for _, t := range tools {
+		if parts.bridge.Judge(name, t).Verdict == policy.Deny {
+			continue
+		}
 		p.Tools[safe[t.Name]] = entrypoint.Tool{SafeName: safe[t.Name], OriginalName: t.Name, Description: t.Description,
 			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
 	}
@@ -148,7 +152,7 @@ func (a *app) writeStub(dir, name, alias string, c discovery.Catalog, tools []up
 	return os.WriteFile(path, []byte(stubs.Module(p)), 0o644)
 }
 
-func (a *app) printTools(name, alias string, tools []upstream.Tool) {
+func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)
@@ -156,7 +160,11 @@ func (a *app) printTools(name, alias string, tools []upstream.Tool) {
 	safe := entrypoint.Aliases(names)
 	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
 	for _, t := range slices.Clone(tools) {
-		fmt.Fprintf(a.stdout, "  mcp_%s.%s  %s\n", alias, safe[t.Name], firstLine(t.Description, 100))
+		note := ""
+		if d := p.bridge.Judge(name, t); d.Verdict != policy.Allow {
+			note = fmt.Sprintf("[%s: %s] ", d.Verdict, d.Why())
+		}
+		fmt.Fprintf(a.stdout, "  mcp_%s.%s  %s%s\n", alias, safe[t.Name], note, firstLine(t.Description, 100))
 	}
 }
 

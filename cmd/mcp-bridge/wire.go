@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -41,6 +42,9 @@ type parts struct {
 	sandbox *sandbox.Sandbox
 	pool    *upstream.Pool
 	bridge  *bridge.Bridge
+
+	policy *policy.Policy
+	broken error // why there is no policy
 }
 
 // purpose is what the parts are wired for.
@@ -67,6 +71,7 @@ func (a *app) wire(what purpose) (*parts, error) {
 	}
 	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual())}
 	p.catalog = scan(cfg)
+	p.policy, p.broken = cfg.policy()
 	if p.guard, err = startWatchdog(p.log); err != nil {
 		return nil, err
 	}
@@ -142,6 +147,9 @@ func (p *parts) assemble(what purpose) (err error) {
 		Upstreams:     p.pool,
 		Servers:       p.catalog.Servers,
 		Problems:      p.catalog.Problems,
+		Policy:        p.policy,
+		PolicyError:   p.broken,
+		Grants:        grants(),
 		Timeout:       time.Duration(c.Timeout),
 		MaxConcurrent: c.maxConcurrent(),
 		Queue:         c.Queue,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import select
 import signal
@@ -19,6 +20,13 @@ _exit = os._exit  # the code may put something else in its place
 
 HOME = "/workspace"
 STANDBY = 20  # milliseconds without an execute after which none is expected soon
+
+# What much code will want: asyncio takes as long as the guest itself, the rest half as long. What asyncio itself needs comes
+# first, so that an execute that comes meanwhile doesn't wait for all of it.
+AHEAD = (
+    "selectors", "subprocess", "socket", "ssl", "concurrent.futures", "inspect", "asyncio",
+    "guest.schemas", "guest.signatures", "guest.tools",
+)  # fmt: skip
 OUT = "out"  # below HOME: files that are left here are handed over
 
 
@@ -32,11 +40,7 @@ def main(fd: int) -> None:
     link = Link(fd)
     reserve = errors.Reserve()
     link.send({"type": "warm"})
-    if not _is_asked(link, STANDBY):
-        # There is time for what much code will want: the first takes as long as the guest itself, the second half as long.
-        import asyncio  # noqa: F401
-
-        from guest import signatures, tools  # noqa: F401
+    _prepare(link)
     frame = link.first()
     status = 1
     namespace: dict[str, Any] = {}
@@ -104,6 +108,19 @@ def leave(status: int, handover: Handover) -> None:
             sys.excepthook(*sys.exc_info())
     streams.flush()
     _exit(status)
+
+
+def _prepare(link: Link) -> None:
+    """Imports what much code will want, as long as there is none yet."""
+    patience = STANDBY
+    for name in AHEAD:
+        if _is_asked(link, patience):
+            return
+        try:
+            importlib.import_module(name)
+        except ImportError:  # a Python without ssl, say
+            pass
+        patience = 0
 
 
 def _is_asked(link: Link, patience: int) -> bool:

@@ -64,8 +64,6 @@ class Loop:
             self._run.kill(*self._watch.exceeded())
         if self._output.due is not None and self._output.due <= now:
             self._output.flush()
-        if self._run.running and self._watch is None and any(self._run.watch):
-            self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
         if self._run.status is not None and not self._run.done:
             ending.finish(self._run, self._requests if self._link_open else None, self._output)
         self._flush_link()
@@ -77,6 +75,10 @@ class Loop:
         if self._run.to_child.size > wire.UNREAD_MAX:
             self._run.kill("memory", f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB")
             self._run.to_child.clear()
+        if self._run.running and self._watch is None and any(self._run.watch):
+            # The code has been sent on its way above, and can't do much before the first look.
+            self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
+            self._looked = now
 
     def _poller(self) -> select.poll:
         poller = select.poll()
