@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -80,6 +81,9 @@ type Config struct {
 	PolicyError error
 	Grants      Grants // what the user has allowed for good; nil remembers nothing
 
+	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
+	Audit *audit.Log
+
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
@@ -112,6 +116,7 @@ type Bridge struct {
 	broken     error // why there is no policy
 	policy     *policy.Policy
 	grants     Grants
+	audit      *audit.Log
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
@@ -154,7 +159,7 @@ func New(cfg Config) (*Bridge, error) {
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,

@@ -48,6 +48,8 @@ type config struct {
 	UpstreamRoots      string   `split_words:"true" default:"none" desc:"directories that servers hear of when they ask: none, or client for those that the client gives"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
+	Audit              string   `desc:"file that takes a line of JSON for each run and each call of a tool; nothing is run while it can't be written"`
+	AuditArguments     yes      `split_words:"true" default:"false" desc:"have those lines hold the arguments too, not only their size and hash"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`

@@ -141,6 +141,10 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
+	record, err := c.audit()
+	if err != nil {
+		return err
+	}
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
 		Runner:        p.sandbox,
@@ -150,6 +154,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Policy:        p.policy,
 		PolicyError:   p.broken,
 		Grants:        grants(),
+		Audit:         record,
 		Timeout:       time.Duration(c.Timeout),
 		MaxConcurrent: c.maxConcurrent(),
 		Queue:         c.Queue,
