@@ -171,7 +171,7 @@ func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) 
 	if !description.Allowed {
 		return description, nil
 	}
-	box, err := h.documented(ctx, e.name, "")
+	box, err := h.tools(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -180,5 +180,9 @@ func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) 
 }
 
 func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {
-	return h.call(ctx, in.Server, in.Tool, in.Arguments, nil)
+	s, err := h.server(in.Server)
+	if err != nil {
+		return nil, err
+	}
+	return h.call(ctx, s, in.Tool, in.Arguments, nil)
 }

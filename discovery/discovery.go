@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 )
@@ -25,7 +26,7 @@ type Server struct {
 	Transport   Transport // which of the fields below count
 	Description string    // what the file says of it; often empty
 	Source      Source    // the first of those that define it
-	Also        []Source  // the others that define a server of the same name identically, in order of precedence
+	Also        []Source  // the others that define the same server, by this or another name, in order of precedence
 	Tools       Filter    // which of its tools its host lets a model use
 
 	// Of Stdio.
@@ -68,11 +69,24 @@ type OAuth struct {
 type Filter struct {
 	Allow []string // nil: all; not nil and empty: none
 	Deny  []string
+	Globs bool // the names are patterns of path.Match
 }
 
-// Allows says whether a tool passes the filter.
+// Allows says whether a tool passes the filter. A malformed pattern denies what it stands in Deny for, and allows nothing.
 func (f Filter) Allows(tool string) bool {
-	return !slices.Contains(f.Deny, tool) && (f.Allow == nil || slices.Contains(f.Allow, tool))
+	denied := slices.ContainsFunc(f.Deny, func(name string) bool { return f.match(name, tool, true) })
+	return !denied && (f.Allow == nil || slices.ContainsFunc(f.Allow, func(name string) bool { return f.match(name, tool, false) }))
+}
+
+func (f Filter) match(name, tool string, broken bool) bool {
+	if !f.Globs {
+		return name == tool
+	}
+	ok, err := path.Match(name, tool)
+	if err != nil {
+		return broken
+	}
+	return ok
 }
 
 // String names the server and its source. It leaves out everything that may be a secret.
@@ -123,16 +137,19 @@ type Catalog struct {
 type Self struct {
 	Executable string   // absolute, with links resolved; empty when it isn't known
 	Names      []string // of its program, packages and images; nil means mcp-bridge
+	Listen     []string // host:port of each address at which it serves; nil when it serves at none
+	Hosts      []string // names and addresses of this machine, beside localhost and loopback addresses
 }
 
 // Env is everything beside the files that a Scan depends on. Paths are absolute and as the system GOOS writes them. Current
 // makes one for this process.
 type Env struct {
-	Home       string // empty: files below it are not looked for, and that is a Problem
-	Dir        string // the working directory, links resolved; empty: no project files are looked for
-	ConfigHome string // $XDG_CONFIG_HOME; empty or not absolute means Home/.config
-	AppData    string // %APPDATA%; empty means Home\AppData\Roaming; used on windows only
-	GOOS       string // "linux", "darwin", "windows"; others count as linux
+	Home         string // empty: files below it are not looked for, and that is a Problem
+	Dir          string // the working directory, links resolved; empty: no project files are looked for
+	ConfigHome   string // $XDG_CONFIG_HOME; empty or not absolute means Home/.config
+	AppData      string // %APPDATA%; empty means Home\AppData\Roaming; used on windows only
+	LocalAppData string // %LOCALAPPDATA%; empty means Home\AppData\Local; used on windows only
+	GOOS         string // "linux", "darwin", "windows"; others count as linux
 
 	Getenv func(string) string // nil means that no variable is set
 	Self   Self
@@ -158,7 +175,7 @@ func Scan(fsys fs.FS, env Env) Catalog {
 	if env.Home == "" {
 		s.problem(Source{Host: own, Scope: "user", Path: "~"}, "", "the home directory is not known, so nothing below it was looked for", "set HOME")
 	}
-	s.claude = s.readPolicy()
+	s.claude, s.gemini = s.readPolicy(), s.readGemini()
 	for _, p := range env.ConfigPaths {
 		s.listed(p)
 	}
@@ -174,16 +191,18 @@ type scan struct {
 	env    Env
 	places places
 	claude policy
+	gemini geminiLists
 
 	files   map[string]*file // by path: read once, and reported once
 	listing map[string]bool  // paths that ConfigPaths lists: the user's word on them is enough
 	order   map[Source]int   // for sorting problems
 
-	servers  []Server
-	byName   map[string]int       // index in servers
-	held     map[[2]string]Source // host and name → the entry that this host uses and we can't
-	problems []Problem
-	read     []Source
+	servers      []Server
+	byName       map[string]int       // index in servers
+	byDefinition map[[32]byte]int     // by fingerprint: index in servers of the first
+	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
+	problems     []Problem
+	read         []Source
 }
 
 func newScan(fsys fs.FS, env Env) *scan {
@@ -195,7 +214,7 @@ func newScan(fsys fs.FS, env Env) *scan {
 	}
 	s := &scan{
 		fsys: fsys, env: env, files: map[string]*file{}, listing: map[string]bool{}, order: map[Source]int{},
-		byName: map[string]int{}, held: map[[2]string]Source{},
+		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{},
 	}
 	s.places = newPlaces(s)
 	return s
@@ -217,7 +236,8 @@ func (s *scan) number(src Source) {
 // helpers is the name under which code reaches the bridge's own helpers, and no server: entrypoint.RuntimeProvider.
 const helpers = "runtime"
 
-// add makes a server of the catalog, folds it into one that is identical, or reports which one hides it.
+// add makes a server of the catalog, folds it into one that is identical, or reports which one hides it. What another host
+// calls by another name is one server too; within a host, two names are two servers, as its user wanted it.
 func (s *scan) add(srv Server) {
 	if srv.Name == helpers {
 		s.problem(srv.Source, display(srv.Name), "the bridge's own helpers have this name in code", "give it another name")
@@ -237,7 +257,16 @@ func (s *scan) add(srv Server) {
 			fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host), rename)
 		return
 	}
+	if i, ok := s.byDefinition[srv.fingerprint()]; ok && s.servers[i].Source.Host != srv.Source.Host {
+		first := &s.servers[i]
+		first.Also = append(first.Also, srv.Source)
+		s.problem(srv.Source, display(srv.Name), fmt.Sprintf("it is the same server as %s of %s, and is used under that name", display(first.Name), first.Source), "")
+		return
+	}
 	s.byName[srv.Name] = len(s.servers)
+	if _, ok := s.byDefinition[srv.fingerprint()]; !ok {
+		s.byDefinition[srv.fingerprint()] = len(s.servers)
+	}
 	s.servers = append(s.servers, srv)
 }
 

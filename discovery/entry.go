@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"path"
@@ -10,13 +11,6 @@ import (
 
 	"github.com/tailscale/hujson"
 )
-
-// definition is one entry as its file has it.
-type definition struct {
-	Server
-	disabled bool
-	cannot   refusal
-}
 
 // entry makes a Server or a Problem of one entry.
 func (s *scan) entry(r row, src Source, name string, v hujson.Value, description string) {
@@ -30,11 +24,15 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		s.problem(src, shown, "it is "+kind(&v)+", not an object", `write {"command": "…", "args": […]}`)
 		return
 	}
+	r.form.host = r.host
 	d, bad := r.form.define(o)
 	if bad == (refusal{}) {
 		d.Name, d.Source = name, src
 		if d.Description == "" {
 			d.Description = description
+		}
+		if bad = s.fill(r, &d); d.cannot == (refusal{}) {
+			d.cannot = bad
 		}
 		bad = s.unwanted(r, d)
 	}
@@ -59,199 +57,113 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 	s.add(d.Server)
 }
 
+// fill fills in what the entry leaves open, in its host's way. What can't be filled in stays as it is.
+func (s *scan) fill(r row, d *definition) (bad refusal) {
+	for _, t := range d.texts() {
+		f := filling{scan: s, row: r, src: d.Source, name: t.name, env: d.Env}
+		if strings.HasPrefix(t.name, r.form.env+".") {
+			f.env = nil
+		}
+		value, why := f.text(t.text)
+		if why != (refusal{}) {
+			if bad == (refusal{}) {
+				bad = why
+			}
+			continue
+		}
+		if value != t.text {
+			t.set(value)
+		}
+	}
+	for _, name := range d.forward {
+		if v := s.env.Getenv(name); v != "" {
+			d.variable(name, v)
+		}
+	}
+	for _, name := range d.keyring {
+		v := s.env.Getenv(name)
+		if v == "" && bad == (refusal{}) && d.Env[name] == "" {
+			bad = refusal{"its variable " + display(name) + " is in the keyring of " + r.host + ", which nobody else can read", "set " + display(name) + " in the environment that mcp-bridge is started with"}
+		} else if v != "" {
+			d.variable(name, v)
+		}
+	}
+	for _, h := range d.fromEnv {
+		if v := s.env.Getenv(h[1]); v != "" {
+			d.Headers[h[0]] = v
+		} else {
+			delete(d.Headers, h[0])
+		}
+	}
+	if name := d.BearerTokenEnv; name != "" && s.env.Getenv(name) == "" && bad == (refusal{}) {
+		bad = refusal{"it needs the variable " + display(name) + " for its token, which is not set here", "set it in the environment that mcp-bridge is started with"}
+	}
+	return bad
+}
+
+func (d *definition) variable(name, value string) {
+	if d.Env == nil {
+		d.Env = map[string]string{}
+	}
+	d.Env[name] = value
+}
+
 // unwanted says why an entry is not to be used, whether it could be or not.
 func (s *scan) unwanted(r row, d definition) refusal {
 	switch {
-	case d.Transport == Stdio && s.isSelf(d.Server):
+	case d.Transport == Stdio && s.isSelf(d.Server), d.Transport != Stdio && s.isOwnURL(d.URL):
 		return refusal{"this is mcp-bridge itself", ""}
 	case d.disabled:
 		return refusal{"it is disabled there", "enable it in " + r.host + " to use it"}
 	}
-	if bad := s.forbidden(r, d.Server); bad != (refusal{}) {
+	if bad := s.forbidden(r, d); bad != (refusal{}) {
 		return bad
 	}
-	if r.form.gate == unknown {
-		return refusal{r.host + " asks before it starts what a project brings along, and its answer can't be read from outside",
-			"list the file in MCP_BRIDGE_CONFIG if you trust it"}
-	}
-	return refusal{}
+	return s.gated(r, d.Source)
 }
 
 // unusable says why an entry that its host uses can't be started by the bridge.
 func (d definition) unusable() refusal {
-	if d.Transport != Stdio {
-		return refusal{"remote servers (" + string(d.Transport) + ") are not supported yet", "use a program that relays to it over stdio, if there is one"}
-	}
-	if d.cannot != (refusal{}) {
-		return d.cannot
-	}
-	for _, f := range d.texts() {
-		i := strings.Index(f.text, "${")
-		if i < 0 || !strings.Contains(f.text[i:], "}") {
-			continue
-		}
-		if strings.HasPrefix(f.text[i:], "${input:") {
-			return refusal{"its " + f.name + " asks for an input of VS Code, which nobody else can read", "write the value itself into a file of MCP_BRIDGE_CONFIG"}
-		}
-		return refusal{"its " + f.name + " has a ${…} in it, and these are not filled in yet", "write the value itself"}
-	}
-	return refusal{}
-}
-
-// text is one string of an entry, under a name that may be shown.
-type text struct{ name, text string }
-
-// texts is every string that a program would be started with.
-func (d definition) texts() []text {
-	t := []text{{"command", d.Command}}
-	for i, a := range d.Args {
-		t = append(t, text{fmt.Sprintf("args[%d]", i), a})
-	}
-	for _, k := range slices.Sorted(maps.Keys(d.Env)) {
-		t = append(t, text{"env." + display(k), d.Env[k]})
-	}
-	return append(t, text{"cwd", d.Dir})
-}
-
-// transports are the words that hosts use for them, and what they mean.
-var transports = map[string]Transport{
-	"": Stdio, "stdio": Stdio, "local": Stdio,
-	"http": HTTP, "streamable-http": HTTP, "streamableHttp": HTTP, "streamable_http": HTTP, "remote": HTTP,
-	"sse": SSE, "ws": webSocket, "websocket": webSocket,
-}
-
-// webSocket is a transport of some hosts that isn't one of the protocol.
-const webSocket Transport = "ws"
-
-// define reads an entry in a host's form. What it refuses is malformed.
-func (f form) define(o *hujson.Object) (d definition, bad refusal) {
-	typ, ok := optional(o, "type")
-	if !ok {
-		return d, wrongType(o, "type", "a string")
-	}
-	if d.Transport, ok = transports[typ]; !ok {
-		return d, refusal{"its type is none that is known", `write "type": "stdio" for a program`}
-	}
-	remote := get(o, "url") != nil || get(o, "serverUrl") != nil || get(o, "httpUrl") != nil
 	switch {
-	case typ == "" && get(o, "command") == nil && remote && f.typedURL:
-		return d, refusal{"it has a url and no type, and is skipped by Claude Code as invalid", `add "type": "http" to it`}
-	case typ == "" && get(o, "command") == nil && remote:
-		d.Transport = HTTP
-	}
-	if d.Transport != Stdio {
-		d.URL, _ = optional(o, "url")
-	} else if bad = f.program(o, &d); bad != (refusal{}) {
-		return d, bad
-	}
-	d.Description, _ = stringOf(get(o, "description"))
-	if f.switches {
-		for _, sw := range []struct {
-			key string
-			off bool
-		}{{"disabled", true}, {"enabled", false}} {
-			switch v := get(o, sw.key); kind(v) {
-			case "true", "false":
-				d.disabled = d.disabled || (kind(v) == "true") == sw.off
-			case "nothing", "null":
-			default:
-				return d, wrongType(o, sw.key, "true or false")
-			}
-		}
-	}
-	for _, c := range f.cannot {
-		if k := kind(get(o, c.key)); k != "nothing" && k != "null" && k != "false" {
-			d.cannot = c.refusal
-		}
-	}
-	return d, refusal{}
-}
-
-// program reads what a program is started with.
-func (f form) program(o *hujson.Object, d *definition) (bad refusal) {
-	var ok bool
-	if d.Command, ok = optional(o, "command"); !ok {
-		return wrongType(o, "command", "a string")
-	}
-	if strings.TrimSpace(d.Command) == "" {
-		return refusal{"it has no command", `write "command": "…"`}
-	}
-	if d.Args, bad = args(o); bad != (refusal{}) {
-		return bad
-	}
-	if d.Env, bad = f.variables(o); bad != (refusal{}) {
-		return bad
-	}
-	if f.cwd {
-		if d.Dir, ok = optional(o, "cwd"); !ok {
-			return wrongType(o, "cwd", "a string")
-		}
+	case d.Transport == webSocket:
+		return refusal{"it is reached by WebSocket, which the protocol doesn't have", "use its http address, if it has one"}
+	case d.cannot != (refusal{}):
+		return d.cannot
+	case d.Transport != Stdio:
+		return d.reachable()
 	}
 	for _, t := range d.texts() {
 		if strings.ContainsRune(t.text, 0) {
 			return refusal{"its " + t.name + " has a NUL character, with which no program can be started", "take it out"}
 		}
 	}
+	if strings.TrimSpace(d.Command) == "" {
+		return refusal{"its command is empty when it is filled in", "correct it"}
+	}
 	return refusal{}
 }
 
-func args(o *hujson.Object) (list []string, bad refusal) {
-	v := get(o, "args")
-	if k := kind(v); k == "nothing" || k == "null" {
-		return nil, refusal{}
-	}
-	a, ok := v.Value.(*hujson.Array)
-	if !ok {
-		return nil, wrongType(o, "args", "an array")
-	}
-	for i := range a.Elements {
-		s, ok := stringOf(&a.Elements[i])
-		if !ok {
-			return nil, refusal{fmt.Sprintf("its args[%d] is %s, not a string", i, kind(&a.Elements[i])), "put it in quotes"}
-		}
-		list = append(list, s)
-	}
-	return list, refusal{}
+// text is one string of an entry, under a name that may be shown.
+type text struct {
+	name, text string
+	set        func(string)
 }
 
-// variables reads env. Numbers, true and false are taken as they are written: VS Code's schema allows numbers, and hosts
-// that check nothing hand them to Node.js, which makes strings of them. A null takes a variable away where the host says so.
-func (f form) variables(o *hujson.Object) (env map[string]string, bad refusal) {
-	v := get(o, "env")
-	if k := kind(v); k == "nothing" || k == "null" {
-		return nil, refusal{}
+// texts is every string that a program would be started with, or a server be reached with.
+func (d *definition) texts() []text {
+	t := []text{{"command", d.Command, func(v string) { d.Command = v }}}
+	for i, a := range d.Args {
+		t = append(t, text{fmt.Sprintf("args[%d]", i), a, func(v string) { d.Args[i] = v }})
 	}
-	vars, ok := v.Value.(*hujson.Object)
-	if !ok {
-		return nil, wrongType(o, "env", "an object")
+	for _, k := range slices.Sorted(maps.Keys(d.Env)) {
+		t = append(t, text{"env." + display(k), d.Env[k], func(v string) { d.Env[k] = v }})
 	}
-	for i := range vars.Members {
-		m := &vars.Members[i]
-		key := nameOf(*m)
-		if key == "" || strings.ContainsAny(key, "=\x00") {
-			return nil, refusal{"its env has a variable whose name is empty or has a = or a NUL in it", "correct the name"}
-		}
-		lit, isLiteral := m.Value.Value.(hujson.Literal)
-		switch k := kind(&m.Value); {
-		case k == "null" && f.nullEnv:
-			delete(env, key)
-			continue
-		case !isLiteral || k == "null":
-			return nil, refusal{"its env." + display(key) + " is " + k + ", not a string", "put the value in quotes"}
-		}
-		if env == nil {
-			env = map[string]string{}
-		}
-		env[key] = lit.String()
+	t = append(t, text{"cwd", d.Dir, func(v string) { d.Dir = v }}, text{"url", d.URL, func(v string) { d.URL = v }})
+	for _, k := range slices.Sorted(maps.Keys(d.Headers)) {
+		t = append(t, text{"headers." + display(k), d.Headers[k], func(v string) { d.Headers[k] = v }})
 	}
-	if len(env) == 0 {
-		return nil, refusal{}
-	}
-	return env, refusal{}
-}
-
-func wrongType(o *hujson.Object, key, want string) refusal {
-	return refusal{"its " + key + " is " + kind(get(o, key)) + ", not " + want, "correct it"}
+	return append(t, text{"client id", d.OAuth.ClientID, func(v string) { d.OAuth.ClientID = v }},
+		text{"client secret", d.OAuth.ClientSecret, func(v string) { d.OAuth.ClientSecret = v }})
 }
 
 // Same says whether two servers are the same program started, or the same server reached, in the same way, whatever their
@@ -260,6 +172,11 @@ func (s Server) Same(t Server) bool {
 	return s.Transport == t.Transport && s.Command == t.Command && s.Dir == t.Dir && slices.Equal(s.Args, t.Args) && maps.Equal(s.Env, t.Env) &&
 		s.URL == t.URL && maps.Equal(s.Headers, t.Headers) && s.HeadersHelper == t.HeadersHelper && s.BearerTokenEnv == t.BearerTokenEnv &&
 		s.OAuth.equal(t.OAuth)
+}
+
+// fingerprint is the same for servers that are the Same.
+func (s Server) fingerprint() [32]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth}))
 }
 
 func (o OAuth) equal(p OAuth) bool {

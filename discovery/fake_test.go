@@ -53,8 +53,29 @@ func getenv(vars ...string) func(string) string {
 func brief(c Catalog) (servers, problems []string) {
 	for _, s := range c.Servers {
 		line := s.Name + ": " + strings.Join(append([]string{s.Command}, s.Args...), " ")
+		if s.Transport != Stdio {
+			line = s.Name + ": " + string(s.Transport) + " " + s.URL
+		}
 		for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 			line += " " + k + "=" + s.Env[k]
+		}
+		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+			line += " " + k + ": " + s.Headers[k]
+		}
+		if s.HeadersHelper != "" {
+			line += " helper " + s.HeadersHelper
+		}
+		if s.BearerTokenEnv != "" {
+			line += " bearer " + s.BearerTokenEnv
+		}
+		if !s.OAuth.equal(OAuth{}) {
+			line += fmt.Sprintf(" %+v", s.OAuth)
+		}
+		if s.Tools.Allow != nil {
+			line += fmt.Sprintf(" allow %q", s.Tools.Allow)
+		}
+		if s.Tools.Deny != nil {
+			line += fmt.Sprintf(" deny %q", s.Tools.Deny)
 		}
 		if s.Dir != "" {
 			line += " in " + s.Dir
@@ -86,7 +107,17 @@ func check(t *testing.T, c Catalog, servers, problems []string) {
 func full(c Catalog) string {
 	var b strings.Builder
 	for _, s := range c.Servers {
-		fmt.Fprintf(&b, "server %q\n  command %q %q\n", s.Name, s.Command, s.Args)
+		if s.Transport == Stdio {
+			fmt.Fprintf(&b, "server %q\n  command %q %q\n", s.Name, s.Command, s.Args)
+		} else {
+			fmt.Fprintf(&b, "server %q\n  %s %s\n", s.Name, s.Transport, s.URL)
+		}
+		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+			fmt.Fprintf(&b, "  header %s\n", k)
+		}
+		if s.Tools.Allow != nil || s.Tools.Deny != nil {
+			fmt.Fprintf(&b, "  tools %q but %q\n", s.Tools.Allow, s.Tools.Deny)
+		}
 		if keys := slices.Sorted(maps.Keys(s.Env)); len(keys) > 0 {
 			fmt.Fprintf(&b, "  env %s\n", strings.Join(keys, " "))
 		}

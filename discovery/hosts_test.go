@@ -25,11 +25,10 @@ func TestHosts(t *testing.T) {
 		"off": {"command": "npx", "disabled": true},
 	},
 }`
+	const github = "gh: http https://api.githubcopilot.com/mcp/"
 	codeProblems := []string{
 		"box: VS Code runs it in a sandbox of its own, which the bridge can't do",
-		"dir: its args[0] has a ${…} in it, and these are not filled in yet",
 		"file: its envFile is not read yet",
-		"gh: remote servers (http) are not supported yet",
 		"key: its env.KEY asks for an input of VS Code, which nobody else can read",
 		"off: it is disabled there",
 	}
@@ -44,7 +43,7 @@ func TestHosts(t *testing.T) {
 			"fs": {"type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"], "env": {}},
 			"linear": {"type": "sse", "url": "https://mcp.linear.app/sse"},
 			"kept": {"command": "kept", "disabled": true, "cwd": "/ignored"}}}`},
-			[]string{fsServer, "kept: kept"}, []string{"linear: remote servers (sse) are not supported yet"}},
+			[]string{fsServer, "kept: kept", "linear: sse https://mcp.linear.app/sse"}, nil},
 		{"Claude Code, local scope of the repository", linux(), tree{
 			"/w/p/.git/HEAD":       "",
 			"/home/u/.claude.json": `{"projects": {"/w/p": ` + one + `, "/w/other": {"mcpServers": {"other": {"command": "x"}}}}}`},
@@ -68,23 +67,22 @@ func TestHosts(t *testing.T) {
 			"figma": {"url": "http://127.0.0.1:3845/sse"},
 			"env": {"command": "npx", "env": {"K": "${env:K}"}},
 			"old": {"command": "npx", "enabled": false}}}`},
-			[]string{fsServer}, []string{
-				"env: its env.K has a ${…} in it, and these are not filled in yet",
-				"figma: remote servers (http) are not supported yet",
+			[]string{"figma: http http://127.0.0.1:3845/sse", fsServer}, []string{
+				"env: its env.K needs the variable K, which is not set here",
 				"old: it is disabled there"}},
 		{"Cursor on windows", windows, tree{`C:\Users\u\.cursor\mcp.json`: one}, []string{fsServer}, nil},
 		{"Cursor, project", linux(), tree{"/w/p/.cursor/mcp.json": one}, nil, []string{
 			"fs: Cursor asks before it starts what a project brings along, and its answer can't be read from outside"}},
 		{"VS Code on Linux", linux(), tree{"/home/u/.config/Code/User/mcp.json": code},
-			[]string{fsServer + " PORT=8080 in /w/p/sub"}, codeProblems},
+			[]string{"dir: npx /w/p", fsServer + " PORT=8080 in /w/p/sub", github}, codeProblems},
 		{"VS Code on macOS", mac, tree{"/Users/u/Library/Application Support/Code/User/mcp.json": code},
-			[]string{fsServer + " PORT=8080 in /w/p/sub"}, codeProblems},
+			[]string{"dir: npx /w/p", fsServer + " PORT=8080 in /w/p/sub", github}, codeProblems},
 		{"VS Code on windows", windows, tree{`C:\Users\u\AppData\Roaming\Code\User\mcp.json`: code},
-			[]string{fsServer + ` PORT=8080 in C:\w\p\sub`}, codeProblems},
+			[]string{`dir: npx C:\w\p`, fsServer + ` PORT=8080 in C:\w\p\sub`, github}, codeProblems},
 		{"VS Code Insiders and a remote one", linux(), tree{
 			"/home/u/.config/Code - Insiders/User/mcp.json": `{"servers": {"insider": {"command": "x"}}}`,
-			"/home/u/.vscode-server/data/User/mcp.json":     `{"servers": {"far": {"command": "x"}}}`},
-			[]string{"far: x", "insider: x"}, nil},
+			"/home/u/.vscode-server/data/User/mcp.json":     `{"servers": {"far": {"command": "y"}}}`},
+			[]string{"far: y", "insider: x"}, nil},
 		{"VS Code, workspace", linux(), tree{"/w/p/.vscode/mcp.json": `{"servers": {"fs": {"command": "x"}}}`}, nil, []string{
 			"fs: VS Code asks before it starts what a project brings along, and its answer can't be read from outside"}},
 		{"VS Code, the key of others", linux(), tree{"/home/u/.config/Code/User/mcp.json": one}, nil, []string{
@@ -152,14 +150,17 @@ func TestPrecedence(t *testing.T) {
 			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"), "/.mcp.json": server("root")},
 			[]string{"s: near"}, []string{"s: shadowed by the server of the same name in /w/p/.mcp.json (Claude Code, project)"}},
 		{"identical ones are folded", tree{cursor: server("x"), ours: `{"command": "x"}`}, []string{"s: x"}, nil},
-		{"a remote one keeps its name in its host", tree{
-			"/home/u/.claude.json": `{"projects": {"/w/p": {"mcpServers": {"s": {"type": "http", "url": "https://x"}}}}, "mcpServers": {"s": {"command": "user"}}}`},
+		{"whatever another host calls them", tree{cursor: server("x"), "/home/u/.config/mcp/servers/t.json": `{"command": "x"}`}, []string{"s: x"}, []string{
+			"t: it is the same server as s of " + cursor + " (Cursor, user), and is used under that name"}},
+		{"two names in one host are two", tree{cursor: `{"mcpServers": {"s": {"command": "x"}, "t": {"command": "x"}}}`}, []string{"s: x", "t: x"}, nil},
+		{"one that the bridge can't use keeps its name in its host", tree{
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"mcpServers": {"s": {"type": "http", "url": "https://${X}"}}}}, "mcpServers": {"s": {"command": "user"}}}`},
 			nil, []string{
-				"s: remote servers (http) are not supported yet",
+				"s: its url needs the variable X, which is not set here",
 				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local), which Claude Code uses and the bridge can't"}},
 		{"but not in others", tree{
-			"/home/u/.claude.json": `{"mcpServers": {"s": {"type": "http", "url": "https://x"}}}`, cursor: server("c")},
-			[]string{"s: c"}, []string{"s: remote servers (http) are not supported yet"}},
+			"/home/u/.claude.json": `{"mcpServers": {"s": {"type": "http", "url": "https://${X}"}}}`, cursor: server("c")},
+			[]string{"s: c"}, []string{"s: its url needs the variable X, which is not set here"}},
 		{"one that its host doesn't use keeps nothing", tree{
 			"/home/u/.claude.json": `{"mcpServers": {"s": {"command": "user"}}}`, "/w/p/.mcp.json": server("project")},
 			[]string{"s: user"}, []string{"s: it is not yet approved in Claude Code"}},

@@ -37,7 +37,7 @@ type rule struct {
 	source  Source
 	name    string
 	command []string
-	url     bool // serverUrl: about remote servers, which aren't used yet
+	url     string // a pattern, in which * stands for anything
 }
 
 // word is how far a settings file is believed.
@@ -75,7 +75,7 @@ func (s *scan) readPolicy() policy {
 	}
 	for _, dir := range s.places.expand(managed("managed-settings.d")) {
 		src := Source{claudeCode, "managed settings", dir}
-		names, err := s.list(dir)
+		names, err := s.list(dir, ".json")
 		if err != nil {
 			if reason, next := unreadable(err, false); reason != "" {
 				s.problem(src, "", reason, next)
@@ -200,8 +200,8 @@ func ruleOf(v *hujson.Value) (r rule, ok bool) {
 		r.command = list
 		return r, true
 	}
-	_, r.url = stringOf(get(o, "serverUrl"))
-	return r, r.url
+	r.url, ok = stringOf(get(o, "serverUrl"))
+	return r, ok && r.url != ""
 }
 
 // strings reads a list of strings under a key, none if there is none.
@@ -236,35 +236,38 @@ func stringsOf(v *hujson.Value) (list []string, ok bool) {
 	return list, ok
 }
 
-// forbidden says why Claude Code doesn't use a server, if it doesn't.
-func (s *scan) forbidden(r row, srv Server) refusal {
+// forbidden says why the host's settings keep a server back, if they do.
+func (s *scan) forbidden(r row, d definition) refusal {
 	p := &s.claude
 	at := r.host == claudeCode
 	if at || s.env.Getenv("CLAUDECODE") != "" {
-		if bad := p.withheld(srv, at && r.scope == "managed", s.env.Getenv); bad != (refusal{}) {
+		if bad := p.withheld(d, at && r.scope == "managed", s.env.Getenv); bad != (refusal{}) {
 			return bad
 		}
+	}
+	if r.host == gemini {
+		return s.gemini.forbid(d.Name)
 	}
 	if !at {
 		return refusal{}
 	}
-	if by, ok := p.disabled[srv.Name]; ok {
+	if by, ok := p.disabled[d.Name]; ok {
 		return refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
 	}
-	if slices.Contains(reserved, srv.Name) {
+	if slices.Contains(reserved, d.Name) {
 		return refusal{"Claude Code keeps this name for a server of its own and skips it", "give it another name"}
 	}
 	if p.pluginsOnly != nil && r.scope != "managed" {
 		return refusal{"Claude Code's administrator allows only servers of plugins, in " + p.pluginsOnly.String(), "ask the administrator"}
 	}
 	if r.form.gate == asked {
-		return p.approval(srv.Name)
+		return p.approval(d.Name)
 	}
 	return refusal{}
 }
 
 // withheld says what the settings keep back of any scope's servers. The allow list isn't for those of the administrator.
-func (p *policy) withheld(srv Server, managed bool, getenv func(string) string) refusal {
+func (p *policy) withheld(d definition, managed bool, getenv func(string) string) refusal {
 	const ask = "ask the administrator"
 	switch {
 	case p.blind != nil:
@@ -272,26 +275,58 @@ func (p *policy) withheld(srv Server, managed bool, getenv func(string) string) 
 	case p.exclusive != nil && !managed:
 		return refusal{"Claude Code's administrator allows only the servers of " + p.exclusive.String(), ask}
 	}
-	argv := append([]string{srv.Command}, srv.Args...)
 	for _, r := range p.denied {
-		command := r.command != nil && (slices.Equal(r.command, argv) || slices.Equal(expand(r.command, getenv), argv))
-		if command || r.name == srv.Name {
+		if r.name == d.Name || r.meets(d, getenv) {
 			return refusal{"Claude Code's settings deny it, in " + r.source.String(), "take it out of deniedMcpServers there to use it"}
 		}
 	}
-	if p.allowedSet == nil || managed || srv.Transport != Stdio {
+	if p.allowedSet == nil || managed || p.allows(d, getenv) {
 		return refusal{}
 	}
-	byCommand := slices.ContainsFunc(p.allowed, func(r rule) bool { return r.command != nil })
-	if !slices.ContainsFunc(p.allowed, func(r rule) bool {
-		if byCommand {
-			return r.command != nil && slices.Equal(expand(r.command, getenv), argv)
+	return refusal{"Claude Code's settings don't allow it: it is not in allowedMcpServers of " + p.allowedSet.String(), "add it there to use it"}
+}
+
+// allows says whether the allow list has a server. Names count only while the list has no rule for what the server is.
+func (p *policy) allows(d definition, getenv func(string) string) bool {
+	byKind := slices.ContainsFunc(p.allowed, func(r rule) bool {
+		return d.Transport == Stdio && r.command != nil || d.Transport != Stdio && r.url != ""
+	})
+	return slices.ContainsFunc(p.allowed, func(r rule) bool {
+		if byKind {
+			return r.meets(d, getenv)
 		}
-		return r.name == srv.Name
-	}) {
-		return refusal{"Claude Code's settings don't allow it: it is not in allowedMcpServers of " + p.allowedSet.String(), "add it there to use it"}
+		return r.name != "" && r.name == d.Name
+	})
+}
+
+// meets says whether a rule is about the command line or the URL of a server, as it is written or as it is filled in.
+func (r rule) meets(d definition, getenv func(string) string) bool {
+	if d.Transport != Stdio {
+		return r.url != "" && (wildcard(r.url, d.URL) || wildcard(r.url, d.address))
 	}
-	return refusal{}
+	if r.command == nil {
+		return false
+	}
+	expanded := expand(r.command, getenv)
+	argv := append([]string{d.Command}, d.Args...)
+	return slices.Equal(r.command, argv) || slices.Equal(expanded, argv) || slices.Equal(r.command, d.written) || slices.Equal(expanded, d.written)
+}
+
+// wildcard says whether all of a text is as a pattern, in which * stands for anything. Case counts for nothing: hosts have none.
+func wildcard(pattern, text string) bool {
+	parts := strings.Split(strings.ToLower(pattern), "*")
+	rest, ok := strings.CutPrefix(strings.ToLower(text), parts[0])
+	if !ok || len(parts) == 1 {
+		return ok && rest == ""
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
 // approval says what is missing for a server of .mcp.json.

@@ -67,15 +67,33 @@ func (p places) under(o *hujson.Object, dir string) *hujson.Object {
 }
 
 // pickLocal is the servers that the user has added for this project only.
-func pickLocal(s *scan, _ *hujson.Object) []servers {
+func pickLocal(s *scan, _ Source, _ *hujson.Object) []servers {
 	src := s.claude.projectsOf
-	src.Scope = "local"
+	src.Scope = localScope
 	if len(s.claude.projects) == 0 {
 		return nil
 	}
 	group, _ := s.objectAt(src, s.claude.projects[0], "mcpServers")
 	if group == nil {
 		return nil
+	}
+	return []servers{{entries: group}}
+}
+
+// pickOpenCode is the servers under mcp, or, in the newer shape, those under mcp.servers.
+func pickOpenCode(s *scan, src Source, root *hujson.Object) []servers {
+	group, _ := s.objectAt(src, root, "mcp")
+	if group == nil {
+		return nil
+	}
+	if inner, ok := objectOf(get(group, "servers")); ok && get(inner, "type") == nil {
+		older := &hujson.Object{}
+		for _, m := range group.Members {
+			if o, ok := objectOf(&m.Value); ok && get(o, "type") != nil {
+				older.Members = append(older.Members, m)
+			}
+		}
+		return []servers{{entries: inner}, {entries: older}}
 	}
 	return []servers{{entries: group}}
 }

@@ -41,8 +41,9 @@ func (s *scan) fsName(native string) string {
 
 func (s *scan) stat(native string) (fs.FileInfo, error) { return fs.Stat(s.fsys, s.fsName(native)) }
 
-// list is the names of the *.json files in a directory, hidden ones left out, sorted.
-func (s *scan) list(dir string) ([]string, error) {
+// list is the names of the files in a directory, hidden ones left out, sorted: of the *.json files, and of the *.yaml and *.yml
+// files too where the ending is .yaml.
+func (s *scan) list(dir, ending string) ([]string, error) {
 	info, err := s.stat(dir)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (s *scan) list(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if n := e.Name(); strings.HasSuffix(n, ".json") && !strings.HasPrefix(n, ".") {
+		if n := e.Name(); !strings.HasPrefix(n, ".") && (path.Ext(n) == ".json" || ending == ".yaml" && isYAML(n)) {
 			names = append(names, n)
 		}
 	}
@@ -79,7 +80,7 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		}
 		return f
 	}
-	root, standard, bad := parse(data)
+	root, standard, bad := parse(src.Path, data)
 	if bad.reason == "" && strict && !standard {
 		bad = refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host + " rejects the whole file", "take it out"}
 	}
@@ -154,20 +155,35 @@ func unreadable(err error, required bool) (reason, next string) {
 // refusal is why something isn't used, and what to do about it. Its zero value refuses nothing.
 type refusal struct{ reason, next string }
 
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
 // parse is the object that a file holds, or why it holds none. It quotes no more of the file than one character.
-func parse(data []byte) (root *hujson.Object, standard bool, bad refusal) {
+func parse(name string, data []byte) (root *hujson.Object, standard bool, bad refusal) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	blank := len(bytes.TrimSpace(data)) == 0
 	utf16 := bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
 	switch {
 	case utf16:
 		return nil, false, refusal{"it is written in UTF-16", "save it as UTF-8"}
-	case len(bytes.TrimSpace(data)) == 0:
-		return nil, false, refusal{"it is empty", "write {} into it, or remove it"}
 	case bytes.IndexByte(data, 0) >= 0:
 		return nil, false, refusal{"it has a NUL byte" + at(data, bytes.IndexByte(data, 0)), "save it as UTF-8 text"}
 	case !utf8.Valid(data):
 		return nil, false, refusal{"it is not UTF-8" + at(data, invalidUTF8(data)), "save it as UTF-8"}
+	case strings.HasSuffix(name, ".toml"):
+		root, bad = parseTOML(data)
+		return root, true, bad
+	case isYAML(name):
+		root, bad = parseYAML(data)
+		return root, true, bad
+	case blank:
+		return nil, false, refusal{"it is empty", "write {} into it, or remove it"}
 	}
+	return parseJSON(data)
+}
+
+func parseJSON(data []byte) (root *hujson.Object, standard bool, bad refusal) {
 	if i := tooDeep(data); i >= 0 {
 		return nil, false, refusal{fmt.Sprintf("it nests more than %d levels deep%s", maxDepth, at(data, i)), "correct it there"}
 	}

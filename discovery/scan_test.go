@@ -166,7 +166,9 @@ func FuzzScan(f *testing.F) {
 	paths := []string{
 		"home/u/.claude.json", "w/shop/.mcp.json", "home/u/.claude/settings.json", "home/u/.config/Claude/claude_desktop_config.json",
 		"home/u/.cursor/mcp.json", "home/u/.config/Code/User/mcp.json", "home/u/.config/mcp/servers/x.json", "home/u/extra/y.json",
-		"etc/claude-code/managed-mcp.json", "etc/claude-code/managed-settings.json",
+		"etc/claude-code/managed-mcp.json", "etc/claude-code/managed-settings.json", "home/u/.lmstudio/mcp.json", "home/u/.gemini/settings.json",
+		"home/u/.config/opencode/opencode.json", "home/u/.config/zed/settings.json", "home/u/.config/crush/crush.json", "home/u/.codex/config.toml",
+		"home/u/.config/goose/config.yaml", "home/u/.continue/config.yaml",
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		everywhere := fstest.MapFS{}
@@ -181,7 +183,7 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 		for _, s := range c.Servers {
-			if s.Command == "" || s.Transport != "stdio" || strings.Contains(s.Command, "\x00") || s.Source.Host == "" {
+			if s.Source.Host == "" || (s.Transport == Stdio) == (s.Command == "") || strings.Contains(s.Command, "\x00") || (s.Transport == Stdio) != (s.URL == "") {
 				t.Errorf("server %+v can't be started", s)
 			}
 		}
@@ -201,7 +203,7 @@ func everyEntry(t *testing.T, c Catalog, path string, data []byte) {
 	}
 	keys := []string{"mcpServers"}
 	switch {
-	case strings.HasSuffix(path, "settings.json"):
+	case strings.HasSuffix(path, "settings.json"), strings.HasSuffix(path, "crush.json"), strings.HasSuffix(path, "opencode.json"), !strings.HasSuffix(path, ".json"):
 		return
 	case strings.Contains(path, "/Code/"):
 		keys = []string{"servers"}

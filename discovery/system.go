@@ -62,7 +62,7 @@ func Current(configPaths []string) Env {
 		}
 	}
 	return Env{
-		Home: home, Dir: dir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), AppData: os.Getenv("APPDATA"), GOOS: goruntime.GOOS,
+		Home: home, Dir: dir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), AppData: os.Getenv("APPDATA"), LocalAppData: os.Getenv("LOCALAPPDATA"), GOOS: goruntime.GOOS,
 		Getenv: os.Getenv, Self: Self{Executable: exe}, Resolve: resolve, ConfigPaths: configPaths,
 	}
 }

@@ -15,15 +15,12 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
-	"bench":                 {"entrypoint"},
-	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
-	"bridge/audit":          {"bridge/filelock"},
+	"bridge":                {"bridge/index", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
 	"bridge/filelock":       {},
 	"bridge/fixture":        {},
 	"bridge/index":          {},
-	"bridge/schemas":        {"bridge/upstream", "discovery"},
 	"bridge/policy":         {"bridge/filelock"},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
@@ -52,7 +49,8 @@ var onlyImporters = map[string][]string{
 	"github.com/containers/podman/v5/libpod/":              {"runtime/podman"},
 	"github.com/docker/docker/":                            {"runtime/docker"},
 	"github.com/tailscale/hujson":                          {"discovery"},
-	"github.com/pelletier/go-toml/v2":                      {"bridge/policy"},
+	"github.com/pelletier/go-toml/v2":                      {"bridge/policy", "discovery"},
+	"go.yaml.in/yaml/v3":                                   {"discovery"},
 	"github.com/distribution/reference":                    {"runtime/docker", "runtime/podman"},
 	"github.com/rogpeppe/go-internal/testscript":           {},
 	"github.com/mcp-bridge/mcp-bridge/archive":             {},

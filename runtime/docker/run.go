@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if err != nil {
 		return runtime.Exit{}, err
 	}
-	r := d.newRun(c, s.Owner.NewName())
+	r := d.newRun(c, "mcp-bridge-"+rand.Text())
 	if err := r.create(ctx, s, t); err != nil {
 		return runtime.Exit{}, d.createError(ctx, r, s, err)
 	}

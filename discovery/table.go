@@ -1,0 +1,100 @@
+package discovery
+
+import "github.com/tailscale/hujson"
+
+// A row is one source: where its files are and how its host reads them. Where is by GOOS, with linux for all that aren't
+// named; an empty one means that there is none. It holds patterns, for places.expand; a pattern that ends in /*.json or /*.yaml is a
+// directory, of which the one has *.json files and the other *.yaml and *.yml too.
+type row struct {
+	host, scope string
+	where       map[string][]string
+	pick        func(*scan, Source, *hujson.Object) []servers // nil means the objects under form.keys
+	form        form
+}
+
+// servers is an object of entries and what its file says about all of them.
+type servers struct {
+	entries     *hujson.Object
+	description string
+}
+
+// localScope is of servers that stand in another file than the project's, under its path.
+const localScope = "local"
+
+const extensions = "Code/User/globalStorage/" // of VS Code: where each keeps its own
+
+// sources is every source, the first to define a name wins. Within a host the order is the host's own: what is nearer to the
+// project first.
+var sources = []row{
+	{claudeCode, "managed", managed("managed-mcp.json"), nil, claudeForm},
+	{claudeCode, localScope, all("{claude.json}"), pickLocal, claudeForm},
+	{claudeCode, "project", all("{up}/.mcp.json"), nil, claudeProjectForm},
+	{claudeCode, "user", all("{claude.json}"), nil, claudeForm},
+	{"Claude Desktop", "user", perOS("Claude/claude_desktop_config.json"), nil, desktopForm},
+	{"Cursor", "project", all("{workspace}/.cursor/mcp.json"), nil, cursorForm(unknown)},
+	{"Cursor", "user", all("{home}/.cursor/mcp.json"), nil, cursorForm(open)},
+	{"VS Code", "workspace", all("{workspace}/.vscode/mcp.json"), nil, codeForm(unknown)},
+	{"VS Code", "user", perOS("Code/User/mcp.json"), nil, codeForm(open)},
+	{"VS Code Insiders", "user", perOS("Code - Insiders/User/mcp.json"), nil, codeForm(open)},
+	{"VS Code Server", "user", all("{home}/.vscode-server/data/User/mcp.json"), nil, codeForm(open)},
+	{codex, "project", all("{workspace}/.codex/config.toml"), nil, codexForm(codexTrust)},
+	{codex, "user", all("{codex}/config.toml"), nil, codexForm(open)},
+	{gemini, "system", perSystem("/etc/gemini-cli/settings.json", "/Library/Application Support/GeminiCli/settings.json", "C:/ProgramData/gemini-cli/settings.json"), nil, geminiForm(open)},
+	{gemini, "project", all("{workspace}/.gemini/settings.json"), nil, geminiForm(geminiTrust)},
+	{gemini, "user", all("{home}/.gemini/settings.json"), nil, geminiForm(open)},
+	{"OpenCode", "OPENCODE_CONFIG", all("{opencode.json}"), pickOpenCode, openCodeForm(open)},
+	{"OpenCode", "project", all("{workspace}/opencode.json", "{workspace}/opencode.jsonc"), pickOpenCode, openCodeForm(unasked)},
+	{"OpenCode", "user", all("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"), pickOpenCode, openCodeForm(open)},
+	{"Copilot CLI", "workspace", all("{workspace}/.github/mcp.json"), nil, copilotForm(unknown)},
+	{"Copilot CLI", "user", all("{copilot}/mcp-config.json"), nil, copilotForm(open)},
+	{"Devin Desktop", "project", all("{workspace}/.devin/mcp_config.json"), nil, windsurfForm(unknown)},
+	{"Devin Desktop", "user", onWindows("{config}/devin/mcp_config.json", "{appdata}/devin/mcp_config.json"), nil, windsurfForm(open)},
+	{"Windsurf", "user", all("{home}/.codeium/windsurf/mcp_config.json"), nil, windsurfForm(open)},
+	{"Cline", "CLINE_MCP_SETTINGS_PATH", all("{cline.json}"), nil, clineForm},
+	{"Cline", "shared", all("{cline}/data/settings/cline_mcp_settings.json"), nil, clineForm},
+	{"Cline", "VS Code", perOS(extensions + "saoudrizwan.claude-dev/settings/cline_mcp_settings.json"), nil, clineForm},
+	{"Roo Code", "project", all("{workspace}/.roo/mcp.json"), nil, rooForm(unasked)},
+	{"Roo Code", "VS Code", perOS(extensions + "rooveterinaryinc.roo-cline/settings/mcp_settings.json"), nil, rooForm(open)},
+	{"Zed", "project", all("{workspace}/.zed/settings.json"), nil, zedForm(unknown)},
+	{"Zed", "user", onWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json"), nil, zedForm(open)},
+	{"Goose", "user", onWindows("{config}/goose/config.yaml", "{appdata}/Block/goose/config/config.yaml"), nil, gooseForm},
+	{"Continue", "project", all("{workspace}/.continue/mcpServers/*.yaml"), nil, continueForm(unasked)},
+	{"Continue", "user", all("{home}/.continue/config.yaml", "{home}/.continue/mcpServers/*.yaml"), nil, continueForm(open)},
+	{"Junie", "project", all("{workspace}/.junie/mcp/mcp.json"), nil, gated(unasked)},
+	{"Junie", "user", all("{home}/.junie/mcp/mcp.json"), nil, plainForm()},
+	{"Kiro", "workspace", all("{workspace}/.kiro/settings/mcp.json"), nil, kiroForm(unasked)},
+	{"Kiro", "user", all("{home}/.kiro/settings/mcp.json"), nil, kiroForm(open)},
+	{"Amazon Q", "user", all("{home}/.aws/amazonq/mcp.json"), nil, kiroForm(open)},
+	{"Antigravity", "project", all("{workspace}/.agents/mcp_config.json"), nil, antigravityForm(unasked)},
+	{"Antigravity", "user", all("{home}/.gemini/config/mcp_config.json", "{home}/.gemini/antigravity/mcp_config.json"), nil, antigravityForm(open)},
+	{"LM Studio", "user", all("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"), nil, plainForm()},
+	{"Warp", "user", all("{home}/.warp/.mcp.json"), nil, warpForm},
+	{"Amp", "workspace", all("{workspace}/.amp/settings.json"), nil, ampForm(unknown)},
+	{"Amp", "user", onWindows("{config}/amp/settings.json", "{appdata}/amp/settings.json"), nil, ampForm(open)},
+	{"Crush", "project", all("{workspace}/.crush.json", "{workspace}/crush.json"), nil, crushForm(unasked)},
+	{"Crush", "user", onWindows("{config}/crush/crush.json", "{localappdata}/crush/crush.json"), nil, crushForm(open)},
+	{"Visual Studio", "user", map[string][]string{"linux": nil, "windows": {"{home}/.mcp.json"}}, nil, codeForm(open)},
+	{own, "shared", all("{config}/mcp/mcp.json"), nil, ownForm},
+	{own, "user", all("{config}/mcp/servers/*.json"), nil, ownForm},
+}
+
+func all(patterns ...string) map[string][]string { return map[string][]string{"linux": patterns} }
+
+// onWindows is a file that is elsewhere on windows than on all others.
+func onWindows(others, windows string) map[string][]string {
+	return map[string][]string{"linux": {others}, "windows": {windows}}
+}
+
+// perOS is a file below the directory where the system's programs keep their users' settings.
+func perOS(file string) map[string][]string {
+	return perSystem("{config}/"+file, "{home}/Library/Application Support/"+file, "{appdata}/"+file)
+}
+
+func perSystem(linux, darwin, windows string) map[string][]string {
+	return map[string][]string{"linux": {linux}, "darwin": {darwin}, "windows": {windows}}
+}
+
+// managed is a file of Claude Code's administrator.
+func managed(file string) map[string][]string {
+	return perSystem("/etc/claude-code/"+file, "/Library/Application Support/ClaudeCode/"+file, "C:/Program Files/ClaudeCode/"+file)
+}

@@ -1,0 +1,133 @@
+package discovery
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
+)
+
+const maxNodes = 1 << 18 // of one YAML file, each counted as often as an alias stands for it
+
+// parseYAML is what the first document of a YAML file holds, as JSON. Nothing of the file is in what it says is wrong.
+func parseYAML(data []byte) (*hujson.Object, refusal) {
+	var doc yaml.Node
+	err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF):
+		return &hujson.Object{}, refusal{}
+	case err != nil:
+		return nil, refusal{"it is not valid YAML" + strings.Replace(yamlLine.FindString(err.Error()), "line", " at line", 1), "correct it there"}
+	}
+	c := yamlTree{left: maxNodes}
+	v, bad := c.value(&doc, 0)
+	if bad != (refusal{}) {
+		return nil, bad
+	}
+	switch o := v.Value.(type) {
+	case *hujson.Object:
+		return o, refusal{}
+	case hujson.Literal:
+		if o.Kind() == 'n' {
+			return &hujson.Object{}, refusal{}
+		}
+	}
+	return nil, refusal{"it holds " + kind(&v) + ", not a mapping", "write `mcpServers:` or what the host has"}
+}
+
+var yamlLine = regexp.MustCompile(`line \d+`)
+
+// yamlTree makes JSON of nodes, aliases followed, within a bound.
+type yamlTree struct{ left int }
+
+func (c *yamlTree) value(n *yaml.Node, depth int) (v hujson.Value, bad refusal) {
+	if c.left--; c.left < 0 {
+		return v, refusal{fmt.Sprintf("it has more than %d values, aliases followed", maxNodes), "take out what isn't needed"}
+	}
+	if depth > maxDepth {
+		return v, refusal{fmt.Sprintf("it nests more than %d levels deep at line %d", maxDepth, n.Line), "correct it there"}
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return c.value(n.Content[0], depth)
+	case yaml.AliasNode:
+		return c.value(n.Alias, depth+1)
+	case yaml.SequenceNode:
+		a := &hujson.Array{}
+		for _, e := range n.Content {
+			item, bad := c.value(e, depth+1)
+			if bad != (refusal{}) {
+				return v, bad
+			}
+			a.Elements = append(a.Elements, item)
+		}
+		return hujson.Value{Value: a}, refusal{}
+	case yaml.MappingNode:
+		return c.mapping(n, depth)
+	}
+	return hujson.Value{Value: scalar(n)}, refusal{}
+}
+
+// mapping is an object. What is merged into it comes first, so that its own members count.
+func (c *yamlTree) mapping(n *yaml.Node, depth int) (v hujson.Value, bad refusal) {
+	var merged, own []hujson.ObjectMember
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		item, bad := c.value(n.Content[i+1], depth+1)
+		if bad != (refusal{}) {
+			return v, bad
+		}
+		if key.ShortTag() == "!!merge" {
+			for _, o := range objects(item) {
+				merged = append(merged, o.Members...)
+			}
+			continue
+		}
+		own = append(own, hujson.ObjectMember{Name: hujson.Value{Value: hujson.String(key.Value)}, Value: item})
+	}
+	kept := merged[:0]
+	for _, m := range merged {
+		if get(&hujson.Object{Members: own}, nameOf(m)) == nil {
+			kept = append(kept, m)
+		}
+	}
+	return hujson.Value{Value: &hujson.Object{Members: append(kept, own...)}}, refusal{}
+}
+
+// objects is what a merge key stands for: an object, or some.
+func objects(v hujson.Value) (list []*hujson.Object) {
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		return []*hujson.Object{v}
+	case *hujson.Array:
+		for _, e := range v.Elements {
+			if o, ok := e.Value.(*hujson.Object); ok {
+				list = append([]*hujson.Object{o}, list...) // the first one counts
+			}
+		}
+	}
+	return list
+}
+
+func scalar(n *yaml.Node) hujson.Literal {
+	switch n.ShortTag() {
+	case "!!null":
+		return hujson.Literal("null")
+	case "!!bool":
+		var b bool
+		if n.Decode(&b) == nil {
+			return hujson.Bool(b)
+		}
+	case "!!int", "!!float":
+		if json.Valid([]byte(n.Value)) {
+			return hujson.Literal(n.Value)
+		}
+	}
+	return hujson.String(n.Value)
+}
