@@ -9,7 +9,7 @@ LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v gola
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test check setup fmt vet lint lint-setup unit python npm image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build demo test check setup fmt vet lint lint-setup unit python stubs npm image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -50,6 +50,9 @@ unit: ## Go tests that need no container, with the race detector
 python: ## the guest's own tests, under every Python that is found
 	@scripts/python-tests
 
+stubs: ## mypy and pyright over the declarations of public servers' tools; what can't be had is told, and fails only where CI is set
+	@scripts/stubs-check
+
 npm: ## install the MCP servers and the client that the end-to-end tests run
 	@scripts/npm-setup
 
@@ -63,7 +66,7 @@ engine: ## conformance and end-to-end tests over real rootless podman; needs set
 	@scripts/python-suite
 	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
-	  ./runtime/podman/... ./runtime/image/... ./cmd/...
+	  ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
 
 engines: ## conformance tests over every engine, and a table of what each keeps; needs root, setup engines and build
 	@scripts/engine-all
@@ -74,7 +77,7 @@ engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz "$(FUZZTIME)"
 
-bench: ## the benchmarks, each beside its baseline; those of a container need setup and image
+bench: image ## the benchmarks, each beside its baseline: an hour and a half; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
 	@scripts/bench
 
 bench-search: ## how well tools are found, beside a plain search

@@ -17,7 +17,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -79,14 +81,18 @@ type Config struct {
 	PolicyError error
 	Grants      Grants // what the user has allowed for good; nil remembers nothing
 
+	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
+	Audit *audit.Log
+
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
 	// ShareRoots lets servers hear of the client's roots, if they ask and it has any. Otherwise they are told that there are none to be had.
 	ShareRoots bool
 
-	// Sight says which tools searches find and documentation tells of. Nil: all.
-	Sight Sight
+	// Schemas has what servers have said of their tools to earlier processes, so that these can be searched before a server is
+	// started. Nil: nothing.
+	Schemas *schemas.Store
 
 	// MaxConcurrent is how many runs take place at a time. Zero means 32.
 	MaxConcurrent int
@@ -106,10 +112,11 @@ type Config struct {
 type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
-	sight      Sight
+	schemas    *schemas.Store
 	broken     error // why there is no policy
 	policy     *policy.Policy
 	grants     Grants
+	audit      *audit.Log
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
@@ -150,9 +157,9 @@ func New(cfg Config) (*Bridge, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	b := &Bridge{
-		runner: cfg.Runner, upstreams: cfg.Upstreams, sight: cfg.Sight,
-		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants,
+		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
+		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
@@ -166,6 +173,9 @@ func New(cfg Config) (*Bridge, error) {
 		server.WithToolCapabilities(true),
 		server.WithResourceCapabilities(false, false))
 	b.offer(b.latest)
+	b.server.AddTool(searchTool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return b.searchTools(ctx, req.Params.RawArguments), nil
+	})
 	b.server.AddTool(readOutputTool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.readOutput(req.Params.RawArguments), nil
 	})

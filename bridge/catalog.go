@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -34,11 +35,12 @@ type catalog struct {
 }
 
 // newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
-// Tools that the policy denies are in no listing; nil allows all.
-func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *policy.Policy) *catalog {
+// Tools that the policy denies are in no listing; nil allows all. What
+// saved has of the servers' tools is known from the beginning.
+func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *policy.Policy, saved *schemas.Store) *catalog {
 	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems,
 		definitions: map[string]discovery.Server{}, policy: cmp.Or(p, new(policy.Policy))}
-	c.shelf = &shelf{boxes: map[string]*toolbox{}, judge: c.judge}
+	c.shelf = newShelf(saved, c.definitions, c.judge)
 	names := make([]string, 0, len(servers))
 	for _, s := range servers {
 		names = append(names, s.Name)

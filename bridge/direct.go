@@ -60,19 +60,21 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if b.broken != nil {
-		return Report{}, b.broken
+	if err := b.unready(); err != nil {
+		return Report{}, err
 	}
 	if err := b.runner.Prepare(ctx, d.Progress); err != nil {
 		return Report{}, err
 	}
-	id := newID()
+	id, began := newID(), time.Now()
 	req := b.request(id, a, nil)
 	req.Output = d.Output
 	res, err := b.runner.Run(ctx, req, b.host(id, a, nil))
 	if err != nil {
+		b.books().ran(id, args, refused(id, statusUnavailable, err), began)
 		return Report{}, err
 	}
 	o := newOutcome(id, a, res, directBytes)
+	b.books().ran(id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 const (
@@ -22,9 +19,7 @@ const (
 
 	defaultHits = 5
 	maxHits     = 50
-	maxSummary  = 600              // characters of a description in a summary
-	searchWait  = 15 * time.Second // for servers that have to be started before their tools can be searched
-	searchStart = 8                // of them at a time
+	maxSummary  = 600 // characters of a description in a summary
 )
 
 // toolDoc is one tool as code finds it. The schemas are there in full detail only.
@@ -40,6 +35,8 @@ type toolDoc struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Cached       bool            `json:"cached,omitempty"` // this is what the server has said at AsOf; it has not been asked since
+	AsOf         string          `json:"asOf,omitempty"`   // as in RFC 3339
 	Score        float64         `json:"score,omitempty"`
 }
 
@@ -47,6 +44,9 @@ func (h *host) doc(b *toolbox, t upstream.Tool, detail string) toolDoc {
 	d := toolDoc{
 		Server: b.server.name, ServerAlias: b.server.alias, Tool: t.Name, ToolAlias: b.aliases[t.Name], Title: t.Title,
 		Signature: b.signature(t), Description: t.Description, Allowed: slices.Contains(h.servers, b.server),
+	}
+	if !b.asOf.IsZero() {
+		d.Cached, d.AsOf = true, b.asOf.Format(time.RFC3339)
 	}
 	if detail == detailFull {
 		d.InputSchema, d.OutputSchema, d.Annotations = t.InputSchema, t.OutputSchema, t.Annotations
@@ -66,25 +66,21 @@ func checkDetail(detail string) (string, error) {
 	return "", invalid("detail is %q or %q, not %q", detailSummary, detailFull, detail)
 }
 
-// queryToolDocs tells of the tools of a server, or of one. Of a server that isn't part of the run it tells what is known already.
+// queryToolDocs tells of the tools of a server, or of one, from what is known of them where that will do. Of a server that isn't part
+// of the run it tells nothing else.
 func (h *host) queryToolDocs(ctx context.Context, in helperInput) (any, error) {
 	detail, err := checkDetail(in.Detail)
 	if err != nil {
 		return nil, err
 	}
-	e, ok := h.catalog.find(in.Server)
-	box := h.catalog.shelf.known(e)
-	if s, err := h.server(in.Server); err == nil {
-		if box, err = h.tools(ctx, s); err != nil {
-			return nil, err
-		}
-	} else if !ok || box == nil {
+	box, err := h.documented(ctx, in.Server, in.Tool)
+	if err != nil {
 		return nil, err
 	}
 	if in.Tool != "" {
 		t, ok := box.find(in.Tool)
 		if !ok {
-			return nil, box.unknown(in.Tool)
+			return nil, h.catalog.shelf.unknown(box, in.Tool)
 		}
 		return []toolDoc{h.doc(box, t, detail)}, nil
 	}
@@ -96,6 +92,28 @@ func (h *host) queryToolDocs(ctx context.Context, in helperInput) (any, error) {
 		docs = append(docs, h.doc(box, t, detail))
 	}
 	return docs, nil
+}
+
+// documented is the tools of a server for who reads about them: those that are known, unless the server runs or the wanted tool isn't
+// among them. Then the server is asked, if it is part of the run.
+func (h *host) documented(ctx context.Context, server, wanted string) (*toolbox, error) {
+	e, err := h.server(server)
+	if err != nil {
+		if e, ok := h.catalog.find(server); ok {
+			if box := h.catalog.shelf.known(e); box != nil {
+				return box, nil
+			}
+		}
+		return nil, err
+	}
+	box := h.catalog.shelf.known(e)
+	if box == nil || h.running(ctx, e) {
+		return h.tools(ctx, e)
+	}
+	if _, ok := box.find(wanted); wanted != "" && !ok {
+		return h.tools(ctx, e)
+	}
+	return box, nil
 }
 
 // ended is the error of a context for the code that asked.
@@ -113,8 +131,7 @@ type unsearched struct {
 	Reason string `json:"reason"`
 }
 
-// searchToolDocs ranks the tools of the run's servers, which are started for it if need be, and of all others that were listed
-// before.
+// searchToolDocs ranks the tools of all servers. Those of the run are started for it where nothing is known of their tools.
 func (h *host) searchToolDocs(ctx context.Context, in helperInput) (any, error) {
 	detail, err := checkDetail(in.Detail)
 	if err != nil {
@@ -127,13 +144,13 @@ func (h *host) searchToolDocs(ctx context.Context, in helperInput) (any, error) 
 	if limit == 0 {
 		limit = defaultHits
 	}
-	boxes, left := h.searchable(ctx)
+	boxes, left := h.searchable(ctx, h.catalog.servers)
 	var result struct {
 		Results []toolDoc    `json:"results"`
 		Unknown []unsearched `json:"unknown,omitempty"`
 	}
 	result.Results, result.Unknown = []toolDoc{}, left
-	hits, err := h.catalog.shelf.ranking.search(ctx, in.Query, boxes, h.sight)
+	hits, err := h.catalog.shelf.ranking.search(ctx, in.Query, boxes)
 	if err != nil {
 		return nil, ended(err)
 	}
@@ -143,55 +160,4 @@ func (h *host) searchToolDocs(ctx context.Context, in helperInput) (any, error) 
 		result.Results = append(result.Results, d)
 	}
 	return result, nil
-}
-
-// searchable gives the tools that a search can look at, and which servers' it can't.
-func (h *host) searchable(ctx context.Context) ([]*toolbox, []unsearched) {
-	wait, cancel := context.WithTimeout(ctx, searchWait)
-	defer cancel()
-	boxes := make([]*toolbox, len(h.catalog.servers))
-	reasons := make([]string, len(boxes))
-	slots := make(chan struct{}, searchStart)
-	defer sandbox.OffClock(ctx)() // starting servers is not the code's own time
-	var wg sync.WaitGroup
-	for i, e := range h.catalog.servers {
-		if !slices.Contains(h.servers, e) {
-			if boxes[i] = h.catalog.shelf.known(e); boxes[i] == nil {
-				reasons[i] = "it isn't part of this call, and its tools are not known yet"
-			}
-			continue
-		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			boxes[i], reasons[i] = h.listed(wait, e)
-		})
-	}
-	wg.Wait()
-	var known []*toolbox
-	var left []unsearched
-	for i, b := range boxes {
-		if b != nil {
-			known = append(known, b)
-		} else {
-			left = append(left, unsearched{h.catalog.servers[i].name, reasons[i]})
-		}
-	}
-	return known, left
-}
-
-// listed gives the tools of a server, those that were known before where it doesn't list them, and why there are none. A panic is
-// such a reason: this runs on a goroutine of its own, where it would end the bridge with all runs.
-func (h *host) listed(ctx context.Context, e entry) (box *toolbox, why string) {
-	defer func() {
-		if r := recover(); r != nil {
-			h.log.Error("a search has panicked over the tools of a server", "server", e.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			box, why = nil, fmt.Sprintf("the bridge has failed on its tools, which is a bug of the bridge; its log says more: %v", r)
-		}
-	}()
-	tools, err := h.upstreams.Tools(ctx, e.name)
-	if err != nil {
-		return h.catalog.shelf.known(e), printable(reason(e, err))
-	}
-	return h.catalog.shelf.box(e, tools), ""
 }

@@ -168,7 +168,7 @@ func recordedBoxes(t testing.TB) []*toolbox {
 	for _, path := range paths {
 		servers = append(servers, discovery.Server{Name: strings.TrimSuffix(filepath.Base(path), ".json")})
 	}
-	c := newCatalog(servers, nil, nil)
+	c := newCatalog(servers, nil, nil, nil)
 	var boxes []*toolbox
 	for i, e := range c.servers {
 		text, err := os.ReadFile(paths[i])
@@ -190,7 +190,7 @@ func TestSearchEndsWithItsCall(t *testing.T) {
 	ask(t, h, "list_tools", `{"server":"github"}`)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := new(ranking).search(ended, "issues", recordedBoxes(t), nil); !errors.Is(err, context.Canceled) {
+	if _, err := new(ranking).search(ended, "issues", recordedBoxes(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search whose call is over: %v", err)
 	}
 	for _, helper := range []struct{ name, input string }{{"search_tool_docs", `{"query":"issues"}`}, {"query_tool_docs", `{"server":"github"}`}} {
@@ -215,27 +215,6 @@ func TestIndexIsMadeOnce(t *testing.T) {
 	}
 	if other, _ := r.of(t.Context(), boxes[1:]); other == first {
 		t.Error("another set of servers has the same index")
-	}
-}
-
-// onlySees is a Sight of one server.
-type onlySees string
-
-func (o onlySees) Allowed(server, _ string) bool { return server == string(o) }
-
-// TestSight: a search finds what may be seen and nothing else.
-func TestSight(t *testing.T) {
-	boxes := recordedBoxes(t)
-	for _, server := range []string{"git", "github"} {
-		hits, err := new(ranking).search(t.Context(), "create branch", boxes, onlySees(server))
-		if err != nil || len(hits) == 0 {
-			t.Fatalf("%d hits, %v", len(hits), err)
-		}
-		for _, h := range hits {
-			if h.box.server.name != server {
-				t.Errorf("%s.%s is found where only %s may be seen", h.box.server.name, h.tool.Name, server)
-			}
-		}
 	}
 }
 
@@ -333,7 +312,7 @@ func TestLoadServerFits(t *testing.T) {
 
 // TestListIsMadeUseOfOnce: aliases, stub and index belong to a list of tools as long as it stays the same.
 func TestListIsMadeUseOfOnce(t *testing.T) {
-	s := newCatalog(nil, nil, nil).shelf
+	s := newCatalog(nil, nil, nil, nil).shelf
 	e := entry{name: "a", alias: "a"}
 	tools := []upstream.Tool{{Name: "x", InputSchema: json.RawMessage(`{}`)}}
 	first := s.box(e, tools)

@@ -171,7 +171,7 @@ func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) 
 	if !description.Allowed {
 		return description, nil
 	}
-	box, err := h.tools(ctx, e)
+	box, err := h.documented(ctx, e.name, "")
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +180,5 @@ func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) 
 }
 
 func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {
-	s, err := h.server(in.Server)
-	if err != nil {
-		return nil, err
-	}
-	return h.call(ctx, s, in.Tool, in.Arguments, nil)
+	return h.call(ctx, in.Server, in.Tool, in.Arguments, nil)
 }

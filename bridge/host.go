@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -21,18 +22,19 @@ import (
 type host struct {
 	catalog   *catalog
 	upstreams Upstreams
-	sight     Sight
 	servers   []entry   // of this run, by name
 	progress  *progress // of this run, for its client; nil when that didn't ask
 	permits   *permits  // of this run
+	run       string    // its id
+	books     books
 	log       *slog.Logger
 }
 
 // host is the host side of the run id.
 func (b *Bridge) host(id string, a arguments, p *progress) *host {
 	log := b.log.With("run", id)
-	return &host{catalog: a.catalog, upstreams: b.upstreams, sight: b.sight, servers: a.servers, progress: p,
-		permits: b.permits(a.catalog, log), log: log}
+	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
+		permits: b.permits(a.catalog, log), run: id, books: books{b.audit, log}, log: log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
@@ -48,15 +50,25 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 	if c.Provider == entrypoint.RuntimeProvider {
 		return h.helper(ctx, c)
 	}
-	s, err := h.server(c.Provider)
+	return h.call(ctx, c.Provider, c.Tool, c.Input, c.Progress)
+}
+
+// call calls a tool by its alias or real name, and records it. The code hears of its progress unless toCode is nil.
+func (h *host) call(ctx context.Context, server, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
+	return recorded(ctx, h, server, name, func(ctx context.Context, r *audit.Record) (json.RawMessage, error) {
+		h.books.arguments(r, input)
+		res, err := h.callTo(ctx, r, server, name, input, toCode)
+		r.ResultBytes = len(res)
+		return res, err
+	})
+}
+
+func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
+	s, err := h.server(server)
 	if err != nil {
 		return nil, err
 	}
-	return h.call(ctx, s, c.Tool, c.Input, c.Progress)
-}
-
-// call calls a tool by its alias or real name. The code hears of its progress unless toCode is nil.
-func (h *host) call(ctx context.Context, s entry, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
+	r.Server = s.name
 	args, err := object(input)
 	if err != nil {
 		return nil, err
@@ -65,11 +77,15 @@ func (h *host) call(ctx context.Context, s entry, name string, input json.RawMes
 	if err != nil {
 		return nil, err
 	}
+	r.Tool = box.real(name)
 	tool, ok := box.find(name)
 	if !ok {
-		return nil, box.unknown(name)
+		if d, denied := box.denied[r.Tool]; denied {
+			judged(r, d)
+		}
+		return nil, h.catalog.shelf.unknown(box, name)
 	}
-	if err := h.permits.tool(ctx, s, tool, args); err != nil {
+	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
 	}
 	res, err := h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
@@ -173,7 +189,7 @@ func reason(s entry, err error) string {
 		return err.Error()
 	}
 	text := strings.TrimPrefix(e.Op+": "+e.Err.Error(), ": ")
-	if e.Stderr != "" {
+	if e.Stderr != "" || e.Logged != "" {
 		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.name)
 	}
 	return text

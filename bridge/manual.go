@@ -45,7 +45,8 @@ environment or files. It may write to /workspace, its working directory, and /tm
     runtime.list_servers()                       # names that this run may call
     runtime.discovered_servers(detailed=True)    # name and description of all that are configured
     runtime.describe_server("github")            # name, alias, description, names of its tools
-    runtime.search_tool_docs("create issue")     # what fits best, of all servers, with signatures: limit=5, detail="full"
+    runtime.search_tool_docs("create issue")     # what fits best, of all servers, with signatures: limit=5, detail="full"; "cached" where
+                                                 # that is what a server said at "asOf" and it has not been asked since
     runtime.query_tool_docs("github", "list-issues")   # the same of one tool, or of all of a server
     runtime.list_tools("github")                 # name, alias, description, inputSchema, outputSchema of each tool
     runtime.call_tool("github", "list-issues", {"owner": "o"})

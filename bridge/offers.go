@@ -3,7 +3,9 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
@@ -12,63 +14,78 @@ var methods = map[upstream.Kind]string{
 	upstream.Resources: "resources/list", upstream.ResourceTemplates: "resources/templates/list", upstream.Prompts: "prompts/list",
 }
 
-// listing is the helper that lists one kind of what a server offers besides tools.
-func listing(kind upstream.Kind) func(h *host, ctx context.Context, in helperInput) (any, error) {
-	return func(h *host, ctx context.Context, in helperInput) (any, error) {
-		s, err := h.server(in.Server)
+// offered does a request for what a server offers besides tools, if the policy allows it, and records it. The server's answer is given
+// as it sent it.
+func offered[T any](ctx context.Context, h *host, server, method string, params any, do func(ctx context.Context, server string) (T, error)) (result any, err error) {
+	args, err := json.Marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the parameters of %s: %w", method, err)
+	}
+	return recorded(ctx, h, server, method, func(ctx context.Context, r *audit.Record) (any, error) {
+		h.books.arguments(r, args)
+		s, err := h.server(server)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.permits.method(ctx, s, methods[kind], nil); err != nil {
+		r.Server = s.name
+		if err := h.permits.method(ctx, r, s, method, args); err != nil {
 			return nil, err
 		}
-		items, err := h.upstreams.List(ctx, s.name, kind)
+		result, err := do(ctx, s.name)
 		if err != nil {
 			return nil, callError(ctx, s, err)
 		}
-		if items == nil {
-			items = []json.RawMessage{}
+		r.ResultBytes = received(result)
+		return result, nil
+	})
+}
+
+// received is bytes of what a server sent.
+func received(result any) (n int) {
+	switch v := result.(type) {
+	case json.RawMessage:
+		n = len(v)
+	case []json.RawMessage:
+		for _, item := range v {
+			n += len(item)
 		}
-		return items, nil
+	}
+	return n
+}
+
+// listing is the helper that lists one kind of what a server offers besides tools.
+func listing(kind upstream.Kind) func(h *host, ctx context.Context, in helperInput) (any, error) {
+	return func(h *host, ctx context.Context, in helperInput) (any, error) {
+		return offered(ctx, h, in.Server, methods[kind], nil, func(ctx context.Context, server string) ([]json.RawMessage, error) {
+			items, err := h.upstreams.List(ctx, server, kind)
+			if items == nil {
+				items = []json.RawMessage{}
+			}
+			return items, err
+		})
 	}
 }
 
 func (h *host) readResource(ctx context.Context, in helperInput) (any, error) {
-	s, err := h.server(in.Server)
-	if err != nil {
-		return nil, err
-	}
 	if in.URI == "" {
-		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists", s.name)
+		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists", in.Server)
 	}
-	if err := h.permits.method(ctx, s, "resources/read", map[string]string{"uri": in.URI}); err != nil {
-		return nil, err
-	}
-	result, err := h.upstreams.ReadResource(ctx, s.name, in.URI)
-	if err != nil {
-		return nil, callError(ctx, s, err)
-	}
-	return result, nil
+	params := map[string]string{"uri": in.URI}
+	return offered(ctx, h, in.Server, "resources/read", params, func(ctx context.Context, server string) (json.RawMessage, error) {
+		return h.upstreams.ReadResource(ctx, server, in.URI)
+	})
 }
 
 func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
-	s, err := h.server(in.Server)
-	if err != nil {
-		return nil, err
-	}
 	if in.Name == "" {
-		return nil, invalid("a prompt is asked for by its name; runtime.list_prompts(%q) has those of that server", s.name)
+		return nil, invalid("a prompt is asked for by its name; runtime.list_prompts(%q) has those of that server", in.Server)
 	}
 	args, err := object(in.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.permits.method(ctx, s, "prompts/get", map[string]any{"name": in.Name, "arguments": args}); err != nil {
-		return nil, err
-	}
-	result, err := h.upstreams.GetPrompt(ctx, s.name, in.Name, args)
-	if err != nil {
-		return nil, callError(ctx, s, err)
-	}
-	return result, nil
+	params := map[string]any{"name": in.Name, "arguments": args}
+	return offered(ctx, h, in.Server, "prompts/get", params, func(ctx context.Context, server string) (json.RawMessage, error) {
+		return h.upstreams.GetPrompt(ctx, server, in.Name, args)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -45,22 +46,19 @@ func (b *Bridge) permits(c *catalog, log *slog.Logger) *permits {
 
 // tool says whether the run may call a tool with these arguments, for which it may ask the user. It is the last word on each call,
 // whatever was listed before.
-func (p *permits) tool(ctx context.Context, s entry, t upstream.Tool, args json.RawMessage) error {
-	return p.decide(ctx, s, t, args, p.catalog.judge(s, t))
+func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream.Tool, args json.RawMessage) error {
+	return p.decide(ctx, r, s, t, args, p.catalog.judge(s, t))
 }
 
 // method is the same for what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources and
 // prompts).
-func (p *permits) method(ctx context.Context, s entry, method string, params any) error {
-	args, err := json.Marshal(params)
-	if err != nil {
-		return fmt.Errorf("encoding the parameters of %s: %w", method, err)
-	}
+func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string, args json.RawMessage) error {
 	t := policy.Tool{Server: s.name, Name: method, Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
-	return p.decide(ctx, s, upstream.Tool{Name: method}, args, p.catalog.policy.Decide(t))
+	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.policy.Decide(t))
 }
 
-func (p *permits) decide(ctx context.Context, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+	judged(r, d)
 	if d.Verdict == policy.Deny {
 		return deniedBy(s, t.Name, d)
 	}

@@ -26,6 +26,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	o := b.run(ctx, id, raw, p, &t)
 	t.total = time.Since(began)
 	o.timed(t)
+	b.books().ran(id, raw, o, began)
 	b.log.Info("run_python", "run", id, "status", o.Status,
 		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
 	return o.render(b.structured)
@@ -50,8 +51,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return refused(id, statusInvalid, err)
 	}
-	if b.broken != nil {
-		return refused(id, statusUnavailable, b.broken)
+	if err := b.unready(); err != nil {
+		return refused(id, statusUnavailable, err)
 	}
 	t.queued, err = b.admission.enter(ctx, func() { p.at(fmt.Sprintf("waiting for one of %d runs to end", b.admission.limit)) })
 	if err != nil {
@@ -78,6 +79,17 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		o.keptAs(b.kept, x == nil || !x.old)
 	}
 	return o
+}
+
+// books are those of a run that has no log of its own.
+func (b *Bridge) books() books { return books{b.audit, b.log} }
+
+// unready says why no code may run whatever the engine says: what it may call isn't known, or what it does can't be recorded.
+func (b *Bridge) unready() error {
+	if b.broken != nil {
+		return b.broken
+	}
+	return b.books().ready()
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
@@ -112,12 +124,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) outcome {
 
 // refused is the outcome of a call whose code was not run: one sentence, and the next step where the error knows one.
 func refused(id, status string, err error) outcome {
-	o := outcome{Call: id, Status: status, ExitCode: -1, Message: err.Error()}
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		o.Message = sentence(o.Message, hinted.Hint())
-	}
-	return o
+	return outcome{Call: id, Status: status, ExitCode: -1, Message: hinted(err)}
 }
 
 // newID names a call in the log and in its container's labels.

@@ -16,9 +16,9 @@ type hit struct {
 	score float64
 }
 
-// search gives the tools that fit the query, best first, without those that may not be seen. It is the same for the same tools. Its
-// error is that of ctx, whose end it minds between words and between tools.
-func (r *ranking) search(ctx context.Context, query string, boxes []*toolbox, sight Sight) ([]hit, error) {
+// search gives the tools that fit the query, best first. It is the same for the same tools. Its error is that of ctx, whose end it
+// minds between words and between tools.
+func (r *ranking) search(ctx context.Context, query string, boxes []*toolbox) ([]hit, error) {
 	x, err := r.of(ctx, boxes)
 	if err != nil {
 		return nil, err
@@ -30,9 +30,7 @@ func (r *ranking) search(ctx context.Context, query string, boxes []*toolbox, si
 	hits := make([]hit, 0, len(found))
 	for _, f := range found {
 		box := boxes[f.Part]
-		if tool := box.tools[f.Tool]; sees(sight, box.server, tool.Name) {
-			hits = append(hits, hit{box, tool, f.Score})
-		}
+		hits = append(hits, hit{box, box.tools[f.Tool], f.Score})
 	}
 	return hits, nil
 }
@@ -80,12 +78,3 @@ func (b *toolbox) makePart() *index.Part {
 	}
 	return index.NewPart(b.server.name, tools)
 }
-
-// Sight says which tools may be seen: found by a search, and told of. It is asked concurrently, for every tool of every search, and
-// has to answer at once. Tools are called by its leave as well, but it is not the only one that is asked then.
-type Sight interface {
-	Allowed(server, tool string) bool
-}
-
-// sees is the one place where a Sight is asked. Nil sees everything.
-func sees(s Sight, e entry, tool string) bool { return s == nil || s.Allowed(e.name, tool) }

@@ -9,7 +9,7 @@ import (
 )
 
 // Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
-// tools/list stays under 2,000 bytes, as it is paid for in every conversation.
+// tools/list stays under 2,500 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
 
 const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run: only what you print() or display(), and the value of a last expression, comes back.
 
@@ -17,7 +17,7 @@ Each server is mcp_<alias>, each tool a function with keyword arguments that ret
   issues = mcp_github.list_issues(owner="o", repo="r")
 Many at once: import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))
 In code with a top-level await, await every call.
-When unsure, look first: runtime.search_tool_docs("open issues"), runtime.list_servers(), help(mcp_github.list_issues)
+When unsure, look first: the tool search_tools; in code runtime.search_tool_docs("open issues"), runtime.list_servers(), help(mcp_github.list_issues)
 Files: save_artifact(name, data), or leave them in out/
 Manual: ` + manualURI
 
@@ -98,7 +98,7 @@ func someNames(servers []entry, limit int) string {
 // instructions are what a host tells its model of the whole server.
 func instructions(c *catalog) string {
 	var b strings.Builder
-	b.WriteString(`mcp-bridge gives one tool, run_python, which runs Python in a locked-down container. From there the code can call the tools of the MCP servers that the user has configured elsewhere, without their definitions being loaded here. Use it when a task needs one of those servers, several tool calls, or work on data that is too large to read: write one program that calls the tools, filters and joins what they return, and prints only the answer.
+	b.WriteString(`run_python runs Python in a locked-down container. From there the code can call the tools of the MCP servers that the user has configured elsewhere, without their definitions being loaded here. Use it when a task needs one of those servers, several tool calls, or work on data that is too large to read: write one program that calls the tools, filters and joins what they return, and prints only the answer. search_tools finds which tools there are and how they are called.
 `)
 	if len(c.servers) == 0 {
 		b.WriteString("No servers are configured at present; plain Python works.")

@@ -62,7 +62,7 @@ func TestSizes(t *testing.T) {
 			for _, params := range []string{`{}`, modern} {
 				p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":%s}`, params)
 				res := p.next().Result
-				if n := len(res); n >= 2000 || !bytes.Contains(res, []byte("run_python")) {
+				if n := len(res); n >= 2500 || !bytes.Contains(res, []byte("run_python")) {
 					t.Errorf("tools/list has %d bytes: %s", n, res)
 				} else {
 					t.Logf("tools/list has %d bytes", n)
@@ -114,7 +114,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("the server calls itself %+v", info.ServerInfo)
 	}
 	tools, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil || len(tools.Tools) != 2 || tools.Tools[0].Name != "read_output" || tools.Tools[1].Name != "run_python" {
+	if err != nil || len(tools.Tools) != 3 || tools.Tools[0].Name != "read_output" || tools.Tools[1].Name != "run_python" || tools.Tools[2].Name != "search_tools" {
 		t.Errorf("tools: %v, %v", tools, err)
 	}
 	var call mcp.CallToolRequest

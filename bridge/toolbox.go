@@ -1,12 +1,12 @@
 package bridge
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/index"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
@@ -36,6 +36,7 @@ type toolbox struct {
 	byAlias  map[string]string          // real name by alias
 	provider func() entrypoint.Provider
 	part     func() *index.Part // for the index of a search
+	asOf     time.Time          // when the server listed them, where that was kept on disk; zero: in this process
 }
 
 // newToolbox leaves out what judge denies.
@@ -170,38 +171,4 @@ func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
 // signature is how code calls a tool, on one line.
 func (b *toolbox) signature(t upstream.Tool) string {
 	return fmt.Sprintf("mcp_%s.%s", b.server.alias, stubs.Signature(b.aliases[t.Name], b.told(t)))
-}
-
-// shelf keeps the latest toolbox of each server, so that what is made of a list is made once. It is safe for concurrent use.
-type shelf struct {
-	ranking ranking
-
-	mu    sync.Mutex
-	boxes map[string]*toolbox // by real name
-	judge func(entry, upstream.Tool) policy.Decision
-}
-
-// box is the toolbox of a list of tools: the one that is there while the list stays the same.
-func (s *shelf) box(e entry, tools []upstream.Tool) *toolbox {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.boxes[e.name]; b != nil && slices.EqualFunc(b.listed, tools, sameTool) {
-		return b
-	}
-	b := newToolbox(e, tools, s.judge)
-	s.boxes[e.name] = b
-	return b
-}
-
-// known is the toolbox of a server that was asked for its tools before, else nil.
-func (s *shelf) known(e entry) *toolbox {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.boxes[e.name]
-}
-
-// sameTool is quick for the same tool: its raw fields then share their memory.
-func sameTool(a, b upstream.Tool) bool {
-	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
-		bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) && bytes.Equal(a.Annotations, b.Annotations)
 }

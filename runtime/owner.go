@@ -2,8 +2,11 @@ package runtime
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // Owner says which process a container belongs to, so that an orphan can be told from another bridge's container.
@@ -59,4 +62,45 @@ func (o Owner) Orphaned(by Owner) bool {
 	}
 	now := startMark(o.PID)
 	return o.Started != "" && now != "" && now != o.Started
+}
+
+// namePrefix is what all names of NewName begin with.
+const namePrefix = "mcp-bridge-"
+
+// NewName is a new name for something of o's that may be found where there are no labels: a directory, or a container in the
+// arguments of the processes beside it. OwnerNamed reads it. It is made of letters, digits and '-', about 50 of them.
+func (o Owner) NewName() string {
+	started := o.Started
+	if started == "" {
+		started = "0"
+	}
+	return namePrefix + strings.Join([]string{strconv.Itoa(o.PID), started, place(o.BootID), rand.Text()[:16]}, "-")
+}
+
+// OwnerNamed is the owner that a name of NewName tells of, as seen from by; ok says whether it is such a name. Where the owner is
+// is known only if it is the same place as by's: any other owner is, to Orphaned, one that can't be told.
+func OwnerNamed(name string, by Owner) (o Owner, ok bool) {
+	rest, ok := strings.CutPrefix(name, namePrefix)
+	parts := strings.Split(rest, "-")
+	if !ok || len(parts) != 4 {
+		return Owner{}, false
+	}
+	pid, err := strconv.Atoi(parts[0])
+	if err != nil || pid < 0 {
+		return Owner{}, false
+	}
+	o = Owner{Instance: parts[3], PID: pid, Started: strings.TrimPrefix(parts[1], "0")}
+	if parts[2] == place(by.BootID) {
+		o.BootID = by.BootID
+	}
+	return o, true
+}
+
+// place is short for a BootID, which is too long for the path of a socket; "none" for none.
+func place(bootID string) string {
+	if bootID == "" {
+		return "none"
+	}
+	sum := sha256.Sum256([]byte(bootID))
+	return hex.EncodeToString(sum[:4])
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // bootID is the kernel's, and the PID namespace's number: the same process id is another process in another namespace.
@@ -20,16 +21,30 @@ func bootID() string {
 	return strings.TrimSpace(string(b)) + "-" + strings.Trim(ns, "pid:[]")
 }
 
-// startMark is field 22 of /proc/PID/stat, proc_pid_stat(5): clock ticks from boot to the start of the process. The second
-// field may hold any character, so fields are counted from the last ')'.
+// startMark is field 22 of /proc/PID/stat, proc_pid_stat(5): clock ticks from boot to the start of the process.
 func startMark(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	f := stat(pid)
 	if len(f) < 20 {
 		return ""
 	}
 	return string(f[19])
+}
+
+// gone says that there certainly is no such process, or that it has ended and its parent hasn't asked how yet, which may never be.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return true
+	}
+	f := stat(pid)
+	return len(f) > 0 && (f[0][0] == 'Z' || f[0][0] == 'X')
+}
+
+// stat is /proc/PID/stat from its third field on; nil where it can't be read. The second may hold any character, so fields are
+// counted from the last ')'.
+func stat(pid int) [][]byte {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 }

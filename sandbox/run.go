@@ -113,7 +113,7 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 		return Result{}, err
 	}
 	res.Took.Total = time.Since(begin)
-	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "run", res.Took.Run, "took", res.Took.Total)
+	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took", res.Took.Total)
 	return res, nil
 }
 

@@ -22,12 +22,16 @@ type ServerError struct {
 	Op     string // what was being done: `calling the tool "x"`
 	Err    error
 	Stderr string // the last lines the server wrote there, if it didn't start or ended; secrets are masked
+	Logged string // the same for what it logged by the protocol
 }
 
 func (e *ServerError) Error() string {
 	text := fmt.Sprintf("server %q: %s: %v", e.Server, e.Op, e.Err)
 	if e.Stderr != "" {
 		text += "\nits last lines on stderr:\n" + strings.TrimRight(e.Stderr, "\n")
+	}
+	if e.Logged != "" {
+		text += "\nthe last that it logged:\n" + strings.TrimRight(e.Logged, "\n")
 	}
 	return text
 }
@@ -85,6 +89,7 @@ var (
 	errOutputEnded = errors.New("it closed its output")
 	errInputClosed = errors.New("it closed its input")
 	errLeft        = errors.New("it ended")
+	errIdle        = errors.New("it was ended since nobody used it")
 )
 
 // lineTooLongError ends a session: the rest of the stream can't be trusted to be lines.

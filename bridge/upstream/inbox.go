@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -30,8 +31,12 @@ type inbox struct {
 	reply func(line []byte)
 	asks  *questions
 	noise func(line []byte)
-	fail  func(error) // ends the session
-	eof   chan struct{}
+
+	journal *ring       // takes what the server logs
+	logs    atomic.Bool // the server has declared that it logs
+
+	fail func(error) // ends the session
+	eof  chan struct{}
 
 	rest []byte // what mcp-go hasn't read yet
 
@@ -181,6 +186,9 @@ func (in *inbox) message(raw []byte) []byte {
 		return nil
 	case m.Method == string(mcp.MethodNotificationToolsListChanged):
 		return append(bytes.Clone(raw), '\n')
+	case m.Method == string(mcp.MethodNotificationMessage):
+		in.log(m.Params)
+		return nil
 	case m.Method == string(mcp.MethodNotificationProgress):
 		in.progress(raw)
 		return nil
@@ -204,6 +212,7 @@ func (in *inbox) response(m message) []byte {
 			text, _ := json.Marshal(e.Message)
 			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, e.Code, text)
 		}
+		in.greeting(m.Result)
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, orNull(m.Result))
 	}
 	a := &answer{result: m.Result}

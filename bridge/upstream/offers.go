@@ -73,7 +73,7 @@ func (p *Pool) ask(ctx context.Context, server, op, method string, params map[st
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.request(ctx, method, params)
+	result, err := s.work(ctx, method, params)
 	if err != nil {
 		return nil, s.wrap(op, err)
 	}

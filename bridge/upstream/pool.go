@@ -35,6 +35,10 @@ type entry struct {
 	live   *session // the latest, perhaps dying; nil before the first
 	dial   *dial    // under way; nil for none
 	held   int      // by so many generations; none: it is to end
+
+	backoff backoff
+	failed  *ServerError // the latest failure that counts there
+	judged  *session     // the latest session that was looked at for it
 }
 
 // dial is one attempt to start a server, which any number of callers wait for.
@@ -142,11 +146,15 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	case e == nil:
 		p.mu.Unlock()
 		return nil, fmt.Errorf("%w: %q", ErrUnknownServer, server)
-	case e.live != nil && e.dial == nil && !e.live.isDying():
+	case e.ready():
 		defer p.mu.Unlock()
 		return e.live, nil
 	}
 	if e.dial == nil {
+		if err := e.resting(); err != nil {
+			p.mu.Unlock()
+			return nil, err
+		}
 		d := &dial{able: able, done: make(chan struct{})}
 		e.dial = d
 		p.work.Go(func() { p.connect(e, d) })
@@ -157,8 +165,37 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	case <-d.done:
 		return d.session, d.err
 	case <-ctx.Done():
-		return nil, &ServerError{Server: server, Op: "starting it", Err: ctx.Err()}
+		return nil, &ServerError{Server: server, Op: opStart, Err: ctx.Err()}
 	}
+}
+
+// ready says whether there is a connection that can be used, and keeps it from being ended as unused. The caller has p.mu.
+func (e *entry) ready() bool {
+	if e.live == nil || e.dial != nil {
+		return false
+	}
+	e.live.rest.touch()
+	return !e.live.isDying()
+}
+
+// resting is why a server that failed again and again isn't started now; nil when it may be. The caller has p.mu.
+func (e *entry) resting() error {
+	if s := e.live; s != nil && s != e.judged {
+		e.judged = s
+		switch {
+		case s.useful.Load():
+			e.backoff.success()
+		case s.endedItself():
+			e.backoff.failure(errBarren)
+			e.failed = s.failure(errBarren)
+		}
+	}
+	if err := e.backoff.refusal(); err != nil {
+		refused := *e.failed
+		refused.Err = err
+		return &refused
+	}
+	return nil
 }
 
 // connect carries out one dial, under the pool's context, whoever still waits for it.
@@ -172,6 +209,12 @@ func (p *Pool) connect(e *entry, d *dial) {
 	}
 	if err == nil && e.held == 0 { // while it was being started
 		s.fail(errRetired)
+	}
+	if err == nil {
+		s.greeted()
+	} else if errors.As(err, &e.failed) {
+		e.backoff.failure(e.failed.Err)
+		e.judged = e.live
 	}
 	e.dial = nil
 	p.mu.Unlock()
@@ -187,12 +230,6 @@ func (p *Pool) connect(e *entry, d *dial) {
 // start starts a server and makes the connection. A session that was there before must be gone first: the server may hold
 // something that there is only one of.
 func (p *Pool) start(e *entry, able Abilities) (*session, error) {
-	fail := func(err error, said string) error {
-		if p.ctx.Err() != nil {
-			return ErrClosed
-		}
-		return &ServerError{Server: e.server.Name, Op: "starting it", Err: err, Stderr: said}
-	}
 	p.mu.Lock()
 	before := e.live
 	p.mu.Unlock()
@@ -203,8 +240,11 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 		return nil, ErrClosed
 	}
 	s, err := launch(p.cfg, e.server, e.manner)
-	if err != nil {
-		return nil, fail(err, "")
+	switch {
+	case err != nil && p.ctx.Err() != nil:
+		return nil, ErrClosed
+	case err != nil:
+		return nil, &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 	}
 	s.able = able
 	p.work.Go(s.run)
@@ -226,8 +266,9 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 		err = fmt.Errorf("it did not answer within %v; %s", p.cfg.StartTimeout, next)
 	}
 	if p.ctx.Err() != nil {
-		err = ErrClosed
+		s.fail(ErrClosed)
+		return nil, ErrClosed
 	}
 	s.fail(err)
-	return nil, fail(err, s.peer.said())
+	return nil, s.failure(err)
 }

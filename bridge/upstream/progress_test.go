@@ -81,7 +81,7 @@ func TestProgressOnlyWhenAskedFor(t *testing.T) {
 			if diff := cmp.Diff(without, with); diff != "" {
 				t.Errorf("a token changes more than itself (-without +with):\n%s", diff)
 			}
-			if mode == "modern" && len(without) != 3 {
+			if mode == "modern" && len(without) != 4 {
 				t.Errorf("the meta of the connection is %v", without)
 			}
 		})

@@ -31,7 +31,10 @@ func realServer() *mcpserver.MCPServer {
 		return mcp.NewToolResultText("grown"), nil
 	})
 	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second): // a cancel that comes before the SSE server has begun with the call is lost
+		}
 		return nil, ctx.Err()
 	})
 	s.AddTool(mcp.NewTool("fail"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {

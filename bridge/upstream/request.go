@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -24,6 +25,7 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer s.rest.use()()
 	ctx, over := s.asks.during(ctx)
 	defer over()
 	id := "b-" + strconv.FormatInt(s.ids.Add(1), 10)
@@ -40,10 +42,11 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	var failed *exchangeError
 	switch {
 	case err == nil:
+		s.useful.Store(true)
 		return s.in.take(id)
-	case ctx.Err() != nil:
+	case endOf(ctx) != nil:
 		s.cancelled(ctx, id)
-		return nil, ctx.Err()
+		return nil, endOf(ctx)
 	case errors.As(err, &full):
 		return nil, full
 	case errors.As(err, &failed):
@@ -82,10 +85,37 @@ func (s *session) header(method string, params map[string]any) http.Header {
 	return h
 }
 
+// endOf is why ctx has ended. mcp-go has a timer of its own for the same deadline, which may fire a little before.
+func endOf(ctx context.Context) error {
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) && ctx.Err() == nil {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
 // cancelled tells the server that a request isn't waited for any more.
 func (s *session) cancelled(ctx context.Context, id string) {
 	s.peer.post(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%q,"reason":%q}}`+"\n",
-		mcp.MethodNotificationCancelled, id, ctx.Err()))
+		mcp.MethodNotificationCancelled, id, endOf(ctx)))
+}
+
+// work sends one request for a caller when it is that one's turn, and bounds how long the server may take. Its errors are those of
+// request.
+func (s *session) work(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	switch err := s.turns.enter(ctx, s.over); {
+	case errors.Is(err, errLeft):
+		return nil, s.ended(ctx)
+	case err != nil:
+		return nil, err
+	}
+	defer s.turns.leave()
+	bounded, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	defer cancel()
+	result, err := s.request(bounded, method, params)
+	if errors.Is(err, context.DeadlineExceeded) && endOf(ctx) == nil {
+		return nil, fmt.Errorf("it did not answer within %v and was told to stop: %w", s.cfg.CallTimeout, err)
+	}
+	return result, err
 }
 
 // call calls one tool.
@@ -99,7 +129,7 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (
 	case !utf8.Valid(args):
 		args = bytes.ToValidUTF8(args, []byte("\uFFFD"))
 	}
-	return s.request(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
+	return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
 }
 
 // wrap adds what this layer knows to an error of the session.
@@ -108,11 +138,13 @@ func (s *session) wrap(op string, err error) error {
 	select {
 	case <-s.over:
 		if !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
-			e.Stderr = s.peer.said()
+			e.Stderr, e.Logged = s.peer.said(), s.journal.tail()
 		}
 	default:
 	}
 	return e
 }
+
+const opStart = "starting it"
 
 func callOp(tool string) string { return fmt.Sprintf("calling the tool %q", tool) }

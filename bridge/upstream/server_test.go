@@ -30,6 +30,7 @@ type request struct {
 		Meta      json.RawMessage `json:"_meta"`
 		Version   string          `json:"protocolVersion"`
 		Abilities json.RawMessage `json:"capabilities"`
+		Level     string          `json:"level"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -48,6 +49,7 @@ type server struct {
 	cancelled []string
 	asked     map[string]chan request
 	abilities json.RawMessage // of the client
+	level     string          // of the log
 }
 
 func fakeServer(args []string) {
@@ -147,6 +149,9 @@ func (s *server) handle(r request) {
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, r.ID)
 	case "prompts/get":
 		s.result(r, fmt.Sprintf(`{"name":%q,"arguments":%s}`, r.Params.Name, orNull(r.Params.Arguments)))
+	case "logging/setLevel":
+		s.level = r.Params.Level
+		s.result(r, "{}")
 	case "notifications/cancelled":
 		s.mu.Lock()
 		s.cancelled = append(s.cancelled, r.Params.RequestID)
@@ -178,6 +183,8 @@ func (s *server) initialize(r request) {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		s.result(r, result)
+	case "logs":
+		s.result(r, strings.Replace(result, `"tools"`, `"logging":{},"tools"`, 1))
 	default:
 		s.result(r, result)
 	}
@@ -277,6 +284,12 @@ func (s *server) call(r request) {
 		}
 	case "ask":
 		go s.ask(r)
+	case "log": // and die
+		for _, params := range []string{`{"level":"info","logger":"db","data":"at s3cr3t-value"}`, `{"level":"error","data":{"n": 1}}`, `{"data":null}`, `[]`, `7`} {
+			s.send(`{"jsonrpc":"2.0","method":"notifications/message","params":%s}`, params)
+		}
+		s.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"level %s"}}`, s.level)
+		os.Exit(4)
 	case "question":
 		go s.question(r)
 	case "abilities":

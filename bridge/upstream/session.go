@@ -58,6 +58,11 @@ type session struct {
 	meta  map[string]any      // repeated with every request; nil on connections made by initialize
 	ids   atomic.Int64
 	tools toolCache
+	turns *turns
+	rest  *rest
+
+	journal *ring       // of what the server logs by the protocol
+	useful  atomic.Bool // it has answered something after the handshake
 
 	once   sync.Once
 	reason error // why it is dying
@@ -81,6 +86,9 @@ func launch(cfg Config, server discovery.Server, m manner) (*session, error) {
 		dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.tools.turn = make(chan struct{}, 1)
+	s.turns = newTurns(cfg.MaxCalls, cfg.MaxQueue)
+	s.rest = &rest{after: cfg.IdleTimeout, end: func() { s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout)) }}
+	s.journal = &ring{mask: s.mask}
 	var err error
 	if server.Transport == discovery.HTTP || server.Transport == discovery.SSE {
 		s.peer, err = newRemote(s)
@@ -90,7 +98,16 @@ func launch(cfg Config, server discovery.Server, m manner) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.in.journal = s.journal
 	return s, nil
+}
+
+// greeted is called once the connection is made: the session can be used, and says what is to be logged.
+func (s *session) greeted() {
+	s.rest.begin()
+	if s.in.logs.Load() && s.meta == nil {
+		s.peer.post(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"b-log","method":"logging/setLevel","params":{"level":%q}}`+"\n", s.cfg.LogLevel))
+	}
 }
 
 // connect makes the MCP connection. The protocol of the handshake comes first: a server that ignores the newer
@@ -144,6 +161,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 			mcp.MetaKeyProtocolVersion:    result.ProtocolVersion,
 			mcp.MetaKeyClientCapabilities: mcp.ClientCapabilities{},
 			mcp.MetaKeyClientInfo:         info.Params.ClientInfo,
+			mcp.MetaKeyLogLevel:           s.cfg.LogLevel,
 		}
 	}
 	return nil
@@ -189,6 +207,16 @@ func (s *session) fail(reason error) {
 	})
 }
 
+// endedItself says of a session that is dying whether that is its server's doing.
+func (s *session) endedItself() bool {
+	return s.isDying() && (errors.Is(s.reason, errOutputEnded) || errors.Is(s.reason, errInputClosed) || errors.Is(s.reason, errLeft))
+}
+
+// failure is why the server could not be started, with the last that it said.
+func (s *session) failure(err error) *ServerError {
+	return &ServerError{Server: s.server.Name, Op: opStart, Err: err, Stderr: s.peer.said(), Logged: s.journal.tail()}
+}
+
 func (s *session) isDying() bool {
 	select {
 	case <-s.dying:
@@ -216,6 +244,7 @@ func (s *session) run() {
 	case <-s.peer.left():
 		s.fail(errLeft)
 	}
+	s.rest.stop()
 	s.cause = s.peer.autopsy(s.reason)
 	close(s.over)
 	s.peer.hangUp()

@@ -35,10 +35,17 @@ type Config struct {
 	StartTimeout time.Duration // from the start of a server to its answer to initialize; 20 s
 	ListTimeout  time.Duration // for all pages of one list; 20 s
 	StallTimeout time.Duration // how long a server may leave its input unread while there is some; 60 s
+	CallTimeout  time.Duration // for one call, beside its context; 10 min
+	IdleTimeout  time.Duration // without use, until a server is ended; the next call starts it again. 15 min; negative: never
 	CloseTimeout time.Duration // for Close as a whole; 5 s
+
+	MaxCalls int // of one server at a time, lists not counted; further ones wait. 64
+	MaxQueue int // that wait so; further ones are refused. 1024
 
 	MaxLine    int // bytes of one line from a server; 32 MiB
 	MaxBacklog int // bytes waiting for one server to read them; 64 MiB
+
+	LogLevel string // from which on a server is asked to log, where it can: debug … emergency; "warning"
 
 	ClientName    string   // said to servers; "mcp-bridge"
 	ClientVersion string   // said to servers; "dev"
@@ -62,7 +69,11 @@ const (
 	defaultStart   = 20 * time.Second
 	defaultList    = 20 * time.Second
 	defaultStall   = 60 * time.Second
+	defaultCall    = 10 * time.Minute
+	defaultIdle    = 15 * time.Minute
 	defaultClose   = 5 * time.Second
+	defaultCalls   = 64
+	defaultQueue   = 1024
 	defaultLine    = 32 << 20
 	defaultBacklog = 64 << 20
 )
@@ -71,7 +82,12 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.StartTimeout, defaultStart)
 	setDefault(&c.ListTimeout, defaultList)
 	setDefault(&c.StallTimeout, defaultStall)
+	setDefault(&c.CallTimeout, defaultCall)
+	setDefault(&c.IdleTimeout, defaultIdle)
 	setDefault(&c.CloseTimeout, defaultClose)
+	setDefault(&c.MaxCalls, defaultCalls)
+	setDefault(&c.MaxQueue, defaultQueue)
+	setDefault(&c.LogLevel, "warning")
 	setDefault(&c.MaxLine, defaultLine)
 	setDefault(&c.MaxBacklog, defaultBacklog)
 	setDefault(&c.ClientName, "mcp-bridge")

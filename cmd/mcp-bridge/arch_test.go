@@ -15,12 +15,15 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
-	"bridge":                {"bridge/index", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bench":                 {"entrypoint"},
+	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge/audit":          {"bridge/filelock"},
 	"bridge/filelock":       {},
 	"bridge/fixture":        {},
 	"bridge/index":          {},
+	"bridge/schemas":        {"bridge/upstream", "discovery"},
 	"bridge/policy":         {"bridge/filelock"},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},

@@ -43,8 +43,13 @@ type config struct {
 	MaxConcurrent      runs     `split_words:"true" default:"auto" desc:"runs at a time; auto for as many as the machine's memory holds when each takes all that it may, from 2 to 32"`
 	Queue              int      `default:"64" desc:"calls that may wait for one of those to end, in the order in which they came; 0 for none"`
 	QueueTimeout       seconds  `split_words:"true" default:"30" desc:"longest that a call waits for that"`
+	UpstreamStart      seconds  `envconfig:"UPSTREAM_START_TIMEOUT" default:"20" desc:"longest that a server may take to start"`
+	UpstreamIdle       seconds  `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900" desc:"without use, until a server is ended; the next call starts it again; 0 never"`
+	UpstreamRoots      string   `split_words:"true" default:"none" desc:"directories that servers hear of when they ask: none, or client for those that the client gives"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
+	Audit              string   `desc:"file that takes a line of JSON for each run and each call of a tool; nothing is run while it can't be written"`
+	AuditArguments     yes      `split_words:"true" default:"false" desc:"have those lines hold the arguments too, not only their size and hash"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
@@ -112,6 +117,10 @@ func (c config) check() error {
 		return fmt.Errorf("MCP_BRIDGE_QUEUE must be a number from 0 to %d", maxQueue)
 	case c.QueueTimeout <= 0:
 		return errors.New("MCP_BRIDGE_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue")
+	case c.UpstreamStart <= 0:
+		return errors.New("MCP_BRIDGE_UPSTREAM_START_TIMEOUT must be positive")
+	case c.UpstreamRoots != "none" && c.UpstreamRoots != "client":
+		return fmt.Errorf("MCP_BRIDGE_UPSTREAM_ROOTS=%q: it is none or client", c.UpstreamRoots)
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("MCP_BRIDGE_LOG_FORMAT=%q: it is text or json", c.LogFormat)
 	case c.OutputMode != "text" && c.OutputMode != "structured":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMaxConcurrent: what is asked for counts; else what memory there is, within bounds.
@@ -45,5 +46,32 @@ func TestNumbersThatAreNone(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})
+	}
+}
+
+func TestUpstreamVariables(t *testing.T) {
+	for kv, want := range map[string]string{
+		"UPSTREAM_ROOTS=all":           `MCP_BRIDGE_UPSTREAM_ROOTS="all": it is none or client`,
+		"UPSTREAM_START_TIMEOUT=0":     "MCP_BRIDGE_UPSTREAM_START_TIMEOUT must be positive",
+		"UPSTREAM_IDLE_TIMEOUT=-1":     `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="-1": it must be a number of seconds such as 30`,
+		"UPSTREAM_IDLE_TIMEOUT=0":      "",
+		"UPSTREAM_START_TIMEOUT=1m30s": "",
+	} {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Run(kv, func(t *testing.T) {
+			t.Setenv("MCP_BRIDGE_"+name, value)
+			if _, err := readConfig(); fmt.Sprint(err) != want && (err != nil || want != "") {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+	t.Setenv("MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT", "0")
+	t.Setenv("MCP_BRIDGE_UPSTREAM_START_TIMEOUT", "7")
+	cfg, err := readConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := (&parts{cfg: cfg}).poolConfig(); c.IdleTimeout < 1<<62 || c.StartTimeout != 7*time.Second {
+		t.Errorf("idle after %v, started within %v; want never and 7s", c.IdleTimeout, c.StartTimeout)
 	}
 }

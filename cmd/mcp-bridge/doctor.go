@@ -36,7 +36,7 @@ func (a *app) doctorCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of the table")
-	cmd.Flags().BoolVar(&reap, "reap", false, "show and remove the containers of dead bridges, and nothing else")
+	cmd.Flags().BoolVar(&reap, "reap", false, "show and remove what dead bridges have left, and nothing else")
 	return cmd
 }
 

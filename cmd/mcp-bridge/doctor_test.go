@@ -369,6 +369,8 @@ func TestAge(t *testing.T) {
 
 // TestReapCommand shows what it removes.
 func TestReapCommand(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // this machine's bridges are their own affair
+	t.Setenv("TMPDIR", t.TempDir())
 	for _, asJSON := range []bool{false, true} {
 		e := healthy()
 		e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: runtime.Owner{PID: 4711}}}

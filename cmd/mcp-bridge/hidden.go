@@ -32,8 +32,10 @@ func (a *app) watchdogCmd() *cobra.Command {
 	}
 }
 
-// reapTimeout bounds the watchdog's search for containers of a killed bridge.
-const reapTimeout = 30 * time.Second
+const (
+	reapTimeout = 30 * time.Second // bounds the watchdog's search for containers of a killed bridge
+	reapAgain   = 500 * time.Millisecond
+)
 
 // reapOrphans removes the containers of bridges that are dead. One that ran has ended by itself, with its standard input; one
 // that was created and not yet started would stay for ever.
@@ -53,7 +55,12 @@ func reapOrphans() (err error) {
 		return err
 	}
 	_, err = runtime.Reap(ctx, d, runtime.Self())
-	return err
+	select { // what a service had begun when it was killed may come up a little after it
+	case <-time.After(reapAgain):
+	case <-ctx.Done():
+	}
+	_, again := runtime.Reap(ctx, d, runtime.Self())
+	return errors.Join(err, again)
 }
 
 // reapVariables are what the watchdog needs of the environment to find the engine again: never a server's secret.

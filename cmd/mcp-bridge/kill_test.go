@@ -177,6 +177,7 @@ func (s *scene) left() []string {
 	for _, c := range s.containers() {
 		left = append(left, "container "+c)
 	}
+	left = append(left, monitorsOf([]int{s.bridge})...)
 	for _, d := range runtimeDirs(s.t) {
 		if slices.Contains(s.before, d) {
 			continue
@@ -186,7 +187,7 @@ func (s *scene) left() []string {
 			left = append(left, fmt.Sprintf("API service %d", pid))
 		}
 	}
-	if err := syscall.Kill(s.bridge, 0); err == nil {
+	if err := sendSignal(s.bridge, 0); err == nil {
 		left = append(left, fmt.Sprintf("bridge %d", s.bridge))
 	}
 	return left
@@ -202,7 +203,7 @@ func (s *scene) cleared() {
 		if time.Since(begin) > 30*time.Second {
 			s.t.Errorf("after %v there is still: %s", time.Since(begin), strings.Join(left, ", "))
 			for _, pid := range s.marked() {
-				syscall.Kill(pid, syscall.SIGKILL)
+				sendSignal(pid, syscall.SIGKILL)
 			}
 			return
 		}
@@ -219,8 +220,8 @@ func TestKilled(t *testing.T) {
 		kill func(*scene) error
 	}{
 		{"client", func(s *scene) error { return s.client.Process.Kill() }},
-		{"bridge", func(s *scene) error { return syscall.Kill(s.bridge, syscall.SIGKILL) }},
-		{"terminated bridge", func(s *scene) error { return syscall.Kill(s.bridge, syscall.SIGTERM) }},
+		{"bridge", func(s *scene) error { return sendSignal(s.bridge, syscall.SIGKILL) }},
+		{"terminated bridge", func(s *scene) error { return sendSignal(s.bridge, syscall.SIGTERM) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			times := 10
@@ -320,7 +321,7 @@ func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		left := servicesLeft(t, before, mark)
+		left := append(servicesLeft(t, before, mark), monitorsOf(pids)...)
 		if len(left) == 0 { // asked last, since it takes longest
 			left = containersOf(t, pids)
 		}
@@ -409,7 +410,7 @@ func TestServiceKilled(t *testing.T) {
 			continue
 		}
 		for _, pid := range processes(d + "/podman.sock") {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
+			if err := sendSignal(pid, syscall.SIGKILL); err == nil {
 				killed++
 			}
 		}

@@ -149,6 +149,12 @@ type message struct {
 // serve starts a bridge and initializes it. It is ended with the test, and must then be gone with a code of 0.
 func serve(t *testing.T, cmd *exec.Cmd) *client {
 	t.Helper()
+	return serveTo(t, cmd, map[string]any{})
+}
+
+// serveTo is serve for a client with capabilities.
+func serveTo(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *client {
+	t.Helper()
 	c := &client{t: t, cmd: cmd, waiting: map[string]chan message{}, notes: make(chan message, 1000), ended: make(chan struct{})}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -165,7 +171,7 @@ func serve(t *testing.T, cmd *exec.Cmd) *client {
 	}
 	go c.read(stdout)
 	t.Cleanup(c.close)
-	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
+	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": map[string]any{"name": "test", "version": "0"}})
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return c
 }

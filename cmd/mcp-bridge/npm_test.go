@@ -83,7 +83,7 @@ func TestInspector(t *testing.T) {
 		return string(out)
 	}
 	var tools struct{ Tools []struct{ Name string } }
-	if out := inspect("--method", "tools/list"); json.Unmarshal([]byte(out), &tools) != nil || len(tools.Tools) != 2 || tools.Tools[0].Name != "read_output" || tools.Tools[1].Name != "run_python" {
+	if out := inspect("--method", "tools/list"); json.Unmarshal([]byte(out), &tools) != nil || len(tools.Tools) != 3 || tools.Tools[1].Name != "run_python" || tools.Tools[2].Name != "search_tools" {
 		t.Errorf("tools/list: %s", out)
 	}
 	var result struct {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -12,43 +14,55 @@ import (
 type orphanJSON struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
-	Created  time.Time `json:"created"` // by the engine's clock
+	Created  time.Time `json:"created,omitzero"` // by the engine's clock; zero for one that the engine has forgotten
 	OwnerPID int       `json:"ownerPid"`
 	Running  bool      `json:"running"`
 }
 
-// reap shows the containers of dead bridges and removes them.
+// reap shows what dead bridges have left, and removes it: their containers, and where their watchdog was killed too, the
+// directories of their API services and what still runs for those.
 func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
-	if _, err := p.driver.Facts(ctx); err != nil { // it chooses the engine
-		return err
-	}
-	found, err := p.driver.Orphans(ctx, runtime.Self())
-	if err != nil {
-		return err
-	}
-	all, now := []orphanJSON{}, time.Now()
-	var ids []string
-	for _, o := range found {
-		ids = append(ids, o.ID)
-		all = append(all, orphanJSON{o.ID, o.Name, o.Created, o.Owner.PID, o.Running})
-		if !asJSON {
-			fmt.Fprintln(a.stdout, orphanLine(o, now))
+	self := runtime.Self()
+	dirs, err := reapDirs(runtimeParents(), self)
+	var orphans []runtime.Orphan
+	_, ferr := p.driver.Facts(ctx) // it chooses the engine
+	if ferr == nil {
+		if orphans, ferr = runtime.Reap(ctx, p.driver, self); ferr != nil {
+			ferr = fmt.Errorf("not all containers of dead bridges could be removed: %w", ferr)
 		}
 	}
-	if len(ids) > 0 {
-		if err := p.driver.Remove(ctx, ids...); err != nil {
-			return fmt.Errorf("not all of them could be removed: %w", err)
-		}
-	}
+	err = errors.Join(err, ferr)
 	if asJSON {
-		return printJSON(a.stdout, map[string]any{"removed": all})
+		return errors.Join(printReaped(a.stdout, orphans, dirs), err)
 	}
-	if len(ids) == 0 {
+	a.sayReaped(orphans, dirs, err == nil)
+	return err
+}
+
+func printReaped(w io.Writer, orphans []runtime.Orphan, dirs []leftDir) error {
+	all := []orphanJSON{}
+	for _, o := range orphans {
+		all = append(all, orphanJSON{o.ID, o.Name, o.Created, o.Owner.PID, o.Running})
+	}
+	return printJSON(w, map[string]any{"removed": all, "directories": dirs})
+}
+
+// sayReaped is for people; clean says that nothing of it is left.
+func (a *app) sayReaped(orphans []runtime.Orphan, dirs []leftDir, clean bool) {
+	now := time.Now()
+	for _, o := range orphans {
+		fmt.Fprintln(a.stdout, orphanLine(o, now))
+	}
+	for _, d := range dirs {
+		fmt.Fprintf(a.stdout, "directory %s, owner pid %d\n", d.Path, d.OwnerPID)
+	}
+	switch n := len(orphans) + len(dirs); {
+	case !clean: // the error says it
+	case n > 0:
+		fmt.Fprintf(a.stdout, "removed: %d\n", n)
+	default:
 		fmt.Fprintln(a.stdout, "no container of a dead bridge is left")
-	} else {
-		fmt.Fprintf(a.stdout, "removed: %d\n", len(ids))
 	}
-	return nil
 }
 
 // orphanLine names a container, its age and its owner.

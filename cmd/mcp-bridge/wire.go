@@ -120,6 +120,13 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 	}
 }
 
+func (p *parts) poolConfig() upstream.Config {
+	return upstream.Config{
+		Servers: p.catalog.Servers, Guard: p.guard, Log: p.log, ClientVersion: version(),
+		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
+	}
+}
+
 // idle is a timeout of which 0 means never.
 func idle(s seconds) time.Duration {
 	if s == 0 {
@@ -134,7 +141,11 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
-	p.pool = upstream.NewPool(upstream.Config{Servers: p.catalog.Servers, Guard: p.guard, Log: p.log, ClientVersion: version()})
+	record, err := c.audit()
+	if err != nil {
+		return err
+	}
+	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
 		Runner:        p.sandbox,
 		Upstreams:     p.pool,
@@ -143,12 +154,14 @@ func (p *parts) assemble(what purpose) (err error) {
 		Policy:        p.policy,
 		PolicyError:   p.broken,
 		Grants:        grants(),
+		Audit:         record,
 		Timeout:       time.Duration(c.Timeout),
 		MaxConcurrent: c.maxConcurrent(),
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
 		MaxTimeout:    time.Duration(c.MaxTimeout),
 		OutputMode:    c.OutputMode,
+		ShareRoots:    c.UpstreamRoots == "client",
 		Version:       version(),
 		Log:           p.log,
 	})

@@ -40,6 +40,18 @@ func Module(p entrypoint.Provider) string {
 	return header(p) + m.imports() + body.String()
 }
 
+// Declarations is what Module says of the tools alone, for a reader who knows the rest: no header, no imports, and not the class
+// ToolText.
+func Declarations(p entrypoint.Provider) string {
+	m := newModule()
+	var body strings.Builder
+	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
+		text := m.function(alias, p.Tools[alias], body.Len() > maxModule || m.steps > maxAllSteps)
+		body.WriteString(strings.TrimSuffix(text, unimplemented) + "    ...\n")
+	}
+	return strings.TrimLeft(body.String(), "\n")
+}
+
 // Signature is how one tool is called, on one line: name(parameter: type = default, ...) -> type.
 func Signature(alias string, t entrypoint.Tool) string {
 	m := newModule()
@@ -103,11 +115,14 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 	return f
 }
 
+// unimplemented is the body of each function.
+const unimplemented = "    raise NotImplementedError\n"
+
 // function is the text of one tool, its classes before it.
 func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
 	if bare {
 		m.anyType = true
-		return fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n    raise NotImplementedError\n", alias)
+		return fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n%s", alias, unimplemented)
 	}
 	f := m.read(alias, t)
 	var text strings.Builder
@@ -124,7 +139,7 @@ func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
 	if doc := documentation(alias, t, f.parameters); doc != "" {
 		fmt.Fprintf(&text, "    %s\n", docstring(doc, "    "))
 	}
-	text.WriteString("    raise NotImplementedError\n")
+	text.WriteString(unimplemented)
 	return text.String()
 }
 

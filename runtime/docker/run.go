@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,7 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if err != nil {
 		return runtime.Exit{}, err
 	}
-	r := d.newRun(c, "mcp-bridge-"+rand.Text())
+	r := d.newRun(c, s.Owner.NewName())
 	if err := r.create(ctx, s, t); err != nil {
 		return runtime.Exit{}, d.createError(ctx, r, s, err)
 	}

@@ -38,6 +38,7 @@ func awaitExit(cmd *exec.Cmd) {
 // stat is what /proc says of one process.
 type stat struct {
 	pid, pgid int
+	parent    int
 	session   int
 	start     uint64 // clock ticks since boot
 	ended     bool   // a zombie
@@ -155,11 +156,12 @@ func readStat(pid string) (stat, bool) {
 		return stat{}, false
 	}
 	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
-	var errs [4]error
-	st.pgid, errs[0] = strconv.Atoi(fields[2])
-	st.session, errs[1] = strconv.Atoi(fields[3])
-	st.start, errs[2] = strconv.ParseUint(fields[19], 10, 64)
-	st.pid, errs[3] = strconv.Atoi(pid)
+	var errs [5]error
+	st.pid, errs[0] = strconv.Atoi(pid)
+	st.parent, errs[1] = strconv.Atoi(fields[1])
+	st.pgid, errs[2] = strconv.Atoi(fields[2])
+	st.session, errs[3] = strconv.Atoi(fields[3])
+	st.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
 	return st, errors.Join(errs[:]...) == nil
 }
 

@@ -71,15 +71,21 @@ var ociRuntimes = []string{"crun", "runc", "runsc", "krun", "kata-runtime", "you
 
 // installed says whether a program is in one of the places where podman looks.
 func installed(name string) bool {
-	if _, err := exec.LookPath(name); err == nil {
-		return true
+	_, ok := installedAt(name)
+	return ok
+}
+
+func installedAt(name string) (path string, ok bool) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, true
 	}
 	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/sbin", "/bin", "/run/current-system/sw/bin"} {
-		if fi, err := os.Stat(filepath.Join(dir, filepath.Base(name))); err == nil && fi.Mode().IsRegular() && !filepath.IsAbs(name) {
-			return true
+		path := filepath.Join(dir, filepath.Base(name))
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && !filepath.IsAbs(name) {
+			return path, true
 		}
 	}
-	return false
+	return "", false
 }
 
 // knowsRuntime asks podman's own program, which has read its settings.

@@ -38,6 +38,9 @@ func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Or
 		}
 		found = append(found, runtime.Orphan{ID: ctr.ID, Name: strings.Join(ctr.Names, ","), Owner: o, Created: ctr.Created, Running: ctr.State == "running"})
 	}
+	if !c.facts.Remote {
+		found = append(found, forgotten(owner, found)...)
+	}
 	return found, nil
 }
 
@@ -52,6 +55,9 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 		ctx, cancel := context.WithTimeout(ctx, d.cleanup)
 		errs = append(errs, d.removal(c, id).remove(ctx))
 		cancel()
+	}
+	if !c.facts.Remote {
+		errs = append(errs, d.endMonitors(ctx, ids...))
 	}
 	return errors.Join(errs...)
 }

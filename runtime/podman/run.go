@@ -4,7 +4,6 @@ package podman
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -41,12 +40,12 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if !c.users.hold(s.User) {
 		c = c.without()
 	}
-	r := d.newRun(c)
+	r := d.newRun(c, s.Owner)
 	exit, err := r.run(ctx, s, std)
 	if err == nil || r.started || c.users.size == 0 || ctx.Err() != nil || !answered(err) {
 		return exit, err
 	}
-	again := d.newRun(c.without()) // nothing of std has been used yet
+	again := d.newRun(c.without(), s.Owner) // nothing of std has been used yet
 	exit, aerr := again.run(ctx, s, std)
 	if again.started {
 		d.concede(c, err)
@@ -68,14 +67,15 @@ type run struct {
 	c       *connection
 	id      string // or its name, before it has one
 	started bool
+	doubt   bool        // the engine was asked to start it, and what it did is not known for certain
 	silent  atomic.Bool // the engine was asked whether it is there, and did not answer
 
 	once  sync.Once
 	until time.Time // when all that is done at the end must be over
 }
 
-func (d *Driver) newRun(c *connection) *run {
-	return &run{d: d, c: c, id: "mcp-bridge-" + rand.Text()}
+func (d *Driver) newRun(c *connection, owner runtime.Owner) *run {
+	return &run{d: d, c: c, id: owner.NewName()}
 }
 
 // run is the whole of it, from create to gone.
@@ -84,6 +84,7 @@ func (r *run) run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runti
 		return runtime.Exit{}, r.createError(ctx, s, err)
 	}
 	exit, err := r.play(ctx, s, std)
+	r.doubt = err != nil
 	if err = errors.Join(err, r.leave(ctx)); err != nil {
 		if none := r.d.noRuntime(r.c, err); none != nil {
 			return exit, none
@@ -181,6 +182,9 @@ func (r *run) leave(ctx context.Context) error {
 	if err != nil {
 		r.d.owe(r.id)
 		return fmt.Errorf("container %.12s could not be removed yet: %w", r.id, err)
+	}
+	if r.doubt && !r.c.facts.Remote {
+		r.d.settle(context.WithoutCancel(ctx), r.id)
 	}
 	return nil
 }

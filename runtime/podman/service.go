@@ -2,7 +2,6 @@ package podman
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
@@ -39,7 +39,7 @@ func (d *Driver) privateDir() (dir string, forget func(), err error) {
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	dir = filepath.Join(parent, "mcp-bridge-"+rand.Text())
+	dir = filepath.Join(parent, runtime.Self().NewName()) // which tells whose it is, should nobody be left to remove it
 	forget = func() {}
 	if d.cfg.Guard != nil { // before it is there, so that a kill at any moment leaves nothing
 		forget = d.cfg.Guard.File(dir)

@@ -15,7 +15,8 @@ import (
 )
 
 // Local is a fake engine: it runs the command as a plain subprocess in a process group of its own. It isolates nothing, and
-// is for tests only. Every image exists but those whose name begins with "missing".
+// is for tests only. Every image exists but those whose name begins with "missing". On Windows, which has no such groups, what the
+// command has started outlives it.
 type Local struct{}
 
 var _ runtime.Driver = Local{}
@@ -56,7 +57,7 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	cmd := exec.Command(s.Command[0], s.Command[1:]...) //nolint:noctx // killed as a group below
 	cmd.Env = s.Env
 	cmd.Stdout, cmd.Stderr = std.Stdout, std.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	cmd.WaitDelay = 200 * time.Millisecond // for what its children still hold open
 	stdin, err := cmd.StdinPipe()          // not cmd.Stdin: Wait would wait for a reader that blocks
 	if err != nil {
@@ -75,7 +76,7 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 			}
 		}
 	}()
-	killAll := func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } //nolint:errcheck // gone already is fine
+	killAll := func() { killGroup(cmd) }
 	deadline, cancel := context.WithTimeout(ctx, s.MaxAge)
 	defer cancel()
 	stop := context.AfterFunc(deadline, killAll)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Machine is where the figures were taken, in words that name no host.
+type Machine struct {
+	CPU    string `json:"cpu"`
+	Cores  int    `json:"cores"`
+	Memory string `json:"memory"`
+	Kernel string `json:"kernel"`
+	Podman string `json:"podman"`
+	Bridge string `json:"bridge"`
+	Load   string `json:"load"` // of the last minute, when the run began
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%d cores (%s), %s, Linux %s, %s, %s, load average %s at the start", m.Cores, m.CPU, m.Memory, m.Kernel, m.Podman, m.Bridge, m.Load)
+}
+
+func machine(ctx context.Context, bridge string) Machine {
+	m := Machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU(), Memory: "unknown memory"}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(text), "model name"); ok {
+			name, _, _ := strings.Cut(rest, "\n")
+			m.CPU = strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	if kib, err := procField("/proc/meminfo", "MemTotal"); err == nil {
+		m.Memory = fmt.Sprintf("%.0f GB of memory", float64(kib)/(1<<20))
+	}
+	m.Kernel = line(os.ReadFile("/proc/sys/kernel/osrelease"))
+	m.Podman = line(exec.CommandContext(ctx, "podman", "--version").Output())
+	m.Bridge = "mcp-bridge " + line(exec.CommandContext(ctx, bridge, "version").Output()) //nolint:gosec // the program to be measured
+	m.Load, _, _ = strings.Cut(line(os.ReadFile("/proc/loadavg")), " ")
+	return m
+}
+
+// line is the first line of what was read.
+func line(text []byte, err error) string {
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(first)
+}
+
+// procField reads a number of KiB out of a file such as proc_pid_status(5) has.
+func procField(path, field string) (int64, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // of /proc
+	if err != nil {
+		return 0, err
+	}
+	for in := bufio.NewScanner(bytes.NewReader(text)); in.Scan(); {
+		name, value, _ := strings.Cut(in.Text(), ":")
+		if name == field {
+			return strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s has no line %s", path, field)
+}
+
+// rss is the resident memory of a process in MB, and peak the most that it was since resetPeak.
+func rss(pid int) (float64, error)  { return megabytes(pid, "VmRSS") }
+func peak(pid int) (float64, error) { return megabytes(pid, "VmHWM") }
+
+func megabytes(pid int, field string) (float64, error) {
+	kib, err := procField(fmt.Sprintf("/proc/%d/status", pid), field)
+	return float64(kib) / 1024, err
+}
+
+// resetPeak has the kernel forget the peak of a process: proc_pid_clear_refs(5).
+func resetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// descendants sums the resident memory of all processes below one, in MB.
+func descendants(pid int) (float64, error) {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // a child is its thread's
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, list := range lists {
+		text, err := os.ReadFile(list) //nolint:gosec // of /proc
+		if err != nil {
+			continue // the thread has ended meanwhile
+		}
+		for _, word := range strings.Fields(string(text)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				return 0, err
+			}
+			own, err := rss(child)
+			if err != nil {
+				continue // so has the process
+			}
+			below, err := descendants(child)
+			if err != nil {
+				return 0, err
+			}
+			sum += own + below
+		}
+	}
+	return sum, nil
+}

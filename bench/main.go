@@ -1,0 +1,220 @@
+// Command bench measures the bridge as its users meet it: the real program over standard input and output, real rootless podman,
+// each figure beside its raw baseline, taken in turns with it. docs/performance.md says what is measured and why so; `make bench`
+// runs it. It is part of no product and fails on no figure: only when something didn't work.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // something could not be measured
+	exitUsage  = 2
+)
+
+type options struct {
+	bridge string
+	parts  []string
+	quick  bool
+	json   string
+	render string
+	page   string
+	calls  int
+	load   time.Duration
+}
+
+func run(args []string, in io.Reader, out, errs io.Writer) int {
+	if len(args) > 0 && args[0] == toolServer {
+		if err := serveTools(args[1:], in, out); err != nil {
+			fmt.Fprintln(errs, "bench:", err)
+			return exitFailed
+		}
+		return exitOK
+	}
+	o, err := parse(args, errs)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "bench:", err)
+		return exitUsage
+	}
+	if o.render != "" {
+		err = render(o, out)
+	} else {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err = measure(ctx, o, out, errs)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "bench:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func parse(args []string, errs io.Writer) (options, error) {
+	var o options
+	var only string
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.StringVar(&o.bridge, "bridge", "bin/mcp-bridge", "the program to measure")
+	f.StringVar(&only, "only", "", "the parts to measure, such as c,d; all if empty")
+	f.BoolVar(&o.quick, "quick", false, "a few rounds of each, to see that the benchmarks work")
+	f.StringVar(&o.json, "json", "", "a file for the report as JSON")
+	f.StringVar(&o.render, "render", "", "measure nothing, but show a report that -json has written")
+	f.StringVar(&o.page, "page", "", "with -render: put the figures into this page")
+	f.IntVar(&o.calls, "calls", 10_000, "of the part i")
+	f.DurationVar(&o.load, "load", time.Minute, "of each step of the part h")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("what is %q? The parts are named by -only", f.Arg(0))
+	}
+	if o.calls < 10 || o.load <= 0 {
+		return o, errors.New("-calls must be 10 or more, -load positive")
+	}
+	for p := range strings.SplitSeq(only, ",") {
+		if p = strings.TrimSpace(p); p == "" {
+			continue
+		}
+		if !slices.ContainsFunc(benchmarks, func(b benchmark) bool { return b.part == p }) {
+			return o, fmt.Errorf("there is no part %q; there are %s", p, strings.Join(partNames(), ", "))
+		}
+		o.parts = append(o.parts, p)
+	}
+	return o, nil
+}
+
+// benchmark is one part.
+type benchmark struct {
+	part, what string
+	run        func(*suite, context.Context) error
+}
+
+// benchmarks are in the order in which they are run.
+var benchmarks = []benchmark{
+	{"a", "from the start of the process to the answer to initialize", (*suite).starts},
+	{"b", "the first call", (*suite).firstCalls},
+	{"c", "warm calls", (*suite).warmCalls},
+	{"d", "calls without a standby", (*suite).coldCalls},
+	{"e", "a tool's round trip", (*suite).roundTrips},
+	{"f", "fifty calls at once", (*suite).gathers},
+	{"g", "ten megabytes of output", (*suite).outputs},
+	{"h", "as many calls as can be made", (*suite).loads},
+	{"i", "memory", (*suite).memory},
+	{"j", "the cost of each item of the lock-down", (*suite).lockDown},
+	{"growth", "tools that no call uses", (*suite).growth},
+}
+
+func partNames() []string {
+	var names []string
+	for _, b := range benchmarks {
+		names = append(names, b.part)
+	}
+	return names
+}
+
+// measure runs the parts, shows the report and writes it. Where a part fails the others are run all the same.
+func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
+	bridge, err := filepath.Abs(o.bridge)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(bridge); err != nil {
+		return fmt.Errorf("%w: build it with: make build", err)
+	}
+	dir, err := os.MkdirTemp("", "mcp-bridge-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s := &suite{bridge: bridge, dir: dir, scale: scaleOf(o), report: &Report{Began: time.Now(), Quick: o.quick, Machine: machine(ctx, bridge)}}
+	defer func() { err = errors.Join(err, s.close()) }()
+	for _, b := range benchmarks {
+		if len(o.parts) > 0 && !slices.Contains(o.parts, b.part) || ctx.Err() != nil {
+			continue
+		}
+		s.report.Parts = append(s.report.Parts, b.part)
+		begin := time.Now()
+		if err := b.run(s, ctx); err != nil {
+			s.report.Errors = append(s.report.Errors, fmt.Sprintf("(%s) %v", b.part, err))
+		}
+		fmt.Fprintf(errs, "bench: (%s) %s: %.0f s\n", b.part, b.what, time.Since(begin).Seconds())
+	}
+	s.report.Seconds = time.Since(s.report.Began).Seconds()
+	s.report.text(out)
+	if o.json != "" {
+		err = write(o.json, s.report.json)
+	}
+	return errors.Join(err, context.Cause(ctx), s.report.failure())
+}
+
+// failure says that something did not work.
+func (r *Report) failure() error {
+	failed := 0
+	for _, f := range r.Figures {
+		failed += f.Failed
+	}
+	switch {
+	case len(r.Errors) > 0:
+		return fmt.Errorf("%d parts have failed", len(r.Errors))
+	case failed > 0:
+		return fmt.Errorf("%d calls have failed", failed)
+	}
+	return nil
+}
+
+func write(path string, f func(io.Writer) error) (err error) {
+	file, err := os.Create(path) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return f(file)
+}
+
+// render shows a report that was taken before, or puts it into a page.
+func render(o options, out io.Writer) error {
+	text, err := os.ReadFile(o.render)
+	if err != nil {
+		return err
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("%s is no report of this program: %w", o.render, err)
+	}
+	if o.page == "" {
+		r.text(out)
+		return nil
+	}
+	page, err := os.ReadFile(o.page)
+	if err != nil {
+		return err
+	}
+	if r.Quick || len(r.Parts) < len(benchmarks) {
+		return fmt.Errorf("%s is of a quick run or of some parts only, which isn't for a page", o.render)
+	}
+	replaced, err := r.replaceFigures(string(page))
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.page, err)
+	}
+	return os.WriteFile(o.page, []byte(replaced), 0o644) //nolint:gosec // a page of the repository
+}

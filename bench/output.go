@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	manyPrints = "line = 'x' * 99\nfor _ in range(100_000): print(line)" // ten megabytes
+	onePrint   = "print('x' * 9_999_999)"
+	flatMB     = 4 // a difference of less is the allocator's
+)
+
+// outputs is part g: ten megabytes of output, and what they do to the bridge's memory.
+func (s *suite) outputs(ctx context.Context) (err error) {
+	if err := s.readyEngine(ctx); err != nil {
+		return err
+	}
+	c, err := s.warm(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	before, err := rss(c.pid())
+	if err != nil {
+		return err
+	}
+	if err := resetPeak(c.pid()); err != nil {
+		return err
+	}
+	var many, one, bare, after series
+	for range s.scale.outputs {
+		if !sleep(ctx, pause) {
+			break
+		}
+		s.printed(ctx, c, manyPrints, &many)
+		sleep(ctx, pause)
+		s.printed(ctx, c, onePrint, &one)
+		bare.took(s.bareOutput(ctx))
+		now, err := rss(c.pid())
+		if err != nil {
+			return err
+		}
+		after.add(now)
+	}
+	most, err := peak(c.pid())
+	if err != nil {
+		return err
+	}
+	s.report.figure("g", "run_python of 10 MB in 100,000 prints", false, "ms", many)
+	s.report.figure("g", "run_python of 10 MB in one print", false, "ms", one)
+	s.report.figure("g", "the 100,000 prints in a waiting guest, no bridge", true, "ms", bare)
+	s.report.figure("g", "the bridge's memory before", false, "MB", series{values: []float64{before}})
+	s.report.figure("g", "the bridge's memory after each pair of calls", false, "MB", after)
+	s.report.figure("g", "its peak", false, "MB", series{values: []float64{most}})
+	s.report.verdict("g", "10 MB of output ≤ 0.4 s, 100,000 prints, p50", median(many.values), "ms", 400)
+	s.report.verdict("g", fmt.Sprintf("flat memory: the last calls leave no more than the first, within %d MB", flatMB), growthOf(after.values), "MB", flatMB)
+	return nil
+}
+
+// printed is a call whose result is cut in its middle and says so.
+func (s *suite) printed(ctx context.Context, c *client, code string, to *series) {
+	out, took, err := c.python(ctx, code, "", noServers)
+	if err == nil && !strings.Contains(out, "left out here") {
+		err = fmt.Errorf("of 10 MB nothing was left out: %d bytes", len(out))
+	}
+	to.took(took, err)
+}
+
+func (s *suite) bareOutput(ctx context.Context) (time.Duration, error) {
+	g, err := s.engine.launch(ctx, s.container)
+	if err != nil {
+		return 0, err
+	}
+	sleep(ctx, settle)
+	took, err := g.execute(manyPrints)
+	return took, errors.Join(err, g.end(ctx))
+}
+
+// growthOf is how much more the last quarter is than the second, by their medians; the first is the warming up.
+func growthOf(values []float64) float64 {
+	q := max(len(values)/4, 1)
+	if len(values) < 2*q {
+		return median(values) - median(values)
+	}
+	return median(values[len(values)-q:]) - median(values[q:2*q])
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMain lets the test binary be what the benchmarks start themselves as.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == toolServer {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// TestQuick runs every benchmark over the real program and real containers, a few rounds each. It looks at what was measured and
+// never at how long it took.
+func TestQuick(t *testing.T) {
+	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "podman" {
+		t.Skip("MCP_BRIDGE_TEST_RUNTIME is not podman: no engine to measure")
+	}
+	report := filepath.Join(t.TempDir(), "report.json")
+	var out, errs bytes.Buffer
+	code := run([]string{"-quick", "-bridge", "../bin/mcp-bridge", "-json", report}, strings.NewReader(""), &out, &errs)
+	if code != exitOK {
+		t.Fatalf("code %d: %s%s", code, errs.String(), out.String())
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.Parts, partNames()) {
+		t.Errorf("the parts %q were run, of %q", r.Parts, partNames())
+	}
+	for _, part := range partNames() {
+		if !slices.ContainsFunc(r.Figures, func(f Figure) bool { return f.Part == part && !f.Baseline }) {
+			t.Errorf("part %s has no figure", part)
+		}
+	}
+	for _, f := range r.Figures {
+		if strings.Contains(f.Name, "containers alive") {
+			continue // the moment may have been too short for a look
+		}
+		if f.N == 0 || f.Failed > 0 {
+			t.Errorf("(%s) %s: %d succeeded, %d failed", f.Part, f.Name, f.N, f.Failed)
+		}
+	}
+	t.Log(out.String())
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// Figure is one line of the table.
+type Figure struct {
+	Part     string  `json:"part"` // the letter of the benchmark
+	Name     string  `json:"name"`
+	Baseline bool    `json:"baseline"` // of the figures above it, measured in turns with them
+	Unit     string  `json:"unit"`
+	N        int     `json:"n"` // that succeeded
+	Failed   int     `json:"failed"`
+	Min      float64 `json:"min"`
+	P50      float64 `json:"p50"`
+	P95      float64 `json:"p95"`
+	P99      float64 `json:"p99"`
+	Max      float64 `json:"max"`
+}
+
+// Verdict is a target and what was measured for it.
+type Verdict struct {
+	Part     string `json:"part"`
+	Target   string `json:"target"`
+	Measured string `json:"measured"`
+	Met      bool   `json:"met"`
+}
+
+// Cost is what one thing costs: the difference of two medians, and the range in which 95 of 100 resamples have it. A range with zero in
+// it means that nothing could be measured.
+type Cost struct {
+	Part  string  `json:"part"`
+	Of    string  `json:"of"`
+	Milli float64 `json:"ms"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Report is all that one run has measured. Its JSON is what tables are made of.
+type Report struct {
+	Began    time.Time `json:"began"`
+	Seconds  float64   `json:"seconds"`
+	Machine  Machine   `json:"machine"`
+	Quick    bool      `json:"quick"` // too few rounds to say anything but that the benchmarks work
+	Parts    []string  `json:"parts"` // that were run
+	Figures  []Figure  `json:"figures"`
+	Costs    []Cost    `json:"costs"`
+	Verdicts []Verdict `json:"verdicts"`
+	Notes    []string  `json:"notes"` // what could not be measured, and differences
+	Errors   []string  `json:"errors"`
+}
+
+// figure adds a line.
+func (r *Report) figure(part, name string, baseline bool, unit string, s series) {
+	f := Figure{Part: part, Name: name, Baseline: baseline, Unit: unit, N: len(s.values), Failed: s.failed}
+	if f.N > 0 {
+		f.Min, f.P50, f.P95, f.P99, f.Max = quantile(s.values, 0), median(s.values), quantile(s.values, 0.95), quantile(s.values, 0.99), quantile(s.values, 1)
+	}
+	r.Figures = append(r.Figures, f)
+}
+
+// verdict adds a target. A value that isn't a number, where nothing was measured, meets none.
+func (r *Report) verdict(part, target string, measured float64, unit string, bound float64) {
+	r.Verdicts = append(r.Verdicts, Verdict{part, target, number(measured) + " " + unit, !math.IsNaN(measured) && measured <= bound})
+}
+
+// atLeast is verdict for what is to be no less than a bound.
+func (r *Report) atLeast(part, target string, measured float64, unit string, bound float64) {
+	r.Verdicts = append(r.Verdicts, Verdict{part, target, number(measured) + " " + unit, !math.IsNaN(measured) && measured >= bound})
+}
+
+// cost adds a difference, of values in milliseconds with a thing and without it. Where one of them was never measured it adds none.
+func (r *Report) cost(part, of string, with, without []float64) (low float64) {
+	d, low, high := differenceOfMedians(with, without)
+	if !math.IsNaN(d) {
+		r.Costs = append(r.Costs, Cost{part, of, d, low, high})
+	}
+	return low
+}
+
+func (r *Report) note(format string, a ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, a...)) }
+
+// number has as many digits as say something.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case a >= 1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+func (f Figure) share() string {
+	if f.N+f.Failed == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.4g %%", 100*float64(f.N)/float64(f.N+f.Failed))
+}
+
+// cells are n, success, min, p50, p95, p99. Of few values the outer quantiles would only repeat the largest.
+func (f Figure) cells() []string {
+	c := []string{fmt.Sprint(f.N), f.share(), "–", "–", "–", "–"}
+	if f.N == 0 {
+		return c
+	}
+	c[3] = number(f.P50)
+	if f.N > 1 {
+		c[2] = number(f.Min)
+	}
+	if f.N >= 20 {
+		c[4] = number(f.P95)
+	}
+	if f.N >= 100 {
+		c[5] = number(f.P99)
+	}
+	return c
+}
+
+var heads = []string{"n", "success", "min", "p50", "p95", "p99"}
+
+// text writes the report for a terminal.
+func (r *Report) text(w io.Writer) {
+	fmt.Fprintf(w, "%s\n", r.circumstances())
+	fmt.Fprintf(w, "\n%-62s %-5s", "", "")
+	for _, h := range heads {
+		fmt.Fprintf(w, " %8s", h)
+	}
+	fmt.Fprintln(w)
+	for _, f := range r.Figures {
+		name := "(" + f.Part + ") " + f.Name
+		if f.Baseline {
+			name = "      beside it: " + f.Name
+		}
+		fmt.Fprintf(w, "%-62s %-5s", name, f.Unit)
+		for _, c := range f.cells() {
+			fmt.Fprintf(w, " %8s", c)
+		}
+		fmt.Fprintln(w)
+	}
+	if len(r.Costs) > 0 && !r.Quick {
+		fmt.Fprintln(w, "\ncosts: differences of medians, and the range of 95 in 100 resamples")
+		for _, c := range r.Costs {
+			fmt.Fprintf(w, "%8s ms  %8s to %-8s (%s) %s\n", number(c.Milli), number(c.Low), number(c.High), c.Part, c.Of)
+		}
+	}
+	if len(r.Verdicts) > 0 && !r.Quick {
+		fmt.Fprintln(w, "\ntargets")
+		for _, v := range r.Verdicts {
+			fmt.Fprintf(w, "%-8s (%s) %s: %s\n", v.word(), v.Part, v.Target, v.Measured)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, "note:", n)
+	}
+	for _, e := range r.Errors {
+		fmt.Fprintln(w, "error:", e)
+	}
+}
+
+func (v Verdict) word() string {
+	if v.Met {
+		return "met"
+	}
+	return "not met"
+}
+
+func (r *Report) circumstances() string {
+	s := fmt.Sprintf("%s, %s. Taken in %.0f s", r.Began.UTC().Format("2006-01-02 15:04 UTC"), r.Machine, r.Seconds)
+	if r.Quick {
+		s += ". QUICK: too few rounds for anything but to see that the benchmarks work"
+	}
+	return s
+}
+
+// markdown writes the report for a page.
+func (r *Report) markdown(w io.Writer) {
+	fmt.Fprintf(w, "%s.\n\n", r.circumstances())
+	fmt.Fprintf(w, "| | | unit | %s |\n| --- | --- | --- |%s\n", strings.Join(heads, " | "), strings.Repeat(" ---: |", len(heads)))
+	for _, f := range r.Figures {
+		part, name := "("+f.Part+")", f.Name
+		if f.Baseline {
+			part, name = "", "*beside it:* "+f.Name
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", part, name, f.Unit, strings.Join(f.cells(), " | "))
+	}
+	if len(r.Costs) > 0 && !r.Quick {
+		fmt.Fprint(w, "\n| | cost of | ms, difference of medians | in 95 of 100 resamples |\n| --- | --- | ---: | ---: |\n")
+		for _, c := range r.Costs {
+			fmt.Fprintf(w, "| (%s) | %s | %s | %s to %s |\n", c.Part, c.Of, number(c.Milli), number(c.Low), number(c.High))
+		}
+	}
+	if len(r.Verdicts) > 0 && !r.Quick {
+		fmt.Fprint(w, "\n| | target | measured | |\n| --- | --- | --- | --- |\n")
+		for _, v := range r.Verdicts {
+			fmt.Fprintf(w, "| (%s) | %s | %s | %s |\n", v.Part, v.Target, v.Measured, v.word())
+		}
+	}
+	for i, n := range append(append([]string{}, r.Notes...), r.Errors...) {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "- %s\n", n)
+	}
+}
+
+// The lines of a page between which the table stands.
+const (
+	pageBegin = "<!-- figures: written by make bench -->"
+	pageEnd   = "<!-- end of figures -->"
+)
+
+// replaceFigures puts the report between the marks of a page.
+func (r *Report) replaceFigures(page string) (string, error) {
+	before, rest, ok := strings.Cut(page, pageBegin)
+	_, after, ended := strings.Cut(rest, pageEnd)
+	if !ok || !ended {
+		return "", fmt.Errorf("the page lacks the lines %q and %q, between which the figures stand", pageBegin, pageEnd)
+	}
+	var b strings.Builder
+	r.markdown(&b)
+	return before + pageBegin + "\n" + b.String() + pageEnd + after, nil
+}
+
+func (r *Report) json(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(r)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestQuantile(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	for _, tt := range []struct {
+		name   string
+		values []float64
+		q      float64
+		want   float64
+	}{
+		{"the middle of three", []float64{3, 1, 2}, 0.5, 2},
+		{"the lower middle of four", []float64{4, 3, 2, 1}, 0.5, 2},
+		{"the smallest", hundred, 0, 1},
+		{"the largest", hundred, 1, 100},
+		{"p95", hundred, 0.95, 95},
+		{"p99", hundred, 0.99, 99},
+		{"of one", []float64{7}, 0.99, 7},
+	} {
+		if got := quantile(tt.values, tt.q); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if got := quantile(nil, 0.5); !math.IsNaN(got) {
+		t.Errorf("of none: got %v, want NaN", got)
+	}
+}
+
+func TestDifferenceOfMedians(t *testing.T) {
+	var low, high, same []float64
+	for i := range 50 {
+		low = append(low, 10+float64(i%5)/10)
+		high = append(high, 12+float64(i%5)/10)
+		same = append(same, 10+float64((i+1)%5)/10)
+	}
+	if d, from, to := differenceOfMedians(high, low); math.Abs(d-2) > 1e-9 || from < 1.5 || to > 2.5 {
+		t.Errorf("two apart: %v in [%v, %v]", d, from, to)
+	}
+	if d, from, to := differenceOfMedians(same, low); math.Abs(d) > 1e-9 || from > 0 || to < 0 {
+		t.Errorf("the same: %v in [%v, %v]", d, from, to)
+	}
+	if d, _, _ := differenceOfMedians(nil, low); !math.IsNaN(d) {
+		t.Errorf("of nothing: %v, want NaN", d)
+	}
+}
+
+func TestSeriesCountsFailures(t *testing.T) {
+	var s series
+	s.took(3*time.Millisecond, nil)
+	s.took(time.Hour, errors.New("no"))
+	var r Report
+	r.figure("x", "thing", false, "ms", s)
+	if f := r.Figures[0]; f.N != 1 || f.Failed != 1 || f.P50 != 3 || f.share() != "50 %" {
+		t.Errorf("got %+v, %s", f, f.share())
+	}
+	if err := r.failure(); err == nil {
+		t.Error("a failed call is no failure of the run")
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	var r Report
+	r.verdict("x", "at most 1", 1, "ms", 1)
+	r.verdict("x", "at most 1", 1.1, "ms", 1)
+	r.verdict("x", "at most 1", math.NaN(), "ms", 1)
+	r.atLeast("x", "at least 50", 50, "times", 50)
+	r.atLeast("x", "at least 50", 49, "times", 50)
+	r.atLeast("x", "at least 50", math.NaN(), "times", 50)
+	for i, want := range []bool{true, false, false, true, false, false} {
+		if r.Verdicts[i].Met != want {
+			t.Errorf("%d: %+v, want %v", i, r.Verdicts[i], want)
+		}
+	}
+}
+
+func sample() Report {
+	r := Report{Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 6, Machine: Machine{CPU: "cpu", Cores: 2}}
+	r.figure("a", "start", false, "ms", series{values: []float64{1, 2, 3}})
+	r.figure("a", "true", true, "ms", series{values: make([]float64, 100)})
+	r.verdict("a", "start ≤ 30 ms", 2, "ms", 30)
+	r.note("something")
+	return r
+}
+
+func TestPageIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	page, report := filepath.Join(dir, "page.md"), filepath.Join(dir, "report.json")
+	r := sample()
+	r.Parts = partNames()
+	if err := write(report, r.json); err != nil {
+		t.Fatal(err)
+	}
+	before := "# Title\n\n" + pageBegin + "\nold figures\n" + pageEnd + "\n\nThe rest.\n"
+	if err := os.WriteFile(page, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	for range 2 { // the second time changes nothing more
+		if code := run([]string{"-render", report, "-page", page}, strings.NewReader(""), &out, &errs); code != exitOK {
+			t.Fatalf("code %d: %s", code, errs.String())
+		}
+		got, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"# Title\n\n" + pageBegin, "| (a) | start | ms | 3 | 100 % | 1.00 | 2.00 | – | – |", "*beside it:* true", "| (a) | start ≤ 30 ms | 2.00 ms | met |", "- something", pageEnd + "\n\nThe rest.\n"} {
+			if strings.Count(string(got), want) != 1 {
+				t.Errorf("%q is not in it once:\n%s", want, got)
+			}
+		}
+		if strings.Contains(string(got), "old figures") {
+			t.Errorf("the old figures are still there:\n%s", got)
+		}
+	}
+	r.Parts = r.Parts[1:]
+	if err := write(report+".part", r.json); err != nil {
+		t.Fatal(err)
+	}
+	if code := run([]string{"-render", report + ".part", "-page", page}, strings.NewReader(""), &out, &errs); code != exitFailed || !strings.Contains(errs.String(), "some parts only") {
+		t.Errorf("a report of some parts: code %d, %s", code, errs.String())
+	}
+	if err := os.WriteFile(page, []byte("no marks"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := run([]string{"-render", report, "-page", page}, strings.NewReader(""), &out, &errs); code != exitFailed || !strings.Contains(errs.String(), pageBegin) {
+		t.Errorf("a page without marks: code %d, %s", code, errs.String())
+	}
+}
+
+func TestQuickReportsSayNothingOfTargets(t *testing.T) {
+	r := sample()
+	r.Quick = true
+	var text, page bytes.Buffer
+	r.text(&text)
+	r.markdown(&page)
+	for _, got := range []string{text.String(), page.String()} {
+		if strings.Contains(got, "≤ 30 ms") || !strings.Contains(got, "QUICK") {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+func TestReportIsJSON(t *testing.T) {
+	r := sample()
+	r.figure("b", "nothing", false, "ms", series{failed: 1})
+	var out bytes.Buffer
+	if err := r.json(&out); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back.Figures) != 3 || back.Figures[2].Failed != 1 {
+		t.Errorf("%v, %+v", err, back)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"a part that isn't there", []string{"-only", "c,zz"}, `"zz"`},
+		{"a stray word", []string{"c"}, `"c"`},
+		{"too few calls", []string{"-calls", "1"}, "-calls"},
+		{"an unknown flag", []string{"-nope"}, "-nope"},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(tt.args, strings.NewReader(""), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), tt.want) {
+			t.Errorf("%s: code %d, %s", tt.name, code, errs.String())
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"-bridge", "/nonexistent"}, strings.NewReader(""), &out, &errs); code != exitFailed || !strings.Contains(errs.String(), "make build") {
+		t.Errorf("no bridge: code %d, %s", code, errs.String())
+	}
+}

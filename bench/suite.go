@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// suite is what the parts share.
+type suite struct {
+	bridge string // the program to measure
+	dir    string // of our own, for sockets and settings
+	scale  scale
+	report *Report
+
+	engine    *engine   // nil until readyEngine
+	container container // what the bridge asks podman for; nil until readyEngine
+	files     int
+}
+
+// scale is how often each thing is done.
+type scale struct {
+	starts, first, warm, bursts, cold, podman int
+	roundTrips, gathers, outputs              int
+	load                                      time.Duration
+	calls                                     int
+	items, growth                             int
+	block                                     int           // warm calls in a row, before their baseline has its turn
+	warming                                   int           // calls that nobody times, before the first
+	clients                                   int           // of a burst
+	callers                                   []int         // of the steps of load
+	tools                                     []int         // configured, in the steps of growth
+	rest                                      time.Duration // of a bridge, before its memory is looked at
+}
+
+const (
+	pause   = 300 * time.Millisecond // between warm calls
+	perTurn = 200                    // tool calls in a row, before their baseline has its turn
+)
+
+func scaleOf(o options) scale {
+	if o.quick {
+		return scale{starts: 3, first: 1, warm: 4, bursts: 1, cold: 2, podman: 2, roundTrips: 1, gathers: 2, outputs: 1,
+			load: 500 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
+			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
+	}
+	return scale{starts: 200, first: 20, warm: 200, bursts: 25, cold: 200, podman: 40, roundTrips: 10, gathers: 50, outputs: 40,
+		load: o.load, calls: o.calls, items: 40, growth: 100, block: 10, warming: 3,
+		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
+}
+
+// noServers is for calls that use none of the user's.
+var noServers = map[string]any{"servers": []string{}}
+
+// only names the servers of a call.
+func only(names ...string) map[string]any { return map[string]any{"servers": names, "timeout": 60} }
+
+// server is an entry of a configuration file.
+type server struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+}
+
+// shop is the demo server that the bridge has in it.
+func (s *suite) shop() server { return server{Command: s.bridge, Args: []string{"demo-server"}} }
+
+// command is the bridge with these servers and variables beside the user's own.
+func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, error) {
+	if servers == nil {
+		servers = map[string]server{}
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		return nil, err
+	}
+	s.files++
+	path := filepath.Join(s.dir, fmt.Sprintf("servers-%d.json", s.files))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(s.bridge) //nolint:gosec // the program to be measured
+	// What the user has set for their own bridge is not what is measured.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_") })
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_LOG_LEVEL=warn", "MCP_BRIDGE_CONFIG="+path)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Dir = s.dir
+	return cmd, nil
+}
+
+// serve starts a bridge that has answered initialize.
+func (s *suite) serve(ctx context.Context, servers map[string]server, env ...string) (*client, error) {
+	cmd, err := s.command(servers, env...)
+	if err != nil {
+		return nil, err
+	}
+	return greet(ctx, cmd)
+}
+
+// host is a server without a bridge before it: the bare client's.
+func (s *suite) host(ctx context.Context) (*client, error) {
+	return greet(ctx, exec.Command(s.bridge, s.shop().Args...)) //nolint:gosec // the program to be measured
+}
+
+func greet(ctx context.Context, cmd *exec.Cmd) (*client, error) {
+	c, err := dial(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.initialize(ctx); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// warm is a bridge whose next call finds a container that waits for it.
+func (s *suite) warm(ctx context.Context, servers map[string]server, env ...string) (*client, error) {
+	c, err := s.serve(ctx, servers, env...)
+	if err != nil {
+		return nil, err
+	}
+	for range s.scale.warming {
+		if _, _, err := c.python(ctx, "print(1)", "1\n", noServers); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		sleep(ctx, pause)
+	}
+	return c, nil
+}
+
+// readyEngine starts podman for the baselines and looks what the bridge asks it for.
+func (s *suite) readyEngine(ctx context.Context) (err error) {
+	if s.engine == nil {
+		if s.engine, err = startEngine(ctx, s.dir); err != nil {
+			return err
+		}
+	}
+	if s.container == nil {
+		s.container, err = s.record(ctx)
+	}
+	return err
+}
+
+func (s *suite) close() error {
+	if s.engine == nil {
+		return nil
+	}
+	return s.engine.close()
+}
+
+// sleep is the pause of a user; it says whether all of it passed.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,274 @@
+// Package audit keeps a record of what was run and called: one line of JSON for each run and for each call of a tool in it, appended to
+// a file that several bridges may share. It knows what a record says and how it gets into the file, and nothing of runs or tools.
+//
+// What could not be written is kept in memory and written before the next record. Until then Ready says why, and its caller is to
+// let nothing happen that would have to be recorded: an audit with gaps is none.
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
+)
+
+// Kinds of records.
+const (
+	KindRun  = "run"  // a run of code
+	KindCall = "call" // a call of a tool by that code, or of what a server offers besides tools
+)
+
+const (
+	maxArguments = 64 << 10        // bytes of arguments that a record takes
+	maxPending   = 10_000          // records that wait to be written; far more than can be under way
+	lockWait     = 5 * time.Second // for another bridge that writes
+
+	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
+	DefaultMaxBytes = 16 << 20
+	DefaultMaxFiles = 8
+)
+
+// A Record is one line. Sizes are bytes of JSON, fields that say nothing of its kind are left out.
+type Record struct {
+	Time    time.Time `json:"time"` // of the end
+	Kind    string    `json:"kind"`
+	Run     string    `json:"run"`               // id, as in the log
+	Server  string    `json:"server,omitempty"`  // real name; as it was asked for where there is none such
+	Tool    string    `json:"tool,omitempty"`    // likewise; or one of MCP's methods
+	Verdict string    `json:"verdict,omitempty"` // of the policy: allow, ask, deny; empty where it wasn't come to
+	By      string    `json:"by,omitempty"`      // what of the policy decided
+	Outcome string    `json:"outcome"`           // the status of a run; ok or the error's code of a call
+	TookMs  float64   `json:"took_ms"`
+
+	ArgumentBytes  int             `json:"argument_bytes"`
+	ArgumentSHA256 string          `json:"argument_sha256"`
+	Arguments      json.RawMessage `json:"arguments,omitempty"` // only if asked for, and not too long
+	ResultBytes    int             `json:"result_bytes"`
+	Calls          int64           `json:"calls,omitempty"` // that a run has made
+	PID            int             `json:"pid"`             // of the bridge
+}
+
+// Config is what a Log is made from.
+type Config struct {
+	Path      string
+	MaxBytes  int64 // of one file; 0 means DefaultMaxBytes
+	MaxFiles  int   // with Path itself; 0 means DefaultMaxFiles
+	Arguments bool  // keep arguments, not only their size and hash
+}
+
+// Log appends records to a file. It is safe for concurrent use, by several processes too, and holds nothing that has to be closed.
+type Log struct {
+	cfg Config
+
+	mu      sync.Mutex
+	pending [][]byte // lines that have not been written
+	lost    int      // lines beyond maxPending
+	err     error    // why they have not
+}
+
+// Open makes the file if it isn't there, readable for the user alone, and sees whether it can be written.
+func Open(cfg Config) (*Log, error) {
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = DefaultMaxBytes
+	}
+	if cfg.MaxFiles == 0 {
+		cfg.MaxFiles = DefaultMaxFiles
+	}
+	if cfg.Path == "" || cfg.MaxBytes < 0 || cfg.MaxFiles < 1 {
+		return nil, errors.New("audit: the path is empty, or a bound is not positive")
+	}
+	l := &Log{cfg: cfg}
+	return l, l.Ready()
+}
+
+// SetArguments notes the arguments of what the record is of.
+func (l *Log) SetArguments(r *Record, args json.RawMessage) {
+	r.ArgumentBytes = len(args)
+	sum := sha256.Sum256(args)
+	r.ArgumentSHA256 = hex.EncodeToString(sum[:])
+	if l.cfg.Arguments && len(args) <= maxArguments && json.Valid(args) {
+		r.Arguments = args
+	}
+}
+
+// Ready says why nothing can be recorded now, having tried. It is nil when everything is written.
+func (l *Log) Ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && len(l.pending) == 0 {
+		_, err := l.append(nil)
+		return l.failed(err)
+	}
+	return l.flush()
+}
+
+// Record writes a line. An error means that it is kept for later, as Ready will say too.
+func (l *Log) Record(r Record) error {
+	if r.Time.IsZero() {
+		r.Time = time.Now()
+	}
+	r.Time, r.PID = r.Time.UTC(), os.Getpid()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding a record of the audit: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) < maxPending {
+		l.pending = append(l.pending, append(line, '\n'))
+	} else {
+		l.lost++
+	}
+	return l.flush()
+}
+
+// flush writes what waits, in its order. It is called with mu held.
+func (l *Log) flush() error {
+	n, err := l.append(l.pending)
+	l.pending = l.pending[n:]
+	if err == nil && l.lost > 0 {
+		err = fmt.Errorf("%d records are lost, since nothing could be written when they came; start the bridge anew", l.lost)
+	}
+	if err == nil {
+		l.pending = nil
+	}
+	return l.failed(err)
+}
+
+// failed keeps an error, with what it is of.
+func (l *Log) failed(err error) error {
+	if err != nil {
+		err = &Error{Path: l.cfg.Path, Err: err}
+	}
+	l.err = err
+	return err
+}
+
+// An Error says that nothing can be recorded.
+type Error struct {
+	Path string
+	Err  error
+}
+
+func (e *Error) Error() string {
+	var p *fs.PathError
+	if err := e.Err; errors.As(err, &p) && p.Path == e.Path {
+		return fmt.Sprintf("the audit log %s can't be written: %v", e.Path, p.Err)
+	}
+	return fmt.Sprintf("the audit log %s can't be written: %v", e.Path, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *Error) Hint() string {
+	return "nothing is run that can't be recorded: make room or give leave for that file, name another with MCP_BRIDGE_AUDIT, or unset it"
+}
+
+// append writes lines to the file, each whole or not at all, and says how many. While it does so no other bridge does, so that a file
+// that one is about to write isn't moved away by another.
+func (l *Log) append(lines [][]byte) (written int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	release, err := filelock.Acquire(ctx, l.cfg.Path+".lock")
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	f, size, err := l.open()
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for i, line := range lines {
+		if size > 0 && size+int64(len(line)) > l.cfg.MaxBytes {
+			err = errors.Join(f.Close(), l.rotate())
+			f = nil
+			if err == nil {
+				f, size, err = l.open()
+			}
+			if err != nil {
+				return i, err
+			}
+		}
+		n, err := f.Write(line)
+		if err != nil {
+			return i, errors.Join(err, undo(f, size, n))
+		}
+		size += int64(n)
+	}
+	return len(lines), nil
+}
+
+// undo takes the beginning of a line away for which there was no room.
+func undo(f *os.File, size int64, n int) error {
+	if n == 0 {
+		return nil
+	}
+	return f.Truncate(size)
+}
+
+// open opens the file, whose last line ends as one does.
+func (l *Log) open() (*os.File, int64, error) {
+	if info, err := os.Stat(l.cfg.Path); err == nil && !info.Mode().IsRegular() { // a pipe would wait for its reader
+		return nil, 0, errors.New("it is not a regular file")
+	}
+	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	size := info.Size()
+	last := []byte{'\n'}
+	if size > 0 {
+		if _, err = f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err == nil && last[0] != '\n' { // whoever wrote it was cut off, by a power failure perhaps
+		_, err = f.WriteString("\n")
+		size++
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, size, nil
+}
+
+// rotate makes room for a new file: PATH becomes PATH.1, that PATH.2, and the last one goes.
+func (l *Log) rotate() error {
+	name := func(i int) string {
+		if i == 0 {
+			return l.cfg.Path
+		}
+		return l.cfg.Path + "." + strconv.Itoa(i)
+	}
+	if l.cfg.MaxFiles == 1 {
+		return os.Remove(l.cfg.Path)
+	}
+	for i := l.cfg.MaxFiles - 1; i > 0; i-- {
+		if err := os.Rename(name(i-1), name(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

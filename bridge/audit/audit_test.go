@@ -1,0 +1,195 @@
+package audit
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// lines are all records of a log, of its files from the oldest to the newest. Each is a whole one, or the test fails.
+func lines(t testing.TB, path string) []Record {
+	t.Helper()
+	var all []Record
+	for i := 100; i >= 0; i-- {
+		name := path
+		if i > 0 {
+			name += "." + strconv.Itoa(i)
+		}
+		f, err := os.Open(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			var r Record
+			if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+				t.Fatalf("%s: %v in %q", name, err, s.Text())
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func open(t testing.TB, cfg Config) *Log {
+	t.Helper()
+	l, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := open(t, Config{Path: path})
+	if got := lines(t, path); len(got) != 0 {
+		t.Errorf("opening it has written %+v", got)
+	}
+	r := Record{Kind: KindCall, Run: "r1", Server: "s\n", Tool: "x", Outcome: "ok", Verdict: "allow"}
+	l.SetArguments(&r, json.RawMessage(`{"token":"hunter2"}`))
+	if err := l.Record(r); err != nil {
+		t.Fatal(err)
+	}
+	got := lines(t, path)
+	if len(got) != 1 || got[0].Run != "r1" || got[0].Server != "s\n" || got[0].Time.IsZero() || got[0].PID != os.Getpid() ||
+		got[0].ArgumentBytes != 19 || got[0].ArgumentSHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(`{"token":"hunter2"}`))) {
+		t.Errorf("got %+v", got)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(text), "hunter2") {
+		t.Errorf("arguments that nobody has asked for: %s, %v", text, err)
+	}
+	for _, name := range []string{path, path + ".lock"} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := open(t, Config{Path: path, Arguments: true})
+	for _, args := range []string{"{\"a\":\n1}", `{"a":`, `"` + strings.Repeat("x", maxArguments) + `"`, ""} {
+		r := Record{Kind: KindCall}
+		l.SetArguments(&r, json.RawMessage(args))
+		if err := l.Record(r); err != nil {
+			t.Error(err)
+		}
+	}
+	got := lines(t, path)
+	if len(got) != 4 || string(got[0].Arguments) != `{"a":1}` || got[1].Arguments != nil || got[2].Arguments != nil || got[2].ArgumentBytes != maxArguments+2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestRotation: files stay within their size, all of them together within their number, and the newest lines are the ones that stay.
+func TestRotation(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit.jsonl")
+	l := open(t, Config{Path: path, MaxBytes: 1000, MaxFiles: 3})
+	for i := range 100 {
+		if err := l.Record(Record{Kind: KindRun, Run: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) != 4 { // with the lock
+		t.Errorf("%v, %v", files, err)
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || info.Size() > 1000 {
+			t.Errorf("%s: %d bytes, %v", name, info.Size(), err)
+		}
+	}
+	got := lines(t, path)
+	for i, r := range got {
+		if want := strconv.Itoa(100 - len(got) + i); r.Run != want {
+			t.Fatalf("record %d is of run %s, not %s", i, r.Run, want)
+		}
+	}
+	if len(got) < 9 {
+		t.Errorf("only %d are kept", len(got))
+	}
+	if err := open(t, Config{Path: path, MaxBytes: 10, MaxFiles: 1}).Record(Record{Run: "last"}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || strings.Count(string(text), "\n") != 1 { // longer than a file may be, but there
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestUnwritable: what can't be written waits, Ready says why, and nothing is lost once it can.
+func TestUnwritable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	path := filepath.Join(dir, "audit.jsonl")
+	l, err := Open(Config{Path: path})
+	var unwritable *Error
+	if !errors.As(err, &unwritable) || !strings.Contains(unwritable.Hint(), "MCP_BRIDGE_AUDIT") || !strings.Contains(err.Error(), path) {
+		t.Fatalf("got %v", err)
+	}
+	for i := range 3 {
+		if err := l.Record(Record{Run: strconv.Itoa(i)}); !errors.As(err, &unwritable) {
+			t.Errorf("record %d: %v", i, err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ready(); err != nil {
+		t.Error(err)
+	}
+	if got := lines(t, path); len(got) != 3 || got[0].Run != "0" || got[2].Run != "2" {
+		t.Errorf("got %+v", got)
+	}
+	if err := l.Ready(); err != nil {
+		t.Error(err)
+	}
+	if got := lines(t, path); len(got) != 3 {
+		t.Errorf("written again: %+v", got)
+	}
+}
+
+func TestLostRecordsAreSaid(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	l, _ := Open(Config{Path: filepath.Join(dir, "audit.jsonl")})
+	for range maxPending + 5 {
+		_ = l.Record(Record{})
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ready(); err == nil || !strings.Contains(err.Error(), "5 records are lost") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOddFiles(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(Config{Path: dir}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := Open(Config{}); err == nil {
+		t.Error("no path")
+	}
+	cut := filepath.Join(dir, "cut")
+	if err := os.WriteFile(cut, []byte(`{"run":"1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, Config{Path: cut}).Record(Record{Run: "2"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(cut)
+	if first, rest, _ := strings.Cut(string(text), "\n"); err != nil || first != `{"run":"1` || !json.Valid([]byte(rest)) {
+		t.Errorf("after a line that was cut off: %s, %v", text, err)
+	}
+}

@@ -1,0 +1,95 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+)
+
+// outcomeOK is the outcome of a call that has a result; others are the codes of their errors.
+const outcomeOK = "ok"
+
+// books are where runs and calls are recorded. Their audit may be nil: then nothing is.
+type books struct {
+	audit *audit.Log
+	log   *slog.Logger
+}
+
+// ready says why nothing may be done now, since it could not be recorded.
+func (b books) ready() error {
+	if b.audit == nil {
+		return nil
+	}
+	return b.audit.Ready()
+}
+
+// enter records what ended just now. That it can't be written refuses what comes next, see ready; what has been done is done.
+func (b books) enter(r audit.Record, began time.Time) {
+	if b.audit == nil {
+		return
+	}
+	r.TookMs = float64(time.Since(began).Microseconds()) / 1000
+	if err := b.audit.Record(r); err != nil {
+		b.log.Error("nothing more is run until this is recorded", "err", err)
+	}
+}
+
+// arguments notes what a call or a run was asked for with.
+func (b books) arguments(r *audit.Record, args json.RawMessage) {
+	if b.audit != nil {
+		b.audit.SetArguments(r, args)
+	}
+}
+
+// ran records a run.
+func (b books) ran(id string, raw json.RawMessage, o outcome, began time.Time) {
+	r := audit.Record{Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls), ResultBytes: len(o.Stdout) + len(o.Stderr)}
+	b.arguments(&r, raw)
+	b.enter(r, began)
+}
+
+// recorded does an inner call and records it, however it ends. The call is not made when it could not be recorded. What do learns of
+// the call, it notes in the record: names are those that were asked for until then.
+func recorded[T any](ctx context.Context, h *host, server, tool string, do func(context.Context, *audit.Record) (T, error)) (result T, err error) {
+	if err := h.books.ready(); err != nil {
+		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "the call was not made: " + hinted(err)}
+	}
+	began := time.Now()
+	r := audit.Record{Kind: audit.KindCall, Run: h.run, Server: server, Tool: tool}
+	r.Outcome = entrypoint.CodeInternal // of a panic
+	defer func() { h.books.enter(r, began) }()
+	result, err = do(ctx, &r)
+	r.Outcome = outcomeOf(err)
+	return result, err
+}
+
+func outcomeOf(err error) string {
+	var e *entrypoint.CallError
+	switch {
+	case err == nil:
+		return outcomeOK
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return entrypoint.CodeInternal
+}
+
+// judged notes a verdict.
+func judged(r *audit.Record, d policy.Decision) {
+	r.Verdict, r.By = d.Verdict.String(), d.Source
+}
+
+// hinted is an error with its next step.
+func hinted(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return sentence(err.Error(), h.Hint())
+	}
+	return err.Error()
+}

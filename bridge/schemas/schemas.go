@@ -1,0 +1,256 @@
+// Package schemas keeps on disk what servers have said of their tools, so that these can be searched and read about while no server
+// runs. One file a server, named by a hash of the server's definition: another command, argument or variable is another server, and
+// what may be a secret in them stands in no file.
+//
+// Nothing that it reads is trusted further than to be shown: a file that is broken, not ours alone, or of another format is as good as
+// none, and is replaced by the next Save. It asks no server anything and doesn't decide what is stale.
+package schemas
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// Bounds of what is kept.
+const (
+	maxFile   = 8 << 20  // bytes of one server's; more are not kept
+	maxTotal  = 64 << 20 // bytes of all; the oldest go first
+	maxFiles  = 500      // of them, likewise
+	maxListed = 10_000   // names in the directory that are looked at
+)
+
+// format is the first word of each file. It changes with what the files hold.
+const format = "mcp-bridge-tools-1"
+
+const (
+	suffix     = ".tools"
+	unfinished = "new-" // the beginning of the names of files that are being written
+)
+
+// A List is what a server has said of its tools.
+type List struct {
+	Version string    // what the server calls itself, and its version, as it told when it was connected to; may be empty
+	AsOf    time.Time // when it listed them
+	Tools   []upstream.Tool
+}
+
+// A Store is the files in a directory. It is safe for concurrent use, by several processes too. A nil Store keeps nothing.
+type Store struct {
+	dir   string
+	files int
+	total int64
+
+	mu sync.Mutex // who writes
+}
+
+// Open is the store in a directory, which is made by the first Save.
+func Open(dir string) *Store { return &Store{dir: dir, files: maxFiles, total: maxTotal} }
+
+// Key names a server's file: a hash of everything in its definition that decides which program is started, or which server is
+// reached, and with what.
+func Key(s discovery.Server) string {
+	// Texts and numbers always have a JSON, in which maps are sorted.
+	text, _ := json.Marshal([]any{s.Transport, s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// content is a file after its first line, which has the format and the hash of the rest.
+type content struct {
+	Key     string    `json:"key"`
+	Version string    `json:"version,omitempty"`
+	AsOf    time.Time `json:"asOf"`
+	Tools   []tool    `json:"tools"`
+}
+
+type tool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Load gives the latest list that was saved under a key, if there is one that can be used.
+func (s *Store) Load(key string) (List, bool) {
+	if s == nil {
+		return List{}, false
+	}
+	text, err := s.read(key + suffix)
+	if err != nil {
+		return List{}, false
+	}
+	head, body, _ := bytes.Cut(text, []byte("\n"))
+	var c content
+	if string(head) != header(body) || json.Unmarshal(body, &c) != nil || c.Key != key {
+		return List{}, false
+	}
+	l := List{Version: c.Version, AsOf: c.AsOf, Tools: make([]upstream.Tool, 0, len(c.Tools))}
+	for _, t := range c.Tools {
+		l.Tools = append(l.Tools, upstream.Tool(t))
+	}
+	return l, true
+}
+
+// read reads a file that belongs to us alone, in a directory of which the same is true.
+func (s *Store) read(name string) ([]byte, error) {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	about, err := root.Stat(".")
+	if err == nil {
+		err = private(about)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := openPlain(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = errors.New("it is too long")
+	}
+	return text, err
+}
+
+// openPlain opens what is a plain file, not a link or a pipe, which could block.
+func openPlain(root *os.Root, name string) (*os.File, error) {
+	about, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !about.Mode().IsRegular() {
+		return nil, errors.New("it is no plain file")
+	}
+	if err := private(about); err != nil {
+		return nil, err
+	}
+	return root.Open(name)
+}
+
+// othersMayWrite are the permissions that nobody else may have. Windows has none of these: there a user's cache is the user's.
+const othersMayWrite = 0o022
+
+func private(about fs.FileInfo) error {
+	if runtime.GOOS != "windows" && about.Mode().Perm()&othersMayWrite != 0 {
+		return fmt.Errorf("others may write %s", about.Name())
+	}
+	return nil
+}
+
+func header(body []byte) string {
+	sum := sha256.Sum256(body)
+	return format + " " + hex.EncodeToString(sum[:])
+}
+
+// Save keeps a list, in the place of the one that was there. One that is too long is not kept, and neither is the old one then. The
+// error is the file system's: nothing is lost but the next search's time.
+func (s *Store) Save(key string, l List) error {
+	if s == nil {
+		return nil
+	}
+	c := content{Key: key, Version: l.Version, AsOf: l.AsOf.UTC().Round(0), Tools: make([]tool, 0, len(l.Tools))}
+	for _, t := range l.Tools {
+		c.Tools = append(c.Tools, tool(t))
+	}
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(c); err != nil {
+		return fmt.Errorf("keeping the tools of a server: %w", err)
+	}
+	head := header(body.Bytes()) + "\n"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if len(head)+body.Len() > maxFile {
+		err = os.Remove(filepath.Join(s.dir, key+suffix))
+	} else {
+		err = s.write(key+suffix, head, body.Bytes())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("keeping the tools of a server: %w", err)
+	}
+	s.prune(key + suffix)
+	return nil
+}
+
+// write makes the file whole under another name first, so that nobody reads half of it. The caller has s.mu.
+func (s *Store) write(name, head string, body []byte) (err error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	if about, err := os.Stat(s.dir); err == nil && private(about) != nil {
+		if err := os.Chmod(s.dir, 0o700); err != nil {
+			return err
+		}
+	}
+	f, err := os.CreateTemp(s.dir, unfinished+"*") // as 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = io.WriteString(f, head)
+	if err == nil {
+		_, err = f.Write(body)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(s.dir, name))
+	}
+	return err
+}
+
+// abandoned is the age from which a file that was never finished is removed.
+const abandoned = time.Hour
+
+// prune removes the oldest files beyond the bounds, but for the one just written. The caller has s.mu.
+func (s *Store) prune(but string) {
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(maxListed)
+	var kept []fs.FileInfo
+	for _, e := range entries {
+		about, err := e.Info()
+		switch {
+		case err != nil:
+		case strings.HasPrefix(e.Name(), unfinished) && time.Since(about.ModTime()) > abandoned:
+			_ = os.Remove(filepath.Join(s.dir, e.Name()))
+		case strings.HasSuffix(e.Name(), suffix):
+			kept = append(kept, about)
+		}
+	}
+	for _, name := range beyond(kept, but, s.files, s.total) {
+		_ = os.Remove(filepath.Join(s.dir, name))
+	}
+}

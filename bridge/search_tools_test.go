@@ -1,0 +1,272 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// recordedConfig is a bridge over the tools of the public servers that entrypoint/stubs keeps.
+func recordedConfig(t testing.TB) func(*Config) {
+	lists := map[string][]upstream.Tool{}
+	var servers []discovery.Server
+	for _, b := range recordedBoxes(t) {
+		lists[b.server.name] = b.listed
+		servers = append(servers, discovery.Server{Name: b.server.name, Command: b.server.name})
+	}
+	return func(c *Config) { c.Servers, c.Upstreams = servers, fakeUpstreams{tools: lists} }
+}
+
+// found is what search_tools answers to arguments in JSON.
+func found(t testing.TB, b *Bridge, args string) string {
+	t.Helper()
+	res := b.searchTools(t.Context(), json.RawMessage(args))
+	p, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r toolResult
+	if err := json.Unmarshal(p, &r); err != nil || len(r.Content) != 1 {
+		t.Fatalf("%v: %s", err, p)
+	}
+	return r.Content[0].Text
+}
+
+func TestSearchTools(t *testing.T) {
+	b := build(t, recordedConfig(t))
+	for _, tc := range []struct{ name, args, want string }{
+		{"names", `{"query":"create_issue","detail":"names","limit":2}`, "^mcp_github.create_issue\nmcp_.*\n\\[1 to 2 of \\d+; cursor=\"2-\\w+\" goes on\\]$"},
+		{"brief", `{"query":"create issue","limit":1}`, `^mcp_github.create_issue\(owner: str, .*\) -> ToolText\n  Create a new issue in a GitHub repository\n\[1 to 1 of`},
+		{"full", `{"query":"get_current_time","detail":"full","limit":1}`, `(?s)^# called as mcp_time\.<name>\(…\)\nclass .*\ndef get_current_time\(timezone: str\) -> .*Get current time.*\n    \.\.\.\n\[1 to 1 of`},
+		{"one server", `{"query":"create branch","server":"git","detail":"names","limit":1}`, `^mcp_git\.git_create_branch\n`},
+		{"by alias", `{"server":"mcp_time"}`, `^mcp_time\.get_current_time\nmcp_time\.convert_time$`},
+		{"all", `{}`, `(?s)^mcp_context7\..*\[1 to 40 of 142; cursor="40-\w+" goes on\]$`},
+		{"nothing", `{"query":"zzzzzz"}`, `^Nothing fits "zzzzzz"\. Try other words`},
+		{"null counts as absent", `{"query":"create_issue","server":null,"limit":null,"detail":"names"}`, `^mcp_github\.create_issue\n`},
+		{"number as text", `{"query":"create_issue","limit":"1","detail":"names"}`, "^mcp_github.create_issue\n\\["},
+		{"unknown server", `{"query":"x","server":"githib"}`, `^status: validation_error — there is no server "githib", did you mean "github"`},
+		{"wrong detail", `{"query":"x","detail":"all"}`, `^status: validation_error — argument "detail" is "names", "brief" or "full", not "all"`},
+		{"wrong query", `{"query":["x"]}`, `^status: validation_error — argument "query" must be a string, not a list`},
+		{"wrong limit", `{"limit":0}`, `^status: validation_error — argument "limit" must be a positive number`},
+		{"wrong name", `{"q":"x"}`, `^status: validation_error — search_tools has no argument "q"`},
+		{"wrong cursor", `{"query":"issue","cursor":"5-abc"}`, `^status: validation_error — argument "cursor" is of another search`},
+		{"no cursor at all", `{"query":"issue","cursor":"next"}`, `^status: validation_error — argument "cursor"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := found(t, b, tc.args); !regexp.MustCompile(tc.want).MatchString(got) {
+				t.Errorf("got\n%s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestSearchPages: page by page, every tool comes once.
+func TestSearchPages(t *testing.T) {
+	b := build(t, recordedConfig(t))
+	next := regexp.MustCompile(`cursor="([^"]+)"`)
+	for _, detail := range []string{detailNames, detailBrief, detailFull} {
+		var names []string
+		cursor := ""
+		for pages := 0; ; pages++ {
+			text := found(t, b, fmt.Sprintf(`{"query":"page","detail":%q,"limit":7,"cursor":%q}`, detail, cursor))
+			for _, line := range strings.Split(text, "\n") {
+				switch {
+				case detail == detailFull && strings.HasPrefix(line, "def "):
+					names = append(names, line)
+				case detail != detailFull && strings.HasPrefix(line, "mcp_"):
+					names = append(names, line)
+				}
+			}
+			m := next.FindStringSubmatch(text)
+			if m == nil {
+				break
+			}
+			if cursor = m[1]; pages > 100 {
+				t.Fatal("there is no end")
+			}
+		}
+		hits, err := new(ranking).search(t.Context(), "page", recordedBoxes(t))
+		slices.Sort(names)
+		if err != nil || len(names) != len(hits) || detail == detailNames && len(slices.Compact(names)) != len(hits) {
+			t.Errorf("%s: %d names of %d hits", detail, len(names), len(hits))
+		}
+	}
+}
+
+// TestSearchAnswerIsBounded: neither many tools nor a huge one make a long answer.
+func TestSearchAnswerIsBounded(t *testing.T) {
+	huge := upstream.Tool{Name: "huge_\x1b[2J", Description: strings.Repeat("<&>\x1b ", 1<<20), InputSchema: json.RawMessage(`{"properties":{"a":{"description":"` + strings.Repeat("x", 500<<10) + `"}}}`)}
+	tools := []upstream.Tool{huge}
+	for i := range 300 {
+		tools = append(tools, upstream.Tool{Name: fmt.Sprintf("huge_%d_%s", i, strings.Repeat("n", 200)), Description: strings.Repeat("x", 5000)})
+	}
+	b := build(t, func(c *Config) { c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"github": tools}} })
+	for _, detail := range []string{detailNames, detailBrief, detailFull} {
+		for _, query := range []string{"huge", ""} {
+			text := found(t, b, fmt.Sprintf(`{"query":%q,"detail":%q,"limit":100000}`, query, detail))
+			if len(text) > maxPageBytes+4096 || !strings.Contains(text, "huge_") || strings.Contains(text, "\x1b") {
+				t.Errorf("%s of %q: %d bytes: %.200q", detail, query, len(text), text)
+			}
+		}
+	}
+}
+
+// TestSearchSeesWhatPolicyAllows: what is denied is found by nobody.
+func TestSearchSeesWhatPolicyAllows(t *testing.T) {
+	p, err := policy.Parse("policy.toml", []byte("[[rule]]\ntools = [\"github.*\"]\nverdict = \"deny\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := recordedConfig(t)
+	b := build(t, func(c *Config) {
+		recorded(c)
+		c.Policy = p
+	})
+	for _, args := range []string{`{"query":"create_issue","limit":200}`, `{"server":"github"}`, `{"limit":200}`} {
+		if text := found(t, b, args); strings.Contains(text, "mcp_github") {
+			t.Errorf("%s finds what is denied:\n%s", args, text)
+		}
+	}
+	b = build(t, func(c *Config) { c.PolicyError = errors.New("policy.toml:3: there is no verdict \"maybe\"") })
+	if text := found(t, b, `{"query":"issue"}`); !strings.Contains(text, "there is no verdict") || strings.Contains(text, "mcp_") {
+		t.Errorf("with a policy that can't be read: %s", text)
+	}
+}
+
+// slowUpstreams list some servers' tools only when their context ends, and count how often they are asked.
+type slowUpstreams struct {
+	fakeUpstreams
+	slow  func(server string) bool
+	asked *atomic.Int64
+	runs  func(server string) bool
+}
+
+func (s slowUpstreams) Tools(ctx context.Context, server string) ([]upstream.Tool, error) {
+	s.asked.Add(1)
+	if s.slow != nil && s.slow(server) {
+		<-ctx.Done()
+		return nil, &upstream.ServerError{Server: server, Op: "starting it", Err: ctx.Err()}
+	}
+	return s.fakeUpstreams.Tools(ctx, server)
+}
+
+func (s slowUpstreams) Running(_ context.Context, server string) bool {
+	return s.runs != nil && s.runs(server)
+}
+
+// TestSearchDoesNotWaitForTheSlowest: servers that hang cost one wait, whatever their number, the next search hardly any, and the
+// others are searched all the same.
+func TestSearchDoesNotWaitForTheSlowest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := slowUpstreams{asked: new(atomic.Int64), slow: func(server string) bool { return strings.HasPrefix(server, "slow") },
+			fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"zoo": {{Name: "feed_tiger"}}}}}
+		b := build(t, func(c *Config) {
+			c.Upstreams, c.Servers = up, []discovery.Server{{Name: "zoo"}}
+			for i := range 7 {
+				c.Servers = append(c.Servers, discovery.Server{Name: fmt.Sprint("slow", i)})
+			}
+		})
+		began := time.Now()
+		text := found(t, b, `{"query":"tiger"}`)
+		if took := time.Since(began); took > searchWait+time.Second {
+			t.Errorf("the first search took %v", took)
+		}
+		if !strings.Contains(text, "mcp_zoo.feed_tiger") || !strings.Contains(text, "[not searched: slow0: it has not listed its tools in time") || !strings.Contains(text, "; and 2 more]") {
+			t.Errorf("got %s", text)
+		}
+		began = time.Now()
+		if text = found(t, b, `{"query":"tiger"}`); !strings.Contains(text, "mcp_zoo.feed_tiger") || !strings.Contains(text, "slow0") {
+			t.Errorf("the second time: %s", text)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the second search took %v", took)
+		}
+	})
+}
+
+// TestSearchOfSavedTools: what an earlier process has learned is searched and read about without starting anything, and is told to be
+// old; what a server says now takes its place.
+func TestSearchOfSavedTools(t *testing.T) {
+	store := schemas.Open(filepath.Join(t.TempDir(), "tools"))
+	definition := discovery.Server{Name: "github", Command: "gh"}
+	old := []upstream.Tool{{Name: "list-issues", Description: "List issues."}, {Name: "close-issue"}}
+	if err := store.Save(schemas.Key(definition), schemas.List{AsOf: time.Now().Add(-50 * time.Hour), Tools: old}); err != nil {
+		t.Fatal(err)
+	}
+	up := slowUpstreams{asked: new(atomic.Int64), fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": old[:1]}}}
+	b := build(t, func(c *Config) {
+		c.Upstreams, c.Servers, c.Schemas = up, []discovery.Server{definition}, store
+	})
+	text := found(t, b, `{"query":"issue","detail":"names"}`)
+	if !strings.Contains(text, "mcp_github.close_issue") || !strings.Contains(text, "[cached, the server not asked since: github (2 days old)]") {
+		t.Errorf("search_tools: %s", text)
+	}
+	h := hostFor(t, b, `["github"]`)
+	for _, tc := range []struct{ helper, input, want string }{
+		{"search_tool_docs", `{"query":"close issue"}`, `"cached":true,"asOf":"20`},
+		{"query_tool_docs", `{"server":"github","tool":"close_issue"}`, `"cached":true`},
+		{"describe_server", `{"server":"github"}`, `"tools":["list-issues","close-issue"]`},
+	} {
+		if got := ask(t, h, tc.helper, tc.input); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %s lacks %s", tc.helper, got, tc.want)
+		}
+	}
+	if n := up.asked.Load(); n != 0 {
+		t.Errorf("the server was started %d times to be read about", n)
+	}
+	got := ask(t, h, "call_tool", `{"server":"github","tool":"close-issue","arguments":{}}`)
+	if !strings.Contains(got, `server "github" has no tool "close-issue" any more: the list of 2 days ago was out of date`) {
+		t.Errorf("a call of what is gone: %s", got)
+	}
+	if text := found(t, b, `{"query":"issue","detail":"names"}`); strings.Contains(text, "close_issue") || strings.Contains(text, "cached") {
+		t.Errorf("after the server has listed its tools: %s", text)
+	}
+	if got := ask(t, h, "call_tool", `{"server":"github","tool":"never","arguments":{}}`); strings.Contains(got, "any more") {
+		t.Errorf("a tool that never was: %s", got)
+	}
+}
+
+// TestSearchAsksWhoRuns: a server that runs says itself which tools it has, unless it takes too long.
+func TestSearchAsksWhoRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := false
+		up := slowUpstreams{asked: new(atomic.Int64), slow: func(string) bool { return hangs }, runs: func(string) bool { return true },
+			fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "one"}}}}}
+		b := build(t, func(c *Config) { c.Upstreams, c.Servers = up, []discovery.Server{{Name: "github"}} })
+		found(t, b, `{}`)
+		up.tools["github"] = []upstream.Tool{{Name: "two"}}
+		if text := found(t, b, `{}`); text != "mcp_github.two" {
+			t.Errorf("after a change: %s", text)
+		}
+		hangs = true
+		began := time.Now()
+		if text := found(t, b, `{}`); text != "mcp_github.two" || time.Since(began) > 2*relistWait {
+			t.Errorf("when it hangs: %s, after %v", text, time.Since(began))
+		}
+	})
+}
+
+func TestRoughAges(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "less than a minute", 0: "less than a minute", time.Minute: "a minute", 59 * time.Minute: "59 minutes", time.Hour: "an hour",
+		23 * time.Hour: "23 hours", day: "a day", 47 * time.Hour: "a day", 60 * day: "60 days",
+	} {
+		if got := rough(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+//go:build unix
+
+package upstream
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestIdleServerIsEnded, and started again by the next call; one that works on a call isn't ended meanwhile.
+func TestIdleServerIsEnded(t *testing.T) {
+	const idle = 300 * time.Millisecond
+	g := &groups{}
+	p := open(t, func(c *Config) { c.IdleTimeout = idle; c.Guard = g }, fake("normal"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(done)
+		_, err := p.Call(ctx, "fake", "never", nil)
+		serverError(t, err, "context canceled")
+	}()
+	first := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 && time.Since(began) > 3*idle }).PID
+	p.mu.Lock()
+	s := p.current.entries["fake"].live
+	p.mu.Unlock()
+	if s.isDying() {
+		t.Error("it was ended in the middle of a call")
+	}
+	cancel()
+	<-done
+	select {
+	case <-s.gone:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it was never ended")
+	}
+	if !errors.Is(s.cause, errIdle) || !strings.Contains(s.cause.Error(), "for 300ms") {
+		t.Errorf("the cause is %v", s.cause)
+	}
+	vanished(t, first)
+	if second := look(t, p).PID; second == first || g.ever.Load() != 2 {
+		t.Errorf("the next call went to process %d after %d, of %d", second, first, g.ever.Load())
+	}
+}
+
+// TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and who waits leaves with its context.
+func TestCallsAreLimited(t *testing.T) {
+	p := open(t, func(c *Config) { c.MaxCalls = 3; c.MaxQueue = 2 }, fake("normal"))
+	look(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 6)
+	call := func() {
+		_, err := p.Call(ctx, "fake", "never", nil)
+		errs <- err
+	}
+	for range 6 {
+		go call()
+	}
+	serverError(t, <-errs, "3 calls of it are under way and 2 wait, which is the limit")
+	if tools, err := p.Tools(t.Context(), "fake"); err != nil || len(tools) != 1 {
+		t.Errorf("lists don't wait behind calls: got %v, %v", tools, err)
+	}
+	cancel()
+	for range 5 {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if s := until(t, p, func(s seen) bool { return len(s.Cancelled) >= 3 }); len(s.Waiting) != 3 {
+		t.Errorf("%d calls reached the server", len(s.Waiting))
+	}
+}
+
+// TestWaitingCallsEndWithTheServer: they aren't sent to another process, which may not be what they were meant for.
+func TestWaitingCallsEndWithTheServer(t *testing.T) {
+	p := open(t, func(c *Config) { c.MaxCalls = 2 }, fake("normal"))
+	pid := look(t, p).PID
+	errs := make(chan error, 3)
+	for range 3 {
+		go func() {
+			_, err := p.Call(t.Context(), "fake", "never", nil)
+			errs <- err
+		}()
+	}
+	p.mu.Lock()
+	turns := p.current.entries["fake"].live.turns
+	p.mu.Unlock()
+	for deadline := time.Now().Add(30 * time.Second); len(turns.queue) == 0; goruntime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("no call waits")
+		}
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	for range 3 {
+		serverError(t, <-errs, "signal: killed")
+	}
+}
+
+func TestCallDeadline(t *testing.T) {
+	p := open(t, func(c *Config) { c.CallTimeout = 100 * time.Millisecond }, fake("normal"))
+	_, err := p.Call(t.Context(), "fake", "never", nil)
+	if !errors.Is(serverError(t, err, "it did not answer within 100ms and was told to stop"), context.DeadlineExceeded) {
+		t.Errorf("got %v, want a deadline's error", err)
+	}
+	until(t, p, func(s seen) bool { return len(s.Cancelled) == 1 })
+}
+
+// TestFailingStartsAreSpaced: a server that doesn't start is not started by every call anew.
+func TestFailingStartsAreSpaced(t *testing.T) {
+	g := &groups{}
+	p := open(t, func(c *Config) { c.Guard = g }, fake("dies"))
+	for range 50 {
+		_, err := p.Call(t.Context(), "fake", "echo", nil)
+		serverError(t, err, "starting it", "exit status 7", "cannot connect with token ***")
+	}
+	// After the second failure in a row comes a pause of a second, of which the 50 calls need a small part.
+	if n := g.ever.Load(); n > 10 {
+		t.Errorf("it was started %d times", n)
+	}
+	_, err := p.Call(t.Context(), "fake", "echo", nil)
+	if err == nil || !strings.Contains(err.Error(), "in a row") {
+		t.Errorf("got %v, want the reason why it isn't tried", err)
+	}
+}
+
+// TestCrashingServerIsSpaced: nor is one that starts and ends before it has answered anything; one that has answered is, at once.
+func TestCrashingServerIsSpaced(t *testing.T) {
+	g := &groups{}
+	p := open(t, func(c *Config) { c.Guard = g }, fake("normal"))
+	for range 50 {
+		_, err := p.Call(t.Context(), "fake", "die", nil)
+		serverError(t, err, "token is ***")
+	}
+	if n := g.ever.Load(); n < 2 || n > 10 {
+		t.Errorf("it was started %d times", n)
+	}
+	other := open(t, nil, fake("normal"))
+	for range 4 {
+		look(t, other)
+		_, err := other.Call(t.Context(), "fake", "die", nil)
+		serverError(t, err, "exit status 3")
+	}
+}
+
+func TestLogIsKept(t *testing.T) {
+	for mode, level := range map[string]string{"logs": "warning", "normal": ""} {
+		p := open(t, nil, fake(mode))
+		_, err := p.Call(t.Context(), "fake", "log", nil)
+		e := serverError(t, err, "exit status 4", "the last that it logged:")
+		if want := "[info] db: at ***\n[error] {\"n\":1}\n[log]\n[error] level " + level; e.Logged != strings.TrimSpace(want) {
+			t.Errorf("%s: kept\n%s, want\n%s", mode, e.Logged, want)
+		}
+	}
+}
+
+// TestFirstFailureIsTriedAgainAtOnce: see TestStartFails for the rest.
+func TestFirstFailureIsTriedAgainAtOnce(t *testing.T) {
+	p := open(t, nil, fake("dies once", filepath.Join(t.TempDir(), "mark")))
+	_, err := p.Call(t.Context(), "fake", "echo", nil)
+	serverError(t, err, "not yet")
+	call(t, p, "echo", "")
+}

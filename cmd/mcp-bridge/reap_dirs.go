@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+)
+
+// leftDir is a directory of a dead bridge.
+type leftDir struct {
+	Path     string `json:"path"`
+	OwnerPID int    `json:"ownerPid"`
+}
+
+// endGrace is what a program in such a directory has between TERM and KILL.
+const endGrace = 3 * time.Second
+
+// runtimeParents are where a bridge makes its directories.
+func runtimeParents() []string {
+	parents := []string{os.TempDir()}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" && dir != parents[0] {
+		parents = append(parents, dir)
+	}
+	return parents
+}
+
+// reapDirs removes the directories of dead bridges, of this user, after it has ended what listens there.
+func reapDirs(parents []string, by runtime.Owner) ([]leftDir, error) {
+	found := []leftDir{}
+	var errs []error
+	for _, parent := range parents {
+		for _, dir := range deadDirs(parent, by) {
+			if err := errors.Join(endIn(dir.Path), os.RemoveAll(dir.Path)); err != nil {
+				errs = append(errs, fmt.Errorf("directory %s of a dead bridge: %w", dir.Path, err))
+				continue
+			}
+			found = append(found, dir)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// deadDirs are those in parent. One that others could have had a hand in is left alone.
+func deadDirs(parent string, by runtime.Owner) (found []leftDir) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(parent, e.Name())
+		o, ok := runtime.OwnerNamed(e.Name(), by)
+		if ok && e.IsDir() && o.Orphaned(by) && runtime.OwnRuntimeDir(path) == nil {
+			found = append(found, leftDir{path, o.PID})
+		}
+	}
+	return found
+}
+
+// endIn ends the API services and tunnels that a dead bridge has had listen in its directory. Nobody else could know its name.
+func endIn(dir string) error {
+	inside := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
+	var errs []error
+	for o := range guard.Others {
+		if slices.ContainsFunc(o.Args(), inside) && slices.Contains([]string{"podman", "ssh"}, o.Program()) && o.Ours() {
+			errs = append(errs, o.End(endGrace))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,119 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// TestReapDirs: directories of dead bridges go, with what is in them, and no others.
+func TestReapDirs(t *testing.T) {
+	parent, self, dead := t.TempDir(), runtime.Self(), deadOwner(t)
+	elsewhere := dead
+	elsewhere.BootID = "another machine"
+	stays := []string{self.NewName(), elsewhere.NewName(), "mcp-bridge-anything", "other"}
+	goes, open := dead.NewName(), dead.NewName()
+	for _, name := range slices.Concat(stays, []string{goes, open}) {
+		if err := os.Mkdir(filepath.Join(parent, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(parent, name, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(parent, open), 0o777); err != nil { // others may have put something into it
+		t.Fatal(err)
+	}
+	link := dead.NewName()
+	if err := os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, link)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := reapDirs([]string{parent, filepath.Join(parent, "none")}, self)
+	if err != nil || len(found) != 1 || found[0] != (leftDir{filepath.Join(parent, goes), dead.PID}) {
+		t.Errorf("got %v, %v", found, err)
+	}
+	if _, err := os.Stat(filepath.Join(parent, goes)); err == nil {
+		t.Error("it is still there")
+	}
+	for _, name := range append(stays, open, link) {
+		if _, err := os.Stat(filepath.Join(parent, name, "file")); err != nil {
+			t.Errorf("%s is gone: %v", name, err)
+		}
+	}
+}
+
+// TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right after the other, doctor --reap removes.
+func TestReapAfterBothWereKilled(t *testing.T) {
+	needEngine(t)
+	before := runtimeDirs(t)
+	cmd := command(t, nil)
+	c := serve(t, cmd)
+	if got := c.python("print(1)", map[string]any{"servers": []string{}}); got.IsError {
+		t.Fatalf("got %+v", got)
+	}
+	pid := cmd.Process.Pid
+	c.killed = true
+	send := func(pid int, s syscall.Signal) {
+		t.Helper()
+		if err := sendSignal(pid, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(pid, syscall.SIGSTOP) // or it would start another
+	send(watchdogOf(t, pid), syscall.SIGKILL)
+	send(pid, syscall.SIGKILL)
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was killed and ended well")
+	}
+	<-c.ended
+	var dirs []string
+	for _, d := range runtimeDirs(t) {
+		if !slices.Contains(before, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	if len(dirs) == 0 {
+		t.Skip("the engine's service isn't the bridge's own here")
+	}
+	reap := command(t, nil, "doctor", "--reap", "--json")
+	var stderr bytes.Buffer
+	reap.Stderr = &stderr
+	out, err := reap.Output()
+	var said struct{ Directories []leftDir }
+	if jerr := json.Unmarshal(out, &said); err != nil || jerr != nil {
+		t.Fatalf("got %v, %v: %s%s", err, jerr, out, stderr.String())
+	}
+	for _, d := range dirs {
+		if !slices.Contains(said.Directories, leftDir{d, pid}) {
+			t.Errorf("%s is not in %v", d, said.Directories)
+		}
+		if _, err := os.Stat(d); err == nil {
+			t.Errorf("%s is still there", d)
+		}
+		if left := processes(d + "/podman.sock"); len(left) > 0 {
+			t.Errorf("what listens in %s is still there: %v", d, left)
+		}
+	}
+	within(t, "no container is left", func() bool { return len(containersOf(t, []int{pid}))+len(monitorsOf([]int{pid})) == 0 })
+}
+
+// watchdogOf is the watchdog that a bridge has started.
+func watchdogOf(t *testing.T, bridge int) int {
+	t.Helper()
+	for _, child := range childrenOf(bridge) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil && bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
+			return child
+		}
+	}
+	t.Fatal("it has no watchdog")
+	return 0
+}

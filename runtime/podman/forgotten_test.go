@@ -1,0 +1,242 @@
+//go:build linux && remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containers/podman/v5/pkg/bindings/containers"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+)
+
+// held is an engine whose API service can be killed exactly when a container was made and is not written down yet.
+type held struct {
+	t    *testing.T
+	slow runtimetest.Slow
+	d    *Driver
+}
+
+func newHeld(t *testing.T) *held {
+	t.Helper()
+	usual := newDriver(t)
+	f, err := usual.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usual.service == nil || f.Remote {
+		t.Skip("the engine's service isn't the driver's own here")
+	}
+	oci, ok := installedAt(f.OCIRuntime)
+	if !ok {
+		t.Fatalf("there is no %s", f.OCIRuntime)
+	}
+	h := &held{t: t, slow: runtimetest.NewSlow(t, oci)}
+	program, err := exec.LookPath("podman")
+	if err != nil {
+		t.Fatal(err)
+	}
+	podman := filepath.Join(t.TempDir(), "podman")
+	if err := os.WriteFile(podman, fmt.Appendf(nil, "#!/bin/sh\nexec %s --runtime=%s \"$@\"\n", program, h.slow.Program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.d = New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: os.Geteuid() == 0, Binary: podman})
+	h.d.retry = 100 * time.Millisecond
+	t.Cleanup(func() { h.d.Close() })
+	return h
+}
+
+// made waits until the container is there, and returns its conmon.
+func (h *held) made(is func(monitor) bool) monitor {
+	h.t.Helper()
+	deadline := time.After(time.Minute)
+	for tick := time.Tick(10 * time.Millisecond); !h.slow.Made(); {
+		select {
+		case <-tick:
+		case <-deadline:
+			h.t.Fatal("no container was made within a minute")
+		}
+	}
+	for m := range monitors {
+		if is(m) {
+			if all, _ := m.container(); len(all) < 2 { // the OCI runtime, and what it has made
+				h.t.Fatalf("conmon has %d processes, so that this test can't fail", len(all))
+			}
+			return m
+		}
+	}
+	h.t.Fatal("there is no conmon, so that this test can't fail")
+	return monitor{}
+}
+
+// killService kills the API service, and all that is in its group.
+func (h *held) killService() {
+	h.t.Helper()
+	h.d.mu.Lock()
+	s := h.d.service
+	h.d.mu.Unlock()
+	if err := syscall.Kill(-s.process.PID(), syscall.SIGKILL); err != nil {
+		h.t.Fatal(err)
+	}
+	<-s.process.Exited()
+}
+
+// ended wants a conmon and its container to be gone, and podman to know nothing of it.
+func (h *held) ended(m monitor) {
+	h.t.Helper()
+	if all, _ := m.container(); m.there() || len(all) > 0 {
+		h.t.Errorf("conmon is there: %v, with %d processes of the container", m.there(), len(all))
+	}
+	for _, root := range []string{"/run", os.Getenv("XDG_RUNTIME_DIR")} {
+		if _, err := os.Stat(filepath.Join(root, filepath.Base(m.oci), m.id)); err == nil {
+			h.t.Errorf("the OCI runtime still has the container in %s", root)
+		}
+	}
+}
+
+// TestServiceKilledBetweenCreateAndStart: nothing is left of a container whose service died when it was made and not written
+// down, though podman has forgotten it. The bridge lives on, and so does the next run.
+func TestServiceKilledBetweenCreateAndStart(t *testing.T) {
+	for _, returned := range []bool{true, false} {
+		t.Run(fmt.Sprintf("the OCI runtime has returned: %v", returned), func(t *testing.T) {
+			h := newHeld(t)
+			g := runtimetest.Target{Driver: h.d, Image: image, Owner: runtime.Self()}
+			ended := make(chan error, 1)
+			stdin, w := io.Pipe()
+			defer w.Close()
+			go func() {
+				_, err := h.d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard})
+				ended <- err
+			}()
+			m := h.made(func(m monitor) bool {
+				o, _ := runtime.OwnerNamed(m.name, g.Owner)
+				return o.PID == os.Getpid()
+			})
+			h.killService()
+			if returned {
+				h.slow.Open(t)
+			}
+			var un *runtime.UnavailableError
+			if err := <-ended; !errors.As(err, &un) {
+				t.Errorf("got %v; want an *UnavailableError", err)
+			}
+			h.ended(m)
+			if err := one(t, g); err != nil {
+				t.Errorf("the next run: %v", err)
+			}
+			nothingLeft(t, h.d, g.Owner)
+		})
+	}
+}
+
+// TestReapForgotten: what a killed bridge and its killed service have left is found and removed, though podman doesn't list it; but
+// not what belongs to a living bridge.
+func TestReapForgotten(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		pid  int
+		want int
+	}{
+		{"of a dead bridge", dead.Process.Pid, 1},
+		{"of a living bridge", os.Getppid(), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHeld(t)
+			c, err := h.d.connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := runtime.Self()
+			owner.PID, owner.Started = tt.pid, ""
+			g := runtimetest.Target{Driver: h.d, Image: image, Owner: owner}
+			spec := generate(g.Spec("pass"), c, "")
+			spec.Name = owner.NewName()
+			made, err := containers.CreateWithSpec(c.with(t.Context()), spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			started := make(chan error, 1)
+			go func() { started <- containers.Start(c.with(ctx), made.ID, nil) }()
+			m := h.made(func(m monitor) bool { return m.id == made.ID })
+			t.Cleanup(func() { h.d.endMonitors(context.WithoutCancel(t.Context()), made.ID) })
+			h.killService()
+			cancel()
+			if err := <-started; err == nil {
+				t.Fatal("it was started")
+			}
+			h.slow.Open(t)
+			found, err := runtime.Reap(t.Context(), h.d, runtime.Self())
+			if err != nil {
+				t.Error(err)
+			}
+			found = mine(found, made.ID)
+			if len(found) != tt.want {
+				t.Fatalf("found %v, want %d", found, tt.want)
+			}
+			if tt.want == 0 {
+				if !m.there() {
+					t.Error("it was ended all the same")
+				}
+				return
+			}
+			if found[0].Name != spec.Name || found[0].Owner.PID != tt.pid {
+				t.Errorf("found %+v", found[0])
+			}
+			h.ended(m)
+		})
+	}
+}
+
+// mine leaves out what other tests on this machine have left.
+func mine(all []runtime.Orphan, id string) (found []runtime.Orphan) {
+	for _, o := range all {
+		if o.ID == id {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// TestNoMonitor: only a conmon counts, whatever a process says of itself.
+func TestNoMonitor(t *testing.T) {
+	name := runtime.Self().NewName()
+	sh := exec.Command("sh") // waits for its input, whatever its other arguments are
+	sh.Args = []string{"/usr/bin/conmon", "-c", "read -r _", strings.Repeat("a", 64), "-n", name, "-c", strings.Repeat("a", 64)}
+	in, err := sh.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer sh.Wait() //nolint:errcheck // only its end matters
+	defer in.Close()
+	seen := false
+	for o := range guard.Others {
+		seen = seen || o.PID == sh.Process.Pid
+		if m, ok := asMonitor(o); ok && m.name == name {
+			t.Errorf("%v is taken for conmon", m.args)
+		}
+	}
+	if !seen {
+		t.Error("the process isn't seen at all")
+	}
+}

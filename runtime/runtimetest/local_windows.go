@@ -1,0 +1,7 @@
+package runtimetest
+
+import "os/exec"
+
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // gone already is fine
