@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,29 +10,31 @@ import (
 
 // Times of the standbys that nobody has a reason to tune.
 const (
-	standbyAge  = 10 * time.Minute // the longest that a guest waits for its run
-	pongWait    = time.Second      // for a guest's answer before it is lent, or while it waits
-	refillDelay = 20 * time.Millisecond
-	demandSpan  = 10 * time.Second // over which the rate of runs is counted
-	firstRetry  = time.Second      // after a start that failed; twice as long after each further one
+	standbyAge  = 10 * time.Minute      // the longest that a guest waits for its run
+	pongWait    = time.Second           // for a guest's answer before it is lent, or while it waits
+	refillDelay = 20 * time.Millisecond // on average, from a run's beginning to the start of what takes its guest's place
+	demandSpan  = time.Minute           // over which it is seen how runs come
+	maxAsked    = 64                    // runs that are remembered for that
+	firstRetry  = time.Second           // after a start that failed; twice as long after each further one
 	lastRetry   = time.Minute
 	provenAge   = time.Minute // of a guest that has shown that guests don't just die
 )
 
 // standby keeps guests that are ready and wait for a run. There is none before the first run. Their number follows the demand:
-// as many as are asked for while one starts, and one, within Config.Standby.
+// of late never more runs were asked for within the time that a start takes, so that none of those would have waited; one at the
+// least, and Config.Standby at the most.
 type standby struct {
 	sandbox *Sandbox
 
 	mu       sync.Mutex
 	waiting  []*guest // oldest first; each holds one of Sandbox.containers
 	starting int
-	asked    []time.Time   // when runs were asked for, within demandSpan
+	asked    []time.Time   // when the last runs were asked for, oldest first, at most maxAsked
 	last     time.Time     // the last of them, ever
 	cost     time.Duration // what a start takes, smoothed
 	failures int           // starts that failed, and guests that died, since one was lent or waited for provenAge
 	retry    time.Time     // no start before that
-	waiters  []chan *guest // runs that found as many containers alive as may be: the next guest that is ready is theirs
+	waiters  []chan *guest // runs that wait for the next guest that is ready, in their order; nil is for one that could not be started
 	keeping  bool          // the keeper runs
 	closed   bool
 	wake     chan struct{} // tells the keeper to look
@@ -50,9 +51,8 @@ func (b *standby) note() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
-	b.asked = append(slices.DeleteFunc(b.asked, func(t time.Time) bool { return now.Sub(t) > demandSpan }), now)
-	b.last = now
+	b.last = time.Now()
+	b.asked = append(slices.Delete(b.asked, 0, max(0, len(b.asked)-maxAsked+1)), b.last)
 }
 
 // take gives the oldest guest that waits, if it is of this machine, has an image, limits and a user that a run would get, and is
@@ -82,15 +82,23 @@ func (b *standby) want(now time.Time) int {
 	if b.closed || b.last.IsZero() || now.Sub(b.last) >= b.sandbox.cfg.StandbyIdle {
 		return 0
 	}
-	recent := 0
-	for _, t := range b.asked {
-		if now.Sub(t) <= demandSpan {
-			recent++
+	return min(b.max(), max(1, b.peak(now)))
+}
+
+// peak is the most runs that were asked for within the time of a start, of late. It is called with mu held.
+func (b *standby) peak(now time.Time) (most int) {
+	first := 0
+	for i, t := range b.asked {
+		if now.Sub(t) > demandSpan {
+			first = i + 1
+			continue
 		}
+		for t.Sub(b.asked[first]) > b.cost+refillDelay {
+			first++
+		}
+		most = max(most, i-first+1)
 	}
-	// Those that will be asked for while one starts, at the rate of late.
-	during := float64(recent) / demandSpan.Seconds() * b.cost.Seconds()
-	return min(b.max(), 1+int(math.Floor(during)))
+	return most
 }
 
 // refill has the keeper look, which is started if it doesn't run.
@@ -126,16 +134,16 @@ func (b *standby) keep() {
 	defer b.sandbox.runs.Done()
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
-	delay := time.NewTimer(refillDelay) // what has just been lent runs first
+	delay := time.NewTimer(jittered(refillDelay)) // what has just been lent runs first
 	defer delay.Stop()
-	soon := true // the delay is refillDelay
+	soon := true // the delay is that of a refill
 	for {
 		select {
 		case <-b.sandbox.life.Done():
 			return
 		case <-b.wake:
 			if !soon {
-				delay.Reset(refillDelay)
+				delay.Reset(jittered(refillDelay))
 				soon = true
 			}
 			continue
@@ -153,6 +161,9 @@ func (b *standby) keep() {
 		}
 	}
 }
+
+// jittered is d on average: bridges that were woken by one thing should not all go on at once.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // inspect pings the guests that wait, which would end themselves otherwise, and destroys those that don't answer.
 func (b *standby) inspect() {
@@ -183,7 +194,7 @@ func (b *standby) proved() {
 func (b *standby) failed() (pause time.Duration) {
 	b.failures++
 	pause = min(lastRetry, firstRetry<<min(b.failures-1, 10))
-	pause = pause/2 + rand.N(pause)
+	pause = jittered(pause)
 	b.retry = time.Now().Add(pause)
 	return pause
 }
@@ -212,8 +223,8 @@ func (b *standby) adjust(now time.Time) (again time.Duration, end bool) {
 		b.keeping = false
 		return 0, true
 	}
-	// Several starts at once take longer each: one at a time, but for many that are wanted.
-	if len(b.waiting)+b.starting >= want || b.starting >= 2 {
+	// Several starts at once take longer each: two at most. Those that runs wait for aren't what is wanted.
+	if len(b.waiting)+b.starting >= want+len(b.waiters) || b.starting >= 2 {
 		return 0, false
 	}
 	if wait := b.retry.Sub(now); wait > 0 {
@@ -256,6 +267,9 @@ func (b *standby) start(m machine) {
 			s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
 		}
 		s.discard(g)
+		for len(b.waiters) > b.starting { // one of them counts on this guest
+			b.hand(nil)
+		}
 		return
 	}
 	took := g.up.Sub(g.begun)
@@ -272,8 +286,7 @@ func (b *standby) await(g *guest) {
 		b.sandbox.discard(g)
 		return
 	case len(b.waiters) > 0:
-		b.waiters[0] <- g // it has room for one
-		b.waiters = slices.Delete(b.waiters, 0, 1)
+		b.hand(g)
 		return
 	}
 	b.waiting = append(b.waiting, g)
@@ -282,6 +295,12 @@ func (b *standby) await(g *guest) {
 		<-g.gone
 		b.lost(g)
 	})
+}
+
+// hand gives a guest, or nil, to whoever waits longest. It is called with mu held.
+func (b *standby) hand(g *guest) {
+	b.waiters[0] <- g // it has room for one
+	b.waiters = slices.Delete(b.waiters, 0, 1)
 }
 
 // lost is told of each guest whose container is gone.
@@ -307,94 +326,4 @@ func (b *standby) close() {
 		b.sandbox.discard(g)
 	}
 	b.waiting = nil
-}
-
-// lend gives a guest that waits, if there is one that answers, or one that is just being started. It is the caller's to discard.
-// The only error is ctx's, which has ended while as many containers as may be were alive.
-func (s *Sandbox) lend(ctx context.Context, m machine) (*guest, error) {
-	s.standby.note()
-	defer s.standby.refill()
-	for {
-		g := s.standby.take(m)
-		if g == nil {
-			break
-		}
-		if g.check(ctx, true) {
-			s.standby.proved()
-			return g, nil
-		}
-		s.discard(g)
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	select {
-	case s.containers <- struct{}{}:
-		return s.startGuest(m), nil
-	default:
-	}
-	return s.lendLater(ctx, m)
-}
-
-// lendLater waits until a container is gone, or a guest that is being started ahead is ready.
-func (s *Sandbox) lendLater(ctx context.Context, m machine) (*guest, error) {
-	ready := s.standby.wait()
-	select {
-	case s.containers <- struct{}{}:
-		if g := s.standby.leave(ready); g != nil { // both were there
-			s.standby.keepReady(g)
-		}
-		return s.startGuest(m), nil
-	case g := <-ready:
-		if s.standby.fit(g, m) && g.check(ctx, true) {
-			return g, nil
-		}
-		s.discard(g)
-		return s.lend(ctx, m)
-	case <-ctx.Done():
-		if g := s.standby.leave(ready); g != nil {
-			s.standby.keepReady(g)
-		}
-		return nil, context.Cause(ctx)
-	}
-}
-
-// wait enters the line of runs that the next guest is for.
-func (b *standby) wait() chan *guest {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ready := make(chan *guest, 1)
-	b.waiters = append(b.waiters, ready)
-	return ready
-}
-
-// leave leaves the line, and gives the guest that was handed over meanwhile, if there is one.
-func (b *standby) leave(ready chan *guest) *guest {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if i := slices.Index(b.waiters, ready); i >= 0 {
-		b.waiters = slices.Delete(b.waiters, i, i+1)
-		return nil
-	}
-	return <-ready
-}
-
-// keepReady puts a guest back that a run was handed and doesn't take.
-func (b *standby) keepReady(g *guest) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.await(g)
-}
-
-// discard ends a guest that startGuest gave, off everybody's path; Close waits for it. It is called once for each, by something
-// that Close waits for, or by Close.
-func (s *Sandbox) discard(g *guest) {
-	s.runs.Go(func() {
-		g.end()
-		<-s.containers
-		if g.err != nil {
-			s.log.Debug("a container's end", "err", g.err)
-		}
-		s.standby.refill()
-	})
 }

@@ -1,0 +1,228 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready after startTime, answers
+// pings, and runs its code, the duration of which the code is, in that time. It counts.
+type fleet struct {
+	runtimetest.Local
+	startTime time.Duration
+
+	mu      sync.Mutex
+	broken  func() error // asked before each start
+	deaf    bool         // guests answer no ping
+	image   string
+	alive   map[int]context.CancelFunc
+	idle    map[int]bool // ready, and without code
+	ran     map[int]bool
+	most    int // alive at a time
+	starts  int
+	reused  int // guests that got code twice
+	removal time.Duration
+}
+
+func newFleet() *fleet {
+	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}}
+}
+
+func (f *fleet) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return runtime.Image{Ref: ref, ID: f.image}, true, nil
+}
+
+func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isProbe(spec) {
+		return probed(std, "3.12.0 1")
+	}
+	f.mu.Lock()
+	f.starts++
+	id := f.starts
+	if f.broken != nil {
+		if err := f.broken(); err != nil {
+			f.mu.Unlock()
+			return runtime.Exit{}, err
+		}
+	}
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	f.alive[id] = kill
+	f.most = max(f.most, len(f.alive))
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		removal := f.removal
+		f.mu.Unlock()
+		time.Sleep(removal)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.alive, id)
+		delete(f.idle, id)
+	}()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.guest(ctx, id, spec, std)
+	}()
+	select {
+	case <-ended:
+		return runtime.Exit{}, nil
+	case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.idle[id] && !f.ran[id] {
+			return runtime.Exit{}, ctx.Err() // it was not up yet
+		}
+		return runtime.Exit{Code: 137}, nil
+	}
+}
+
+// guest ends with its stdin, or after its code.
+func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtime.Stdio) {
+	in := bufio.NewReader(std.Stdin)
+	length, _ := in.ReadString('\n')
+	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
+	if err != nil {
+		return
+	}
+	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+		return
+	}
+	f.mu.Lock()
+	took := f.startTime
+	f.mu.Unlock()
+	if !sleep(ctx, took) {
+		return
+	}
+	f.mu.Lock()
+	f.idle[id] = true
+	f.mu.Unlock()
+	fmt.Fprintln(std.Stdout, ready)
+	code := false
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var frame struct {
+			Type, ID, Code string
+			N              int64
+		}
+		if json.Unmarshal(line, &frame) != nil {
+			return
+		}
+		f.mu.Lock()
+		deaf := f.deaf
+		f.mu.Unlock()
+		switch frame.Type {
+		case entrypoint.TypePing:
+			if !deaf {
+				fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
+			}
+		case entrypoint.TypeExecute:
+			f.mu.Lock()
+			delete(f.idle, id)
+			f.ran[id] = true
+			if code {
+				f.reused++
+			}
+			code = true
+			f.mu.Unlock()
+			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n", frame.ID, id, spec.Image)
+			took, _ := time.ParseDuration(frame.Code)
+			go func() {
+				if sleep(ctx, took) {
+					fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
+				}
+			}()
+		}
+	}
+}
+
+// sleep says whether d passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (f *fleet) count() (alive, idle int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.alive), len(f.idle)
+}
+
+// started is how many starts there were.
+func (f *fleet) started() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.starts
+}
+
+// set changes something of the fleet.
+func (f *fleet) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// bubble runs f in its own time over a fleet, and fails when a container is left after Close.
+func bubble(t *testing.T, change func(*sandbox.Config), f func(t *testing.T, s *sandbox.Sandbox, fl *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fl := newFleet()
+		cfg := config()
+		cfg.Standby, cfg.StandbyIdle = 1, 5*time.Minute
+		if change != nil {
+			change(&cfg)
+		}
+		s, err := sandbox.New(fl, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, s, fl)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if alive, _ := fl.count(); alive != 0 {
+			t.Errorf("%d containers are left", alive)
+		}
+		fl.mu.Lock()
+		defer fl.mu.Unlock()
+		if fl.reused > 0 {
+			t.Errorf("%d containers got code twice", fl.reused)
+		}
+		if fl.most > cfg.MaxContainers {
+			t.Errorf("%d containers were alive at a time, want at most %d", fl.most, cfg.MaxContainers)
+		}
+	})
+}
+
+func call(t *testing.T, s *sandbox.Sandbox, code string) sandbox.Result {
+	t.Helper()
+	r, err := s.Run(t.Context(), sandbox.Request{Code: code, Timeout: time.Minute}, hostFunc(echo))
+	if err != nil || r.Status != sandbox.StatusOK {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	return r
+}

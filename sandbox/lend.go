@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// joinWait is how long a run waits for a guest that is being started already before it starts one of its own: some times what a
+// start takes, as far as that is known.
+func (b *standby) joinWait() time.Duration { return max(time.Second, 4*b.cost) }
+
+// lend gives a guest that waits, if there is one that answers, or one that is being started. It is the caller's to discard.
+// The only error is ctx's, which has ended while as many containers as may be were alive.
+func (s *Sandbox) lend(ctx context.Context, m machine) (*guest, error) {
+	s.standby.note()
+	defer s.standby.refill()
+	for g := s.standby.take(m); g != nil; g = s.standby.take(m) {
+		if s.checked(ctx, g, m) {
+			return g, nil
+		}
+	}
+	if ready, wait := s.standby.join(); ready != nil {
+		s.standby.refill() // what was begun for the next run is this one's
+		if g := s.lendStarting(ctx, m, ready, wait); g != nil {
+			return g, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return s.lendNew(ctx, m)
+}
+
+// checked says whether a guest is fit for a run and answers. Else it is discarded.
+func (s *Sandbox) checked(ctx context.Context, g *guest, m machine) bool {
+	if s.standby.fit(g, m) && g.check(ctx, true) {
+		s.standby.proved()
+		return true
+	}
+	s.discard(g)
+	return false
+}
+
+// lendStarting waits for a guest that was begun for the next run, which takes less time than to begin one now. It gives nil when
+// there came none that is fit.
+func (s *Sandbox) lendStarting(ctx context.Context, m machine, ready chan *guest, wait time.Duration) *guest {
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	var g *guest
+	select {
+	case g = <-ready:
+	case <-late.C:
+		g = s.standby.leave(ready)
+	case <-ctx.Done():
+		s.standby.keepReady(s.standby.leave(ready))
+		return nil
+	}
+	if g == nil || !s.checked(ctx, g, m) {
+		return nil
+	}
+	return g
+}
+
+// lendNew starts a guest. While as many containers as may be are alive, it waits until one is gone, or a guest that is being
+// started ahead is ready.
+func (s *Sandbox) lendNew(ctx context.Context, m machine) (*guest, error) {
+	for {
+		select {
+		case s.containers <- struct{}{}:
+			return s.startGuest(m), nil
+		default:
+		}
+		ready := s.standby.wait()
+		select {
+		case s.containers <- struct{}{}:
+			s.standby.keepReady(s.standby.leave(ready)) // both may have been there
+			return s.startGuest(m), nil
+		case g := <-ready:
+			if g != nil && s.checked(ctx, g, m) {
+				return g, nil
+			}
+		case <-ctx.Done():
+			s.standby.keepReady(s.standby.leave(ready))
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// join enters the line of runs that the next guests are for, if more of those are being started than runs wait for, and says
+// how long one should wait there. Else it gives nil.
+func (b *standby) join() (chan *guest, time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.starting <= len(b.waiters) {
+		return nil, 0
+	}
+	return b.line(), b.joinWait()
+}
+
+// wait enters the same line, whatever is being started.
+func (b *standby) wait() chan *guest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.line()
+}
+
+// line is a place at its end. It is called with mu held.
+func (b *standby) line() chan *guest {
+	ready := make(chan *guest, 1)
+	b.waiters = append(b.waiters, ready)
+	return ready
+}
+
+// leave leaves the line, and gives the guest that was handed over meanwhile, if there is one.
+func (b *standby) leave(ready chan *guest) *guest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.waiters, ready); i >= 0 {
+		b.waiters = slices.Delete(b.waiters, i, i+1)
+		return nil
+	}
+	return <-ready
+}
+
+// keepReady puts a guest back that a run was handed and doesn't take; nil is none.
+func (b *standby) keepReady(g *guest) {
+	if g == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.await(g)
+}
+
+// discard ends a guest that startGuest gave, off everybody's path; Close waits for it. It is called once for each, by something
+// that Close waits for, or by Close.
+func (s *Sandbox) discard(g *guest) {
+	s.runs.Go(func() {
+		g.end()
+		<-s.containers
+		if g.err != nil {
+			s.log.Debug("a container's end", "err", g.err)
+		}
+		s.standby.refill()
+	})
+}
