@@ -1,0 +1,77 @@
+package oauth
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"time"
+
+	"github.com/zalando/go-keyring"
+)
+
+// service is what the keyring lists our secrets under.
+const service = "mcp-bridge"
+
+// keyringWait bounds one operation. A keyring that is locked asks its user, who may not be there.
+const keyringWait = 10 * time.Second
+
+// system is the keyring of the operating system: Keychain, Credential Manager, or the Secret Service over D-Bus.
+type system struct{}
+
+// SystemKeyring is the operating system's keyring, or nil where none can be reached. It asks nobody.
+func SystemKeyring() Keyring {
+	switch goruntime.GOOS {
+	case "darwin", "windows":
+		return system{}
+	}
+	// Without an address the library would start a bus of its own by dbus-launch.
+	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
+		return system{}
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		if info, err := os.Stat(filepath.Join(dir, "bus")); err == nil && info.Mode()&os.ModeSocket != 0 {
+			return system{}
+		}
+	}
+	return nil
+}
+
+func (system) Get(account string) (secret string, err error) {
+	err = bounded(func() (err error) {
+		secret, err = keyring.Get(service, account)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return secret, nil
+}
+
+func (system) Set(account, secret string) error {
+	return bounded(func() error { return keyring.Set(service, account, secret) })
+}
+
+func (system) Delete(account string) error {
+	return bounded(func() error { return keyring.Delete(service, account) })
+}
+
+// bounded runs one operation of a library that has no context. One that hangs keeps its goroutine until the bus answers or the
+// process ends.
+func bounded(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		if errors.Is(err, keyring.ErrNotFound) {
+			return ErrNone
+		}
+		if err != nil {
+			return fmt.Errorf("the keyring: %w", err)
+		}
+		return nil
+	case <-time.After(keyringWait):
+		return fmt.Errorf("the keyring did not answer within %v; unlock it, and try again", keyringWait)
+	}
+}

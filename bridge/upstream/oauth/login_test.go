@@ -1,0 +1,264 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth/oauthtest"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// protected is an authorization server in front of one that says hello.
+func protected(t *testing.T, change func(*oauthtest.Traps)) (*oauthtest.Server, discovery.Server) {
+	t.Helper()
+	s := oauthtest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	if change != nil {
+		s.Set(change)
+	}
+	return s, discovery.Server{Name: "far", Transport: discovery.HTTP, URL: s.URL + oauthtest.Path}
+}
+
+// browse is a browser whose user agrees to everything.
+func browse(t *testing.T) func(string) {
+	return func(page string) {
+		resp, err := http.Get(page)
+		if err != nil {
+			t.Errorf("the browser: %v", err)
+			return
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+func login(t *testing.T, srv discovery.Server, more ...string) (Grant, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string) {}, Open: browse(t)})
+}
+
+// TestLogin: a token is given, and is good, with every kind of server that is right in its own way.
+func TestLogin(t *testing.T) {
+	for name, change := range map[string]func(*oauthtest.Traps){
+		"":                             nil,
+		"without resource metadata":    func(tr *oauthtest.Traps) { tr.NoResourceMetadata = true },
+		"OpenID Connect":               func(tr *oauthtest.Traps) { tr.OpenIDOnly = true },
+		"clients with a secret":        func(tr *oauthtest.Traps) { tr.Secret = true },
+		"an expiry that is a string":   func(tr *oauthtest.Traps) { tr.ExpiresIn = "1800" },
+		"metadata at a foreign origin": func(tr *oauthtest.Traps) { tr.MetadataElsewhere = "https://evil.example/metadata" },
+		"lower case bearer":            func(tr *oauthtest.Traps) { tr.TokenType = "bearer" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, srv := protected(t, change)
+			g, err := login(t, srv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+			req.Header.Set("Authorization", "Bearer "+g.AccessToken)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("the token is no good: %v %v", resp.Status, err)
+			}
+			_ = resp.Body.Close()
+			if g.Expires.IsZero() || g.RefreshToken == "" || g.Issuer != s.URL {
+				t.Errorf("got %+v", g)
+			}
+			if strings.Contains(g.String(), g.AccessToken) {
+				t.Error("String tells the token")
+			}
+		})
+	}
+}
+
+// TestLoginRefused: what a login must not believe, and what it says then. No error holds a token.
+func TestLoginRefused(t *testing.T) {
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			t.Error("a code went to another origin")
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer evil.Close()
+	for _, tt := range []struct {
+		name   string
+		change func(*oauthtest.Traps)
+		want   string
+	}{
+		{"metadata of another issuer", func(tr *oauthtest.Traps) { tr.Issuer = "https://evil.example" }, "another issuer"},
+		{"metadata for another resource", func(tr *oauthtest.Traps) { tr.Resource = "https://evil.example/mcp" }, "another resource"},
+		{"no PKCE", func(tr *oauthtest.Traps) { tr.NoPKCE = true }, "PKCE"},
+		{"mix-up", func(tr *oauthtest.Traps) { tr.Iss = "https://evil.example" }, "another authorization server"},
+		{"no issuer in the answer", func(tr *oauthtest.Traps) { tr.NoIss = true }, "another authorization server"},
+		{"the user refuses", func(tr *oauthtest.Traps) { tr.Deny = true }, "access_denied): not today"},
+		{"no registration", func(tr *oauthtest.Traps) { tr.NoRegistration = true }, "clientId"},
+		{"registration refused", func(tr *oauthtest.Traps) { tr.RefuseRegistration = true }, "no strangers"},
+		{"token of another type", func(tr *oauthtest.Traps) { tr.TokenType = "DPoP" }, "Bearer"},
+		{"token endpoint without end", func(tr *oauthtest.Traps) { tr.Huge = true }, "longer than"},
+		{"token endpoint broken", func(tr *oauthtest.Traps) { tr.Broken = true }, "503"},
+		{"token endpoint elsewhere by a redirection", func(tr *oauthtest.Traps) { tr.Redirect = evil.URL + "/token" }, "307"},
+		{"token endpoint without TLS", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "http://evil.example/token" }, "not of https"},
+		{"token endpoint that is no URL", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "javascript:alert(1)" }, "no plain absolute URL"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, srv := protected(t, tt.change)
+			g, err := login(t, srv)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v, want %q", err, tt.want)
+			}
+			for _, secret := range append(s.Secrets(), g.ClientSecret) {
+				if secret != "" && strings.Contains(err.Error(), secret) {
+					t.Errorf("%v holds a secret", err)
+				}
+			}
+		})
+	}
+}
+
+// TestEndpoints: a server elsewhere can't have us reach into this machine, or send anything in the clear.
+func TestEndpoints(t *testing.T) {
+	far, _ := url.Parse("https://mcp.example/mcp")
+	near, _ := url.Parse("http://127.0.0.1:8080/mcp")
+	for raw, want := range map[string][2]bool{ // for far, for near
+		"https://auth.example/token":      {true, true},
+		"http://auth.example/token":       {false, false},
+		"http://127.0.0.1/token":          {false, true},
+		"https://localhost/token":         {false, true},
+		"https://[::1]/token":             {false, true},
+		"https://u:p@auth.example/token":  {false, false},
+		"https://auth.example/token#part": {false, false},
+		"file:///etc/passwd":              {false, false},
+		"/token":                          {false, false},
+	} {
+		for i, server := range []*url.URL{far, near} {
+			if _, err := endpoint(raw, server); (err == nil) != want[i] {
+				t.Errorf("%s for %s: %v", raw, server, err)
+			}
+		}
+	}
+}
+
+func TestCovers(t *testing.T) {
+	server, _ := url.Parse("https://mcp.example/a/b")
+	for resource, want := range map[string]bool{
+		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true, "https://mcp.example": true, "https://MCP.example/a/": true,
+		"https://mcp.example/a/bc": false, "https://mcp.example/aa": false, "http://mcp.example/a/b": false, "https://mcp.example:8443/a/b": false, "https://evil.example/a/b": false, "": false,
+	} {
+		if got := covers(resource, server); got != want {
+			t.Errorf("%q: %v", resource, got)
+		}
+	}
+}
+
+// TestForeignAnswers: answers without our state are not taken, and don't end the login.
+func TestForeignAnswers(t *testing.T) {
+	_, srv := protected(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l := Login{Server: srv, Show: func(page string) {
+		u, _ := url.Parse(page)
+		redirect := u.Query().Get("redirect_uri")
+		for _, foreign := range []string{"?code=x", "?code=x&state=guess", "?error=access_denied&state="} {
+			resp, err := http.Get(redirect + foreign)
+			if err != nil || resp.StatusCode != http.StatusBadRequest {
+				t.Errorf("%s: %v %v", foreign, resp, err)
+			}
+		}
+		req, _ := http.NewRequest(http.MethodGet, redirect+"?state="+u.Query().Get("state")+"&code=x", nil)
+		req.Host = "rebound.example"
+		if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Errorf("another name of this machine: %v %v", resp, err)
+		}
+		if resp, err := http.Post(redirect+"?state="+u.Query().Get("state"), "text/plain", nil); err != nil || resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("a POST: %v %v", resp, err)
+		}
+		browse(t)(page)
+	}}
+	if _, err := NewClient("test").Login(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPaste: without a browser on this machine the address that another one was sent to is pasted.
+func TestPaste(t *testing.T) {
+	_, srv := protected(t, nil)
+	r, w := io.Pipe()
+	defer r.Close()
+	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	g, err := NewClient("test").Login(ctx, Login{Server: srv, Paste: r, Show: func(page string) {
+		resp, err := elsewhere.Get(page)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = resp.Body.Close()
+		go func() { _, _ = io.WriteString(w, "what?\n\n"+resp.Header.Get("Location")+"\n") }() // ends with r
+	}})
+	if err != nil || g.AccessToken == "" {
+		t.Fatalf("got %v, %v", g, err)
+	}
+	_, err = NewClient("test").Login(ctx, Login{Server: srv, Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string) {}})
+	if err == nil || !strings.Contains(err.Error(), "another login") {
+		t.Errorf("the answer to another login: %v", err)
+	}
+}
+
+// TestLoginWaitsForNobody: a login ends with its context, and its port with it.
+func TestLoginWaitsForNobody(t *testing.T) {
+	_, srv := protected(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var redirect string
+	_, err := NewClient("test").Login(ctx, Login{Server: srv, Show: func(page string) {
+		u, _ := url.Parse(page)
+		redirect = u.Query().Get("redirect_uri")
+		cancel()
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if resp, err := http.Get(redirect); err == nil {
+		t.Errorf("the port is still open: %s", resp.Status)
+	}
+}
+
+// TestNoLogin: a server that asks for nothing and names nobody can't be logged in to.
+func TestNoLogin(t *testing.T) {
+	open := httptest.NewServer(http.NotFoundHandler())
+	defer open.Close()
+	_, err := login(t, discovery.Server{Name: "open", URL: open.URL})
+	if !errors.Is(err, ErrNoLogin) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestConfiguredClient: a client that was registered beforehand is used as its entry has it.
+func TestConfiguredClient(t *testing.T) {
+	l, redirect, err := listen(discovery.OAuth{ClientID: "mine"})
+	if err != nil || !strings.HasPrefix(redirect, "http://127.0.0.1:") {
+		t.Fatalf("got %s, %v", redirect, err)
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(redirect, "http://"), ":")
+	_ = l.Close()
+	port = strings.TrimSuffix(port, callbackPath)
+	var n int
+	for _, c := range port {
+		n = n*10 + int(c-'0')
+	}
+	l, redirect, err = listen(discovery.OAuth{ClientID: "mine", CallbackPort: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if redirect != "http://localhost:"+port+callbackPath {
+		t.Errorf("got %s", redirect)
+	}
+}

@@ -1,0 +1,142 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// Source hands out access tokens from a store and renews them. It is made by NewSource; its methods may be called concurrently.
+type Source struct {
+	client *Client
+	store  *Store
+	now    func() time.Time
+
+	mu   sync.Mutex
+	held map[string]*held // by account
+}
+
+// held is what one server's tokens were when last looked at.
+type held struct {
+	turn  chan struct{} // has room for one: who reads or renews. It guards grant
+	grant Grant
+}
+
+// NewSource makes a source of what a store has.
+func NewSource(c *Client, s *Store) *Source {
+	return &Source{client: c, store: s, now: time.Now, held: map[string]*held{}}
+}
+
+// Token is an access token for a server, renewed if it is about to end, or empty where nobody has logged in or the login is over.
+// refused is the token that the server has just refused, which is renewed instead of handed out again; empty for none.
+//
+// Of several callers one renews, and the others wait for it or for the end of their contexts; so do other processes.
+func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string) (string, error) {
+	h := s.of(srv)
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if h.good(s.now(), refused) {
+		return h.grant.AccessToken, nil
+	}
+	var err error
+	if h.grant, err = s.stored(srv); err != nil || h.grant.AccessToken == "" || h.good(s.now(), refused) {
+		return h.grant.AccessToken, err
+	}
+	if h.grant.RefreshToken == "" {
+		return "", nil
+	}
+	if err := s.renew(ctx, srv, h, refused); err != nil {
+		return "", fmt.Errorf("renewing the login: %w", err)
+	}
+	return h.grant.AccessToken, nil
+}
+
+func (s *Source) of(srv discovery.Server) *held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := account(srv)
+	if s.held[name] == nil {
+		s.held[name] = &held{turn: make(chan struct{}, 1)}
+	}
+	return s.held[name]
+}
+
+func (h *held) good(now time.Time, refused string) bool {
+	return h.grant.usable(now) && h.grant.AccessToken != refused
+}
+
+// stored is the grant in the store, or an empty one.
+func (s *Source) stored(srv discovery.Server) (Grant, error) {
+	g, _, err := s.store.Get(srv)
+	if errors.Is(err, ErrNone) {
+		return Grant{}, nil
+	}
+	return g, err
+}
+
+// renew fetches new tokens, unless another process has done so meanwhile. What it fetched is kept before it is used: the old refresh
+// token may be worth nothing any more.
+func (s *Source) renew(ctx context.Context, srv discovery.Server, h *held, refused string) error {
+	unlock, err := s.store.Lock(ctx, srv)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if h.grant, err = s.stored(srv); err != nil || h.grant.RefreshToken == "" || h.good(s.now(), refused) {
+		return err
+	}
+	g := h.grant
+	// Not under the caller's context: who gives up in the middle would lose a refresh token that was good once.
+	err = s.client.refresh(context.WithoutCancel(ctx), &g)
+	var refusal *Error
+	switch {
+	case errors.As(err, &refusal) && refusal.Code == "invalid_grant":
+		h.grant = Grant{}
+		if err := s.store.Delete(srv); err != nil && !errors.Is(err, ErrNone) {
+			return err
+		}
+		return nil
+	case err != nil && refused == "" && s.now().Before(h.grant.Expires):
+		return nil // good for a moment yet
+	case err != nil:
+		h.grant = Grant{}
+		return err
+	}
+	if _, err := s.store.Put(srv, g); err != nil {
+		return err
+	}
+	h.grant = g
+	return nil
+}
+
+// Logout revokes a server's grant and forgets it. ErrNone says that there was none. Where the authorization server can't be told,
+// the login is forgotten all the same, and the error says so.
+func (s *Source) Logout(ctx context.Context, srv discovery.Server) error {
+	unlock, err := s.store.Lock(ctx, srv)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	g, _, err := s.store.Get(srv)
+	if errors.Is(err, ErrNone) {
+		return ErrNone
+	}
+	var told error
+	if err == nil {
+		if told = s.client.revoke(ctx, g); told != nil {
+			told = fmt.Errorf("the login is forgotten here, and the authorization server could not be told: %w", told)
+		}
+	}
+	if err := s.store.Delete(srv); err != nil {
+		return err
+	}
+	return told
+}

@@ -1,0 +1,224 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// Store keeps the grants of one user: in the keyring of the operating system where there is one, else in files. Processes may share
+// one; its methods may be called concurrently.
+//
+// Each grant has a file, mode 0600 in a directory of 0700, replaced whole. Of a grant in the keyring it holds nothing but
+// that it is there, so that a keyring that asks its user before it opens isn't asked about servers that nobody has logged in to.
+type Store struct {
+	Dir     string  // absolute; made when it is needed
+	Keyring Keyring // nil: files only
+}
+
+// Keyring is the operating system's store of secrets. Get of what isn't there is ErrNone.
+type Keyring interface {
+	Get(account string) (string, error)
+	Set(account, secret string) error
+	Delete(account string) error
+}
+
+// ErrNone says that there is no login.
+var ErrNone = errors.New("nobody has logged in")
+
+// Where a grant is kept.
+const (
+	InKeyring = "keyring"
+	InFile    = "file"
+)
+
+const (
+	lockPoll = 25 * time.Millisecond
+	lockWait = time.Minute // longer than any exchange that the lock is held for
+)
+
+// record is the content of a grant's file.
+type record struct {
+	Grant *Grant `json:"grant,omitempty"`
+	In    string `json:"in"`
+}
+
+// account is the name of a server's grant. Name and URL are both part of it: the same name may mean another server tomorrow, and
+// two entries for one URL may be two users there.
+func account(s discovery.Server) string {
+	sum := sha256.Sum256([]byte(s.Name + "\x00" + s.URL))
+	word := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-') {
+			return r
+		}
+		return '_'
+	}, s.Name[:min(len(s.Name), 40)])
+	return word + "." + hex.EncodeToString(sum[:8])
+}
+
+func (s *Store) file(account string) string { return filepath.Join(s.Dir, account+".json") }
+
+// Get is a server's grant, and where it is kept; ErrNone for none.
+func (s *Store) Get(srv discovery.Server) (g Grant, in string, err error) {
+	name := account(srv)
+	r, err := s.read(name)
+	if err != nil {
+		return g, "", err
+	}
+	if r.In == InKeyring {
+		if s.Keyring == nil {
+			return g, "", errors.New("the login is in the keyring, which can't be reached from here")
+		}
+		text, err := s.Keyring.Get(name)
+		if err != nil {
+			return g, "", err
+		}
+		r.Grant = new(Grant)
+		if json.Unmarshal([]byte(text), r.Grant) != nil {
+			return g, "", errors.New("what the keyring has for it can't be read")
+		}
+	}
+	if r.Grant == nil || r.Grant.URL != srv.URL {
+		return g, "", ErrNone
+	}
+	return *r.Grant, r.In, nil
+}
+
+func (s *Store) read(name string) (r record, err error) {
+	f, err := os.Open(s.file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, ErrNone
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading the login: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return r, fmt.Errorf("%s is no regular file", s.file(name))
+	}
+	if goruntime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return r, fmt.Errorf("others can read %s; make it yours alone (chmod 600), or log in again", s.file(name))
+	}
+	b, err := io.ReadAll(io.LimitReader(f, bodyLimit+1))
+	if err != nil || len(b) > bodyLimit || json.Unmarshal(b, &r) != nil {
+		return r, fmt.Errorf("%s can't be read; log out and in again", s.file(name))
+	}
+	return r, nil
+}
+
+// Put keeps a grant and says where. Whoever renews one holds Lock from before Get until after Put.
+func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
+	name := account(srv)
+	text, err := json.Marshal(g)
+	if err != nil {
+		return "", err
+	}
+	if s.Keyring != nil && s.Keyring.Set(name, string(text)) == nil {
+		return InKeyring, s.write(name, record{In: InKeyring})
+	}
+	// No keyring, one that is locked, or one that takes no secret of that length.
+	return InFile, s.write(name, record{Grant: &g, In: InFile})
+}
+
+// write replaces a grant's file whole, so that nobody reads half of one and a crash leaves the old one.
+func (s *Store) write(name string, r record) error {
+	if err := s.makeDir(); err != nil {
+		return err
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(s.Dir, ".new-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keeping the login: %w", err)
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), s.file(name))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("keeping the login: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) makeDir() error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the directory of logins: %w", err)
+	}
+	if err := os.Chmod(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the directory of logins: %w", err)
+	}
+	return nil
+}
+
+// Delete forgets a server's grant, wherever it is. ErrNone says that there was none.
+func (s *Store) Delete(srv discovery.Server) error {
+	name := account(srv)
+	var errs []error
+	if s.Keyring != nil {
+		if r, err := s.read(name); err == nil && r.In == InKeyring {
+			if err := s.Keyring.Delete(name); err != nil && !errors.Is(err, ErrNone) {
+				errs = append(errs, fmt.Errorf("taking the login out of the keyring: %w", err))
+			}
+		}
+	}
+	switch err := os.Remove(s.file(name)); {
+	case errors.Is(err, fs.ErrNotExist):
+		errs = append(errs, ErrNone)
+	case err != nil:
+		errs = append(errs, fmt.Errorf("removing the login: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// Lock keeps other processes, and other callers of this one, from renewing a server's grant. It waits until ctx ends, and a minute at
+// most. The lock ends with the process, too.
+func (s *Store) Lock(ctx context.Context, srv discovery.Server) (unlock func(), err error) {
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(s.Dir, account(srv)+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the login: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("another process keeps the login locked"))
+	defer cancel()
+	for {
+		ok, err := tryLock(f)
+		if err == nil && ok {
+			return func() { _ = f.Close() }, nil // ends the lock
+		}
+		if err == nil {
+			select {
+			case <-time.After(lockPoll):
+				continue
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
+		_ = f.Close()
+		return nil, fmt.Errorf("locking the login: %w", err)
+	}
+}
