@@ -99,7 +99,7 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused stri
 	}
 	token, err := c.logins.Token(ctx, c.server, refused)
 	if err != nil {
-		return "", fmt.Errorf("%s; type: mcp-bridge login %s", c.mask.text(err.Error()), quoteName(c.server.Name))
+		return "", errors.New(c.mask.text(err.Error()))
 	}
 	if token != "" {
 		c.mask.add(token)

@@ -88,8 +88,10 @@ func (r *remote) open(modern bool) (tr transport.Interface, err error) {
 	silent := slog.New(slog.DiscardHandler)
 	switch {
 	case sse:
-		tr, err = transport.NewSSE(r.s.server.URL, transport.WithHTTPClient(r.client), transport.WithSSELogger(silent),
+		var plain *transport.SSE
+		plain, err = transport.NewSSE(r.s.server.URL, transport.WithHTTPClient(r.client), transport.WithSSELogger(silent),
 			transport.WithEndpointTimeout(r.s.cfg.StartTimeout), transport.WithResponseTimeout(noTimeout))
+		tr = patient{plain}
 	case modern: // its stream of notifications would pin the older protocol
 		tr, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent))
 	default:
@@ -120,6 +122,19 @@ func (r *remote) instead(err error) bool {
 	r.switched, r.sse = true, !r.sse
 	return true
 }
+
+// patient is mcp-go's transport without a clock of its own, which it sets to the caller's deadline, and which may be the first of
+// the two to ring.
+type patient struct{ *transport.SSE }
+
+func (p patient) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return p.SSE.SendRequest(undated{ctx}, req)
+}
+
+// undated is a context that ends when it ends, and doesn't say beforehand.
+type undated struct{ context.Context }
+
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 func (r *remote) serve() { r.work.Go(r.sendPosts) }
 

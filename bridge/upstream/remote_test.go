@@ -5,6 +5,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,9 @@ import (
 )
 
 // realServer is an MCP server made with mcp-go, of four tools.
-func realServer() *mcpserver.MCPServer {
+func realServer(t *testing.T) *mcpserver.MCPServer {
+	stop := make(chan struct{}) // not every server is told of a call that is given up
+	t.Cleanup(func() { close(stop) })
 	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTool(mcp.NewTool("echo"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		b, err := json.Marshal(r.GetArguments())
@@ -33,9 +36,9 @@ func realServer() *mcpserver.MCPServer {
 	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {
 		case <-ctx.Done():
-		case <-time.After(2 * time.Second): // a cancel that comes before the SSE server has begun with the call is lost
+		case <-stop:
 		}
-		return nil, ctx.Err()
+		return nil, errors.New("given up")
 	})
 	s.AddTool(mcp.NewTool("fail"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, fmt.Errorf("no license")
@@ -125,7 +128,7 @@ func TestRealServersOverHTTP(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			srv, _ := web(t, tt.transport, tt.path, tt.handler(realServer()))
+			srv, _ := web(t, tt.transport, tt.path, tt.handler(realServer(t)))
 			p := open(t, nil, srv)
 			if got := names(t, p); got != "echo fail grow wait" {
 				t.Errorf("tools: %s", got)
@@ -158,7 +161,7 @@ func TestListChangedOverHTTP(t *testing.T) {
 		},
 	} {
 		t.Run(string(transport), func(t *testing.T) {
-			c := counted(handler(realServer()))
+			c := counted(handler(realServer(t)))
 			srv, _ := web(t, transport, "/x", c)
 			p := open(t, nil, srv)
 			if got := names(t, p); got != "echo fail grow wait" {
@@ -175,7 +178,7 @@ func TestListChangedOverHTTP(t *testing.T) {
 
 // TestMannerIsRemembered: what a handshake found out isn't tried again by the next session.
 func TestMannerIsRemembered(t *testing.T) {
-	c := counted(mcpserver.NewSSEServer(realServer()))
+	c := counted(mcpserver.NewSSEServer(realServer(t)))
 	srv, ts := web(t, discovery.HTTP, "/sse", c)
 	p := open(t, nil, srv)
 	call(t, p, "echo", "{}")
@@ -194,7 +197,7 @@ func TestMannerIsRemembered(t *testing.T) {
 
 // TestSessionsEnd: closing a pool ends the server's session.
 func TestSessionsEnd(t *testing.T) {
-	c := counted(mcpserver.NewStreamableHTTPServer(realServer(), mcpserver.WithStateful(true)))
+	c := counted(mcpserver.NewStreamableHTTPServer(realServer(t), mcpserver.WithStateful(true)))
 	srv, _ := web(t, discovery.HTTP, "/mcp", c)
 	p := open(t, nil, srv)
 	call(t, p, "echo", "{}")

@@ -15,7 +15,7 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/upstream", "bridge/upstream/oauth", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
 	"bench":                 {"entrypoint"},
 	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
@@ -40,6 +40,9 @@ var mayImport = map[string][]string{
 	"runtime/runtimetest":   {"runtime"},
 	"runtime/seccomp":       {"runtime"},
 	"sandbox/sandboxtest":   {"runtime", "sandbox"},
+
+	"bridge/upstream/oauth":     {"bridge/filelock", "discovery"},
+	"bridge/upstream/oauthtest": {},
 }
 
 // onlyImporters are the packages that may import something heavy, directly.
@@ -59,6 +62,9 @@ var onlyImporters = map[string][]string{
 	"github.com/mcp-bridge/mcp-bridge/archive":             {},
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest": {},
 	"github.com/mcp-bridge/mcp-bridge/sandbox/sandboxtest": {},
+
+	"github.com/zalando/go-keyring":                              {"bridge/upstream/oauth"},
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest": {},
 }
 
 type goPackage struct {

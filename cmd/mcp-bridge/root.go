@@ -39,7 +39,7 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.policyCmd(), a.versionCmd(),
+	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.policyCmd(), a.loginCmd(), a.logoutCmd(), a.versionCmd(),
 		a.watchdogCmd(), a.demoServerCmd())
 	usageArgs(cmd)
 	return cmd

@@ -122,7 +122,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 
 func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
-		Servers: p.catalog.Servers, Guard: p.guard, Log: p.log, ClientVersion: version(),
+		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log, ClientVersion: version(),
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -44,10 +45,8 @@ const (
 	InFile    = "file"
 )
 
-const (
-	lockPoll = 25 * time.Millisecond
-	lockWait = time.Minute // longer than any exchange that the lock is held for
-)
+// lockWait is longer than any exchange that the lock is held for.
+const lockWait = time.Minute
 
 // record is the content of a grant's file.
 type record struct {
@@ -199,26 +198,7 @@ func (s *Store) Lock(ctx context.Context, srv discovery.Server) (unlock func(), 
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(s.Dir, account(srv)+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the login: %w", err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("another process keeps the login locked"))
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	for {
-		ok, err := tryLock(f)
-		if err == nil && ok {
-			return func() { _ = f.Close() }, nil // ends the lock
-		}
-		if err == nil {
-			select {
-			case <-time.After(lockPoll):
-				continue
-			case <-ctx.Done():
-				err = context.Cause(ctx)
-			}
-		}
-		_ = f.Close()
-		return nil, fmt.Errorf("locking the login: %w", err)
-	}
+	return filelock.Acquire(ctx, filepath.Join(s.Dir, account(srv)+".lock"))
 }

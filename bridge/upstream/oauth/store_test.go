@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth/oauthtest"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// agreeTimeout is how long a login waits for the user.
+const agreeTimeout = 10 * time.Minute
+
+// loginStore is where logins are kept; nil where the system has no place for what lasts.
+func loginStore() *oauth.Store {
+	dir := stateDir()
+	if dir == "" {
+		return nil
+	}
+	return &oauth.Store{Dir: filepath.Join(dir, "logins"), Keyring: oauth.SystemKeyring()}
+}
+
+// logins hands out what the user's logins have left.
+func logins() upstream.Logins {
+	if s := loginSource(); s != nil {
+		return s
+	}
+	return nil
+}
+
+func loginSource() *oauth.Source {
+	if store := loginStore(); store != nil {
+		return oauth.NewSource(oauth.NewClient("mcp-bridge"), store)
+	}
+	return nil
+}
+
+var errNoState = errors.New("there is no place to keep a login; set HOME or XDG_STATE_HOME")
+
+// loginOptions is how a login is made.
+type loginOptions struct {
+	status, json, noBrowser bool
+	scopes                  []string
+}
+
+func (a *app) loginCmd() *cobra.Command {
+	var o loginOptions
+	cmd := &cobra.Command{
+		Use:   "login SERVER | login --status",
+		Short: "Log in to a remote server in the browser, or show the logins",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := readConfig()
+			if err != nil {
+				return err
+			}
+			switch {
+			case o.status:
+				return a.loginStatus(scan(cfg), args, o.json)
+			case o.json:
+				return usageError{errors.New("--json goes with --status")}
+			case len(args) == 0:
+				return usageError{errors.New("name a server, or give --status for the logins there are")}
+			}
+			srv, err := remoteServer(scan(cfg), args[0])
+			if err != nil {
+				return err
+			}
+			return a.login(cmd.Context(), srv, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.status, "status", false, "show which remote servers somebody has logged in to")
+	cmd.Flags().BoolVar(&o.json, "json", false, "with --status: print JSON")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "open no browser; the address that another one is sent to can be pasted")
+	cmd.Flags().StringSliceVar(&o.scopes, "scope", nil, "a `scope` to ask for besides; may be repeated")
+	return cmd
+}
+
+func (a *app) logoutCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout SERVER",
+		Short: "Forget the login to a remote server, and tell its authorization server",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := readConfig()
+			if err != nil {
+				return err
+			}
+			srv, err := remoteServer(scan(cfg), args[0])
+			if err != nil {
+				return err
+			}
+			source := loginSource()
+			if source == nil {
+				return errNoState
+			}
+			if err := source.Logout(cmd.Context(), srv); err != nil {
+				return fmt.Errorf("server %q: %w", srv.Name, err)
+			}
+			fmt.Fprintf(a.stdout, "logged out of %s\n", srv.Name)
+			return nil
+		},
+	}
+}
+
+func isRemote(s discovery.Server) bool {
+	return s.Transport == discovery.HTTP || s.Transport == discovery.SSE
+}
+
+// remoteServer finds a server by its name or its alias.
+func remoteServer(c discovery.Catalog, name string) (discovery.Server, error) {
+	alias := aliases(c)
+	for _, s := range c.Servers {
+		if name != s.Name && strings.TrimPrefix(name, "mcp_") != alias[s.Name] {
+			continue
+		}
+		if !isRemote(s) {
+			return s, usageError{fmt.Errorf("server %q is a program on this machine; there is nothing to log in to", s.Name)}
+		}
+		return s, nil
+	}
+	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q; mcp-bridge servers lists them", name)}
+}
+
+// login has the user agree, and keeps what that gives.
+func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) error {
+	store := loginStore()
+	if store == nil {
+		return errNoState
+	}
+	if srv.OAuth.Off {
+		return usageError{fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source)}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, agreeTimeout, fmt.Errorf("nobody agreed within %v", agreeTimeout))
+	defer cancel()
+	l := oauth.Login{Server: srv, Scopes: o.scopes, Paste: a.stdin}
+	open := browser()
+	if !o.noBrowser && open != nil {
+		l.Open = open
+	}
+	l.Show = func(page string) {
+		fmt.Fprintf(a.stderr, "To log in to %s, agree here:\n\n  %s\n\n", srv.Name, page)
+		if l.Open == nil {
+			fmt.Fprintln(a.stderr, "If that browser is on another machine it will end at an address that it can't open: paste that address here.")
+		}
+	}
+	g, err := oauth.NewClient("mcp-bridge").Login(ctx, l)
+	if err != nil {
+		return fmt.Errorf("logging in to %q: %w", srv.Name, err)
+	}
+	unlock, err := store.Lock(ctx, srv)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	in, err := store.Put(srv, g)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, kept(in))
+	return nil
+}
+
+// browser opens pages; nil where there is nothing that could.
+func browser() func(page string) {
+	command := []string{"xdg-open"}
+	switch goruntime.GOOS {
+	case "darwin":
+		command = []string{"open"}
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return nil
+		}
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return nil
+	}
+	return func(page string) {
+		cmd := exec.Command(path, append(command[1:], page)...)
+		cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
+		if cmd.Start() == nil {
+			go func() { _ = cmd.Wait() }() // it may become the browser itself, and is the user's: it isn't waited for
+		}
+	}
+}
+
+func kept(in string) string {
+	if in == oauth.InFile {
+		return "file of logins, which only you can read"
+	}
+	return in
+}
+
+// loginJSON is what may be told of a login: nothing of the tokens.
+type loginJSON struct {
+	Server   string     `json:"server"`
+	LoggedIn bool       `json:"loggedIn"`
+	In       string     `json:"in,omitempty"`
+	Scope    string     `json:"scope,omitempty"`
+	Expires  *time.Time `json:"expires,omitempty"` // of the access token
+	Renews   bool       `json:"renews"`            // by itself, when it ends
+	Problem  string     `json:"problem,omitempty"`
+}
+
+func (a *app) loginStatus(c discovery.Catalog, only []string, asJSON bool) error {
+	store := loginStore()
+	if store == nil {
+		return errNoState
+	}
+	servers := c.Servers
+	if len(only) == 1 {
+		srv, err := remoteServer(c, only[0])
+		if err != nil {
+			return err
+		}
+		servers = []discovery.Server{srv}
+	}
+	all := []loginJSON{}
+	for _, srv := range servers {
+		if isRemote(srv) {
+			all = append(all, statusOf(store, srv))
+		}
+	}
+	if asJSON {
+		e := json.NewEncoder(a.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.stdout, "there are no remote servers; mcp-bridge servers says what was found")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tLOGIN\tKEPT IN\tSCOPE")
+	for _, l := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Server, l.text(), or(l.In, "-"), or(l.Scope, "-"))
+	}
+	return w.Flush()
+}
+
+func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {
+	l := loginJSON{Server: srv.Name}
+	g, in, err := store.Get(srv)
+	if errors.Is(err, oauth.ErrNone) {
+		return l
+	}
+	if err != nil {
+		l.Problem = err.Error()
+		return l
+	}
+	l.LoggedIn, l.In, l.Scope, l.Renews = true, in, g.Scope, g.RefreshToken != ""
+	if !g.Expires.IsZero() {
+		l.Expires = &g.Expires
+	}
+	return l
+}
+
+func (l loginJSON) text() string {
+	switch {
+	case l.Problem != "":
+		return l.Problem
+	case !l.LoggedIn:
+		return "none"
+	case l.Renews:
+		return "yes, renews itself"
+	case l.Expires == nil:
+		return "yes"
+	case time.Now().After(*l.Expires):
+		return "ended " + l.Expires.Local().Format(time.DateTime)
+	}
+	return "until " + l.Expires.Local().Format(time.DateTime)
+}
+
+func or(v, otherwise string) string {
+	if v == "" {
+		return otherwise
+	}
+	return v
+}
