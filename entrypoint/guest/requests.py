@@ -31,12 +31,13 @@ class Requests:
         data = wire.read_some(self._run.to_child.fd)
         if not data:
             return data is None
-        lines = self._lines.feed(data)
-        if lines and self._run.running:  # what was printed before a call goes out before it
-            self._output.take_all()
-            self._output.flush()
-        for line in lines:
-            self._one(line)
+        told = False
+        for line in self._lines.feed(data):
+            if self._run.running and not told:  # what was printed before a call goes out before it
+                self._output.take_all()
+                self._output.flush()
+                told = True
+            self._one(line)  # the word that the child is warm may come together with what the code sends, and begins the run
         return True
 
     def drain(self, limit: int) -> None:
