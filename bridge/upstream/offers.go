@@ -109,8 +109,8 @@ func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawM
 		for _, item := range items {
 			kept = take(item)
 		}
-		if size += len(raw); kept > maxTools || size > maxToolBytes {
-			return fmt.Errorf("its list of %s is beyond the limit of %d %[1]s and %d bytes", kind.name, maxTools, maxToolBytes)
+		if size += len(raw); kept > maxTools || size > s.cfg.MaxList {
+			return fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name, maxTools, s.cfg.MaxList)
 		}
 		if cursor = textOf(orNull(page["nextCursor"])); cursor == "" {
 			return nil

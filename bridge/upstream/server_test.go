@@ -83,6 +83,8 @@ func fakeServer(args []string) {
 			panic(err)
 		}
 		s.child = c.Process.Pid
+	case "leaves":
+		os.Exit(0)
 	case "silent", "sleeper":
 		park()
 	}
@@ -136,6 +138,9 @@ func (s *server) handle(r request) {
 	case "initialize":
 		s.initialize(r)
 	case "server/discover":
+		if s.mode != "modern" {
+			os.Exit(9)
+		}
 		s.result(r, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`)
 	case "tools/list":
 		s.list(r)
@@ -183,6 +188,10 @@ func (s *server) initialize(r request) {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		s.result(r, result)
+	case "wrong version":
+		s.result(r, strings.Replace(result, "2025-11-25", "1999-01-01", 1))
+	case "no result":
+		s.result(r, `"hello"`)
 	case "logs":
 		s.result(r, strings.Replace(result, `"tools"`, `"logging":{},"tools"`, 1))
 	default:
@@ -210,6 +219,19 @@ func (s *server) list(r request) {
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, r.ID)
 	case "bad list":
 		s.result(r, `{"tools":"none"}`)
+	case "huge list":
+		s.result(r, `{"tools":[{"name":"t`+strconv.Itoa(s.lists)+`","description":"`+strings.Repeat("x", 200<<10)+`"}],"nextCursor":"`+strconv.Itoa(s.lists)+`"}`)
+	case "countless tools":
+		var b strings.Builder
+		for i := range 11_000 {
+			fmt.Fprintf(&b, `{"name":"t%d"},`, i)
+		}
+		s.result(r, `{"tools":[`+b.String()+`{"name":"last"}]}`)
+	case "changing list":
+		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d"}]}`, s.lists))
+		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	case "silent tools":
 	default:
 		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d","inputSchema":{"type":"object"}}]}`, s.lists))
 	}
@@ -298,6 +320,8 @@ func (s *server) call(r request) {
 		s.progress(r)
 	case "meta":
 		s.result(r, string(r.Params.Meta))
+	default:
+		s.misbehave(r)
 	}
 }
 

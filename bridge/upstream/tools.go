@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	maxPages     = 1000
-	maxTools     = 10_000
-	maxToolBytes = 64 << 20 // of all definitions of one server
+	maxPages = 1000
+	maxTools = 10_000
 )
 
 // toolCache keeps a session's tools until the server says that they changed.

@@ -43,6 +43,7 @@ type Config struct {
 	MaxQueue int // that wait so; further ones are refused. 1024
 
 	MaxLine    int // bytes of one line from a server; 32 MiB
+	MaxList    int // bytes of all pages of one list; 64 MiB
 	MaxBacklog int // bytes waiting for one server to read them; 64 MiB
 
 	LogLevel string // from which on a server is asked to log, where it can: debug … emergency; "warning"
@@ -75,6 +76,7 @@ const (
 	defaultCalls   = 64
 	defaultQueue   = 1024
 	defaultLine    = 32 << 20
+	defaultListed  = 64 << 20
 	defaultBacklog = 64 << 20
 )
 
@@ -89,6 +91,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxQueue, defaultQueue)
 	setDefault(&c.LogLevel, "warning")
 	setDefault(&c.MaxLine, defaultLine)
+	setDefault(&c.MaxList, defaultListed)
 	setDefault(&c.MaxBacklog, defaultBacklog)
 	setDefault(&c.ClientName, "mcp-bridge")
 	setDefault(&c.ClientVersion, "dev")

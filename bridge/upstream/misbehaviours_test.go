@@ -1,0 +1,121 @@
+//go:build unix
+
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// misbehaviours are the ways in which servers have been seen to misbehave, or may.
+var misbehaviours = []bad{
+	// Starting.
+	{what: "dies at once, with a word on stderr", mode: "dies"},
+	{what: "ends at once, without a word", mode: "leaves"},
+	{what: "never answers the handshake", mode: "silent", bound: startSoon},
+	{what: "answers the handshake with a text as its error, and ends", mode: "refuses"},
+	{what: "answers the handshake with a version that nobody knows", mode: "wrong version"},
+	{what: "answers the handshake with no object", mode: "no result"},
+	{what: "knows only the newer handshake", mode: "modern", next: true},
+	{what: "dies of the newer handshake", mode: "normal", next: true},
+	{what: "answers with its id as text", mode: "string ids", next: true},
+	{what: "says other things before it answers the handshake", mode: "noise", next: true},
+	{what: "sends 2,000 notifications before it answers the handshake", mode: "flood", next: true},
+	// Listing.
+	{what: "has odd schemas, and tools without a name or with another's", mode: "odd", next: true},
+	{what: "names the same next page for ever", mode: "pages for ever", next: true},
+	{what: "names new pages for ever", mode: "new pages for ever", next: true},
+	{what: "has 11,000 tools", mode: "countless tools", next: true},
+	{what: "has long definitions on every page, for ever", mode: "huge list", bound: small, next: true},
+	{what: "lists no list", mode: "bad list", next: true},
+	{what: "doesn't know tools/list", mode: "no list", next: true},
+	{what: "never answers tools/list", mode: "silent tools", bound: listSoon, next: true},
+	{what: "changes its list whenever it is read", mode: "changing list", next: true},
+	// Answering.
+	{what: "answers with content that nobody knows", mode: "normal", tool: "video", next: true},
+	{what: "answers with structuredContent alone", mode: "normal", tool: "structured only", next: true},
+	{what: "answers null", mode: "normal", tool: "null result", next: true},
+	{what: "answers with neither a result nor an error", mode: "normal", tool: "nothing", next: true},
+	{what: "answers without saying that it is JSON-RPC", mode: "normal", tool: "not jsonrpc", next: true},
+	{what: "answers under an id that nobody has used", mode: "normal", play: shortly(calling("foreign id", "")), next: true},
+	{what: "answers twice, and what nobody asked", mode: "normal", tool: "twice", next: true},
+	{what: "answers in a batch", mode: "normal", tool: "batch", next: true},
+	{what: "answers behind a byte order mark", mode: "normal", tool: "byte order mark", next: true},
+	{what: "answers with bytes that are no UTF-8", mode: "normal", tool: "bad utf-8", next: true},
+	{what: "answers with an error that is a text", mode: "normal", tool: "error", args: `{"e":"no s3cr3t-value"}`, next: true},
+	{what: "answers with an error whose code is none", mode: "normal", tool: "error", args: `{"e":{"code":"EFAIL","message":"x"}}`, next: true},
+	{what: "answers with 20,000 lists in each other", mode: "normal", tool: "deep", next: true},
+	{what: "answers with ten megabytes", mode: "normal", tool: "big", next: true},
+	{what: "sends a line beyond the limit", mode: "normal", tool: "huge", bound: small, next: true},
+	{what: "answers 50 calls in the opposite order, once all have come", mode: "normal", play: fifty, next: true},
+	// Beside answers.
+	{what: "writes to stdout and stderr between messages", mode: "normal", tool: "chatter", next: true},
+	{what: "sends 8,000 notifications before an answer", mode: "normal", tool: "notifications", next: true},
+	{what: "reports progress that nobody asked for", mode: "normal", tool: "wrong progress", next: true},
+	{what: "asks for a form, a model and roots, and there is nobody to ask", mode: "normal", play: asksAll, next: true},
+	{what: "sends requests without end and reads no answer", mode: "normal", tool: "ask without end", bound: small, next: true},
+	// Not answering.
+	{what: "never answers a call", mode: "normal", play: shortly(calling("never", "")), next: true},
+	{what: "stops reading", mode: "stops reading", play: unread, bound: readSoon, next: true},
+	{what: "is stopped (SIGSTOP)", mode: "normal", tool: "stopped", bound: answerSoon},
+	{what: "dies in a call", mode: "normal", tool: "die", next: true},
+	{what: "dies in the middle of a line", mode: "normal", tool: "half a line", next: true},
+	{what: "answers and dies", mode: "normal", tool: "answer and die", next: true},
+	{what: "closes its output and lives on", mode: "normal", tool: "close output", next: true},
+	{what: "dies before a child of its own that holds its pipes", mode: "grandchild", tool: "die", next: true},
+	{what: "doesn't end when its input does, nor of SIGTERM", mode: "stubborn", tool: "echo", next: true},
+	{what: "dies in every call, before it has answered any", mode: "normal", play: crashes},
+}
+
+func fifty(ctx context.Context, p *Pool) (string, error) {
+	const n = 50
+	var wg sync.WaitGroup
+	answers := make(chan bool, n)
+	for i := range n {
+		wg.Go(func() {
+			args, _ := json.Marshal(map[string]int{"N": n, "i": i})
+			got, err := p.Call(ctx, "fake", "barrier", args)
+			answers <- err == nil && string(got) == string(args)
+		})
+	}
+	wg.Wait()
+	right := 0
+	for range n {
+		if <-answers {
+			right++
+		}
+	}
+	return fmt.Sprintf("%d right answers", right), nil
+}
+
+func asksAll(ctx context.Context, p *Pool) (string, error) {
+	raw, err := p.Call(ctx, "fake", "ask", nil)
+	var answers []string
+	if err == nil {
+		err = json.Unmarshal(raw, &answers)
+	}
+	return fmt.Sprintf("its answer; %d of its %d questions are refused", strings.Count(string(raw), `\"code\":-32601`), len(answers)), err
+}
+
+func unread(ctx context.Context, p *Pool) (string, error) {
+	if _, err := p.Call(ctx, "fake", "echo", nil); err != nil {
+		return "", err
+	}
+	return calling("echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`)(ctx, p)
+}
+
+// crashes calls a server that dies of each call, until it isn't started any more.
+func crashes(ctx context.Context, p *Pool) (string, error) {
+	for {
+		_, err := p.Call(ctx, "fake", "die", nil)
+		if err != nil && strings.Contains(err.Error(), "in a row") {
+			return "after two deaths, that it isn't started again so soon, and of what it died", nil
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+}
