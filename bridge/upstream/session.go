@@ -50,6 +50,8 @@ type session struct {
 	mask   *mask
 	manner manner
 
+	version string // what the server calls itself, and its version; set by connect
+
 	peer  peer
 	in    *inbox
 	asks  *questions          // of the server
@@ -58,6 +60,7 @@ type session struct {
 	meta  map[string]any      // repeated with every request; nil on connections made by initialize
 	ids   atomic.Int64
 	tools toolCache
+	news  chan struct{} // has room for one: the tools have changed
 	turns *turns
 	rest  *rest
 
@@ -85,7 +88,7 @@ func launch(cfg Config, server discovery.Server, m manner) (*session, error) {
 		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), manner: m,
 		dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	s.tools.turn = make(chan struct{}, 1)
+	s.tools.turn, s.news = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.turns = newTurns(cfg.MaxCalls, cfg.MaxQueue)
 	s.rest = &rest{after: cfg.IdleTimeout, end: func() { s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout)) }}
 	s.journal = &ring{mask: s.mask}
@@ -155,6 +158,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 	if err != nil {
 		return err
 	}
+	s.version = s.mask.text(called(result.ServerInfo))
 	s.tr, s.meta, s.manner.modern = tr, nil, mcp.IsModernProtocol(result.ProtocolVersion)
 	if s.manner.modern {
 		s.meta = map[string]any{
@@ -195,7 +199,7 @@ func (s *session) plain(ctx context.Context, err error) error {
 // notified runs on mcp-go's reading goroutine: it must not call the client, which would wait for that goroutine.
 func (s *session) notified(n mcp.JSONRPCNotification) {
 	if n.Method == string(mcp.MethodNotificationToolsListChanged) {
-		s.tools.stale.Add(1)
+		s.changed()
 	}
 }
 
@@ -239,6 +243,11 @@ func (s *session) ended(ctx context.Context) error {
 // run lives until the session ends and everything that belongs to it is gone.
 func (s *session) run() {
 	s.peer.serve()
+	var following sync.WaitGroup
+	if s.cfg.Listed != nil {
+		following.Go(s.follow)
+	}
+	defer following.Wait()
 	select {
 	case <-s.dying:
 	case <-s.peer.left():

@@ -47,6 +47,7 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 		return nil, err
 	}
 	c.valid, c.asOf, c.list = true, now, list
+	s.listed(slices.Clone(list))
 	return slices.Clone(list), nil
 }
 

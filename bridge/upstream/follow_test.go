@@ -1,0 +1,74 @@
+//go:build unix
+
+package upstream
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// TestListsAreTold: each list of a server's, with what it calls itself, also one that nobody but its own word has caused.
+func TestListsAreTold(t *testing.T) {
+	type told struct{ server, version, tool string }
+	lists := make(chan told, 10)
+	p := open(t, func(c *Config) {
+		c.Listed = func(server discovery.Server, version string, tools []Tool) {
+			lists <- told{server.Name, version, tools[0].Name}
+			tools[0].Name = "mine"
+		}
+	}, fake("normal"))
+	next := func() told {
+		t.Helper()
+		select {
+		case l := <-lists:
+			return l
+		case <-time.After(30 * time.Second):
+			t.Fatal("no list is told")
+			panic("unreachable")
+		}
+	}
+	if p.Running(t.Context(), "fake") || p.Running(t.Context(), "other") {
+		t.Error("a server runs that was not started")
+	}
+	for range 3 {
+		if tools, err := p.Tools(t.Context(), "fake"); err != nil || tools[0].Name != "list1" {
+			t.Fatalf("got %v, %v", tools, err)
+		}
+	}
+	if !p.Running(t.Context(), "fake") {
+		t.Error("the server doesn't run")
+	}
+	if got, want := next(), (told{"fake", "fake 1", "list1"}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	call(t, p, "change", "")
+	if got := next(); got.tool != "list2" {
+		t.Errorf("after a change: %v", got)
+	}
+	if tools, err := p.Tools(t.Context(), "fake"); err != nil || tools[0].Name != "list2" {
+		t.Errorf("got %v, %v", tools, err)
+	}
+	if n := len(lists); n > 0 {
+		t.Errorf("%d more lists are told", n)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if p.Running(t.Context(), "fake") {
+		t.Error("a server runs after Close")
+	}
+}
+
+func TestWhatAServerCallsItself(t *testing.T) {
+	if got := called(mcp.Implementation{Name: "shop", Version: "1.2"}); got != "shop 1.2" {
+		t.Errorf("got %q", got)
+	}
+	if got := called(mcp.Implementation{Name: strings.Repeat("ä", 1000)}); len(got) > maxTold || strings.Contains(got, "\ufffd") {
+		t.Errorf("got %q", got)
+	}
+}
