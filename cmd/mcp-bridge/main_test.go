@@ -93,6 +93,9 @@ func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	if _, chosen := os.LookupEnv("MCP_BRIDGE_RUNTIME"); !chosen {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME")) // and not what else is installed
 	}
+	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") == "" { // else what is known of the image is kept for the next test
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir())
+	}
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }

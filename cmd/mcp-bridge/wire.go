@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -40,6 +41,7 @@ type parts struct {
 	guard   *guard.Guard
 	driver  *detect.Driver
 	sandbox *sandbox.Sandbox
+	schemas *schemas.Store
 	pool    *upstream.Pool
 	bridge  *bridge.Bridge
 
@@ -124,6 +126,7 @@ func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
 		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log, ClientVersion: version(),
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
+		Listed: p.keep,
 	}
 }
 
@@ -145,10 +148,12 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
+	p.schemas = openSchemas()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
 		Runner:        p.sandbox,
 		Upstreams:     p.pool,
+		Schemas:       p.schemas,
 		Servers:       p.catalog.Servers,
 		Problems:      p.catalog.Problems,
 		Policy:        p.policy,

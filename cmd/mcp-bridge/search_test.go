@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// search is what search_tools answers.
+func (c *client) search(args map[string]any) string {
+	c.t.Helper()
+	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "search_tools", "arguments": args})).Text
+}
+
+// TestSearchWithoutStarting: what one process has learned of a server's tools another one finds without starting the server, and
+// says how old it is. Nothing of what may be a secret is on disk.
+func TestSearchWithoutStarting(t *testing.T) {
+	cache := t.TempDir()
+	server := shop(t)
+	server.Env["SHOP_TOKEN"] = "hunter2-hunter2"
+	servers := map[string]entry{"shop": server}
+	again := func(servers map[string]entry) *client {
+		cmd := command(t, servers)
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache, "HOME="+cache)
+		return serve(t, cmd)
+	}
+	first := again(servers).search(map[string]any{"query": "add numbers"})
+	if !strings.Contains(first, "mcp_shop.add(a: int, b: int) -> AddResult\n") || strings.Contains(first, "cached") {
+		t.Errorf("the first process: %s", first)
+	}
+	second := again(servers)
+	if got := second.search(map[string]any{"query": "add numbers"}); !strings.Contains(got, "mcp_shop.add(a: int, b: int) -> AddResult\n") ||
+		!strings.Contains(got, "[cached, the server not asked since: shop (less than a minute old)]") {
+		t.Errorf("the second process: %s", got)
+	}
+	files := 0
+	err := filepath.WalkDir(cache, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text)+path, "hunter2") {
+			t.Errorf("%s holds a secret", path)
+		}
+		if strings.HasSuffix(path, ".tools") {
+			files++
+			if !strings.Contains(string(text), `"version":"demo-shop `) {
+				t.Errorf("no version in %.300s", text)
+			}
+		}
+		return err
+	})
+	if err != nil || files != 1 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	server.Env["SHOP_TOKEN"] = "another"
+	if got := again(servers).search(map[string]any{"query": "add numbers"}); strings.Contains(got, "cached") {
+		t.Errorf("a server with another environment: %s", got)
+	}
+}
+
+// TestSearchNamesWhatDoesNotStart: the others are searched all the same.
+func TestSearchNamesWhatDoesNotStart(t *testing.T) {
+	c := serve(t, command(t, map[string]entry{"shop": shop(t), "broken": {Command: "false"}}))
+	if got := c.search(map[string]any{"query": "echo", "detail": "full", "limit": 1}); !strings.Contains(got, "def echo(text: str)") || !strings.Contains(got, "[not searched: broken: ") {
+		t.Errorf("got %s", got)
+	}
+}
