@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // warmCalls is part c: calls that find a container waiting, one after the other and eight at once. Beside them stands the exchange
@@ -20,7 +19,7 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	var bridge, bare, podman series
+	var bridge, bare, started, output, podman series
 	for len(bridge.values)+bridge.failed < s.scale.warm && ctx.Err() == nil {
 		for range s.scale.block {
 			_, took, err := c.python(ctx, "print(1)", "1\n", noServers)
@@ -28,7 +27,14 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 			sleep(ctx, pause)
 		}
 		for range s.scale.block {
-			bare.took(s.exchange(ctx, 1))
+			one, err := s.exchanges(ctx, 1)
+			if err != nil {
+				bare.failed++
+				continue
+			}
+			bare.took(one[0].done, nil)
+			started.took(one[0].started, nil)
+			output.took(one[0].output, nil)
 		}
 		if len(podman.values) < s.scale.podman {
 			podman.took(s.podmanRun(ctx))
@@ -38,6 +44,8 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 	}
 	s.report.figure("c", "warm run_python print(1), 300 ms apart", false, "ms", bridge)
 	s.report.figure("c", "execute → done with a waiting guest, no bridge", true, "ms", bare)
+	s.report.figure("c", "of that, execute → started: the guest has read it", true, "ms", started)
+	s.report.figure("c", "of that, execute → what the code has printed", true, "ms", output)
 	s.report.figure("c", "podman run of the same", true, "ms", podman)
 	s.report.verdict("c", "warm call ≤ 1 ms above the bare exchange, p50", median(bridge.values)-median(bare.values), "ms", 1)
 	s.report.verdict("c", "warm call ≤ 25 ms, p99", quantile(bridge.values, 0.99), "ms", 25)
@@ -84,22 +92,18 @@ func (s *suite) burst(ctx context.Context, c *client, to *series) {
 	all.Wait()
 }
 
-// exchange is the longest of so many with as many waiting guests at once: their code is sent when all are ready.
-func (s *suite) exchange(ctx context.Context, n int) (time.Duration, error) {
-	var all series
-	if err := s.exchanges(ctx, n, &all); err != nil {
-		return 0, err
-	}
-	return time.Duration(quantile(all.values, 1) * float64(time.Millisecond)), nil
-}
-
 func (s *suite) bareBurst(ctx context.Context, to *series) {
-	if err := s.exchanges(ctx, s.scale.clients, to); err != nil {
+	all, err := s.exchanges(ctx, s.scale.clients)
+	if err != nil {
 		to.failed++
 	}
+	for _, m := range all {
+		to.took(m.done, nil)
+	}
 }
 
-func (s *suite) exchanges(ctx context.Context, n int, to *series) (err error) {
+// exchanges are so many with as many waiting guests at once: their code is sent when all are ready.
+func (s *suite) exchanges(ctx context.Context, n int) (_ []marks, err error) {
 	guests := make([]*guest, 0, n)
 	defer func() {
 		for _, g := range guests {
@@ -109,23 +113,18 @@ func (s *suite) exchanges(ctx context.Context, n int, to *series) (err error) {
 	for range n {
 		g, err := s.engine.launch(ctx, s.container)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		guests = append(guests, g)
 	}
-	sleep(ctx, settle) // so that what podman still does for the start isn't measured
+	sleep(ctx, settle)
+	times, errs := make([]marks, n), make([]error, n)
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	for _, g := range guests {
-		all.Go(func() {
-			took, err := g.execute("print(1)")
-			mu.Lock()
-			defer mu.Unlock()
-			to.took(took, err)
-		})
+	for i, g := range guests {
+		all.Go(func() { times[i], errs[i] = g.execute(s.options, "print(1)") })
 	}
 	all.Wait()
-	return nil
+	return times, errors.Join(errs...)
 }
 
 // settle is for an engine that has just started a container, and as long as a guest of the bridge's has waited for its code.

@@ -62,6 +62,29 @@ func TestFindCreate(t *testing.T) {
 	}
 }
 
+func TestFindExecute(t *testing.T) {
+	const frame = `{"type":"execute","id":"r","code":"print(1)","options":{"timeoutMs":30000,"rlimits":{"as":7}},"providers":[]}`
+	const sent = "POST /attach HTTP/1.1\r\nHost: d\r\n\r\n12\n" + `{"boot":"…"}` // the source has no line end
+	for _, tt := range []struct {
+		name string
+		said string
+		want int64
+	}{
+		{"behind the source", sent + `{"type":"ping","n":1}` + "\n" + frame + "\n", 7},
+		{"right behind the source", sent + frame + "\n", 7},
+		{"cut off", sent + frame[:len(frame)-1], 0},
+		{"only a ping", sent + `{"type":"ping","n":1}` + "\n", 0},
+	} {
+		var got int64
+		if x := findExecute([]byte(tt.said)); x != nil {
+			got = x.Options.Rlimits["as"]
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestFlagsSayWhatTheRequestSays(t *testing.T) {
 	const request = `{
 		"env": {"B": "2", "A": "1"}, "unsetenvall": true, "read_only_filesystem": true, "read_write_tmpfs": false, "httpproxy": false,

@@ -81,30 +81,53 @@ func (g *guest) begin(ctx context.Context) (err error) {
 // until reads frames up to one of a type.
 func (g *guest) until(kind string) (entrypoint.FromGuest, error) {
 	for {
-		f, err := g.frames.Read()
-		if err != nil {
-			return f, fmt.Errorf("waiting for the guest's %s: %w; %s", kind, err, g.stderr)
-		}
-		if f.Type == kind {
-			return f, nil
+		f, err := g.read(kind)
+		if err != nil || f.Type == kind {
+			return f, err
 		}
 	}
 }
 
-// execute runs code, and says how long it was from execute to done. A guest runs code once.
-func (g *guest) execute(code string) (time.Duration, error) {
-	x := entrypoint.Execute{Type: entrypoint.TypeExecute, ID: "bench", Code: code, Providers: []entrypoint.Provider{},
-		Options: entrypoint.Options{TimeoutMs: 30_000, MaxLogLines: 1 << 30, MaxLogChars: 1 << 30}}
+func (g *guest) read(kind string) (entrypoint.FromGuest, error) {
+	f, err := g.frames.Read()
+	if err != nil {
+		err = fmt.Errorf("waiting for the guest's %s: %w; %s", kind, err, g.stderr)
+	}
+	return f, err
+}
+
+// marks are the times of an exchange, from execute on.
+type marks struct {
+	started time.Duration // the guest has taken it
+	output  time.Duration // the first that the code printed; 0 for none
+	done    time.Duration
+}
+
+// execute runs code. A guest does so once.
+func (g *guest) execute(o entrypoint.Options, code string) (marks, error) {
+	x := entrypoint.Execute{Type: entrypoint.TypeExecute, ID: "bench", Code: code, Providers: []entrypoint.Provider{}, Options: o}
+	var m marks
 	begin := time.Now()
 	if err := g.stdin.Write(x); err != nil {
-		return 0, err
+		return m, err
 	}
-	f, err := g.until(entrypoint.TypeDone)
-	took := time.Since(begin)
-	if err == nil && !f.OK {
-		err = fmt.Errorf("the code failed: %+v", f.Error)
+	for {
+		f, err := g.read(entrypoint.TypeDone)
+		switch {
+		case err != nil:
+			return m, err
+		case f.Type == entrypoint.TypeStarted:
+			m.started = time.Since(begin)
+		case f.Type == entrypoint.TypeOutput && m.output == 0:
+			m.output = time.Since(begin)
+		case f.Type == entrypoint.TypeDone:
+			m.done = time.Since(begin)
+			if !f.OK {
+				return m, fmt.Errorf("the code failed: %+v", f.Error)
+			}
+			return m, nil
+		}
 	}
-	return took, err
 }
 
 // end has the guest end, and returns when podman has removed its container.

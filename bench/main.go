@@ -37,6 +37,7 @@ type options struct {
 	page   string
 	calls  int
 	load   time.Duration
+	share  float64
 }
 
 func run(args []string, in io.Reader, out, errs io.Writer) int {
@@ -82,14 +83,15 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.page, "page", "", "with -render: put the figures into this page")
 	f.IntVar(&o.calls, "calls", 10_000, "of the part i")
 	f.DurationVar(&o.load, "load", time.Minute, "of each step of the part h")
+	f.Float64Var(&o.share, "share", 1, "of the rounds of all other parts, for a shorter run: 0.1 is a tenth")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("what is %q? The parts are named by -only", f.Arg(0))
 	}
-	if o.calls < 10 || o.load <= 0 {
-		return o, errors.New("-calls must be 10 or more, -load positive")
+	if o.calls < 10 || o.load <= 0 || !(o.share > 0 && o.share <= 1) {
+		return o, errors.New("-calls must be 10 or more, -load positive, -share more than 0 and at most 1")
 	}
 	for p := range strings.SplitSeq(only, ",") {
 		if p = strings.TrimSpace(p); p == "" {

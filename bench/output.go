@@ -76,8 +76,8 @@ func (s *suite) bareOutput(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	sleep(ctx, settle)
-	took, err := g.execute(manyPrints)
-	return took, errors.Join(err, g.end(ctx))
+	m, err := g.execute(s.options, manyPrints)
+	return m.done, errors.Join(err, g.end(ctx))
 }
 
 // growthOf is how much more the last quarter is than the second, by their medians; the first is the warming up.

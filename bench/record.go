@@ -19,40 +19,40 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// record has a bridge run code over a socket that is listened in on, and returns the container that it asked podman for. So the
-// baselines have the very same lock-down, whatever it becomes.
-func (s *suite) record(ctx context.Context) (_ container, err error) {
+// record has a bridge run code over a socket that is listened in on, and returns the container that it asked podman for and the bounds
+// that it gave the guest. So the baselines have the very same lock-down, whatever it becomes.
+func (s *suite) record(ctx context.Context) (_ container, o entrypoint.Options, err error) {
 	p, err := listenIn(filepath.Join(s.dir, "recorded.sock"), s.engine.socket)
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
 	defer p.close()
 	c, err := s.serve(ctx, nil, "MCP_BRIDGE_RUNTIME=unix://"+p.listener.Addr().String(), "MCP_BRIDGE_STANDBY=0")
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if _, _, err := c.python(ctx, "print(1)", "1\n", noServers); err != nil {
-		return nil, err
+		return nil, o, err
 	}
-	asked, err := p.created()
+	asked, o, err := p.heard()
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
 	// The profile's file is the driver's, and goes with it.
 	if path, ok := asked["seccomp_profile_path"].(string); ok {
-		text, err := os.ReadFile(path) //nolint:gosec // what the bridge has named
-		if err != nil {
-			return nil, err
-		}
 		kept := filepath.Join(s.dir, "seccomp.json")
-		if err := os.WriteFile(kept, text, 0o600); err != nil {
-			return nil, err
+		text, err := os.ReadFile(path) //nolint:gosec // what the bridge has named
+		if err == nil {
+			err = os.WriteFile(kept, text, 0o600)
+		}
+		if err != nil {
+			return nil, o, err
 		}
 		asked["seccomp_profile_path"] = kept
 	}
 	// Neither a name that is taken nor an owner whose death would have a bridge remove it.
-	return asked.without("name").with("labels", map[string]any{"io.mcp-bridge.bench": "1"}), nil
+	return asked.without("name").with("labels", map[string]any{"io.mcp-bridge.bench": "1"}), o, nil
 }
 
 // maxRecorded bounds what is kept of one connection, in bytes.
@@ -115,7 +115,7 @@ func (p *ear) pass(to net.Conn, from io.Reader) {
 	}
 }
 
-// locked is a bounded buffer that created may look into meanwhile.
+// locked is a bounded buffer that heard may look into meanwhile.
 type locked struct {
 	p    *ear
 	kept *bytes.Buffer
@@ -139,17 +139,37 @@ func (p *ear) close() {
 	p.work.Wait()
 }
 
-// created is the container of the guest among all that was asked for.
-func (p *ear) created() (container, error) {
+// heard is the container of the guest among all that was asked for, and the bounds of its execute.
+func (p *ear) heard() (c container, o entrypoint.Options, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	boot := entrypoint.Boot()
+	var x *entrypoint.Execute
 	for _, said := range p.said {
-		if c := findCreate(said.Bytes(), boot); c != nil {
-			return c, nil
+		if c == nil {
+			c = findCreate(said.Bytes(), entrypoint.Boot())
+		}
+		if x == nil {
+			x = findExecute(said.Bytes())
 		}
 	}
-	return nil, errors.New("the bridge asked podman for no container with its guest in it")
+	switch {
+	case c == nil:
+		return nil, o, errors.New("the bridge asked podman for no container with its guest in it")
+	case x == nil:
+		return nil, o, errors.New("the bridge sent no execute to its guest")
+	}
+	return c, x.Options, nil
+}
+
+// findExecute is the frame among what a connection has carried: requests, the guest's source, frames.
+func findExecute(said []byte) *entrypoint.Execute {
+	for text := range bytes.Lines(said) {
+		var x entrypoint.Execute
+		if i := bytes.Index(text, []byte(`{"type":"execute"`)); i >= 0 && json.Unmarshal(text[i:], &x) == nil && x.Type == entrypoint.TypeExecute {
+			return &x
+		}
+	}
+	return nil
 }
 
 // findCreate goes through the requests of one connection. What follows a request that it can't read is left.

@@ -176,6 +176,8 @@ func TestUsage(t *testing.T) {
 		{"a part that isn't there", []string{"-only", "c,zz"}, `"zz"`},
 		{"a stray word", []string{"c"}, `"c"`},
 		{"too few calls", []string{"-calls", "1"}, "-calls"},
+		{"no share", []string{"-share", "0"}, "-share"},
+		{"a share that is no number", []string{"-share", "NaN"}, "-share"},
 		{"an unknown flag", []string{"-nope"}, "-nope"},
 	} {
 		var out, errs bytes.Buffer

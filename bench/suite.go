@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
 // suite is what the parts share.
@@ -22,6 +25,7 @@ type suite struct {
 
 	engine    *engine   // nil until readyEngine
 	container container // what the bridge asks podman for; nil until readyEngine
+	options   entrypoint.Options
 	files     int
 }
 
@@ -51,8 +55,9 @@ func scaleOf(o options) scale {
 			load: 500 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
 			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
 	}
-	return scale{starts: 200, first: 20, warm: 200, bursts: 25, cold: 200, podman: 40, roundTrips: 10, gathers: 50, outputs: 40,
-		load: o.load, calls: o.calls, items: 40, growth: 100, block: 10, warming: 3,
+	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
+	return scale{starts: of(200), first: of(20), warm: of(200), bursts: of(25), cold: of(200), podman: of(40), roundTrips: of(10),
+		gathers: of(50), outputs: of(40), load: o.load, calls: o.calls, items: of(40), growth: of(100), block: 10, warming: 3,
 		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
 }
 
@@ -142,7 +147,7 @@ func (s *suite) readyEngine(ctx context.Context) (err error) {
 		}
 	}
 	if s.container == nil {
-		s.container, err = s.record(ctx)
+		s.container, s.options, err = s.record(ctx)
 	}
 	return err
 }
