@@ -153,6 +153,5 @@ func (s *suite) coldCalls(ctx context.Context) (err error) {
 	s.report.figure("d", "run_python print(1), MCP_BRIDGE_STANDBY=0", false, "ms", bridge)
 	s.report.figure("d", "podman run --rm of the same image, flags and code", true, "ms", podman)
 	s.report.verdict("d", "cold call ≤ 1.1 × podman run, p50", median(bridge.values)/median(podman.values), "times", 1.1)
-	s.report.note("(d) docker run is not measured: these figures are of podman; make bench takes no other engine")
 	return nil
 }

@@ -117,6 +117,7 @@ var benchmarks = []benchmark{
 	{"b", "the first call", (*suite).firstCalls},
 	{"c", "warm calls", (*suite).warmCalls},
 	{"d", "calls without a standby", (*suite).coldCalls},
+	{"docker", "calls without a standby, over docker", (*suite).dockerCalls},
 	{"e", "a tool's round trip", (*suite).roundTrips},
 	{"f", "fifty calls at once", (*suite).gathers},
 	{"g", "ten megabytes of output", (*suite).outputs},

@@ -31,17 +31,17 @@ type suite struct {
 
 // scale is how often each thing is done.
 type scale struct {
-	starts, first, warm, bursts, cold, podman int
-	roundTrips, gathers, outputs              int
-	load                                      time.Duration
-	calls                                     int
-	items, growth                             int
-	block                                     int           // warm calls in a row, before their baseline has its turn
-	warming                                   int           // calls that nobody times, before the first
-	clients                                   int           // of a burst
-	callers                                   []int         // of the steps of load
-	tools                                     []int         // configured, in the steps of growth
-	rest                                      time.Duration // of a bridge, before its memory is looked at
+	starts, first, warm, bursts, cold, podman, docker int
+	roundTrips, gathers, outputs                      int
+	load                                              time.Duration
+	calls                                             int
+	items, growth                                     int
+	block                                             int           // warm calls in a row, before their baseline has its turn
+	warming                                           int           // calls that nobody times, before the first
+	clients                                           int           // of a burst
+	callers                                           []int         // of the steps of load
+	tools                                             []int         // configured, in the steps of growth
+	rest                                              time.Duration // of a bridge, before its memory is looked at
 }
 
 const (
@@ -51,12 +51,12 @@ const (
 
 func scaleOf(o options) scale {
 	if o.quick {
-		return scale{starts: 3, first: 1, warm: 4, bursts: 1, cold: 2, podman: 2, roundTrips: 1, gathers: 2, outputs: 1,
+		return scale{starts: 3, first: 1, warm: 4, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1,
 			load: 500 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
 			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
 	}
 	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
-	return scale{starts: of(200), first: of(20), warm: of(200), bursts: of(25), cold: of(200), podman: of(40), roundTrips: of(10),
+	return scale{starts: of(200), first: of(20), warm: of(200), bursts: of(25), cold: of(200), podman: of(40), docker: of(100), roundTrips: of(10),
 		gathers: of(50), outputs: of(40), load: o.load, calls: o.calls, items: of(40), growth: of(100), block: 10, warming: 3,
 		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
 }
