@@ -80,8 +80,8 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 bench: image ## the benchmarks, each beside its baseline: an hour and a half; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
 	@scripts/bench
 
-bench-search: ## how well tools are found, beside a plain search
-	@go test -count=1 -run 'TestQuality' -v -tags "$(TAGS)" ./bridge/index
+bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them
+	@go test -count=1 -run 'TestQuality|TestContextCost|TestStandingCost' -v -tags "$(TAGS)" ./bridge/index ./bridge/cost
 
 archive-demo: ## run the two retired prototypes and see what they could not stop
 	@archive/demo

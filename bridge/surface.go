@@ -9,7 +9,7 @@ import (
 )
 
 // Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
-// tools/list stays under 2,500 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
+// tools/list stays under 2,800 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
 
 const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run: only what you print() or display(), and the value of a last expression, comes back.
 
@@ -24,7 +24,7 @@ Manual: ` + manualURI
 // maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
 const (
 	maxToolNames        = 110
-	maxInstructionNames = 600
+	maxInstructionNames = 350
 )
 
 // maxResultChars asks Claude Code to show results up to this size whole; above its own limit it shows 2 KB and a file's name.
