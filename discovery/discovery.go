@@ -171,12 +171,16 @@ type Env struct {
 // can't be used doesn't count, unless the host it belongs to would use it: then that host's further entries of the name
 // don't count either.
 func Scan(fsys fs.FS, env Env) Catalog {
-	s := newScan(fsys, env)
-	if env.Home == "" {
+	return newScan(fsys, env).run()
+}
+
+// run does all of it.
+func (s *scan) run() Catalog {
+	if s.env.Home == "" {
 		s.problem(Source{Host: own, Scope: "user", Path: "~"}, "", "the home directory is not known, so nothing below it was looked for", "set HOME")
 	}
 	s.claude, s.gemini = s.readPolicy(), s.readGemini()
-	for _, p := range env.ConfigPaths {
+	for _, p := range s.env.ConfigPaths {
 		s.listed(p)
 	}
 	for _, r := range sources {
@@ -194,6 +198,7 @@ type scan struct {
 	gemini geminiLists
 
 	files   map[string]*file // by path: read once, and reported once
+	memory  map[string]*file // by path: what a Scanner remembers; nil for nothing
 	listing map[string]bool  // paths that ConfigPaths lists: the user's word on them is enough
 	order   map[Source]int   // for sorting problems
 

@@ -21,7 +21,7 @@ const (
 	maxDepth = 200     // of nested objects and arrays: the parser recurses
 )
 
-// file is a file as it was read. Root is nil when there is none or it couldn't be read.
+// file is a file as it was read. Root is nil when there is none, or it couldn't be read and nothing is remembered of it.
 type file struct {
 	root     *hujson.Object
 	standard bool // without comments and trailing commas
@@ -75,8 +75,9 @@ func (s *scan) load(src Source, strict, required bool) *file {
 	data, err := s.bytes(src.Path)
 	if err != nil {
 		reason, next := unreadable(err, required)
-		if f.broken = reason != ""; f.broken {
-			s.problem(src, "", reason, next)
+		f.broken = reason != "" && !missing(err)
+		if reason != "" {
+			s.broken(src, f, refusal{reason, next})
 		}
 		return f
 	}
@@ -85,14 +86,28 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		bad = refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host + " rejects the whole file", "take it out"}
 	}
 	if bad.reason != "" {
-		s.problem(src, "", bad.reason, bad.next)
 		f.broken = true
+		s.broken(src, f, bad)
 		return f
 	}
 	f.root, f.standard = root, standard
+	s.remember(src.Path, f)
 	s.number(src)
 	s.read = append(s.read, src)
 	return f
+}
+
+// broken reports a file, and takes what is remembered of it.
+func (s *scan) broken(src Source, f *file, why refusal) {
+	if s.remember(src.Path, f) {
+		why.reason += "; until it can be read again, what it held before counts"
+	}
+	s.problem(src, "", why.reason, why.next)
+}
+
+// missing says whether an error means that there is no such file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // bytes is what a regular file holds. It looks before it opens: opening a pipe would wait for a writer.
@@ -137,7 +152,7 @@ func unreadable(err error, required bool) (reason, next string) {
 		err = pathErr.Err // the path is the source's
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case missing(err):
 		if !required {
 			return "", ""
 		}

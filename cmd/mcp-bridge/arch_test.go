@@ -15,7 +15,7 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/upstream", "bridge/upstream/oauth", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
 	"bench":                 {"entrypoint"},
 	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"entrypoint/stubs":      {"entrypoint"},
 	"entrypoint/transcript": {},
 	"discovery":             {},
+	"discovery/watch":       {"discovery"},
 	"runtime":               {},
 	"runtime/detect":        {"runtime"},
 	"runtime/docker":        {"runtime", "runtime/guard"},

@@ -39,6 +39,7 @@ func (a *app) serve(ctx context.Context) error {
 		}
 		p.warnOfPolicy()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
+		defer p.follow(ctx)()
 		err := p.bridge.Serve(ctx, a.stdin, a.frames)
 		if errors.Is(err, context.Canceled) {
 			return nil // a signal: that is how one ends it

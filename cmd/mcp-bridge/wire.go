@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -37,7 +38,8 @@ const (
 type parts struct {
 	cfg     config
 	log     *slog.Logger
-	catalog discovery.Catalog
+	catalog discovery.Catalog // what is configured now; while serving, of the watcher's goroutine
+	watcher *watch.Watcher    // nil where nothing is followed
 	guard   *guard.Guard
 	driver  *detect.Driver
 	sandbox *sandbox.Sandbox
@@ -72,7 +74,7 @@ func (a *app) wire(what purpose) (*parts, error) {
 		return nil, err
 	}
 	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual())}
-	p.catalog = scan(cfg)
+	p.search(what)
 	p.policy, p.broken = cfg.policy()
 	if p.guard, err = startWatchdog(p.log); err != nil {
 		return nil, err
@@ -193,7 +195,7 @@ func (p *parts) close() error {
 
 // scan finds the configured servers. A bridge that another bridge started finds none, or the two would call each other.
 func scan(cfg config) discovery.Catalog {
-	if depth, err := strconv.Atoi(os.Getenv(prefix + "_DEPTH")); err == nil && depth > 0 {
+	if nested() {
 		return discovery.Catalog{Problems: []discovery.Problem{{
 			Source: discovery.Source{Host: bridge.Name, Scope: "process", Path: prefix + "_DEPTH"},
 			Reason: "this bridge was started by another bridge, so it uses no servers",
@@ -201,6 +203,12 @@ func scan(cfg config) discovery.Catalog {
 		}}}
 	}
 	return discovery.Scan(discovery.Root(), discovery.Current(cfg.Config))
+}
+
+// nested says whether another bridge has started this one, at whatever remove.
+func nested() bool {
+	depth, err := strconv.Atoi(os.Getenv(prefix + "_DEPTH"))
+	return err == nil && depth > 0
 }
 
 // withParts runs a command that needs the wired program.

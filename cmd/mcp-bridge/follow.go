@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
+)
+
+// follow has the bridge use what is configured on disk as it changes. The function that it returns ends that, and waits for it.
+func (p *parts) follow(ctx context.Context) (stop func()) {
+	if p.watcher == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { p.watcher.Run(ctx, p.found) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// found takes over what is configured now, and says what is different. It is called by one goroutine.
+func (p *parts) found(c discovery.Catalog) {
+	before := p.catalog
+	p.catalog = c
+	p.bridge.Update(c.Servers, c.Problems)
+	added, changed, removed := differences(before.Servers, c.Servers)
+	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed, "servers", len(c.Servers), "not_used", len(c.Problems))
+	for _, problem := range c.Problems {
+		switch {
+		case slices.Contains(before.Problems, problem):
+		case problem.Server == "":
+			p.log.Warn("a configuration file can't be used", "problem", problem.String())
+		default:
+			p.log.Debug("not used", "problem", problem.String())
+		}
+	}
+}
+
+// differences are the names of servers, by what has become of them.
+func differences(before, now []discovery.Server) (added, changed, removed []string) {
+	old := map[string]discovery.Server{}
+	for _, s := range before {
+		old[s.Name] = s
+	}
+	for _, s := range now {
+		switch was, ok := old[s.Name]; {
+		case !ok:
+			added = append(added, s.Name)
+		case !was.Same(s):
+			changed = append(changed, s.Name)
+		}
+		delete(old, s.Name)
+	}
+	for _, s := range before {
+		if _, gone := old[s.Name]; gone {
+			removed = append(removed, s.Name)
+		}
+	}
+	return added, changed, removed
+}
+
+// search is where servers are looked for: once, or again after each change on disk while calls are served.
+func (p *parts) search(what purpose) {
+	if nested() || what != serving {
+		p.catalog = scan(p.cfg)
+		return
+	}
+	p.watcher = watch.New(discovery.Root(), discovery.Current(p.cfg.Config))
+	p.catalog = p.watcher.Catalog()
+}
