@@ -96,7 +96,7 @@ func (r *remote) open(modern bool) (tr transport.Interface, err error) {
 		tr, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent))
 	default:
 		tr, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent),
-			transport.WithContinuousListening())
+			transport.WithContinuousListening()) //nolint:staticcheck // the older protocol has no other way to hear of changes
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
