@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -223,12 +224,13 @@ func lookupVariable(environ []string, name string) (value string) {
 	return value
 }
 
-// quoteName is a server's name as a person would type it.
+// plainWord needs no quotes in any shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.@/:-]+$`)
+
+// quoteName is a word as a person would type it.
 func quoteName(name string) string {
-	if strings.ContainsFunc(name, func(c rune) bool {
-		return !strings.ContainsRune("-_.@/:", c) && (c < '0' || c > 'z' || c > '9' && c < 'A' || c > 'Z' && c < 'a')
-	}) {
-		return fmt.Sprintf("%q", name)
+	if plainWord.MatchString(name) {
+		return name
 	}
-	return name
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }

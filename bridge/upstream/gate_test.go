@@ -82,6 +82,8 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.json(w, m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}`)
 	case len(m.ID) == 0 || m.Method == "":
 		w.WriteHeader(http.StatusAccepted)
+	case m.Method == "server/discover":
+		f.json(w, m, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"far","version":"1"}}}`)
 	case m.Method == "tools/list":
 		f.json(w, m, `{"tools":[{"name":"a","inputSchema":{"n":9007199254740993}}]}`)
 	default:
@@ -227,7 +229,7 @@ func TestFailuresOverHTTP(t *testing.T) {
 		{"nothing", "it answered with nothing (status 202)"},
 		{"other id", "none to what it was asked"},
 		{"no json", "none to what it was asked"},
-		{"scope", `mcp-bridge login fake --scope "files:write"`},
+		{"scope", `mcp-bridge login fake --scope files:write`},
 		{"forbidden", "403 Forbidden"},
 		{"unauthorized", "mcp-bridge login fake"},
 	} {

@@ -21,7 +21,7 @@ func (g *gate) refuse(req *http.Request, resp *http.Response) (*http.Response, e
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
 		return nil, g.unauthorized("")
-	case resp.StatusCode == http.StatusForbidden && missingScope(resp.Header) != "":
+	case resp.StatusCode == http.StatusForbidden && challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
 		return nil, g.unauthorized(missingScope(resp.Header))
 	case g.forgot(req, resp, body):
 		g.r.s.fail(errSessionGone)
@@ -98,7 +98,7 @@ var (
 	challengeScope = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]{1,500})"|([^\s",]{1,500}))`)
 )
 
-// missingScope is what a server says (RFC 6750, 3.1) that an authorization lacks; empty where it doesn't say so.
+// missingScope is what a server says (RFC 6750, 3.1) that an authorization lacks; empty where it doesn't say what.
 func missingScope(h http.Header) string {
 	for _, challenge := range h.Values("WWW-Authenticate") {
 		if !challengeError.MatchString(challenge) {
@@ -107,7 +107,6 @@ func missingScope(h http.Header) string {
 		if m := challengeScope.FindStringSubmatch(challenge); m != nil {
 			return printable(m[1] + m[2])
 		}
-		return "as the server documents"
 	}
 	return ""
 }

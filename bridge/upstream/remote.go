@@ -227,7 +227,7 @@ type LoginError struct {
 
 func (e *LoginError) Error() string {
 	if e.Scope != "" {
-		return fmt.Sprintf("it wants more than it was authorized for; type: mcp-bridge login %s --scope %q", quoteName(e.Server), e.Scope)
+		return fmt.Sprintf("it wants more than it was authorized for; type: mcp-bridge login %s --scope %s", quoteName(e.Server), quoteName(e.Scope))
 	}
 	return "it wants to be authorized; type: mcp-bridge login " + quoteName(e.Server)
 }

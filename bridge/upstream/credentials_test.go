@@ -1,0 +1,221 @@
+//go:build unix
+
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+// TestConfiguredHeaders: headers, a token from a variable and what a program prints are sent; the headers of the protocol can't be
+// replaced, and the bridge's environment doesn't reach the program.
+func TestConfiguredHeaders(t *testing.T) {
+	f := newFar(t)
+	srv, _ := web(t, discovery.HTTP, "/", f)
+	srv.Headers = map[string]string{"X-One": "1", "content-type": "text/plain", "Mcp-Session-Id": "x", "Host": "mcp.example"}
+	srv.BearerTokenEnv = "TOKEN"
+	srv.HeadersHelper = `printf '{"X-Two":"%s","X-Env":"%s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" "$TOKEN"`
+	g := &groups{}
+	p := open(t, func(c *Config) {
+		c.Guard = g
+		c.Environ = []string{"PATH=" + os.Getenv("PATH"), "TOKEN=s3cr3t-value"}
+	}, srv)
+	call(t, p, "plain", "")
+	f.mu.Lock()
+	h := f.headers
+	f.mu.Unlock()
+	for name, want := range map[string]string{
+		"X-One": "1", "X-Two": "fake", "X-Env": "", "Authorization": "Bearer s3cr3t-value", "Content-Type": "application/json", "Mcp-Session-Id": "",
+	} {
+		if got := h.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if g.ever.Load() != 1 || g.now.Load() != 0 {
+		t.Errorf("%d groups were started, %d are left", g.ever.Load(), g.now.Load())
+	}
+}
+
+// TestHelperFails: a program that should print headers and doesn't is no secret's way out, and not waited for.
+func TestHelperFails(t *testing.T) {
+	f := newFar(t)
+	for _, tt := range []struct{ name, helper, want string }{
+		{"fails", "echo s3cr3t-value; echo s3cr3t-value >&2; exit 3", "exit status 3"},
+		{"prints no JSON", "echo s3cr3t-value", "something else than a JSON object of strings"},
+		{"prints numbers", `echo '{"X":1}'`, "something else"},
+		{"prints without end", "yes s3cr3t-value", "more than 65536 bytes"},
+		{"is not there", "/nowhere/helper", "exit status 127"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv, _ := web(t, discovery.HTTP, "/", f)
+			srv.HeadersHelper = tt.helper
+			_, err := open(t, nil, srv).Call(t.Context(), "fake", "plain", nil)
+			serverError(t, err, "headersHelper", tt.want)
+		})
+	}
+	srv, _ := web(t, discovery.HTTP, "/", f)
+	srv.HeadersHelper = "sleep 1000 & sleep 1000"
+	p := open(t, func(c *Config) { c.StartTimeout = 500 * time.Millisecond }, srv)
+	_, err := p.Call(t.Context(), "fake", "plain", nil)
+	serverError(t, err, "did not")
+	if f.count("initialize") > 0 {
+		t.Error("the server was asked without its headers")
+	}
+}
+
+// TestHelperIsAskedAgain: once, when what it printed was refused.
+func TestHelperIsAskedAgain(t *testing.T) {
+	f := newFar(t)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := "new"
+	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+good {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		f.ServeHTTP(w, r)
+	})
+	srv, _ := web(t, discovery.HTTP, "/", guarded)
+	srv.HeadersHelper = `printf '{"Authorization":"Bearer %s"}' "$(cat ` + file + `)"; echo new > ` + file
+	p := open(t, nil, srv)
+	call(t, p, "plain", "")
+	if n := f.count("initialize"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+	if err := os.WriteFile(file, []byte("wrong"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good = "s3cr3t-other"
+	_, err := p.Call(t.Context(), "fake", "plain", nil)
+	serverError(t, err, "refused the authorization that its configuration gives")
+}
+
+// loggedIn is a real server behind an authorization server, and a source of tokens for it.
+func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *oauth.Source, func(more ...string)) {
+	t.Helper()
+	as := oauthtest.New(t, mcpserver.NewStreamableHTTPServer(realServer(t), mcpserver.WithStateful(true)))
+	srv := discovery.Server{Name: "fake", Transport: discovery.HTTP, URL: as.URL + oauthtest.Path}
+	store := &oauth.Store{Dir: t.TempDir()}
+	login := func(more ...string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g, err := oauth.NewClient("test").Login(ctx, oauth.Login{Server: srv, Scopes: more, Show: func(string) {}, Open: func(page string) {
+			resp, err := http.Get(page)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = resp.Body.Close()
+			http.DefaultClient.CloseIdleConnections()
+		}})
+		if err == nil {
+			_, err = store.Put(srv, g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return as, srv, oauth.NewSource(oauth.NewClient("test"), store), login
+}
+
+// TestLoginOverHTTP: a server that wants a login says so, isn't waited for, and works after it; its tokens are renewed as they end, and
+// when all is over the next step is named again.
+func TestLoginOverHTTP(t *testing.T) {
+	as, srv, source, login := loggedIn(t)
+	p := open(t, func(c *Config) { c.Logins = source }, srv)
+	says := func(want string) {
+		t.Helper()
+		_, err := p.Call(t.Context(), "fake", "echo", nil)
+		serverError(t, err, want)
+		for _, secret := range as.Secrets() {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%v holds a token", err)
+			}
+		}
+	}
+	says("type: mcp-bridge login fake")
+	login()
+	call(t, p, "echo", "{}")
+	as.Expire()
+	call(t, p, "echo", "{}")
+	if n := as.Requests("refresh"); n != 1 {
+		t.Errorf("%d refreshes, want 1", n)
+	}
+	as.Set(func(tr *oauthtest.Traps) { tr.NeedScope = "admin" })
+	says(`mcp-bridge login fake --scope admin`)
+	login("admin")
+	as.Expire()
+	as.Set(func(tr *oauthtest.Traps) { tr.NeedScope = "" })
+	as.Set(func(tr *oauthtest.Traps) { tr.RefuseAll = true })
+	says("type: mcp-bridge login fake") // also after a refresh that succeeded
+	as.Set(func(tr *oauthtest.Traps) { tr.RefuseAll = false })
+	as.Set(func(tr *oauthtest.Traps) { tr.Broken = true })
+	as.Expire()
+	says("renewing the login")
+	as.Set(func(tr *oauthtest.Traps) { tr.Broken = false })
+	call(t, p, "echo", "{}")
+	as.Forget()
+	says("type: mcp-bridge login fake")
+}
+
+// TestNewerProtocolOverHTTP: a server that knows only the protocol without sessions is asked by it, remembered, and told in headers
+// what it is asked for.
+func TestNewerProtocolOverHTTP(t *testing.T) {
+	f := newFar(t)
+	older := counted(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported protocol version"}}`))
+	}))
+	srv, _ := web(t, discovery.HTTP, "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Protocol-Version") != "2026-07-28" {
+			older.ServeHTTP(w, r)
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	p := open(t, nil, srv)
+	for range 2 {
+		call(t, p, "plain", "")
+		f.mu.Lock()
+		h := f.headers
+		f.mu.Unlock()
+		if h.Get("Mcp-Method") != "tools/call" || h.Get("Mcp-Name") != "plain" || h.Get("Mcp-Session-Id") != "" {
+			t.Errorf("got %v", h)
+		}
+		p.mu.Lock()
+		for _, s := range p.sessions() {
+			s.fail(errSessionGone)
+		}
+		p.mu.Unlock()
+	}
+	if n := older.of("POST /"); n != 1 || f.count("server/discover") != 2 {
+		t.Errorf("asked %d times by the older protocol and %d times by the newer, want 1 and 2", n, f.count("server/discover"))
+	}
+}
+
+// TestCommandsAreSafeToType: what a server says can't become a command of the shell that a user copies it to.
+func TestCommandsAreSafeToType(t *testing.T) {
+	for in, want := range map[string]string{
+		"files:write": "files:write", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "`x`": "'`x`'", "it's": `'it'\''s'`, "": "''", "--flag": "--flag", "ü": "'ü'",
+	} {
+		if got := quoteName(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
