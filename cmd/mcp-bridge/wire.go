@@ -34,7 +34,7 @@ const (
 	shmSize      = 32 << 20        // bytes of /dev/shm
 )
 
-// parts are the wired program. Nothing in it has been started but the watchdog.
+// parts are the wired program. Nothing in it has been started.
 type parts struct {
 	cfg     config
 	log     *slog.Logger
@@ -76,7 +76,11 @@ func (a *app) wire(what purpose) (*parts, error) {
 	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual())}
 	p.search(what)
 	p.policy, p.broken = cfg.policy()
-	if p.guard, err = startWatchdog(p.log); err != nil {
+	start := newGuard
+	if what == once {
+		start = startWatchdog
+	}
+	if p.guard, err = start(p.log); err != nil {
 		return nil, err
 	}
 	if p.driver, err = newDriver(cfg, p.guard, p.log); err == nil {
@@ -88,13 +92,40 @@ func (a *app) wire(what purpose) (*parts, error) {
 	return p, nil
 }
 
-// startWatchdog starts this program anew, as the watchdog.
-func startWatchdog(log *slog.Logger) (*guard.Guard, error) {
+// newGuard is for a watchdog that is this program anew. It is not started yet.
+func newGuard(log *slog.Logger) (*guard.Guard, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return guard.Start(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
+	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
+}
+
+// startWatchdog starts it too.
+func startWatchdog(log *slog.Logger) (*guard.Guard, error) {
+	g, err := newGuard(log)
+	if err == nil {
+		err = g.Begin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// guarded starts the watchdog before there is anything to guard but servers and services, which do so themselves: not before the
+// client's first call, since it takes as long as all that the answer to initialize needs.
+type guarded struct {
+	*sandbox.Sandbox
+	guard *guard.Guard
+}
+
+// Prepare implements bridge.Runner. No run begins without a watchdog.
+func (g guarded) Prepare(ctx context.Context, p runtime.Progress) error {
+	if err := g.guard.Begin(); err != nil {
+		return err
+	}
+	return g.Sandbox.Prepare(ctx, p)
 }
 
 func (p *parts) sandboxConfig(what purpose) sandbox.Config {
@@ -153,7 +184,7 @@ func (p *parts) assemble(what purpose) (err error) {
 	p.schemas = openSchemas()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
-		Runner:        p.sandbox,
+		Runner:        guarded{p.sandbox, p.guard},
 		Upstreams:     p.pool,
 		Schemas:       p.schemas,
 		Servers:       p.catalog.Servers,

@@ -60,7 +60,7 @@ type Config struct {
 	Log  *slog.Logger // one line for each watchdog that was lost or could not be started; nil means silence
 }
 
-// A Guard keeps one watchdog running and informed. It is made by Start; its methods may be called concurrently.
+// A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be called concurrently.
 type Guard struct {
 	cfg Config
 
@@ -79,18 +79,34 @@ type dog struct {
 	gone  chan struct{} // closed once the process is reaped
 }
 
-// Start starts the watchdog. It also marks every open descriptor of this
+// New makes a Guard whose watchdog is started by Begin, or by the first registration. It marks every open descriptor of this
 // process close-on-exec, so that neither the watchdog nor any other child holds what the bridge's own parent left open.
-// A watchdog that dies is started again, at once or with the next registration, and told everything anew.
-func Start(cfg Config) (*Guard, error) {
+func New(cfg Config) (*Guard, error) {
 	if len(cfg.Argv) == 0 {
 		return nil, errors.New("starting the watchdog: no command")
 	}
 	closeOnExec()
-	g := &Guard{cfg: cfg, entries: map[int]string{}}
+	return &Guard{cfg: cfg, entries: map[int]string{}}, nil
+}
+
+// Begin starts the watchdog, if none runs, and returns once its process is there: what is begun after that, it ends. It may be
+// called as often as one likes. A watchdog that dies is started again, at once or with the next registration, and told everything anew.
+func (g *Guard) Begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.start(); err != nil {
+	if g.dog != nil || g.closed {
+		return nil
+	}
+	return g.start()
+}
+
+// Start is New and Begin.
+func Start(cfg Config) (*Guard, error) {
+	g, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Begin(); err != nil {
 		return nil, err
 	}
 	return g, nil

@@ -222,3 +222,28 @@ func TestStartFails(t *testing.T) {
 		t.Error("no command: no error")
 	}
 }
+
+// TestBegunWhenNeeded: a Guard that was only made has no watchdog; the first registration starts one, and Begin one at the most.
+func TestBegunWhenNeeded(t *testing.T) {
+	g, err := New(Config{Argv: []string{os.Args[0], "watchdog"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.dog != nil {
+		t.Error("it has a watchdog before it was asked for one")
+	}
+	g.File(filepath.Join(t.TempDir(), "none"))
+	first := g.dog
+	if first == nil {
+		t.Fatal("it has no watchdog for a file")
+	}
+	if err := g.Begin(); err != nil || g.dog != first {
+		t.Errorf("got another watchdog, or %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := g.Begin(); err != nil || g.dog != nil {
+		t.Errorf("it was begun after Close, or %v", err)
+	}
+}
