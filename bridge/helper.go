@@ -122,7 +122,9 @@ func (h *host) loadServer(ctx context.Context, name string) (entrypoint.Provider
 	if err != nil {
 		return entrypoint.Provider{}, err
 	}
-	return box.provider(), nil
+	p := box.provider()
+	p.Gone = h.catalog.shelf.gone(box)
+	return p, nil
 }
 
 func (h *host) listTools(ctx context.Context, name string) ([]toolInfo, error) {

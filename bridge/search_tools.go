@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -48,7 +49,9 @@ type searchArguments struct {
 
 // searchTools is one call of the tool. It takes no place among the runs.
 func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	text, err := b.foundTools(ctx, raw)
+	began, id := time.Now(), newID()
+	text, err := b.foundTools(ctx, id, raw)
+	b.log.Info(searchToolsName, "call", id, "ok", err == nil, "took", rounded(time.Since(began)))
 	if err != nil {
 		status := entrypoint.CodeValidation
 		var call *entrypoint.CallError
@@ -63,7 +66,7 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	return mcp.NewToolResultText(text)
 }
 
-func (b *Bridge) foundTools(ctx context.Context, raw json.RawMessage) (string, error) {
+func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage) (string, error) {
 	if b.broken != nil {
 		return "", errors.New(refused("", statusUnavailable, b.broken).Message)
 	}
@@ -73,7 +76,7 @@ func (b *Bridge) foundTools(ctx context.Context, raw json.RawMessage) (string, e
 	if err != nil {
 		return "", err
 	}
-	h := b.host(newID(), arguments{catalog: c, servers: c.servers}, nil)
+	h := b.host(id, arguments{catalog: c, servers: c.servers}, nil)
 	boxes, unknown := h.searchable(ctx, a.among)
 	hits, err := c.shelf.matching(ctx, a.query, boxes)
 	if err != nil {

@@ -232,6 +232,9 @@ func TestSearchOfSavedTools(t *testing.T) {
 	if !strings.Contains(got, `server "github" has no tool "close-issue" any more: the list of 2 days ago was out of date`) {
 		t.Errorf("a call of what is gone: %s", got)
 	}
+	if got := ask(t, h, "load_server", `{"server":"github"}`); !strings.Contains(got, `"gone":["close-issue","close_issue"]`) {
+		t.Errorf("the guest isn't told: %s", got)
+	}
 	if text := found(t, b, `{"query":"issue","detail":"names"}`); strings.Contains(text, "close_issue") || strings.Contains(text, "cached") {
 		t.Errorf("after the server has listed its tools: %s", text)
 	}

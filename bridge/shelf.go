@@ -99,6 +99,31 @@ func (s *shelf) unknown(box *toolbox, name string) error {
 	return invalid("server %q has no tool %q any more: the list of %s was out of date; search anew. It now has: %s", box.server.name, name, when, list(box.names()))
 }
 
+// maxGone bounds the names of tools that a guest is told to be gone, in number and in bytes each.
+const (
+	maxGone     = 200
+	maxGoneName = 200
+)
+
+// gone are the names and aliases of tools that the server had before its latest list, which is the box.
+func (s *shelf) gone(box *toolbox) (names []string) {
+	s.mu.Lock()
+	before := s.before[box.server.name]
+	s.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	for _, t := range before.tools {
+		for _, name := range slices.Compact([]string{t.Name, before.aliases[t.Name]}) {
+			_, denied := box.denied[box.real(name)]
+			if _, ok := box.find(name); !ok && !denied && len(name) <= maxGoneName && len(names) < maxGone {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // lateFor is how long a server that let a search wait in vain isn't waited for again.
 const lateFor = time.Minute
 

@@ -95,6 +95,10 @@ type Provider struct {
 	// Stub is the tools as Python declarations (package stubs), which the guest puts into /ipc/servers/<alias>.py for code to
 	// read; it is never executed. It comes with Tools; empty when it would be too long.
 	Stub string `json:"stub,omitempty"`
+
+	// Gone are names and safe names of tools that the server had when it was last heard of, and no longer has: searches may have
+	// told of them. It comes with Tools.
+	Gone []string `json:"gone,omitempty"`
 }
 
 // Tool is one tool of a Provider. The schemas are as the server sent them.

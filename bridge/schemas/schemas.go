@@ -114,7 +114,7 @@ func (s *Store) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	about, err := root.Stat(".")
 	if err == nil {
 		err = private(about)

@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
 // search is what search_tools answers.
@@ -65,5 +69,45 @@ func TestSearchNamesWhatDoesNotStart(t *testing.T) {
 	c := serve(t, command(t, map[string]entry{"shop": shop(t), "broken": {Command: "false"}}))
 	if got := c.search(map[string]any{"query": "echo", "detail": "full", "limit": 1}); !strings.Contains(got, "def echo(text: str)") || !strings.Contains(got, "[not searched: broken: ") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestSearchFromCode: what code finds without a server being started it can then call, and what is gone since is told to be gone.
+func TestSearchFromCode(t *testing.T) {
+	needEngine(t)
+	cache := t.TempDir()
+	servers := map[string]entry{"shop": shop(t)}
+	run := func(code string) string {
+		cmd := command(t, servers)
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache)
+		return serve(t, cmd).python(code, map[string]any{"timeout": 60}).Text
+	}
+	if got := run("mcp_shop.add(a=1, b=2)"); !strings.Contains(got, "3") {
+		t.Fatalf("got %s", got)
+	}
+	files, err := filepath.Glob(filepath.Join(cache, "mcp-bridge", "tools", "*.tools"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("kept: %v, %v", files, err)
+	}
+	key := strings.TrimSuffix(filepath.Base(files[0]), ".tools")
+	store := schemas.Open(filepath.Dir(files[0]))
+	list, _ := store.Load(key)
+	list.Tools = append(list.Tools, upstream.Tool{Name: "cancel-order", Description: "Cancels an order."})
+	list.AsOf = list.AsOf.Add(-100 * time.Hour)
+	if err := store.Save(key, list); err != nil {
+		t.Fatal(err)
+	}
+	got := run(`
+found = runtime.search_tool_docs("cancel order")[0]
+print(found["toolAlias"], found["cached"])
+try:
+    mcp_shop.cancel_order()
+except AttributeError as e:
+    print(e)
+print(mcp_shop.add(a=2, b=3)["sum"])`)
+	for _, want := range []string{"cancel_order True\n", "mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %q in it", got, want)
+		}
 	}
 }

@@ -39,6 +39,7 @@ class Server:
         self._lock = threading.Lock()
         self._made: dict[str, Tool] = {}
         self._known: dict[str, wire.Frame] | None = None
+        self._gone = _gone(provider)
         self._on_load: list[Callable[[wire.Frame], None]] = []
         if provider.get("tools") is not None:
             self._known = _tools(provider)
@@ -57,6 +58,7 @@ class Server:
 
         def loaded(provider: Any) -> Any:
             self._known, self._made = _tools(provider), {}
+            self._gone = _gone(provider)
             for listener in self._on_load:
                 listener(provider)
             return made()
@@ -88,8 +90,12 @@ class Server:
         tool = self._tool(name) or self._extra(name)
         if tool is None:
             listed = names.choices(self._load(), "tools", name)
-            raise AttributeError(f"mcp_{self._alias} has no tool {name!r}; {listed}")
+            raise AttributeError(f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}")
         return tool
+
+    def _since(self, name: str) -> str:
+        """What is to be said of a name that a search may have told of."""
+        return " any more: what was known of its tools was out of date" if name in self._gone else ""
 
     def _extra(self, name: str) -> Any:
         """What every server has, unless a tool of it has that name."""
@@ -105,7 +111,7 @@ class Server:
         tool = self._tool(name)
         if tool is None:
             listed = names.choices((str(meta["originalName"]) for meta in self._load().values()), "tools", name)
-            raise names.UnknownName(f"server {self._name!r} has no tool {name!r}; {listed}")
+            raise names.UnknownName(f"server {self._name!r} has no tool {name!r}{self._since(name)}; {listed}")
         return tool
 
     def __contains__(self, name: object) -> bool:
@@ -152,6 +158,11 @@ def _tools(provider: Any) -> dict[str, wire.Frame]:
         if isinstance(meta, dict):
             known[safe] = {**meta, "safeName": safe, "originalName": meta.get("originalName") or safe}
     return known
+
+
+def _gone(provider: Any) -> set[str]:
+    gone = provider.get("gone") if isinstance(provider, dict) else None
+    return {name for name in (gone if isinstance(gone, list) else []) if isinstance(name, str)}
 
 
 class Servers(dict[str, Server]):

@@ -324,6 +324,18 @@ class Runtime(unittest.TestCase):
             calls, [("runtime", "load_server", {"server": "shop"}), ("shop", "price", {"n": 1}), ("shop", "price", {"n": 2})]
         )
 
+    def test_a_tool_that_is_gone(self) -> None:
+        def host(frame: Frame) -> Frame:
+            return {"ok": True, "result": {**provider("price"), "gone": ["cost", "total-cost", 7]}}
+
+        for code, want in (
+            ("mcp_shop.cost", "mcp_shop has no tool 'cost' any more: what was known of its tools was out of date; "),
+            ("mcp_shop['total-cost']", "server 'shop' has no tool 'total-cost' any more: what was known of its tools was out of date; "),
+            ("mcp_shop.other", "mcp_shop has no tool 'other'; "),
+        ):
+            ran = run(code, [{"name": "shop", "alias": "shop", "tools": None}], host)
+            self.assertIn(want, ran.error["message"])
+
     def test_a_server_that_does_not_start(self) -> None:
         ran = run("mcp_bad.price()", [{"name": "bad", "alias": "bad", "tools": None}], self.lazy)
         self.assertEqual((ran.error["type"], ran.error["message"]), ("ToolError", "it does not start"))
