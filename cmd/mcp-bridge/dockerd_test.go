@@ -151,7 +151,8 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 	d.kill("containerd")
 	got := parseAnswer(t, <-answer)
 	t.Logf("the run ended after %v: %+v", time.Since(begin).Round(time.Millisecond), got)
-	if well := !got.IsError && got.Text == "up\nover\n"; !well && !(got.IsError && strings.Contains(got.Text, "status: engine")) {
+	well, engine := !got.IsError && got.Text == "up\nover\n", got.IsError && strings.Contains(got.Text, "status: engine")
+	if !well && !engine {
 		t.Errorf("got %+v, want its whole output or the engine's failure", got)
 	}
 	soon(t, "calls work again", func() bool {

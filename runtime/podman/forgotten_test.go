@@ -240,3 +240,37 @@ func TestNoMonitor(t *testing.T) {
 		t.Error("the process isn't seen at all")
 	}
 }
+
+// TestMonitorIsFound: the conmon of a container is told by its arguments, whatever podman's version; else what podman forgets would
+// not be found either.
+func TestMonitorIsFound(t *testing.T) {
+	d := newDriver(t)
+	f, err := d.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Remote {
+		t.Skip("the engine is on another machine, as far as the driver knows")
+	}
+	g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
+	stdin, w := io.Pipe()
+	looked := false
+	look := writer(func([]byte) {
+		defer w.Close() // ends the run
+		looked = true
+		for m := range monitors {
+			o, _ := runtime.OwnerNamed(m.name, g.Owner)
+			all, ending := m.container()
+			if o.PID == os.Getpid() && o.Started == g.Owner.Started && len(all) > 0 && !ending {
+				return
+			}
+		}
+		t.Error("there is no conmon with the container's process")
+	})
+	if _, err := d.Run(t.Context(), g.Spec("import sys; print('up', flush=True); sys.stdin.read()"), runtime.Stdio{Stdin: stdin, Stdout: look, Stderr: io.Discard}); err != nil {
+		t.Error(err)
+	}
+	if !looked {
+		t.Error("it did not come up")
+	}
+}
