@@ -8,31 +8,40 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
 func (a *app) serversCmd() *cobra.Command {
-	var asJSON bool
+	var f serversFormat
 	cmd := &cobra.Command{
 		Use:   "servers",
 		Short: "Show which servers were found where, which were not used, and why",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.check {
+				return a.check(cmd.Context(), f)
+			}
 			cfg, err := readConfig()
 			if err != nil {
 				return err
 			}
 			catalog := scan(cfg)
-			if asJSON {
-				return a.serversJSON(catalog)
+			if f.json {
+				return a.serversJSON(catalog, nil)
 			}
 			return a.serversText(catalog)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&f.check, "check", false, "start each server, list its tools, and say how long it took or why it fails")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --check: show also what servers say that don't fail")
 	return cmd
 }
+
+// serversFormat is what is shown of the servers, and how.
+type serversFormat struct{ json, check, verbose bool }
 
 func aliases(c discovery.Catalog) map[string]string {
 	names := make([]string, 0, len(c.Servers))
@@ -78,6 +87,7 @@ type serverJSON struct {
 	Description string       `json:"description,omitempty"`
 	Source      sourceJSON   `json:"source"`
 	Also        []sourceJSON `json:"also,omitempty"`
+	Check       *checkJSON   `json:"check,omitempty"`
 }
 
 type sourceJSON struct {
@@ -101,7 +111,7 @@ func sourcesJSON(sources []discovery.Source) []sourceJSON {
 	return out
 }
 
-func (a *app) serversJSON(c discovery.Catalog) error {
+func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health) error {
 	alias := aliases(c)
 	out := struct {
 		Servers  []serverJSON  `json:"servers"`
@@ -109,7 +119,11 @@ func (a *app) serversJSON(c discovery.Catalog) error {
 		Sources  []sourceJSON  `json:"sources"`
 	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
 	for _, s := range c.Servers {
-		out.Servers = append(out.Servers, serverJSON{s.Name, alias[s.Name], string(s.Transport), s.Description, sourceJSON(s.Source), sourcesJSON(s.Also)})
+		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport), Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also)}
+		if h, ok := health[s.Name]; ok {
+			e.Check = healthJSON(h)
+		}
+		out.Servers = append(out.Servers, e)
 	}
 	for _, p := range c.Problems {
 		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, p.Reason, p.Next})
