@@ -103,6 +103,7 @@ type Config struct {
 	QueueTimeout time.Duration
 
 	OutputMode string       // OutputText or OutputStructured; empty means OutputText
+	Instance   string       // of this process, said to clients, so that a bridge knows when it is its own client; empty: not said
 	Version    string       // of the program; empty means "dev"
 	Log        *slog.Logger // one Info line per run; nil means silence
 }
@@ -171,6 +172,7 @@ func New(cfg Config) (*Bridge, error) {
 		server.WithTitle("MCP Bridge"),
 		server.WithInstructions(instructions(b.latest)),
 		server.WithToolCapabilities(true),
+		server.WithExperimental(selfSaid(cfg.Instance)),
 		server.WithResourceCapabilities(false, false))
 	b.offer(b.latest)
 	b.server.AddTool(searchTool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -182,6 +184,14 @@ func New(cfg Config) (*Bridge, error) {
 	b.server.AddResource(b.manualResource(), b.readManual)
 	b.server.AddResourceTemplate(filesTemplate(), b.readFile)
 	return b, nil
+}
+
+// selfSaid is the capability by which other bridges, and this one, know what they have reached.
+func selfSaid(instance string) map[string]any {
+	if instance == "" {
+		return nil
+	}
+	return map[string]any{upstream.SelfCapability: map[string]any{"instance": instance}}
 }
 
 // offer puts run_python among the tools, or in the place of the one that is there.

@@ -175,6 +175,8 @@ func (s *server) initialize(r request) {
 	s.abilities = r.Params.Abilities
 	const result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`
 	switch s.mode {
+	case "bridge":
+		s.result(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"experimental":{"mcp-bridge":{"instance":"`+os.Args[3]+`"}}},"serverInfo":{"name":"mcp-bridge","version":"1"}}`)
 	case "modern":
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, r.ID)
 	case "refuses":

@@ -51,6 +51,7 @@ type session struct {
 	manner manner
 
 	version string // what the server calls itself, and its version; set by connect
+	loop    error  // it is ourselves; set by handshake
 
 	peer  peer
 	in    *inbox
@@ -113,10 +114,10 @@ func (s *session) greeted() {
 	}
 }
 
-// connect makes the MCP connection. The protocol of the handshake comes first: a server that ignores the newer
+// handshake makes the MCP connection. The protocol of the handshake comes first: a server that ignores the newer
 // server/discover costs five seconds, and some die of it. One that answers the handshake with an error is asked by the newer
 // protocol. What does is remembered for the next session.
-func (s *session) connect(ctx context.Context) error {
+func (s *session) handshake(ctx context.Context) error {
 	err := s.shake(ctx, s.manner.modern)
 	if err != nil && s.peer.instead(err) && ctx.Err() == nil {
 		if s.shake(ctx, s.manner.modern) == nil {
@@ -158,7 +159,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 	if err != nil {
 		return err
 	}
-	s.version = s.mask.text(called(result.ServerInfo))
+	s.version, s.loop = s.mask.text(called(result.ServerInfo)), s.loopTo(result.Capabilities)
 	s.tr, s.meta, s.manner.modern = tr, nil, mcp.IsModernProtocol(result.ProtocolVersion)
 	if s.manner.modern {
 		s.meta = map[string]any{

@@ -53,6 +53,7 @@ type Config struct {
 
 	ClientName    string   // said to servers; "mcp-bridge"
 	ClientVersion string   // said to servers; "dev"
+	Instance      string   // by which this process knows itself when it is a server's; see SelfCapability
 	Environ       []string // the environment to take the few variables from that every server gets; os.Environ()
 }
 

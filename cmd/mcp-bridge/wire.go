@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,16 +37,17 @@ const (
 
 // parts are the wired program. Nothing in it has been started.
 type parts struct {
-	cfg     config
-	log     *slog.Logger
-	catalog discovery.Catalog // what is configured now; while serving, of the watcher's goroutine
-	watcher *watch.Watcher    // nil where nothing is followed
-	guard   *guard.Guard
-	driver  *detect.Driver
-	sandbox *sandbox.Sandbox
-	schemas *schemas.Store
-	pool    *upstream.Pool
-	bridge  *bridge.Bridge
+	cfg      config
+	log      *slog.Logger
+	catalog  discovery.Catalog // what is configured now; while serving, of the watcher's goroutine
+	instance string            // of this process, at random
+	watcher  *watch.Watcher    // nil where nothing is followed
+	guard    *guard.Guard
+	driver   *detect.Driver
+	sandbox  *sandbox.Sandbox
+	schemas  *schemas.Store
+	pool     *upstream.Pool
+	bridge   *bridge.Bridge
 
 	policy *policy.Policy
 	broken error // why there is no policy
@@ -73,7 +75,7 @@ func (a *app) wire(what purpose) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual())}
+	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual()), instance: rand.Text()}
 	p.search(what)
 	p.policy, p.broken = cfg.policy()
 	start := newGuard
@@ -157,7 +159,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 
 func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
-		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log, ClientVersion: version(),
+		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log, ClientVersion: version(), Instance: p.instance,
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
 		Listed: p.keep,
 	}
@@ -201,6 +203,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		OutputMode:    c.OutputMode,
 		ShareRoots:    c.UpstreamRoots == "client",
 		Version:       version(),
+		Instance:      p.instance,
 		Log:           p.log,
 	})
 	return err
