@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/containers/podman/v5/pkg/bindings/images"
@@ -26,7 +27,7 @@ func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool
 	if err != nil {
 		return runtime.Image{}, false, err
 	}
-	for _, name := range []string{ref, qualified(ref)} {
+	for _, name := range slices.Compact([]string{ref, qualified(ref)}) {
 		has, err := images.Exists(c.with(ctx), name, nil)
 		if err != nil {
 			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))

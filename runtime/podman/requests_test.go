@@ -1,0 +1,135 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+)
+
+// asked is an engine whose containers end at once and well. It remembers what it was asked.
+type asked struct {
+	waited chan struct{} // gets one for each wait, which starts wait for: they are asked for at the same time
+
+	mu       sync.Mutex
+	requests []string
+}
+
+func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	what := r.Method + " " + last
+	if strings.Contains(r.URL.Path, "/images/") {
+		what = r.Method + " images " + last
+	} else if strings.Contains(r.URL.Path, "/containers/") {
+		what = r.Method + " containers " + last
+	}
+	a.mu.Lock()
+	a.requests = append(a.requests, what)
+	a.mu.Unlock()
+	w.Header().Set("Libpod-API-Version", "4.3.1")
+	w.Header().Set("Content-Type", "application/json")
+	reply := func(status int, v any) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(v)
+	}
+	switch {
+	case last == "_ping":
+	case last == "info":
+		reply(200, info(true, "v1"))
+	case last == "create":
+		reply(201, map[string]any{"Id": "c"})
+	case last == "attach":
+		conn, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = buf.WriteString("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+		_ = buf.Flush()
+		conn.Close()
+	case last == "start":
+		<-a.waited
+		w.WriteHeader(204)
+	case last == "wait":
+		a.waited <- struct{}{}
+		reply(200, 0)
+	case what == "GET images exists":
+		w.WriteHeader(204)
+	case r.Method == http.MethodDelete:
+		reply(200, []any{})
+	case what == "GET images json":
+		reply(200, map[string]any{"Id": strings.Repeat("1", 64), "Architecture": "amd64"})
+	case what == "GET containers json":
+		reply(200, map[string]any{"Id": "c", "State": map[string]any{"StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2026-01-01T00:00:01Z"}, "Config": map[string]any{}})
+	default:
+		reply(404, map[string]any{"message": "no such thing", "response": 404})
+	}
+}
+
+// taken is what was asked since it was last called, in an order that doesn't depend on what is asked at the same time.
+func (a *asked) taken() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := a.requests
+	a.requests = nil
+	slices.Sort(list)
+	return list
+}
+
+// TestRequests: what the engine is asked to be found, for its image, and for each run, and nothing else.
+func TestRequests(t *testing.T) {
+	a := &asked{waited: make(chan struct{}, 10)}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: a}
+	go s.Serve(l)
+	defer s.Close()
+	d := New(Config{Endpoint: "unix://" + l.Addr().String()})
+	defer d.Close()
+	expect := func(when string, want ...string) {
+		t.Helper()
+		slices.Sort(want)
+		if diff := cmp.Diff(want, a.taken()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	look := func() {
+		t.Helper()
+		if _, err := d.Facts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() {
+		t.Helper()
+		g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
+		exit, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		if err != nil || exit.Code != 0 {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+	}
+	look()
+	expect("found", "GET _ping", "GET info")
+	look()
+	expect("found again")
+	if _, has, err := d.FindImage(t.Context(), "docker.io/library/python:3.12-slim"); err != nil || !has {
+		t.Fatal(has, err)
+	}
+	expect("its image", "GET images exists", "GET images json")
+	for range 2 {
+		run()
+		expect("a run", "POST containers create", "POST containers attach", "POST containers wait", "POST containers start", "GET containers json", "DELETE containers c")
+	}
+}
