@@ -180,7 +180,7 @@ func (g *gate) isSSE() bool {
 func (g *gate) pauseBefore(ctx context.Context) error {
 	g.mu.Lock()
 	pause := g.pause
-	g.pause = min(max(2*pause, firstPause), lastPause)
+	g.pause = nextPause(pause)
 	g.mu.Unlock()
 	select {
 	case <-time.After(pause):
@@ -189,6 +189,8 @@ func (g *gate) pauseBefore(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
 
 // send sends a request with the credentials. One that was refused for want of authorization is sent once more if there is a new
 // one: a refusal (401) says that nothing was done.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zalando/go-keyring"
+
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -328,5 +330,26 @@ func TestNoBusNoKeyring(t *testing.T) {
 	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
 	if in, err := s.Put(srv, Grant{URL: srv.URL}); in != InFile || err != nil {
 		t.Errorf("with a bus that isn't there: %s, %v", in, err)
+	}
+}
+
+// TestSystemKeyring: over the library's stand-in for the operating system's.
+func TestSystemKeyring(t *testing.T) {
+	keyring.MockInit()
+	k := system{}
+	if _, err := k.Get("a"); !errors.Is(err, ErrNone) {
+		t.Errorf("an empty one: %v", err)
+	}
+	if err := k.Set("a", "s"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.Get("a"); got != "s" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if err := k.Delete("a"); err != nil {
+		t.Error(err)
+	}
+	if err := k.Delete("a"); !errors.Is(err, ErrNone) {
+		t.Errorf("a second Delete: %v", err)
 	}
 }
