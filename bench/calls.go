@@ -29,7 +29,7 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 		for range s.scale.block {
 			one, err := s.exchanges(ctx, 1)
 			if err != nil {
-				bare.failed++
+				bare.fail(err)
 				continue
 			}
 			bare.took(one[0].done, nil)
@@ -95,7 +95,7 @@ func (s *suite) burst(ctx context.Context, c *client, to *series) {
 func (s *suite) bareBurst(ctx context.Context, to *series) {
 	all, err := s.exchanges(ctx, s.scale.clients)
 	if err != nil {
-		to.failed++
+		to.fail(err)
 	}
 	for _, m := range all {
 		to.took(m.done, nil)

@@ -86,7 +86,7 @@ func (s *suite) watch(ctx context.Context, pid int, to *series) {
 		case err == nil:
 			to.add(float64(n))
 		case !errors.Is(err, context.Canceled):
-			to.failed++
+			to.fail(err)
 		}
 	}
 }

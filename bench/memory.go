@@ -133,7 +133,7 @@ func (s *suite) manyCalls(ctx context.Context) (err error) {
 func sampleMemory(pid int, own, below *series) {
 	v, err := rss(pid)
 	if err != nil {
-		own.failed++
+		own.fail(err)
 		return
 	}
 	own.add(v)

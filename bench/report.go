@@ -62,6 +62,9 @@ func (r *Report) figure(part, name string, baseline bool, unit string, s series)
 	if f.N > 0 {
 		f.Min, f.P50, f.P95, f.P99, f.Max = quantile(s.values, 0), median(s.values), quantile(s.values, 0.95), quantile(s.values, 0.99), quantile(s.values, 1)
 	}
+	if s.first != nil {
+		r.note("(%s) %s: the first failure: %v", part, name, s.first)
+	}
 	r.Figures = append(r.Figures, f)
 }
 

@@ -67,6 +67,9 @@ func TestSeriesCountsFailures(t *testing.T) {
 	if f := r.Figures[0]; f.N != 1 || f.Failed != 1 || f.P50 != 3 || f.share() != "50 %" {
 		t.Errorf("got %+v, %s", f, f.share())
 	}
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "thing: the first failure: no") {
+		t.Errorf("got the notes %q", r.Notes)
+	}
 	if err := r.failure(); err == nil {
 		t.Error("a failed call is no failure of the run")
 	}

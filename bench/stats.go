@@ -11,6 +11,7 @@ import (
 type series struct {
 	values []float64
 	failed int
+	first  error // of the failures
 }
 
 func (s *series) add(v float64) { s.values = append(s.values, v) }
@@ -18,10 +19,16 @@ func (s *series) add(v float64) { s.values = append(s.values, v) }
 // took adds a duration in milliseconds, or counts a failure.
 func (s *series) took(d time.Duration, err error) {
 	if err != nil {
-		s.failed++
+		s.fail(err)
 		return
 	}
 	s.add(milliseconds(d))
+}
+
+func (s *series) fail(err error) {
+	if s.failed++; s.first == nil {
+		s.first = err
+	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

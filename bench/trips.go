@@ -72,7 +72,7 @@ func timed(ctx context.Context, c *client, code string, to *series) {
 		err = json.Unmarshal([]byte(out), &took)
 	}
 	if err != nil {
-		to.failed++
+		to.fail(err)
 		return
 	}
 	to.values = append(to.values, took...)
