@@ -38,6 +38,7 @@ type options struct {
 	calls  int
 	load   time.Duration
 	share  float64
+	limit  time.Duration
 }
 
 func run(args []string, in io.Reader, out, errs io.Writer) int {
@@ -60,7 +61,9 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		err = render(o, out)
 	} else {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err = measure(ctx, o, out, errs)
+		bounded, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("%v have passed, see -limit", o.limit))
+		err = measure(bounded, o, out, errs)
+		cancel()
 		stop()
 	}
 	if err != nil {
@@ -84,6 +87,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.IntVar(&o.calls, "calls", 10_000, "of the part i")
 	f.DurationVar(&o.load, "load", time.Minute, "of each step of the part h")
 	f.Float64Var(&o.share, "share", 1, "of the rounds of all other parts, for a shorter run: 0.1 is a tenth")
+	f.DurationVar(&o.limit, "limit", 2*time.Hour, "of the whole run; what has not been measured by then is left out, and the run has failed")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
