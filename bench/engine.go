@@ -25,18 +25,26 @@ type engine struct {
 	cmd    *exec.Cmd
 	stderr *tail
 	http   *http.Client
+	stop   context.CancelFunc
 }
 
-// serviceStart bounds the wait for podman's service.
-const serviceStart = 30 * time.Second
+// Bounds of the waits for podman's service.
+const (
+	serviceStart = 30 * time.Second
+	serviceStop  = 2 * time.Second // from TERM to KILL; podman's pause process stays, and may hold stderr as long
+)
 
 func startEngine(ctx context.Context, dir string) (*engine, error) {
 	e := &engine{socket: filepath.Join(dir, "podman.sock"), stderr: &tail{limit: 2 << 10}}
-	e.cmd = exec.Command("podman", "system", "service", "--time=0", "unix://"+e.socket) //nolint:gosec // a path of ours
+	life, stop := context.WithCancel(context.WithoutCancel(ctx)) // the baselines' containers are ended first
+	e.stop = stop
+	e.cmd = exec.CommandContext(life, "podman", "system", "service", "--time=0", "unix://"+e.socket) //nolint:gosec // a path of ours
 	e.cmd.Stderr = e.stderr
 	e.cmd.Dir = dir
-	e.cmd.WaitDelay = time.Second // podman's pause process stays, and may hold stderr
+	e.cmd.Cancel = func() error { return e.cmd.Process.Signal(syscall.SIGTERM) }
+	e.cmd.WaitDelay = serviceStop
 	if err := e.cmd.Start(); err != nil {
+		stop()
 		return nil, fmt.Errorf("starting podman's API service: %w", err)
 	}
 	e.http = &http.Client{Transport: &http.Transport{
@@ -67,14 +75,13 @@ func (e *engine) dial(ctx context.Context) (net.Conn, error) {
 
 func (e *engine) close() error {
 	e.http.CloseIdleConnections()
-	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
+	e.stop()
 	var exit *exec.ExitError
-	if err := e.cmd.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
-		return err
+	err := e.cmd.Wait()
+	if errors.Is(err, context.Canceled) || errors.Is(err, exec.ErrWaitDelay) || errors.As(err, &exit) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // The version of the API is the oldest that the bridge works with.
