@@ -84,8 +84,30 @@ func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// descendants sums the resident memory of all processes below one, in MB.
-func descendants(pid int) (float64, error) {
+// ticks are the kernel's per second in proc_pid_stat(5): USER_HZ, which is 100 on every Linux that Go runs on.
+const ticks = 100
+
+// processor is the processor time that a process has used, in milliseconds.
+func processor(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may hold anything; utime and stime are the 12th and 13th fields behind it.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has too few fields", pid)
+	}
+	user, err := strconv.ParseFloat(fields[11], 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseFloat(fields[12], 64)
+	return (user + system) * 1000 / ticks, err
+}
+
+// below sums something of all processes below one. Those that end meanwhile are left out.
+func below(pid int, of func(pid int) (float64, error)) (float64, error) {
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // a child is its thread's
 	if err != nil {
 		return 0, err
@@ -94,22 +116,22 @@ func descendants(pid int) (float64, error) {
 	for _, list := range lists {
 		text, err := os.ReadFile(list) //nolint:gosec // of /proc
 		if err != nil {
-			continue // the thread has ended meanwhile
+			continue
 		}
 		for _, word := range strings.Fields(string(text)) {
 			child, err := strconv.Atoi(word)
 			if err != nil {
 				return 0, err
 			}
-			own, err := rss(child)
+			own, err := of(child)
 			if err != nil {
-				continue // so has the process
+				continue
 			}
-			below, err := descendants(child)
+			more, err := below(child, of)
 			if err != nil {
 				return 0, err
 			}
-			sum += own + below
+			sum += own + more
 		}
 	}
 	return sum, nil

@@ -56,12 +56,12 @@ func (s *suite) resident(when string, c *client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	below, err := descendants(c.pid())
+	children, err := below(c.pid(), rss)
 	if err != nil {
 		return 0, err
 	}
 	s.report.figure("i", "the bridge's memory "+when, false, "MB", series{values: []float64{own}})
-	s.report.figure("i", "all its child processes "+when, false, "MB", series{values: []float64{below}})
+	s.report.figure("i", "all its child processes "+when, false, "MB", series{values: []float64{children}})
 	return own, nil
 }
 
@@ -95,8 +95,12 @@ func (s *suite) manyCalls(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	total := s.scale.calls
+	before, err := processorTimes(c.pid())
+	if err != nil {
+		return err
+	}
 	every := max(total/memoryShares, 1)
-	var calls, own, below series
+	var calls, own, children series
 	var mu sync.Mutex
 	var made atomic.Int64
 	var all sync.WaitGroup
@@ -107,7 +111,7 @@ func (s *suite) manyCalls(ctx context.Context) (err error) {
 				mu.Lock()
 				calls.took(took, err)
 				if n%every == 0 {
-					sampleMemory(c.pid(), &own, &below)
+					sampleMemory(c.pid(), &own, &children)
 				}
 				mu.Unlock()
 				if err != nil {
@@ -117,27 +121,43 @@ func (s *suite) manyCalls(ctx context.Context) (err error) {
 		})
 	}
 	all.Wait()
+	after, err := processorTimes(c.pid())
+	if err != nil {
+		return err
+	}
 	what := fmt.Sprintf("during %d calls of %d callers", total, manyCallers)
 	s.report.figure("i", "each call "+what, false, "ms", calls)
+	perCall := func(i int) series { return series{values: []float64{(after[i] - before[i]) / float64(total)}} }
+	s.report.figure("i", "processor time of a call, the bridge", false, "ms", perCall(0))
+	s.report.figure("i", "processor time of a call, podman's service", false, "ms", perCall(1))
 	s.report.figure("i", "the bridge's memory "+what, false, "MB", own)
-	s.report.figure("i", "all its child processes "+what, false, "MB", below)
+	s.report.figure("i", "all its child processes "+what, false, "MB", children)
 	s.report.verdict("i", fmt.Sprintf("no growth over %d calls: the last quarter's memory is the second's, within %d MB", total, steadyMB),
 		growthOf(own.values), "MB", steadyMB)
-	if n := len(below.values); n > 0 {
+	if n := len(children.values); n > 0 {
 		s.report.note("(i) all child processes (podman's service, the watchdog) had %s MB at the first look and %s MB at the last, %s at most",
-			number(below.values[0]), number(below.values[n-1]), number(slices.Max(below.values)))
+			number(children.values[0]), number(children.values[n-1]), number(slices.Max(children.values)))
 	}
 	return nil
 }
 
-func sampleMemory(pid int, own, below *series) {
+// processorTimes are those of a bridge and of all its child processes, which are the same before and after many calls: the watchdog,
+// and podman's service.
+func processorTimes(pid int) (times [2]float64, err error) {
+	if times[0], err = processor(pid); err == nil {
+		times[1], err = below(pid, processor)
+	}
+	return times, err
+}
+
+func sampleMemory(pid int, own, children *series) {
 	v, err := rss(pid)
 	if err != nil {
 		own.fail(err)
 		return
 	}
 	own.add(v)
-	if v, err = descendants(pid); err == nil {
-		below.add(v)
+	if v, err = below(pid, rss); err == nil {
+		children.add(v)
 	}
 }
