@@ -41,7 +41,7 @@ func machine(ctx context.Context, bridge string) Machine {
 	}
 	m.Kernel = line(os.ReadFile("/proc/sys/kernel/osrelease"))
 	m.Podman = line(exec.CommandContext(ctx, "podman", "--version").Output())
-	m.Bridge = "mcp-bridge " + line(exec.CommandContext(ctx, bridge, "version").Output()) //nolint:gosec // the program to be measured
+	m.Bridge = line(exec.CommandContext(ctx, bridge, "version").Output()) //nolint:gosec // the program to be measured
 	m.Load, _, _ = strings.Cut(line(os.ReadFile("/proc/loadavg")), " ")
 	return m
 }
