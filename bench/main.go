@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -139,6 +140,9 @@ func partNames() []string {
 	return names
 }
 
+// quietLoad is the load average up to which a machine counts as having nothing else to do.
+const quietLoad = 1
+
 // measure runs the parts, shows the report and writes it. Where a part fails the others are run all the same.
 func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
 	bridge, err := filepath.Abs(o.bridge)
@@ -155,6 +159,12 @@ func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &suite{bridge: bridge, dir: dir, scale: scaleOf(o), report: &Report{Began: time.Now(), Quick: o.quick, Machine: machine(ctx, bridge)}}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if busy, err := strconv.ParseFloat(s.report.Machine.Load, 64); err == nil && busy > quietLoad {
+		s.report.note("the machine had other things to do: these figures are not to be quoted")
+	}
+	if o.share < 1 {
+		s.report.note("only a share of the rounds was run: %g", o.share)
+	}
 	for _, b := range benchmarks {
 		if len(o.parts) > 0 && !slices.Contains(o.parts, b.part) || ctx.Err() != nil {
 			continue
