@@ -58,6 +58,15 @@ func TestDifferenceOfMedians(t *testing.T) {
 	}
 }
 
+func TestGrowthOf(t *testing.T) {
+	if more, of := growthOf([]float64{1, 2, 10, 11, 10, 30, 20, 21}); more != 10 || of != 10 {
+		t.Errorf("got %v more than %v, want 10 more than 10", more, of)
+	}
+	if more, _ := growthOf([]float64{1, 2, 3}); !math.IsNaN(more) {
+		t.Errorf("of three values: %v, want NaN", more)
+	}
+}
+
 func TestSeriesCountsFailures(t *testing.T) {
 	var s series
 	s.took(3*time.Millisecond, nil)
