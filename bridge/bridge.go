@@ -16,6 +16,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
@@ -84,6 +86,10 @@ type Config struct {
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
 	Audit *audit.Log
 
+	// Traces and Metrics are where spans and measurements go; nil for nowhere.
+	Traces  trace.TracerProvider
+	Metrics metric.MeterProvider
+
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
@@ -118,6 +124,7 @@ type Bridge struct {
 	policy     *policy.Policy
 	grants     Grants
 	audit      *audit.Log
+	signals    *signals
 	timeout    time.Duration
 	maxTimeout time.Duration
 	structured bool
@@ -157,10 +164,14 @@ func New(cfg Config) (*Bridge, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	told, err := newSignals(cfg.Traces, cfg.Metrics, cfg.Version)
+	if err != nil {
+		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
+	}
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
@@ -197,6 +208,6 @@ func selfSaid(instance string) map[string]any {
 // offer puts run_python among the tools, or in the place of the one that is there.
 func (b *Bridge) offer(c *catalog) {
 	b.server.AddTool(b.tool(c), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.runPython(ctx, req.Params.RawArguments), nil
+		return b.runPython(carried(ctx, req.Params.Meta), req.Params.RawArguments), nil
 	})
 }

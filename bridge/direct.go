@@ -66,15 +66,19 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err := b.runner.Prepare(ctx, d.Progress); err != nil {
 		return Report{}, err
 	}
-	id, began := newID(), time.Now()
+	id, began, status := newID(), time.Now(), statusPanic
+	ctx, end := b.signals.begin(ctx, id)
+	defer func() { end(status, times{total: time.Since(began)}) }()
 	req := b.request(id, a, nil)
 	req.Output = d.Output
-	res, err := b.runner.Run(ctx, req, b.host(id, a, nil))
+	res, err := b.execute(ctx, req, a, nil)
 	if err != nil {
-		b.books().ran(id, args, refused(id, statusUnavailable, err), began)
+		status = statusUnavailable
+		b.books().ran(id, args, refused(id, status, err), began)
 		return Report{}, err
 	}
 	o := newOutcome(id, a, res, directBytes)
+	status = o.Status
 	b.books().ran(id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

@@ -27,14 +27,16 @@ type host struct {
 	permits   *permits  // of this run
 	run       string    // its id
 	books     books
+	signals   *signals
+	execution *execution // nil where no code is run
 	log       *slog.Logger
 }
 
 // host is the host side of the run id.
-func (b *Bridge) host(id string, a arguments, p *progress) *host {
+func (b *Bridge) host(id string, a arguments, p *progress, e *execution) *host {
 	log := b.log.With("run", id)
 	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
-		permits: b.permits(a.catalog, log), run: id, books: books{b.audit, log}, log: log}
+		permits: b.permits(a.catalog, log), run: id, books: books{b.audit, log}, signals: b.signals, execution: e, log: log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
@@ -88,7 +90,9 @@ func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string,
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
 	}
-	res, err := h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
+	res, err := upstreamSpan(ctx, h.signals, s.name, "tools/call", tool.Name, func(ctx context.Context) (json.RawMessage, error) {
+		return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
+	})
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}

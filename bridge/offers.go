@@ -31,7 +31,7 @@ func offered[T any](ctx context.Context, h *host, server, method string, params 
 		if err := h.permits.method(ctx, r, s, method, args); err != nil {
 			return nil, err
 		}
-		result, err := do(ctx, s.name)
+		result, err := upstreamSpan(ctx, h.signals, s.name, method, "", func(ctx context.Context) (T, error) { return do(ctx, s.name) })
 		if err != nil {
 			return nil, callError(ctx, s, err)
 		}

@@ -61,9 +61,14 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "the call was not made: " + hinted(err)}
 	}
 	began := time.Now()
+	ctx, end := h.signals.call(h.execution.within(ctx))
 	r := audit.Record{Kind: audit.KindCall, Run: h.run, Server: server, Tool: tool}
 	r.Outcome = entrypoint.CodeInternal // of a panic
-	defer func() { h.books.enter(r, began) }()
+	defer func() {
+		h.books.enter(r, began)
+		_, known := h.catalog.byName[r.Server]
+		end(r, known, time.Since(began))
+	}()
 	result, err = do(ctx, &r)
 	r.Outcome = outcomeOf(err)
 	return result, err

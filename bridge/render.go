@@ -15,6 +15,7 @@ import (
 // Statuses of a call whose code was not run.
 const (
 	statusInvalid     = entrypoint.CodeValidation // the arguments are wrong
+	statusPanic       = "panic"                   // the bridge has failed; no result says so
 	statusUnavailable = "unavailable"             // the machine isn't ready
 	statusBusy        = "busy"                    // the queue was full, or the wait in it too long
 	statusCancelled   = string(sandbox.StatusCancelled)

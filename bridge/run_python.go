@@ -19,13 +19,16 @@ import (
 // cancel or its connection.
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began := time.Now()
-	id := newID()
+	id, status := newID(), statusPanic
 	p := startProgress(ctx)
 	defer p.finish() // before the answer is sent, and when the call panics
 	t := times{}
+	ctx, end := b.signals.begin(ctx, id)
+	defer func() { end(status, t) }()
 	o := b.run(ctx, id, raw, p, &t)
 	t.total = time.Since(began)
 	o.timed(t)
+	status = o.Status
 	b.books().ran(id, raw, o, began)
 	b.log.Info("run_python", "run", id, "status", o.Status,
 		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
@@ -68,7 +71,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	p.running(a.timeout)
-	res, err := b.runner.Run(b.forwarding(ctx), b.request(id, a, p), b.host(id, a, p))
+	res, err := b.execute(b.forwarding(ctx), b.request(id, a, p), a, p)
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
@@ -79,6 +82,20 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		o.keptAs(b.kept, x == nil || !x.old)
 	}
 	return o
+}
+
+// execute has the sandbox run the code, and tells of it.
+func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, p *progress) (sandbox.Result, error) {
+	e := b.signals.lend(ctx)
+	status := statusPanic
+	defer func() { e.end(status) }()
+	req.Began = e.began
+	res, err := b.runner.Run(ctx, req, b.host(req.ID, a, p, e))
+	status = string(res.Status)
+	if err != nil {
+		status = statusUnavailable
+	}
+	return res, err
 }
 
 // books are those of a run that has no log of its own.

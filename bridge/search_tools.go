@@ -76,7 +76,7 @@ func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage)
 	if err != nil {
 		return "", err
 	}
-	h := b.host(id, arguments{catalog: c, servers: c.servers}, nil)
+	h := b.host(id, arguments{catalog: c, servers: c.servers}, nil, nil)
 	boxes, unknown := h.searchable(ctx, a.among)
 	hits, err := c.shelf.matching(ctx, a.query, boxes)
 	if err != nil {

@@ -135,11 +135,15 @@ func (n *session) run(caller context.Context) (Result, error) {
 	stopped := context.AfterFunc(caller, n.cancelled)
 	defer stopped()
 
-	if g.up.IsZero() {
+	waiting := !g.up.IsZero()
+	if !waiting {
 		n.badFrames += g.await(n.sandbox.cfg.StartTimeout)
 	}
 	if !g.up.IsZero() {
 		n.greet(g.hello)
+		if n.req.Began != nil {
+			n.req.Began(waiting)
+		}
 		n.start(ctx)
 		n.readFrames(ctx, g.frames)
 	}

@@ -61,6 +61,10 @@ type Request struct {
 	// Output takes what the code prints while it prints it, in order, from one goroutine at a time. It may be nil. It must
 	// not block for long: the guest waits for it.
 	Output func(Chunk)
+
+	// Began is called when a container is there and the code is about to begin, before any call of it; waiting says that the
+	// container was ready already. It may be nil, and must not block.
+	Began func(waiting bool)
 }
 
 // Chunk is a piece of what the code printed.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"go.opentelemetry.io/otel/propagation"
 )
 
 // request sends one request and waits for its raw result until ctx ends; the server is then told that nobody waits. The
@@ -30,7 +31,7 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	defer over()
 	id := "b-" + strconv.FormatInt(s.ids.Add(1), 10)
 	observer := Observer(ctx)
-	if meta := s.metaFor(id, observer != nil); meta != nil {
+	if meta := s.metaFor(ctx, id, observer != nil); meta != nil {
 		params["_meta"] = meta
 	}
 	s.in.expect(id, observer)
@@ -58,12 +59,21 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	}
 }
 
-// metaFor is what a request carries beside its parameters. A request's id is its progress token.
-func (s *session) metaFor(id string, progress bool) map[string]any {
-	if !progress {
+// metaFor is what a request carries beside its parameters. A request's id is its progress token; the trace that ctx belongs to, if
+// any, is told as SEP-414 has it.
+func (s *session) metaFor(ctx context.Context, id string, progress bool) map[string]any {
+	traced := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, traced)
+	if !progress && len(traced) == 0 {
 		return s.meta
 	}
-	meta := map[string]any{"progressToken": id}
+	meta := map[string]any{}
+	for k, v := range traced {
+		meta[k] = v
+	}
+	if progress {
+		meta["progressToken"] = id
+	}
 	maps.Copy(meta, s.meta)
 	return meta
 }

@@ -15,7 +15,7 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
 	"bench":                 {"entrypoint"},
 	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"bridge/index":          {},
 	"bridge/schemas":        {"bridge/upstream", "discovery"},
 	"bridge/policy":         {"bridge/filelock"},
+	"bridge/telemetry":      {},
 	"bridge/upstream":       {"discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
 	"entrypoint":            {},
@@ -61,6 +62,8 @@ var onlyImporters = map[string][]string{
 	"github.com/tailscale/hujson":                          {"discovery"},
 	"github.com/pelletier/go-toml/v2":                      {"bridge/policy", "discovery"},
 	"go.yaml.in/yaml/v3":                                   {"discovery"},
+	"go.opentelemetry.io/otel/sdk":                         {"bridge/telemetry"},
+	"go.opentelemetry.io/otel/exporters":                   {"bridge/telemetry"},
 	"github.com/distribution/reference":                    {"runtime/docker", "runtime/podman"},
 	"github.com/rogpeppe/go-internal/testscript":           {},
 	"github.com/mcp-bridge/mcp-bridge/archive":             {},

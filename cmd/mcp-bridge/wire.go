@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
@@ -49,8 +50,9 @@ type parts struct {
 	pool     *upstream.Pool
 	bridge   *bridge.Bridge
 
-	policy *policy.Policy
-	broken error // why there is no policy
+	policy    *policy.Policy
+	broken    error // why there is no policy
+	telemetry *telemetry.Telemetry
 }
 
 // purpose is what the parts are wired for.
@@ -179,6 +181,7 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
+	p.startTelemetry()
 	record, err := c.audit()
 	if err != nil {
 		return err
@@ -195,6 +198,8 @@ func (p *parts) assemble(what purpose) (err error) {
 		PolicyError:   p.broken,
 		Grants:        grants(),
 		Audit:         record,
+		Traces:        p.telemetry.Traces,
+		Metrics:       p.telemetry.Metrics,
 		Timeout:       time.Duration(c.Timeout),
 		MaxConcurrent: c.maxConcurrent(),
 		Queue:         c.Queue,
@@ -224,6 +229,7 @@ func (p *parts) close() error {
 	if p.guard != nil {
 		errs = append(errs, p.guard.Close())
 	}
+	p.closeTelemetry()
 	return errors.Join(errs...)
 }
 

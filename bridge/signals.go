@@ -1,0 +1,177 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// signals are what the bridge tells a collector: spans of a call of run_python, of the wait for its container (lease), of its code (run),
+// of each call of a tool by that, and of what an upstream server has of this; and a few metrics. Never code, nor arguments, nor what
+// an error says. It is safe for concurrent use.
+type signals struct {
+	tracer trace.Tracer
+
+	runs     metric.Int64Counter       // by status
+	runTime  metric.Float64Histogram   // seconds of a call of run_python, by status
+	active   metric.Int64UpDownCounter // runs admitted and not over
+	queued   metric.Float64Histogram   // seconds until a run was admitted
+	leases   metric.Int64Counter       // by whether a container was waiting
+	calls    metric.Int64Counter       // of tools, by server and outcome
+	callTime metric.Float64Histogram   // seconds, likewise
+}
+
+// newSignals takes providers of which nil does nothing.
+func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, version string) (*signals, error) {
+	if traces == nil {
+		traces = nooptrace.NewTracerProvider()
+	}
+	if metrics == nil {
+		metrics = noopmetric.NewMeterProvider()
+	}
+	s := &signals{tracer: traces.Tracer(Name, trace.WithInstrumentationVersion(version))}
+	m := metrics.Meter(Name, metric.WithInstrumentationVersion(version))
+	var errs [7]error
+	s.runs, errs[0] = m.Int64Counter("mcp_bridge.runs", metric.WithDescription("Calls of run_python that are over."))
+	s.runTime, errs[1] = m.Float64Histogram("mcp_bridge.run.duration", metric.WithUnit("s"), metric.WithDescription("How long they took, with all waiting."))
+	s.active, errs[2] = m.Int64UpDownCounter("mcp_bridge.runs.active", metric.WithDescription("Runs that take place."))
+	s.queued, errs[3] = m.Float64Histogram("mcp_bridge.queue.duration", metric.WithUnit("s"), metric.WithDescription("How long runs waited for others to end."))
+	s.leases, errs[4] = m.Int64Counter("mcp_bridge.leases", metric.WithDescription("Containers that runs had, by whether one was waiting for them."))
+	s.calls, errs[5] = m.Int64Counter("mcp_bridge.calls", metric.WithDescription("Calls that code has made to servers."))
+	s.callTime, errs[6] = m.Float64Histogram("mcp_bridge.call.duration", metric.WithUnit("s"), metric.WithDescription("How long they took, with all waiting."))
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// carried is ctx with the trace that the client says its request belongs to (SEP-414: traceparent and tracestate in _meta), if any.
+func carried(ctx context.Context, meta *mcp.Meta) context.Context {
+	if meta == nil {
+		return ctx
+	}
+	parent, _ := meta.AdditionalFields["traceparent"].(string)
+	state, _ := meta.AdditionalFields["tracestate"].(string)
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
+}
+
+// begin begins the span of a call of run_python. Its end counts the call.
+func (s *signals) begin(ctx context.Context, id string) (inSpan context.Context, end func(status string, t times)) {
+	ctx, span := s.tracer.Start(ctx, "tools/call "+runPythonName, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", runPythonName), attribute.String("mcp_bridge.run.id", id)))
+	return ctx, func(status string, t times) {
+		failing(span, status, string(sandbox.StatusOK))
+		span.End()
+		by := metric.WithAttributes(attribute.String("status", status))
+		ctx := context.WithoutCancel(ctx)
+		s.runs.Add(ctx, 1, by)
+		s.runTime.Record(ctx, t.total.Seconds(), by)
+		s.queued.Record(ctx, t.queued.Seconds())
+	}
+}
+
+// failing notes the outcome of a span, which is an error unless it is fine.
+func failing(span trace.Span, outcome, fine string) {
+	span.SetAttributes(attribute.String("mcp_bridge.outcome", outcome))
+	if outcome != fine {
+		span.SetStatus(codes.Error, outcome)
+	}
+}
+
+// execution is one run in the sandbox, for the spans of its two parts. Its calls come between began and end.
+type execution struct {
+	signals *signals
+	ctx     context.Context // of the call of run_python
+	lease   trace.Span
+
+	mu  sync.Mutex
+	run trace.Span // nil until the code begins
+}
+
+// lend begins the wait for a container.
+func (s *signals) lend(ctx context.Context) *execution {
+	s.active.Add(context.WithoutCancel(ctx), 1)
+	_, lease := s.tracer.Start(ctx, "lease")
+	return &execution{signals: s, ctx: ctx, lease: lease}
+}
+
+// began is called when the container is there and the code begins.
+func (e *execution) began(waiting bool) {
+	e.lease.SetAttributes(attribute.Bool("mcp_bridge.standby", waiting))
+	e.lease.End()
+	e.signals.leases.Add(context.WithoutCancel(e.ctx), 1, metric.WithAttributes(attribute.Bool("standby", waiting)))
+	_, run := e.signals.tracer.Start(e.ctx, "run")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.run = run
+}
+
+// end is called once, when no call is under way any more.
+func (e *execution) end(status string) {
+	e.signals.active.Add(context.WithoutCancel(e.ctx), -1)
+	e.lease.End() // where the code never began; else it does nothing
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.run != nil {
+		failing(e.run, status, string(sandbox.StatusOK))
+		e.run.End()
+	}
+}
+
+// within is ctx in the span of the code, where there is one; e may be nil.
+func (e *execution) within(ctx context.Context) context.Context {
+	if e == nil {
+		return ctx
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.run == nil {
+		return ctx
+	}
+	return trace.ContextWithSpan(ctx, e.run)
+}
+
+// call begins the span of a call by the code. Its end takes what was recorded of it; known says that there is such a server: others
+// are not to make as many series as code has ideas.
+func (s *signals) call(ctx context.Context) (inSpan context.Context, end func(r audit.Record, known bool, took time.Duration)) {
+	ctx, span := s.tracer.Start(ctx, "call")
+	return ctx, func(r audit.Record, known bool, took time.Duration) {
+		if !known {
+			r.Server, r.Tool = "", ""
+		}
+		span.SetName("call " + r.Server + "." + r.Tool)
+		span.SetAttributes(attribute.String("mcp_bridge.server", r.Server), attribute.String("mcp_bridge.tool", r.Tool), attribute.String("mcp_bridge.verdict", r.Verdict))
+		failing(span, r.Outcome, outcomeOK)
+		span.End()
+		by := metric.WithAttributes(attribute.String("server", r.Server), attribute.String("outcome", r.Outcome))
+		ctx := context.WithoutCancel(ctx)
+		s.calls.Add(ctx, 1, by)
+		s.callTime.Record(ctx, took.Seconds(), by)
+	}
+}
+
+// upstreamSpan does a request to a server in a span of its own, whose context the server is sent.
+func upstreamSpan[T any](ctx context.Context, s *signals, server, method, tool string, do func(context.Context) (T, error)) (T, error) {
+	ctx, span := s.tracer.Start(ctx, "upstream "+method, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("mcp.method.name", method), attribute.String("mcp_bridge.server", server), attribute.String("mcp_bridge.tool", tool)))
+	defer span.End()
+	result, err := do(ctx)
+	if err != nil {
+		span.SetStatus(codes.Error, "failed") // an error may quote arguments
+	}
+	return result, err
+}
