@@ -216,6 +216,7 @@ func TestCancelFreesThePlaceInTheQueue(t *testing.T) {
 			synctest.Wait()
 		}
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		synctest.Wait() // the place is given up by the cancelled call itself
 		p.run(2, `{"code":"third"}`, "")
 		synctest.Wait()
 		if len(p.frames) != 0 {
