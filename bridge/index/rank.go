@@ -26,7 +26,8 @@ const (
 	maxQuery    = 20 // words of a query that are looked at
 	maxTypos    = 5  // of these, the first, that are compared with the words they are not
 	maxPrefixed = 50 // words that begin like one of the query
-	minPrefix   = 3
+	minPrefix   = 3  // letters that stand for a word that begins so
+	minWhole    = 5  // letters of a word that stands for a longer one that begins so; a report is no repo
 	minTypo     = 4
 )
 
@@ -192,7 +193,7 @@ func (x *Index) alike(q string, typos bool) []candidate {
 // prefixed are the words that begin with q, and those that q begins with.
 func (x *Index) prefixed(q string) []candidate {
 	var found []candidate
-	for n := minPrefix + 1; n < len(q); n++ {
+	for n := minWhole; n < len(q); n++ {
 		if w := x.words[q[:n]]; w != nil {
 			found = append(found, candidate{w, likePrefix})
 		}
