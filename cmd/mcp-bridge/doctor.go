@@ -107,7 +107,12 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	if d.driver, err = newDriver(cfg, d.guard, d.log); err == nil {
 		err = d.assemble(once)
 	}
-	if err != nil {
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		d.say(broken, "settings", err.Error(), "no code can be run", "correct the variable, or unset it")
+		return false
+	case err != nil:
 		d.trouble("settings", err, "no code can be run")
 		return false
 	}
@@ -132,7 +137,7 @@ func (d *doctor) settings(lookup func(string) (string, bool)) {
 	if d.cfg.AllowRootful {
 		d.say(toKnow, "settings", "MCP_BRIDGE_ALLOW_ROOTFUL is set", "a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
 	}
-	if d.cfg.Seccomp != seccomp.Strict {
+	if _, err := seccomp.Load(d.cfg.Seccomp); err == nil && d.cfg.Seccomp != seccomp.Strict { // one that can't be used has a row of its own
 		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp, "the engine's filter of system calls is not the strict one", "unset it")
 	}
 }

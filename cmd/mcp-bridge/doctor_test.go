@@ -391,3 +391,14 @@ func TestReapCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorBadProfile: a seccomp profile that can't be used has one row, which says so.
+func TestDoctorBadProfile(t *testing.T) {
+	d := &doctor{print: func(row) {}, parts: &parts{cfg: config{Seccomp: filepath.Join(t.TempDir(), "none.json")}}}
+	d.settings(func(string) (string, bool) { return "", false })
+	for _, r := range d.rows {
+		if strings.Contains(r.Found, "none.json") {
+			t.Errorf("got %+v before it is found out", r)
+		}
+	}
+}

@@ -60,6 +60,7 @@ func (e engines) candidates() []detect.Candidate {
 func (e engines) podman(endpoint string) detect.Candidate {
 	cfg := podman.Config{
 		Endpoint:     endpoint,
+		Setting:      e.setting(),
 		SSHKey:       os.Getenv("CONTAINER_SSHKEY"),
 		AllowRootful: bool(e.cfg.AllowRootful),
 		Hardening:    e.hardening,
@@ -79,6 +80,7 @@ func (e engines) podman(endpoint string) detect.Candidate {
 func (e engines) docker(endpoint string) detect.Candidate {
 	cfg := docker.Config{
 		Endpoint:     endpoint,
+		Setting:      e.setting(),
 		AllowRootful: bool(e.cfg.AllowRootful),
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
 		Hardening:    e.hardening,
@@ -88,6 +90,14 @@ func (e engines) docker(endpoint string) detect.Candidate {
 		cfg.Guard = e.guard
 	}
 	return detect.Candidate{Name: "docker", Endpoint: redact(endpoint), Open: func() runtime.Driver { return docker.New(cfg) }}
+}
+
+// setting is the variable that names an endpoint; empty for the engines' own.
+func (e engines) setting() string {
+	if isURL(e.cfg.Runtime) {
+		return prefix + "_RUNTIME"
+	}
+	return ""
 }
 
 // urlSchemes are those of the engines' APIs.

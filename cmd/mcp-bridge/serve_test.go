@@ -268,7 +268,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown image", []string{"MCP_BRIDGE_IMAGE=localhost/no-such-image:1"}, map[string]any{"code": "1"}, []string{"no-such-image", "image build"}},
 		{"no python in the image", []string{"MCP_BRIDGE_IMAGE=" + emptyImage(t)}, map[string]any{"code": "1"}, []string{"python3"}},
 		{"no engine", []string{"PATH=/nonexistent", "XDG_RUNTIME_DIR=" + t.TempDir()}, map[string]any{"code": "1"}, []string{"podman", "install podman"}},
-		{"nobody at the endpoint", []string{"MCP_BRIDGE_RUNTIME=unix:///nonexistent/podman.sock"}, map[string]any{"code": "1"}, []string{"/nonexistent/podman.sock", "CONTAINER_HOST"}},
+		{"nobody at the endpoint", []string{"MCP_BRIDGE_RUNTIME=unix:///nonexistent/podman.sock"}, map[string]any{"code": "1"}, []string{"/nonexistent/podman.sock", "check MCP_BRIDGE_RUNTIME"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

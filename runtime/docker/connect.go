@@ -115,10 +115,24 @@ func (d *Driver) attempt() (*attempt, error) {
 	return a, nil
 }
 
-const (
-	nextStart   = "start it (systemctl --user start docker, or Docker Desktop), or check DOCKER_HOST and: docker context ls"
-	nextInstall = "install docker and set it up rootless (dockerd-rootless-setuptool.sh install), or start Docker Desktop, then run: mcp-bridge doctor"
-)
+// nextStart is what to do about an engine that doesn't answer where it was looked for.
+func (d *Driver) nextStart() string {
+	next := "start it (systemctl --user start docker, or Docker Desktop), or check " + d.variable()
+	if d.cfg.Endpoint == "" {
+		next += " and: docker context ls"
+	}
+	return next
+}
+
+// variable is where the user says which endpoint to use.
+func (d *Driver) variable() string {
+	if d.cfg.Endpoint != "" && d.cfg.Setting != "" {
+		return d.cfg.Setting
+	}
+	return "DOCKER_HOST"
+}
+
+const nextInstall = "install docker and set it up rootless (dockerd-rootless-setuptool.sh install), or start Docker Desktop, then run: mcp-bridge doctor"
 
 // look tries the endpoints in order. Where the user named one, its error is the answer.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
@@ -135,7 +149,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 			return c, nil
 		}
 		if ctx.Err() != nil {
-			return nil, d.unavailable("", fmt.Errorf("no engine was found in time: %w", err), nextStart)
+			return nil, d.unavailable("", fmt.Errorf("no engine was found in time: %w", err), d.nextStart())
 		}
 		var un *runtime.UnavailableError
 		if f.only || len(f.list) == 1 || !errors.As(err, &un) {
@@ -156,14 +170,14 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 	dial, err := d.dialerFor(e)
 	if err != nil {
-		return nil, d.unavailable(e.url, err, "set DOCKER_HOST to a URL such as unix:///run/user/1000/docker.sock")
+		return nil, d.unavailable(e.url, err, "set "+d.variable()+" to a URL such as unix:///run/user/1000/docker.sock")
 	}
 	if err := d.mayUse(e); err != nil {
 		return nil, err
 	}
 	cli, err := d.client(e, dial)
 	if err != nil {
-		return nil, d.unavailable(e.url, err, nextStart)
+		return nil, d.unavailable(e.url, err, d.nextStart())
 	}
 	wait, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -245,7 +259,7 @@ func (d *Driver) afterNoAnswer(err error) string {
 	case strings.Contains(s, "ssh"):
 		return "check that this works without a password: ssh HOST docker version"
 	}
-	return nextStart
+	return d.nextStart()
 }
 
 // lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an

@@ -22,6 +22,7 @@ type Config struct {
 	// Endpoint is the URL of the API: unix, tcp, http, https, npipe, or ssh, which runs docker's own relay on the other side.
 	// Empty: what DOCKER_HOST, DOCKER_CONTEXT and docker's configuration say, then the usual sockets.
 	Endpoint     string
+	Setting      string // the variable that Endpoint is from, for hints
 	AllowRootful bool   // use a docker that runs as root too
 	RuntimeDir   string // XDG_RUNTIME_DIR; empty for none
 	Hardening    runtime.Hardening

@@ -31,7 +31,7 @@ func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 		if errors.As(err, &ready) {
 			return nil, err
 		}
-		return nil, d.unavailable(e.url, err, hint(e, err))
+		return nil, d.unavailable(e.url, err, d.hint(e, err))
 	}
 	if err := d.examine(ctx, c, e); err != nil {
 		if c.tunnel != nil {
@@ -144,16 +144,16 @@ func (d *Driver) mayUse(u *url.URL) error {
 }
 
 // hint is what to type next when an endpoint can't be reached.
-func hint(e endpoint, err error) string {
+func (d *Driver) hint(e endpoint, err error) string {
 	says := func(what string) bool { return strings.Contains(err.Error(), what) }
 	switch {
 	case strings.HasPrefix(e.url, "tcp:"):
-		return "check CONTAINER_HOST, and that podman system service listens there"
+		return "check " + d.cfg.Setting + ", and that podman system service listens there"
 	case !strings.HasPrefix(e.url, "ssh:"):
 		if errors.Is(err, os.ErrPermission) {
-			return "you may not use this socket: use a podman of your own (unset CONTAINER_HOST), or ask for access to it"
+			return "you may not use this socket: use a podman of your own (unset " + d.cfg.Setting + "), or ask for access to it"
 		}
-		return "start it with: systemctl --user start podman.socket, or check CONTAINER_HOST"
+		return "start it with: systemctl --user start podman.socket, or check " + d.cfg.Setting
 	case e.machine:
 		return "run: podman machine start"
 	case says("executable file not found"):
@@ -165,5 +165,5 @@ func hint(e endpoint, err error) string {
 	case says("Permission denied"):
 		return "log in by hand, to see why: " + byHand(e.url) + "; a key with a passphrase has to be in the agent (ssh-add), and another key's file in CONTAINER_SSHKEY"
 	}
-	return "on that host run: systemctl --user enable --now podman.socket && loginctl enable-linger; and check the path in CONTAINER_HOST"
+	return "on that host run: systemctl --user enable --now podman.socket && loginctl enable-linger; and check the path in " + d.cfg.Setting
 }

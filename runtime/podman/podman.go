@@ -27,6 +27,7 @@ type Guard interface {
 // Config is how podman is found, and what it adds to every container. The zero value looks everywhere and adds nothing.
 type Config struct {
 	Endpoint     string // URL of the API, such as CONTAINER_HOST; empty: look for it
+	Setting      string // the variable that Endpoint is from, for hints; empty means CONTAINER_HOST
 	SSHKey       string // CONTAINER_SSHKEY: the key file for an ssh endpoint; empty: as ssh's own settings say
 	TLS          TLS    // for a tcp endpoint
 	AllowRootful bool   // use a rootful podman too
@@ -87,6 +88,9 @@ var (
 func New(cfg Config) *Driver {
 	if cfg.Binary == "" {
 		cfg.Binary = "podman"
+	}
+	if cfg.Setting == "" {
+		cfg.Setting = "CONTAINER_HOST"
 	}
 	log := cfg.Log
 	if log == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/containers/podman/v5/pkg/bindings/containers"
@@ -115,5 +116,17 @@ func TestUnavailable(t *testing.T) {
 			}
 			t.Logf("%v; %s", un, un.Hint())
 		})
+	}
+}
+
+// TestTempDir: a service that could write no temporary file is not started. Podman 4.3 would start, and fail with a nil pointer.
+func TestTempDir(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	d := New(Config{Binary: "true", RuntimeDir: t.TempDir(), AllowRootful: true})
+	defer d.Close()
+	_, err := d.startService(t.Context())
+	var un *runtime.UnavailableError
+	if !errors.As(err, &un) || !strings.Contains(un.Error(), "TMPDIR") || !strings.Contains(un.Hint(), "set TMPDIR") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -152,6 +152,9 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	if err := d.hasRuntime(ctx); err != nil {
 		return "", err
 	}
+	if err := writableTemp(); err != nil {
+		return "", d.unavailable("", err, "set TMPDIR to a directory that you can write to, or unset it")
+	}
 	d.stopService() // one that died
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
 		args := append(runtimeFlags(d.cfg.Hardening.OCIRuntime), "system", "service", "--time=0", "unix://"+socket)
@@ -170,6 +173,20 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", d.unavailable("", err, "run: podman info")
 	}
 	return s.socket, nil
+}
+
+// writableTemp looks at the directory that podman uses for temporary files. Podman 4.3 starts without one, and then answers every
+// question about images with a nil pointer.
+func writableTemp() error {
+	dir := os.Getenv("TMPDIR")
+	if dir == "" {
+		return nil // podman then has one of its own, /var/tmp
+	}
+	f, err := os.CreateTemp(dir, "mcp-bridge-*")
+	if err != nil {
+		return fmt.Errorf("TMPDIR, which podman needs, can't be used: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // runtimeFlags are what podman has to be told at its start, since containers made through its API can't choose. gVisor would
