@@ -109,9 +109,26 @@ func (s Source) String() string { return fmt.Sprintf("%s (%s, %s)", show(s.Path)
 type Problem struct {
 	Source Source
 	Server string // its name, quoted and cut where it can't be shown as it is; empty when it is about the whole file
+	State  State
 	Reason string // a clause without a period
 	Next   string // what to do about it, a clause without a period; may be empty
 }
+
+// State is what has become of an entry that isn't used, or of a file.
+type State string
+
+// The states there are.
+const (
+	Broken     State = "broken"       // a file, or a part of it, that can't be read
+	Invalid    State = "invalid"      // malformed, or nothing that its host would use
+	Disabled   State = "disabled"     // switched off by its user
+	Denied     State = "denied"       // by rules of its host or of an administrator
+	Unapproved State = "not approved" // a project's, about which its user has not been asked or has said no
+	Unusable   State = "unusable"     // its host can use it, and the bridge can't
+	Shadowed   State = "shadowed"     // another one has its name
+	Duplicate  State = "duplicate"    // another one is the same server
+	Itself     State = "itself"       // it is the bridge
+)
 
 // String is the whole of it in one line.
 func (p Problem) String() string {
@@ -227,8 +244,16 @@ func newScan(fsys fs.FS, env Env) *scan {
 
 // problem records one, in the place of its source.
 func (s *scan) problem(src Source, server, reason, next string) {
+	state := Invalid
+	if server == "" {
+		state = Broken
+	}
+	s.refuse(src, server, state, refusal{reason, next})
+}
+
+func (s *scan) refuse(src Source, server string, state State, why refusal) {
 	s.number(src)
-	s.problems = append(s.problems, Problem{Source: src, Server: server, Reason: reason, Next: next})
+	s.problems = append(s.problems, Problem{Source: src, Server: server, State: state, Reason: why.reason, Next: why.next})
 }
 
 // number notes the order in which files are come across.
@@ -253,19 +278,20 @@ func (s *scan) add(srv Server) {
 		if first := &s.servers[i]; first.Same(srv) {
 			first.Also = append(first.Also, srv.Source)
 		} else {
-			s.problem(srv.Source, display(srv.Name), "shadowed by the server of the same name in "+first.Source.String(), rename)
+			s.refuse(srv.Source, display(srv.Name), Shadowed, refusal{"shadowed by the server of the same name in " + first.Source.String(), rename})
 		}
 		return
 	}
 	if by, ok := s.held[[2]string{srv.Source.Host, srv.Name}]; ok {
-		s.problem(srv.Source, display(srv.Name),
-			fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host), rename)
+		s.refuse(srv.Source, display(srv.Name), Shadowed,
+			refusal{fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host), rename})
 		return
 	}
 	if i, ok := s.byDefinition[srv.fingerprint()]; ok && s.servers[i].Source.Host != srv.Source.Host {
 		first := &s.servers[i]
 		first.Also = append(first.Also, srv.Source)
-		s.problem(srv.Source, display(srv.Name), fmt.Sprintf("it is the same server as %s of %s, and is used under that name", display(first.Name), first.Source), "")
+		s.refuse(srv.Source, display(srv.Name), Duplicate,
+			refusal{fmt.Sprintf("it is the same server as %s of %s, and is used under that name", display(first.Name), first.Source), ""})
 		return
 	}
 	s.byName[srv.Name] = len(s.servers)

@@ -26,6 +26,7 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 	}
 	r.form.host = r.host
 	d, bad := r.form.define(o)
+	state := Invalid
 	if bad == (refusal{}) {
 		d.Name, d.Source = name, src
 		if d.Description == "" {
@@ -34,17 +35,17 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		if bad = s.fill(r, &d); d.cannot == (refusal{}) {
 			d.cannot = bad
 		}
-		bad = s.unwanted(r, d)
+		state, bad = s.unwanted(r, d)
 	}
 	if bad != (refusal{}) {
-		s.problem(src, shown, bad.reason, bad.next)
+		s.refuse(src, shown, state, bad)
 		return
 	}
 	if bad = d.unusable(); bad != (refusal{}) {
 		if _, taken := s.held[[2]string{src.Host, name}]; !taken {
 			s.held[[2]string{src.Host, name}] = src
 		}
-		s.problem(src, shown, bad.reason, bad.next)
+		s.refuse(src, shown, Unusable, bad)
 		return
 	}
 	if d.Dir != "" && s.places.clean(d.Dir) == "" {
@@ -109,17 +110,20 @@ func (d *definition) variable(name, value string) {
 }
 
 // unwanted says why an entry is not to be used, whether it could be or not.
-func (s *scan) unwanted(r row, d definition) refusal {
+func (s *scan) unwanted(r row, d definition) (State, refusal) {
 	switch {
 	case d.Transport == Stdio && s.isSelf(d.Server), d.Transport != Stdio && s.isOwnURL(d.URL):
-		return refusal{"this is mcp-bridge itself", ""}
+		return Itself, refusal{"this is mcp-bridge itself", ""}
 	case d.disabled:
-		return refusal{"it is disabled there", "enable it in " + r.host + " to use it"}
+		return Disabled, refusal{"it is disabled there", "enable it in " + r.host + " to use it"}
 	}
 	if bad := s.forbidden(r, d); bad != (refusal{}) {
-		return bad
+		return Denied, bad
 	}
-	return s.gated(r, d.Source)
+	if by, ok := s.claude.disabled[d.Name]; ok && r.host == claudeCode {
+		return Disabled, refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
+	}
+	return Unapproved, s.gated(r, d.Name)
 }
 
 // unusable says why an entry that its host uses can't be started by the bridge.

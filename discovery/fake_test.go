@@ -133,7 +133,7 @@ func full(c Catalog) string {
 		}
 	}
 	for _, p := range c.Problems {
-		fmt.Fprintf(&b, "problem %s\n", p)
+		fmt.Fprintf(&b, "problem, %s: %s\n", p.State, p)
 	}
 	for _, s := range c.Sources {
 		fmt.Fprintf(&b, "read %s\n", s)

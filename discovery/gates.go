@@ -6,9 +6,11 @@ import (
 )
 
 // gated says why a server of a project is not to be used without its user's word, if it isn't.
-func (s *scan) gated(r row, src Source) refusal {
+func (s *scan) gated(r row, name string) refusal {
 	const list = "list the file in MCP_BRIDGE_CONFIG if you trust it"
 	switch r.form.gate {
+	case asked:
+		return s.claude.approval(name)
 	case unknown:
 		return refusal{r.host + " asks before it starts what a project brings along, and its answer can't be read from outside", list}
 	case unasked:

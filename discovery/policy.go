@@ -251,17 +251,11 @@ func (s *scan) forbidden(r row, d definition) refusal {
 	if !at {
 		return refusal{}
 	}
-	if by, ok := p.disabled[d.Name]; ok {
-		return refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
-	}
 	if slices.Contains(reserved, d.Name) {
 		return refusal{"Claude Code keeps this name for a server of its own and skips it", "give it another name"}
 	}
 	if p.pluginsOnly != nil && r.scope != "managed" {
 		return refusal{"Claude Code's administrator allows only servers of plugins, in " + p.pluginsOnly.String(), "ask the administrator"}
-	}
-	if r.form.gate == asked {
-		return p.approval(d.Name)
 	}
 	return refusal{}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -51,18 +50,18 @@ func aliases(c discovery.Catalog) map[string]string {
 	return entrypoint.Aliases(names)
 }
 
+// serversText shows what is used, a line for each source, and then, file by file, what isn't.
 func (a *app) serversText(c discovery.Catalog) error {
 	alias := aliases(c)
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	if len(c.Servers) > 0 {
-		fmt.Fprintln(w, "SERVER\tIN CODE\tFOUND IN")
+		fmt.Fprintln(w, "SERVER\tIN CODE\tBY\tHOST\tSCOPE\tFILE")
 	}
 	for _, s := range c.Servers {
-		from := []string{s.Source.String()}
+		fmt.Fprintf(w, "%s\tmcp_%s\t%s\t%s\t%s\t%s\n", s.Name, alias[s.Name], s.Transport, s.Source.Host, s.Source.Scope, s.Source.Path)
 		for _, also := range s.Also {
-			from = append(from, also.String())
+			fmt.Fprintf(w, "\t\t\t%s\t%s\t%s\n", also.Host, also.Scope, also.Path)
 		}
-		fmt.Fprintf(w, "%s\tmcp_%s\t%s\n", s.Name, alias[s.Name], strings.Join(from, ", "))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -70,11 +69,28 @@ func (a *app) serversText(c discovery.Catalog) error {
 	if len(c.Servers) == 0 {
 		fmt.Fprintln(a.stdout, "no servers that can be used were found; add some to a host's configuration, or to a file that MCP_BRIDGE_CONFIG names")
 	}
-	if len(c.Problems) > 0 {
-		fmt.Fprintln(a.stdout, "\nnot used:")
+	return a.problemsText(c.Problems)
+}
+
+func (a *app) problemsText(problems []discovery.Problem) error {
+	if len(problems) == 0 {
+		return nil
 	}
-	for _, p := range c.Problems {
-		fmt.Fprintln(a.stdout, "  "+p.String())
+	fmt.Fprintln(a.stdout, "\nnot used:")
+	var of discovery.Source
+	for _, p := range problems {
+		if p.Source != of {
+			of = p.Source
+			fmt.Fprintln(a.stdout, "  "+of.String())
+		}
+		what := string(p.State) + ": " + p.Reason
+		if p.Server != "" {
+			what = p.Server + ", " + what
+		}
+		fmt.Fprintln(a.stdout, "    "+what)
+		if p.Next != "" {
+			fmt.Fprintln(a.stdout, "      next: "+p.Next)
+		}
 	}
 	return nil
 }
@@ -99,6 +115,7 @@ type sourceJSON struct {
 type problemJSON struct {
 	Source sourceJSON `json:"source"`
 	Server string     `json:"server,omitempty"`
+	State  string     `json:"state"`
 	Reason string     `json:"reason"`
 	Next   string     `json:"next,omitempty"`
 }
@@ -126,7 +143,7 @@ func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health
 		out.Servers = append(out.Servers, e)
 	}
 	for _, p := range c.Problems {
-		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, p.Reason, p.Next})
+		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason, p.Next})
 	}
 	e := json.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")

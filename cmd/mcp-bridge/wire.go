@@ -240,6 +240,7 @@ func scan(cfg config) discovery.Catalog {
 	if nested() {
 		return discovery.Catalog{Problems: []discovery.Problem{{
 			Source: discovery.Source{Host: bridge.Name, Scope: "process", Path: prefix + "_DEPTH"},
+			State:  discovery.Itself,
 			Reason: "this bridge was started by another bridge, so it uses no servers",
 			Next:   "remove the bridge from its own list of servers",
 		}}}
