@@ -158,7 +158,8 @@ func TestLoginOverHTTP(t *testing.T) {
 	}
 	as.Set(func(tr *oauthtest.Traps) { tr.NeedScope = "admin" })
 	says(`mcp-bridge login fake --scope admin`)
-	login("admin")
+	login("admin") // though the token from before is still good
+	call(t, p, "echo", "{}")
 	as.Expire()
 	as.Set(func(tr *oauthtest.Traps) { tr.NeedScope = "" })
 	as.Set(func(tr *oauthtest.Traps) { tr.RefuseAll = true })

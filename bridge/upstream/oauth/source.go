@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -22,8 +23,9 @@ type Source struct {
 
 // held is what one server's tokens were when last looked at.
 type held struct {
-	turn  chan struct{} // has room for one: who reads or renews. It guards grant
+	turn  chan struct{} // has room for one: who reads or renews. It guards what follows
 	grant Grant
+	stamp os.FileInfo // of the grant's file, when it was read; nil for none
 }
 
 // NewSource makes a source of what a store has.
@@ -43,11 +45,10 @@ func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	if h.good(s.now(), refused) {
+	if h.good(s.now(), refused) && same(h.stamp, s.store.stamp(srv)) { // else somebody has logged in anew, or out
 		return h.grant.AccessToken, nil
 	}
-	var err error
-	if h.grant, err = s.stored(srv); err != nil || h.grant.AccessToken == "" || h.good(s.now(), refused) {
+	if err := s.look(srv, h); err != nil || h.grant.AccessToken == "" || h.good(s.now(), refused) {
 		return h.grant.AccessToken, err
 	}
 	if h.grant.RefreshToken == "" {
@@ -73,13 +74,19 @@ func (h *held) good(now time.Time, refused string) bool {
 	return h.grant.usable(now) && h.grant.AccessToken != refused
 }
 
-// stored is the grant in the store, or an empty one.
-func (s *Source) stored(srv discovery.Server) (Grant, error) {
-	g, _, err := s.store.Get(srv)
+// look takes over what the store has, which may be nothing.
+func (s *Source) look(srv discovery.Server, h *held) (err error) {
+	h.stamp = s.store.stamp(srv) // before it is read: what comes between is seen the next time
+	h.grant, _, err = s.store.Get(srv)
 	if errors.Is(err, ErrNone) {
-		return Grant{}, nil
+		return nil
 	}
-	return g, err
+	return err
+}
+
+// same says whether a file was not replaced.
+func same(a, b os.FileInfo) bool {
+	return a != nil && b != nil && os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 // renew fetches new tokens, unless another process has done so meanwhile. What it fetched is kept before it is used: the old refresh
@@ -90,7 +97,7 @@ func (s *Source) renew(ctx context.Context, srv discovery.Server, h *held, refus
 		return err
 	}
 	defer unlock()
-	if h.grant, err = s.stored(srv); err != nil || h.grant.RefreshToken == "" || h.good(s.now(), refused) {
+	if err = s.look(srv, h); err != nil || h.grant.RefreshToken == "" || h.good(s.now(), refused) {
 		return err
 	}
 	g := h.grant
@@ -113,7 +120,7 @@ func (s *Source) renew(ctx context.Context, srv discovery.Server, h *held, refus
 	if _, err := s.store.Put(srv, g); err != nil {
 		return err
 	}
-	h.grant = g
+	h.grant, h.stamp = g, s.store.stamp(srv)
 	return nil
 }
 

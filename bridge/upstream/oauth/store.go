@@ -95,6 +95,15 @@ func (s *Store) Get(srv discovery.Server) (g Grant, in string, err error) {
 	return *r.Grant, r.In, nil
 }
 
+// stamp tells whether a grant was replaced meanwhile; nil for none.
+func (s *Store) stamp(srv discovery.Server) os.FileInfo {
+	info, err := os.Stat(s.file(account(srv)))
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
 func (s *Store) read(name string) (r record, err error) {
 	f, err := os.Open(s.file(name))
 	if errors.Is(err, fs.ErrNotExist) {

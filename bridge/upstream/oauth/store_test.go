@@ -212,6 +212,30 @@ func TestTokensAreRenewed(t *testing.T) {
 	}
 }
 
+// TestLoginAnew: a source notices who logged in or out beside it, though its token is still good.
+func TestLoginAnew(t *testing.T) {
+	_, srv := protected(t, nil)
+	store := kept(t, srv)
+	s := NewSource(NewClient("test"), store)
+	first := token(t, s, srv, "")
+	g, err := login(t, srv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Put(srv, g); err != nil {
+		t.Fatal(err)
+	}
+	if got := token(t, s, srv, ""); got == first || got != g.AccessToken {
+		t.Error("the token from before was handed out")
+	}
+	if err := NewSource(NewClient("test"), store).Logout(t.Context(), srv); err != nil {
+		t.Fatal(err)
+	}
+	if got := token(t, s, srv, ""); got != "" {
+		t.Error("a token was handed out after a logout")
+	}
+}
+
 // TestLoginIsOver: where the refresh token is refused nothing is handed out, and nothing kept.
 func TestLoginIsOver(t *testing.T) {
 	as, srv := protected(t, nil)
