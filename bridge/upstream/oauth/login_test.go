@@ -270,3 +270,30 @@ func TestConfiguredClient(t *testing.T) {
 		t.Errorf("got %s", redirect)
 	}
 }
+
+// TestSlowServers: one that doesn't begin to answer is given up, and what is said of it holds nothing of its address but the origin.
+func TestSlowServers(t *testing.T) {
+	stuck := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/s3cr3t" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-stuck:
+		}
+	}))
+	defer slow.Close()
+	defer close(stuck)
+	c := NewClient("test")
+	transport, ok := c.http.Transport.(*http.Transport)
+	if !ok || transport.ResponseHeaderTimeout != headerTimeout || c.http.Timeout != totalTimeout {
+		t.Fatal("the client has no limits")
+	}
+	transport.ResponseHeaderTimeout = 50 * time.Millisecond
+	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow", URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string) {}})
+	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") || strings.Contains(err.Error(), "s3cr3t") {
+		t.Errorf("got %v", err)
+	}
+}
