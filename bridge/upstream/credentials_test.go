@@ -192,11 +192,12 @@ func TestNewerProtocolOverHTTP(t *testing.T) {
 	}))
 	p := open(t, nil, srv)
 	for range 2 {
-		call(t, p, "plain", "")
+		names(t, p)
+		call(t, p, "plain", `{"region":"eu"}`)
 		f.mu.Lock()
 		h := f.headers
 		f.mu.Unlock()
-		if h.Get("Mcp-Method") != "tools/call" || h.Get("Mcp-Name") != "plain" || h.Get("Mcp-Session-Id") != "" {
+		if h.Get("Mcp-Method") != "tools/call" || h.Get("Mcp-Name") != "plain" || h.Get("Mcp-Param-Region") != "eu" || h.Get("Mcp-Session-Id") != "" {
 			t.Errorf("got %v", h)
 		}
 		p.mu.Lock()

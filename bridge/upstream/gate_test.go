@@ -85,7 +85,7 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "server/discover":
 		f.json(w, m, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"far","version":"1"}}}`)
 	case m.Method == "tools/list":
-		f.json(w, m, `{"tools":[{"name":"a","inputSchema":{"n":9007199254740993}}]}`)
+		f.json(w, m, `{"tools":[{"name":"a","inputSchema":{"n":9007199254740993}},{"name":"plain","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}`)
 	default:
 		f.tool(w, r, m)
 	}

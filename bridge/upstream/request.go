@@ -37,7 +37,7 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	s.in.expect(id, observer)
 	defer s.in.forget(id)
 	_, err := s.tr.SendRequest(ctx, transport.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method, Params: params, Header: s.header(method, params),
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method, Params: params, Header: s.header(ctx, method, params),
 	})
 	var full *backlogError
 	var failed *exchangeError
@@ -79,8 +79,8 @@ func (s *session) metaFor(ctx context.Context, id string, progress bool) map[str
 }
 
 // header is what the newer protocol wants said in HTTP headers beside the message; nil for nothing.
-func (s *session) header(method string, params map[string]any) http.Header {
-	if s.meta == nil {
+func (s *session) header(ctx context.Context, method string, params map[string]any) http.Header {
+	if s.meta == nil || s.peer.left() != nil { // pipes have no headers
 		return nil
 	}
 	version, _ := s.meta[mcp.MetaKeyProtocolVersion].(string)
@@ -92,7 +92,28 @@ func (s *session) header(method string, params map[string]any) http.Header {
 	for name, value := range mcp.StandardHeaders(version, mcp.MCPMethod(method), raw) {
 		h.Set(name, value)
 	}
+	if name, ok := params["name"].(string); ok && method == string(mcp.MethodToolsCall) {
+		for name, value := range mcp.GenerateParamHeaders(s.definition(ctx, name), raw) {
+			h.Set(name, value)
+		}
+	}
 	return h
+}
+
+// definition is a tool as it was last listed, for the arguments that it wants in headers; nil where it wasn't.
+func (s *session) definition(ctx context.Context, tool string) *mcp.Tool {
+	select {
+	case s.tools.turn <- struct{}{}:
+		defer func() { <-s.tools.turn }()
+	case <-ctx.Done():
+		return nil
+	}
+	for _, t := range s.tools.list {
+		if t.Name == tool && bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
+			return &mcp.Tool{Name: t.Name, RawInputSchema: t.InputSchema}
+		}
+	}
+	return nil
 }
 
 // endOf is why ctx has ended. mcp-go has a timer of its own for the same deadline, which may fire a little before.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -21,7 +22,11 @@ type toolCache struct {
 	valid bool
 	asOf  int64 // stale when the list was begun
 	list  []Tool
+	at    time.Time
 }
+
+// unheardAge is how long a list is good where the server can't say that it changed.
+const unheardAge = 5 * time.Minute
 
 // listTools is the server's tools, from the cache if they didn't change. Of several callers one lists, under its own
 // context, and the others wait under theirs.
@@ -34,7 +39,7 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 		return nil, ctx.Err()
 	}
 	now := c.stale.Load()
-	if c.valid && c.asOf == now {
+	if c.valid && c.asOf == now && (s.meta == nil || time.Since(c.at) < unheardAge) {
 		return slices.Clone(c.list), nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout, fmt.Errorf("it did not list its tools within %v", s.cfg.ListTimeout))
@@ -46,7 +51,7 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 		}
 		return nil, err
 	}
-	c.valid, c.asOf, c.list = true, now, list
+	c.valid, c.asOf, c.list, c.at = true, now, list, time.Now()
 	s.listed(slices.Clone(list))
 	return slices.Clone(list), nil
 }
