@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -29,7 +30,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	t.total = time.Since(began)
 	o.timed(t)
 	status = o.Status
-	b.books().ran(id, raw, o, began)
+	b.books(b.log.With("run", id)).ran(id, raw, o, began)
 	b.log.Info("run_python", "run", id, "status", o.Status,
 		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
 	return o.render(b.structured)
@@ -98,15 +99,15 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	return res, err
 }
 
-// books are those of a run that has no log of its own.
-func (b *Bridge) books() books { return books{b.audit, b.log} }
+// books are those of the bridge, which speak of trouble with them to log.
+func (b *Bridge) books(log *slog.Logger) books { return books{b.audit, log} }
 
 // unready says why no code may run whatever the engine says: what it may call isn't known, or what it does can't be recorded.
 func (b *Bridge) unready() error {
 	if b.broken != nil {
 		return b.broken
 	}
-	return b.books().ready()
+	return b.books(b.log).ready()
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
