@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,9 +82,10 @@ func TestHelperIsAskedAgain(t *testing.T) {
 	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := "new"
+	var good atomic.Value
+	good.Store("Bearer new")
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+good {
+		if r.Header.Get("Authorization") != good.Load() {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -99,7 +101,7 @@ func TestHelperIsAskedAgain(t *testing.T) {
 	if err := os.WriteFile(file, []byte("wrong"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good = "s3cr3t-other"
+	good.Store("Bearer s3cr3t-other")
 	_, err := p.Call(t.Context(), "fake", "plain", nil)
 	serverError(t, err, "refused the authorization that its configuration gives")
 }

@@ -375,7 +375,11 @@ func TestStartsOverHTTP(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&srv)
 			}
-			p := open(t, func(c *Config) { c.StartTimeout = 2 * time.Second }, srv)
+			p := open(t, func(c *Config) {
+				if tt.name == "slow headers" {
+					c.StartTimeout = time.Second
+				}
+			}, srv)
 			_, err := p.Call(t.Context(), "fake", "plain", nil)
 			serverError(t, err, tt.want)
 		})
