@@ -24,6 +24,7 @@ type definition struct {
 	disabled bool
 	cannot   refusal     // why the bridge can't use what the host uses
 	forward  []string    // variables of ours to hand on
+	envFile  string      // a file of further variables
 	keyring  []string    // variables whose values are ours, or the host's secret
 	written  []string    // command and arguments before anything was filled in
 	address  string      // the URL before that
@@ -108,6 +109,12 @@ func (f *form) program(o *hujson.Object, d *definition) (bad refusal) {
 		var ok bool
 		if d.Dir, ok = optional(o, f.cwd); !ok {
 			return wrongType(o, f.cwd, "a string")
+		}
+	}
+	if f.envFile != "" {
+		var ok bool
+		if d.envFile, ok = optional(o, f.envFile); !ok {
+			return wrongType(o, f.envFile, "a string")
 		}
 	}
 	if d.forward, bad = names(o, f.forward); bad != (refusal{}) {

@@ -81,6 +81,9 @@ func (f *filling) file(name string) (string, refusal) {
 	data, err := f.scan.bytes(p)
 	if err != nil {
 		reason, next := unreadable(err, true)
+		if missing(err) {
+			next = "make it, or take its name out"
+		}
 		return "", refusal{"its " + f.name + " takes its value from " + show(f.scan.places.native(p)) + ", and of that: " + reason, next}
 	}
 	return strings.TrimSpace(string(data)), refusal{}

@@ -76,6 +76,9 @@ func (s *scan) fill(r row, d *definition) (bad refusal) {
 			t.set(value)
 		}
 	}
+	if bad == (refusal{}) {
+		bad = s.envFile(d)
+	}
 	for _, name := range d.forward {
 		if v := s.env.Getenv(name); v != "" {
 			d.variable(name, v)
@@ -162,7 +165,7 @@ func (d *definition) texts() []text {
 	for _, k := range slices.Sorted(maps.Keys(d.Env)) {
 		t = append(t, text{"env." + display(k), d.Env[k], func(v string) { d.Env[k] = v }})
 	}
-	t = append(t, text{"cwd", d.Dir, func(v string) { d.Dir = v }}, text{"url", d.URL, func(v string) { d.URL = v }})
+	t = append(t, text{"cwd", d.Dir, func(v string) { d.Dir = v }}, text{"envFile", d.envFile, func(v string) { d.envFile = v }}, text{"url", d.URL, func(v string) { d.URL = v }})
 	for _, k := range slices.Sorted(maps.Keys(d.Headers)) {
 		t = append(t, text{"headers." + display(k), d.Headers[k], func(v string) { d.Headers[k] = v }})
 	}

@@ -24,6 +24,7 @@ type form struct {
 	array   bool   // command may be an array, with the arguments in it
 	nested  bool   // command may be an object with path, args and env
 	env     string // the variables
+	envFile string // a file of further variables
 	nullEnv bool   // a variable that is null is left out
 	forward string // names of variables of ours that are handed on, if they are set
 	keyring string // names of variables whose values are ours, or in the host's keyring

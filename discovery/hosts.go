@@ -43,17 +43,14 @@ var ownForm = plainForm().with(func(f *form) {
 	f.oauth, f.oauthWords = "oauth", claudeForm.oauthWords
 	f.oauthWords.clientSecret = "clientSecret"
 	f.allow, f.deny, f.globs = "allowedTools", "disabledTools", true
-	f.cannot = []cannot{noEnvFile}
+	f.envFile = "envFile"
 })
 
-var (
-	noEnvFile = cannot{"envFile", refusal{"its envFile is not read yet", "write the variables into its env"}}
-	noSandbox = cannot{"sandboxEnabled", refusal{"VS Code runs it in a sandbox of its own, which the bridge can't do", "list it in a file of MCP_BRIDGE_CONFIG to run it without"}}
-)
+var noSandbox = cannot{"sandboxEnabled", refusal{"VS Code runs it in a sandbox of its own, which the bridge can't do", "list it in a file of MCP_BRIDGE_CONFIG to run it without"}}
 
 func cursorForm(g gate) form {
 	return plainForm().with(func(f *form) {
-		f.gate, f.dialect, f.cannot = g, editor, []cannot{noEnvFile}
+		f.gate, f.dialect, f.envFile = g, editor, "envFile"
 		f.oauth, f.oauthWords = "auth", oauthWords{clientID: "CLIENT_ID", clientSecret: "CLIENT_SECRET", scopes: "scopes"}
 	})
 }
@@ -61,7 +58,7 @@ func cursorForm(g gate) form {
 func codeForm(g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"servers"}, "mcpServers", g, editor
-		f.cwd, f.nullEnv, f.cannot = "cwd", true, []cannot{noEnvFile, noSandbox}
+		f.cwd, f.nullEnv, f.envFile, f.cannot = "cwd", true, "envFile", []cannot{noSandbox}
 	})
 }
 

@@ -20,7 +20,7 @@ func TestHosts(t *testing.T) {
 		"gh": {"type": "http", "url": "https://api.githubcopilot.com/mcp/"},
 		"key": {"command": "npx", "env": {"KEY": "${input:key}"}},
 		"dir": {"command": "npx", "args": ["${workspaceFolder}"]},
-		"file": {"command": "npx", "envFile": "${workspaceFolder}/.env"},
+		"file": {"command": "npx", "envFile": "${input:dir}/.env"},
 		"box": {"command": "npx", "sandboxEnabled": true},
 		"off": {"command": "npx", "disabled": true},
 	},
@@ -28,7 +28,7 @@ func TestHosts(t *testing.T) {
 	const github = "gh: http https://api.githubcopilot.com/mcp/"
 	codeProblems := []string{
 		"box: VS Code runs it in a sandbox of its own, which the bridge can't do",
-		"file: its envFile is not read yet",
+		"file: its envFile asks for an input of VS Code, which nobody else can read",
 		"key: its env.KEY asks for an input of VS Code, which nobody else can read",
 		"off: it is disabled there",
 	}
