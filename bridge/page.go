@@ -11,6 +11,7 @@ import (
 // Bounds of what one call of search_tools answers.
 const (
 	maxPage      = 200      // tools
+	maxFull      = 50       // tools that are declared in full
 	maxPageBytes = 24 << 10 // of them together, though one is always there
 	maxSignature = 300      // characters of a signature in brief
 	maxLine      = 160      // and of what the tool does
@@ -67,12 +68,15 @@ func (p page) tell(shown []hit) string {
 		return printable(out.String())
 	}
 	for _, h := range shown {
+		if out.Len() > maxPageBytes {
+			break // too long already
+		}
 		if p.a.detail == detailNames {
 			fmt.Fprintf(&out, "mcp_%s.%s\n", h.box.server.alias, h.box.aliases[h.tool.Name])
 			continue
 		}
 		out.WriteString(shortened(oneLine(h.box.signature(h.tool)), maxSignature) + "\n")
-		if about := oneLine(firstOf(h.tool.Description, h.tool.Title)); about != "" {
+		if about := oneLine(firstOf(beginning(h.tool.Description), beginning(h.tool.Title))); about != "" {
 			out.WriteString("  " + shortened(about, maxLine) + "\n")
 		}
 	}
@@ -95,6 +99,9 @@ func (b *toolbox) declarations(hits []hit) string {
 	}
 	return fmt.Sprintf("# called as mcp_%s.<name>(…)%s\n%s", b.server.alias, plain, text)
 }
+
+// beginning is as much of a text as a line of it can be made of.
+func beginning(text string) string { return strings.ToValidUTF8(text[:min(len(text), 16*maxLine)], "") }
 
 // firstOf is the first of two texts that says something.
 func firstOf(a, b string) string {

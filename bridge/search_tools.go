@@ -142,6 +142,9 @@ func (c *catalog) decodeSearch(raw json.RawMessage) (a searchArguments, err erro
 		return a, bad(`argument "limit" must be a positive number of tools such as %d`, usualHits[detailBrief])
 	}
 	a.limit = int(min(limit, maxPage))
+	if a.detail == detailFull {
+		a.limit = min(a.limit, maxFull)
+	}
 	return a, nil
 }
 

@@ -109,7 +109,7 @@ func TestSearchPages(t *testing.T) {
 
 // TestSearchAnswerIsBounded: neither many tools nor a huge one make a long answer.
 func TestSearchAnswerIsBounded(t *testing.T) {
-	huge := upstream.Tool{Name: "huge_\x1b[2J", Description: strings.Repeat("<&>\x1b ", 1<<20), InputSchema: json.RawMessage(`{"properties":{"a":{"description":"` + strings.Repeat("x", 500<<10) + `"}}}`)}
+	huge := upstream.Tool{Name: "huge_\x1b[2J", Description: strings.Repeat("<&>\x1b ", 100_000), InputSchema: json.RawMessage(`{"properties":{"a":{"description":"` + strings.Repeat("x", 100<<10) + `"}}}`)}
 	tools := []upstream.Tool{huge}
 	for i := range 300 {
 		tools = append(tools, upstream.Tool{Name: fmt.Sprintf("huge_%d_%s", i, strings.Repeat("n", 200)), Description: strings.Repeat("x", 5000)})
