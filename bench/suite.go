@@ -51,8 +51,8 @@ const (
 
 func scaleOf(o options) scale {
 	if o.quick {
-		return scale{starts: 3, first: 1, warm: 4, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1,
-			load: 500 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
+		return scale{starts: 3, first: 1, warm: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1,
+			load: 300 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
 			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
 	}
 	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
