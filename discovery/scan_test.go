@@ -43,7 +43,7 @@ func TestAllHosts(t *testing.T) {
 }
 
 // Nothing that may be a secret is in a problem, or in a server that is printed by accident. Every value that is one in
-// testdata has "secret" in it, and each file is also cut off at every byte, for the parser's words.
+// testdata has "secret" in it, and each file is also broken at every byte, for the parser's words.
 func TestSecrets(t *testing.T) {
 	files := archive(t, "all-hosts.txt")
 	look := func(c Catalog) {
@@ -64,9 +64,8 @@ func TestSecrets(t *testing.T) {
 			continue
 		}
 		for i := range data {
-			look(Scan(tree{p: data[:i]}.fs(), shop()))
-			look(Scan(tree{p: data[:i] + `\x` + data[i:]}.fs(), shop()))
-			look(Scan(tree{p: data[:i] + "\"" + data[i:]}.fs(), shop()))
+			broken := []string{data[:i], data[:i] + `\x` + data[i:], data[:i] + "\"" + data[i:]}[i%3] // each of them at a third of the bytes
+			look(Scan(tree{p: broken}.fs(), shop()))
 		}
 	}
 }
@@ -101,7 +100,7 @@ func TestOrderOfEntries(t *testing.T) {
 	files := archive(t, "all-hosts.txt")
 	want := full(Scan(files.fs(), shop()))
 	random := rand.New(rand.NewPCG(4, 5))
-	for range 50 {
+	for range 20 {
 		shuffled := maps.Clone(files)
 		for p, data := range files {
 			v, err := hujson.Parse([]byte(data))
