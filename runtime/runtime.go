@@ -118,11 +118,13 @@ type Facts struct {
 	Arch          string // of the engine's machine, GOARCH's names; empty when it doesn't say
 	Enforces      Enforced
 
-	Seccomp  string   // the filter that the engine sets: "strict", a path, "engine" for its default; empty for none
-	LSM      []string // "apparmor", "selinux": those that the engine applies to containers
-	Desktop  bool     // the engine runs in a VM of its own, which is the wall, rootful inside or not
-	OwnUsers bool     // each container has a user namespace of its own, so that RLIMIT_NPROC counts its processes alone
-	Lacks    []string // what was asked for and can't be had here, one plain sentence each
+	Seccomp    string   // the filter that the engine sets: "strict", a path, "engine" for its default; empty for none
+	LSM        []string // "apparmor", "selinux": those that the engine applies to containers
+	Desktop    bool     // the engine runs in a VM of its own, which is the wall, rootful inside or not
+	OwnUsers   bool     // each container has a user namespace of its own, so that RLIMIT_NPROC counts its processes alone
+	OwnKernel  bool     // each container has a kernel of its own, so that the engine's control groups don't see its processes
+	OwnDevices []string // files in each container's /dev that are of its own kernel, and not the machine's
+	Lacks      []string // what was asked for and can't be had here, one plain sentence each
 }
 
 // Enforced says which of Limits the engine enforces by cgroup. What it doesn't, the guest limits by itself, with setrlimit

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -63,14 +62,9 @@ func memoryKeeper(f runtime.Facts, l runtime.Limits) Keeper {
 		" is looked at ten times a second: enough for mistakes, not against code that means harm"}
 }
 
-// ownKernels are OCI runtimes whose containers have a kernel of their own: the engine's control groups don't see their processes.
-var ownKernels = []string{"runsc", "krun", "kata-runtime", "kata"}
-
-func ownKernel(f runtime.Facts) bool { return slices.Contains(ownKernels, filepath.Base(f.OCIRuntime)) }
-
 func pidsKeptBy(f runtime.Facts) KeptBy {
 	switch {
-	case ownKernel(f):
+	case f.OwnKernel:
 		return ByRlimit
 	case f.Enforces.PIDs:
 		return ByEngine
@@ -83,7 +77,7 @@ func pidsKeptBy(f runtime.Facts) KeptBy {
 func pidsKeeper(f runtime.Facts, l runtime.Limits) Keeper {
 	k := Keeper{"pids", fmt.Sprintf("%d processes and threads", l.PIDs), pidsKeptBy(f), ""}
 	switch {
-	case ownKernel(f):
+	case f.OwnKernel:
 		k.Means = "each container has a kernel of its own, which counts its processes alone"
 	case k.By == ByRlimit:
 		k.Means = "each container has a user namespace of its own, so the kernel counts its processes alone"
@@ -101,7 +95,7 @@ func cpusKeeper(f runtime.Facts, l runtime.Limits) Keeper {
 	case f.Enforces.CPUs:
 		return Keeper{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByEngine, ""}
 	}
-	if ownKernel(f) {
+	if f.OwnKernel {
 		return Keeper{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByNone, "the engine doesn't limit them, and a kernel of the container's own can't bind to the machine's cores"}
 	}
 	return Keeper{"cpus", fmt.Sprintf("%d whole cores", wholeCores(l.CPUs)), ByAffinity,

@@ -33,9 +33,9 @@ func TestKeepers(t *testing.T) {
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 2},
 		{"users of its own", runtime.Facts{OwnUsers: true, Enforces: runtime.Enforced{Memory: true}}, 1,
 			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByAffinity}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 1},
-		{"a kernel of its own", runtime.Facts{OCIRuntime: "/usr/bin/runsc", Enforces: all}, 1.5,
+		{"a kernel of its own", runtime.Facts{OwnKernel: true, Enforces: all}, 1.5,
 			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByEngine}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 0},
-		{"a kernel of its own, rootless", runtime.Facts{OCIRuntime: "runsc"}, 2,
+		{"a kernel of its own, rootless", runtime.Facts{OwnKernel: true}, 2,
 			map[string]KeptBy{"memory": ByWatch, "pids": ByRlimit, "cpus": ByNone}, map[string]int64{"as": 512<<20 + asSlack, "nproc": 128},
 			entrypoint.Watch{MemoryBytes: 512 << 20}, 2},
 		{"all cores", runtime.Facts{}, 0, map[string]KeptBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByNone},
@@ -100,7 +100,7 @@ func TestExhausted(t *testing.T) {
 // TestUnasked: gVisor's own devices are no reason to run nothing; another engine's are.
 func TestUnasked(t *testing.T) {
 	extra := []string{"/dev/fuse", "/dev/net", "/hostdir"}
-	if got := unasked(extra, runtime.Facts{OCIRuntime: "/usr/bin/runsc"}); !slices.Equal(got, []string{"/hostdir"}) {
+	if got := unasked(extra, runtime.Facts{OwnDevices: []string{"/dev/fuse", "/dev/net"}}); !slices.Equal(got, []string{"/hostdir"}) {
 		t.Errorf("with runsc: %v", got)
 	}
 	if got := unasked(extra, runtime.Facts{OCIRuntime: "runc"}); !slices.Equal(got, extra) {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -42,13 +41,9 @@ func (e *extraError) Hint() string {
 	return "take volumes, mounts, devices and tz out of the [containers] section of containers.conf; an empty ~/.config/containers/mounts.conf stands for the system's"
 }
 
-// unasked is what the guest found and nobody expects. gVisor has two devices more in every container: they are its own, not the
-// machine's, and end in it.
+// unasked is what the guest found and nobody expects.
 func unasked(extra []string, f runtime.Facts) []string {
-	if filepath.Base(f.OCIRuntime) != "runsc" {
-		return extra
-	}
-	return slices.DeleteFunc(slices.Clone(extra), func(name string) bool { return name == "/dev/fuse" || name == "/dev/net" })
+	return slices.DeleteFunc(slices.Clone(extra), func(name string) bool { return slices.Contains(f.OwnDevices, name) })
 }
 
 // A StartError says that a container was started but its guest never answered.

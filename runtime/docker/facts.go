@@ -69,7 +69,12 @@ func (d *Driver) harden(c *connection, info system.Info) error {
 		}
 		f.OCIRuntime = h.OCIRuntime
 	}
-	gVisor := path.Base(info.Runtimes[f.OCIRuntime].Path) == runsc || f.OCIRuntime == runsc
+	program := info.Runtimes[f.OCIRuntime].Path // any name may stand for it
+	if program == "" {
+		program = f.OCIRuntime
+	}
+	f.StartedBy(program)
+	gVisor := path.Base(program) == runsc
 	if gVisor { // the machine sees none of its processes; it keeps RLIMIT_NPROC for each container
 		f.Enforces.PIDs, f.OwnUsers, f.Seccomp = false, true, ""
 	}

@@ -30,6 +30,7 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 	}
 	if info.Host.OCIRuntime != nil {
 		f.OCIRuntime = filepath.Base(info.Host.OCIRuntime.Name) // it may be set as a path
+		f.StartedBy(f.OCIRuntime)
 	}
 	if info.Host.CgroupsVersion == "v2" {
 		f.CgroupVersion = 2
