@@ -124,6 +124,7 @@ func (h *host) loadServer(ctx context.Context, name string) (entrypoint.Provider
 	}
 	p := box.provider()
 	p.Gone = h.catalog.shelf.gone(box)
+	p.Denied = box.refusals()
 	return p, nil
 }
 

@@ -57,7 +57,6 @@ func TestDeniedTools(t *testing.T) {
 			b := build(t, change)
 			h := hostFor(t, b, `["github"]`)
 			for _, q := range []struct{ helper, input string }{
-				{"load_server", `{"server":"github"}`},
 				{"list_tools", `{"server":"github"}`},
 				{"describe_server", `{"server":"github"}`},
 				{"query_tool_docs", `{"server":"github","detail":"full"}`},
@@ -67,6 +66,14 @@ func TestDeniedTools(t *testing.T) {
 				if strings.Contains(got, "list-issues") || strings.Contains(got, "List issues.") || !strings.Contains(got, "list_issues") {
 					t.Errorf("%s: %s", q.helper, got)
 				}
+			}
+			var told entrypoint.Provider
+			if err := json.Unmarshal([]byte(called(t, h, "runtime", "load_server", `{"server":"github"}`)), &told); err != nil {
+				t.Fatal(err)
+			}
+			if len(told.Tools) != 2 || strings.Contains(told.Stub, "list-issues") || len(told.Denied) != 2 || told.Denied["list-issues"] == "" ||
+				told.Denied["list_issues"] != told.Denied["list-issues"] {
+				t.Errorf("the guest is told %+v", told)
 			}
 			for _, got := range []string{
 				called(t, h, "github", "list_issues", `{}`), // its alias

@@ -95,6 +95,24 @@ func (b *toolbox) unknown(name string) error {
 	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, didYouMean(name, b.names()), list(b.names()))
 }
 
+// maxRefusal bounds, in bytes, what a guest is told of why a tool may not be called.
+const maxRefusal = 500
+
+// refusals are the names and aliases of tools that are denied, with the reasons, for a guest: as many as of tools that are gone.
+func (b *toolbox) refusals() map[string]string {
+	told := map[string]string{}
+	for _, t := range b.listed {
+		d, denied := b.denied[t.Name]
+		for _, name := range []string{t.Name, b.aliases[t.Name]} {
+			if denied && len(name) <= maxGoneName && len(told) < maxGone {
+				why := printable(d.Why())
+				told[name] = strings.ToValidUTF8(why[:min(len(why), maxRefusal)], "")
+			}
+		}
+	}
+	return told
+}
+
 // makeProvider is the server as the guest is told of it: with its tools, and their declarations to read.
 func (b *toolbox) makeProvider() entrypoint.Provider {
 	p := provider(b.server)

@@ -99,6 +99,10 @@ type Provider struct {
 	// Gone are names and safe names of tools that the server had when it was last heard of, and no longer has: searches may have
 	// told of them. It comes with Tools.
 	Gone []string `json:"gone,omitempty"`
+
+	// Denied are names and safe names of tools that the code may not call, each with what decides so: they are not among Tools. It
+	// comes with Tools.
+	Denied map[string]string `json:"denied,omitempty"`
 }
 
 // Tool is one tool of a Provider. The schemas are as the server sent them.

@@ -81,9 +81,14 @@ try:
     await runtime.query_tool_docs("shop", "big")
 except Exception as e:
     print(e)
+try:
+    mcp_shop.big(bytes=1)
+except AttributeError as e:
+    print(e)
 `, map[string]any{"servers": []string{"shop"}, "timeout": 60})
 	for _, want := range []string{
 		"['add', 'echo'] False", `this run has made all of the 2 calls that it may make, by the limit on "shop.add"`,
+		`mcp_shop has no tool 'big' that may be called, by rule "shop.big" (` + policy + `, line 2): too much; the tools are `,
 		`tool "echo" of server "shop" was not called: the user has said no, for all of this run`,
 		`tool "big" of server "shop" may not be called, by rule "shop.big" (` + policy + `, line 2): too much`,
 	} {

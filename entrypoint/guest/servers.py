@@ -39,7 +39,7 @@ class Server:
         self._lock = threading.Lock()
         self._made: dict[str, Tool] = {}
         self._known: dict[str, wire.Frame] | None = None
-        self._gone = _gone(provider)
+        self._gone, self._denied = _gone(provider), _denied(provider)
         self._on_load: list[Callable[[wire.Frame], None]] = []
         if provider.get("tools") is not None:
             self._known = _tools(provider)
@@ -58,7 +58,7 @@ class Server:
 
         def loaded(provider: Any) -> Any:
             self._known, self._made = _tools(provider), {}
-            self._gone = _gone(provider)
+            self._gone, self._denied = _gone(provider), _denied(provider)
             for listener in self._on_load:
                 listener(provider)
             return made()
@@ -94,7 +94,9 @@ class Server:
         return tool
 
     def _since(self, name: str) -> str:
-        """What is to be said of a name that a search may have told of."""
+        """What is to be said of a name that a search may have told of, or that may not be called."""
+        if name in self._denied:
+            return f" that may be called, by {self._denied[name]}"
         return " any more: what was known of its tools was out of date" if name in self._gone else ""
 
     def _extra(self, name: str) -> Any:
@@ -163,6 +165,11 @@ def _tools(provider: Any) -> dict[str, wire.Frame]:
 def _gone(provider: Any) -> set[str]:
     gone = provider.get("gone") if isinstance(provider, dict) else None
     return {name for name in (gone if isinstance(gone, list) else []) if isinstance(name, str)}
+
+
+def _denied(provider: Any) -> dict[str, str]:
+    denied = provider.get("denied") if isinstance(provider, dict) else None
+    return {name: str(why) for name, why in (denied if isinstance(denied, dict) else {}).items()}
 
 
 class Servers(dict[str, Server]):

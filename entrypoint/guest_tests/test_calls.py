@@ -336,6 +336,19 @@ class Runtime(unittest.TestCase):
             ran = run(code, [{"name": "shop", "alias": "shop", "tools": None}], host)
             self.assertIn(want, ran.error["message"])
 
+    def test_a_tool_that_is_denied(self) -> None:
+        def host(frame: Frame) -> Frame:
+            return {"ok": True, "result": {**provider("price"), "denied": {"cost": 'rule "*.cost"', "all-costs": 7}}}
+
+        for code, want in (
+            ("mcp_shop.cost", "mcp_shop has no tool 'cost' that may be called, by rule \"*.cost\"; "),
+            ("mcp_shop['all-costs']", "server 'shop' has no tool 'all-costs' that may be called, by 7; "),
+            ("print('cost' in mcp_shop, 'cost' in dir(mcp_shop)); mcp_shop.other", "mcp_shop has no tool 'other'; "),
+        ):
+            ran = run(code, [{"name": "shop", "alias": "shop", "tools": None}], host)
+            self.assertIn(want, ran.error["message"])
+            self.assertNotIn("True", ran.stdout)
+
     def test_a_server_that_does_not_start(self) -> None:
         ran = run("mcp_bad.price()", [{"name": "bad", "alias": "bad", "tools": None}], self.lazy)
         self.assertEqual((ran.error["type"], ran.error["message"]), ("ToolError", "it does not start"))
