@@ -9,7 +9,7 @@ LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v gola
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test check setup fmt vet lint lint-setup unit python stubs npm image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build demo test check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -56,15 +56,18 @@ stubs: ## mypy and pyright over the declarations of public servers' tools; what 
 npm: ## install the MCP servers and the client that the end-to-end tests run
 	@scripts/npm-setup
 
+servers: ## install more real servers, from npm, PyPI and Go, which the end-to-end tests call
+	@scripts/servers-setup
+
 image: build ## get the default image or make one like it
 	@scripts/image
 
 guest: ## the guest's own tests in real containers; needs setup, build and image
 	@scripts/guest-tests
 
-engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image and npm
+engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image, npm and servers
 	@scripts/python-suite
-	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
+	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
 	  ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
 
