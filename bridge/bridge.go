@@ -59,10 +59,11 @@ type Upstreams interface {
 	// Call returns the server's CallToolResult as it sent it.
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 
-	// List returns all that a server lists of a kind, ReadResource and GetPrompt its results, as it sent them.
+	// List returns all that a server lists of a kind, ReadResource, GetPrompt and Complete its results, as it sent them.
 	List(ctx context.Context, server string, kind upstream.Kind) ([]json.RawMessage, error)
 	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
 	GetPrompt(ctx context.Context, server, name string, args json.RawMessage) (json.RawMessage, error)
+	Complete(ctx context.Context, server string, params map[string]any) (json.RawMessage, error)
 }
 
 var (

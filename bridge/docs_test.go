@@ -39,6 +39,10 @@ func (f fakeUpstreams) ReadResource(_ context.Context, server, uri string) (json
 	return json.RawMessage(`{"contents":[{"uri":"a:1","text":"` + server + `"}]}`), nil
 }
 
+func (f fakeUpstreams) Complete(_ context.Context, server string, params map[string]any) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"completion": map[string]any{"values": []any{server, params}}})
+}
+
 func (f fakeUpstreams) GetPrompt(_ context.Context, server, name string, args json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(fmt.Sprintf(`{"messages":[%q,%q,%s]}`, server, name, args)), nil
 }
@@ -67,6 +71,12 @@ func TestOffers(t *testing.T) {
 		{"read nothing", "read_resource", `{"server":"github"}`, `validation_error: a resource is read by its uri; runtime.list_resources("github") has those that server lists`},
 		{"read what isn't there", "read_resource", `{"server":"github","uri":"b"}`, `validation_error: server "github": there is no b (code -32602)`},
 		{"prompt", "get_prompt", `{"server":"github","name":"p","arguments":{"a":"1"}}`, `{"messages":["github","p",{"a":"1"}]}`},
+		{"completion of a prompt", "complete", `{"server":"github","name":"p","argument":"a","value":"x"}`,
+			`{"completion":{"values":["github",{"argument":{"name":"a","value":"x"},"ref":{"name":"p","type":"ref/prompt"}}]}}`},
+		{"completion of a template", "complete", `{"server":"github","uri":"x:{a}","argument":"a","value":"","arguments":{"b":"1"}}`,
+			`{"completion":{"values":["github",{"argument":{"name":"a","value":""},"context":{"arguments":{"b":"1"}},"ref":{"type":"ref/resource","uri":"x:{a}"}}]}}`},
+		{"completion of nothing", "complete", `{"server":"github","argument":"a"}`, `validation_error: completions are asked for with the name of a prompt, or the uri of a resource template, and the argument's name`},
+		{"another server's completion", "complete", `{"server":"My Files!","name":"p","argument":"a"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},
 		{"prompt without a name", "get_prompt", `{"server":"github"}`, `validation_error: a prompt is asked for by its name; runtime.list_prompts("github") has those of that server`},
 		{"prompt with a list", "get_prompt", `{"server":"github","name":"p","arguments":[1]}`, `validation_error: a tool's arguments must be an object, not a list`},
 		{"another server", "list_resources", `{"server":"My Files!"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},

@@ -24,6 +24,8 @@ type helperInput struct {
 	Detail    string          `json:"detail"`
 	URI       string          `json:"uri"`
 	Name      string          `json:"name"`
+	Argument  string          `json:"argument"`
+	Value     string          `json:"value"`
 }
 
 // serverInfo is one configured server for code that looks around.
@@ -71,6 +73,9 @@ var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any
 	"read_resource": (*host).readResource,
 	// get_prompt {server, name, arguments?}: the GetPromptResult.
 	"get_prompt": (*host).getPrompt,
+	// complete {server, name or uri, argument, value, arguments?}: what a server proposes for an argument of a prompt, or of a resource
+	// template, the CompleteResult's completion.
+	"complete": (*host).complete,
 }
 
 // helper answers a call of the provider "runtime".

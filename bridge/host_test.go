@@ -44,7 +44,7 @@ func TestHost(t *testing.T) {
 		{"unusable server", "linear", "me", `{}`, `validation_error: server "linear" is configured in`},
 		{"server that doesn't start", "broken", "me", `{}`, `tool_error: server "broken": starting it: exec: no such file`},
 
-		{"helper unknown", "runtime", "list_server", `{}`, `validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: call_tool, describe_server, discovered_servers, get_prompt,`},
+		{"helper unknown", "runtime", "list_server", `{}`, `validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: call_tool, complete, describe_server, discovered_servers, get_prompt,`},
 		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`, `validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},
 		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`, `validation_error: bad arguments for runtime.list_tools`},
 		{"list_servers", "runtime", "list_servers", ``, `["broken","github"]`},

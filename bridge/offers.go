@@ -89,3 +89,23 @@ func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
 		return h.upstreams.GetPrompt(ctx, server, in.Name, args)
 	})
 }
+
+// complete asks for the completions of an argument, of a prompt or of a resource template; arguments are those that are known already.
+func (h *host) complete(ctx context.Context, in helperInput) (any, error) {
+	ref := map[string]string{"type": "ref/prompt", "name": in.Name}
+	if in.URI != "" {
+		ref = map[string]string{"type": "ref/resource", "uri": in.URI}
+	}
+	if (in.Name == "") == (in.URI == "") || in.Argument == "" {
+		return nil, invalid("completions are asked for with the name of a prompt, or the uri of a resource template, and the argument's name")
+	}
+	params := map[string]any{"ref": ref, "argument": map[string]string{"name": in.Argument, "value": in.Value}}
+	if known, err := object(in.Arguments); err != nil {
+		return nil, err
+	} else if string(known) != "{}" {
+		params["context"] = map[string]any{"arguments": known}
+	}
+	return offered(ctx, h, in.Server, "completion/complete", params, func(ctx context.Context, server string) (json.RawMessage, error) {
+		return h.upstreams.Complete(ctx, server, params)
+	})
+}

@@ -106,7 +106,7 @@ func TestWholeServerDenied(t *testing.T) {
 	h := hostFor(t, b, `["github"]`)
 	for helper, input := range map[string]string{
 		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
-		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "call_tool": `{"server":"github","tool":"me"}`,
+		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "complete": `{"server":"github","name":"p","argument":"a"}`, "call_tool": `{"server":"github","tool":"me"}`,
 	} {
 		if got := called(t, h, "runtime", helper, input); !strings.HasPrefix(got, "denied: tool ") {
 			t.Errorf("%s: %s", helper, got)

@@ -89,6 +89,10 @@ func (listed) ReadResource(context.Context, string, string) (json.RawMessage, er
 	return nil, errOnlyListed
 }
 
+func (listed) Complete(context.Context, string, map[string]any) (json.RawMessage, error) {
+	return nil, errOnlyListed
+}
+
 func (listed) GetPrompt(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 	return nil, errOnlyListed
 }

@@ -66,6 +66,12 @@ func (p *Pool) GetPrompt(ctx context.Context, server, name string, args json.Raw
 	return p.ask(ctx, server, fmt.Sprintf("asking for the prompt %q", name), string(mcp.MethodPromptsGet), params)
 }
 
+// Complete returns a server's CompleteResult for a value that is being typed as it sent it. params are those of completion/complete.
+// Its errors are those of Call.
+func (p *Pool) Complete(ctx context.Context, server string, params map[string]any) (json.RawMessage, error) {
+	return p.ask(ctx, server, "asking for completions", string(mcp.MethodCompletionComplete), params)
+}
+
 func (p *Pool) ask(ctx context.Context, server, op, method string, params map[string]any) (json.RawMessage, error) {
 	ctx, unpin := p.Pin(ctx)
 	defer unpin()

@@ -54,3 +54,11 @@ func TestOffersThatFail(t *testing.T) {
 		serverError(t, err, "listing its resources", want)
 	}
 }
+
+func TestComplete(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	got, err := p.Complete(t.Context(), "fake", map[string]any{"ref": map[string]string{"type": "ref/prompt", "name": "p"}})
+	if want := `{"completion":{"values":["p"],"total":9007199254740993}}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}

@@ -31,6 +31,7 @@ type request struct {
 		Version   string          `json:"protocolVersion"`
 		Abilities json.RawMessage `json:"capabilities"`
 		Level     string          `json:"level"`
+		Ref       struct{ Name string }
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -154,6 +155,8 @@ func (s *server) handle(r request) {
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, r.ID)
 	case "prompts/get":
 		s.result(r, fmt.Sprintf(`{"name":%q,"arguments":%s}`, r.Params.Name, orNull(r.Params.Arguments)))
+	case "completion/complete":
+		s.result(r, fmt.Sprintf(`{"completion":{"values":[%q],"total":9007199254740993}}`, r.Params.Ref.Name))
 	case "logging/setLevel":
 		s.level = r.Params.Level
 		s.result(r, "{}")

@@ -33,6 +33,10 @@ class Resources:
         """A resource: a text is a str with .mime and .uri, a binary one is bytes with the same; several are a list."""
         return self._ask("read_resource", uri=str(uri))
 
+    def complete(self, template: str, argument: str, value: str = "", /, **known: str) -> Any:
+        """What the server proposes for a parameter of a template, of which value is the beginning; known are others: a list of texts."""
+        return _completions(self._link, self._server, {"uri": template}, argument, value, known)
+
     def __repr__(self) -> str:
         return f"<resources of server {self._server!r}: list(), templates(), read(uri)>"
 
@@ -56,5 +60,16 @@ class Prompts:
         given = {"server": self._server, "name": name, "arguments": {key: str(value) for key, value in arguments.items()}}
         return ask(self._link, "get_prompt", given, ReadyDict, self._server).now()
 
+    def complete(self, name: str, argument: str, value: str = "", /, **known: str) -> Any:
+        """What the server proposes for an argument of a prompt, of which value is the beginning; known are others: a list of texts."""
+        return _completions(self._link, self._server, {"name": name}, argument, value, known)
+
     def __repr__(self) -> str:
         return f"<prompts of server {self._server!r}: list(), get(name, argument=value)>"
+
+
+def _completions(link: Link, server: str, of: dict[str, str], argument: str, value: str, known: dict[str, str]) -> Any:
+    from guest.servers import ask
+
+    given = {**of, "server": server, "argument": argument, "value": value, "arguments": {key: str(v) for key, v in known.items()}}
+    return ask(link, "complete", given, lambda answer: ReadyList(answer["completion"]["values"]), server).now()

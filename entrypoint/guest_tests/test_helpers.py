@@ -58,6 +58,7 @@ class Host:
                 else [{"uri": "a:2", "blob": "AAH/", "mimeType": "image/png"}]
             },
             "list_prompts": [{"name": "greet"}],
+            "complete": {"completion": {"values": [str(given.get("uri") or given.get("name")), given.get("argument"), given.get("value")]}},
             "get_prompt": {"messages": [{"role": "user", "content": {"type": "text", "text": str(given.get("arguments"))}}]},
         }
         if given.get("server") == "bad":
@@ -95,6 +96,8 @@ class Helpers(unittest.TestCase):
             ("~mcp_shop_1.resources.templates()", []),
             ("(~mcp_shop_1.resources.read('a:1')).mime", "text/plain"),
             ("list(~mcp_shop_1.resources.read('a:2'))", [0, 1, 255]),
+            ("~mcp_shop_1.prompts.complete('greet', 'who', 'A', other=1)", ["greet", "who", "A"]),
+            ("~mcp_shop_1.resources.complete('a:{n}', 'n')", ["a:{n}", "n", ""]),
             ("~mcp_shop_1.prompts.list()", [{"name": "greet"}]),
             ("(~mcp_shop_1.prompts.get('greet', who='Ada'))['messages'][0]['role']", "user"),
             ("'mcp_shop_1' in ~runtime.capability_summary()", True),
