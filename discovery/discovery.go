@@ -203,6 +203,7 @@ func (s *scan) run() Catalog {
 	for _, r := range sources {
 		s.row(r)
 	}
+	s.programs()
 	return s.catalog()
 }
 

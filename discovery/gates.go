@@ -125,3 +125,13 @@ func (l geminiLists) forbid(name string) refusal {
 	}
 	return refusal{}
 }
+
+// programs reports settings that are programs: what servers these would add can't be known without running them.
+func (s *scan) programs() {
+	for _, p := range s.places.expand(all("{config}/crush/crushrc")) {
+		if info, err := s.stat(p); err == nil && info.Mode().IsRegular() {
+			s.refuse(Source{"Crush", "user", p}, "", Unusable, refusal{"it is a script, and which servers it would add can't be known without running it",
+				"list those in a file of MCP_BRIDGE_CONFIG too"})
+		}
+	}
+}

@@ -189,6 +189,8 @@ extensions:
 			"b": {"type": "http", "url": "https://b", "headers": {"A": "$(echo $TOKEN)"}}, "c": {"type": "sse", "url": "https://c", "disabled": true}}}`},
 			[]string{`a: a k deny ["x"]`}, []string{
 				"b: its headers.A has a command or an expansion of a shell in it, which the bridge doesn't run", "c: it is disabled there"}},
+		{"Crush, its script", linux(), tree{"/home/u/.config/crush/crushrc": "mcp add github --type http --url https://x"}, nil, []string{
+			"/home/u/.config/crush/crushrc: it is a script, and which servers it would add can't be known without running it"}},
 		{"Antigravity, Junie, LM Studio and Warp", linux(), tree{
 			"/home/u/.gemini/config/mcp_config.json": `{"mcpServers": {"g": {"serverUrl": "https://g"}, "h": {"command": "h", "disabledTools": ["x"]}}}`,
 			"/home/u/.junie/mcp/mcp.json":            `{"mcpServers": {"j": {"command": "j"}, "odd": {"command": "j", "args": ["${KEY}"]}}}`,
