@@ -23,7 +23,7 @@ var readArgumentNames = []string{"run", "offset", "limit"}
 
 // readOutputTool is read_output as it is listed.
 func readOutputTool() mcp.Tool {
-	t := mcp.NewToolWithRawSchema(readOutputName, "Read on in the output of a run_python call that was cut; offsets are bytes.", json.RawMessage(
+	t := mcp.NewToolWithRawSchema(readOutputName, "Read on in run_python's output that was cut; offsets are bytes.", json.RawMessage(
 		`{"type":"object","properties":{"run":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"}},"required":["run"]}`))
 	yes := true
 	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &yes}

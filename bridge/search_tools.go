@@ -30,9 +30,9 @@ var searchArgumentNames = []string{"query", "server", "detail", "limit", "cursor
 
 // searchTool is search_tools as it is listed.
 func searchTool() mcp.Tool {
-	t := mcp.NewToolWithRawSchema(searchToolsName, "Find tools of the user's MCP servers by what they do, and how run_python's code calls them: by names, signatures (brief) or Python declarations (full). Without a query: all.", json.RawMessage(
-		`{"type":"object","properties":{"query":{"type":"string","description":"what the tool is to do, or its name"},"server":{"type":"string","description":"only of this one"},`+
-			`"detail":{"enum":["names","brief","full"]},"limit":{"type":"integer"},"cursor":{"type":"string","description":"from the page before"}}}`))
+	t := mcp.NewToolWithRawSchema(searchToolsName, "Find tools of the user's MCP servers by what they do (no query: all), as names, signatures (brief) or Python declarations (full).", json.RawMessage(
+		`{"type":"object","properties":{"query":{"type":"string"},"server":{"type":"string"},`+
+			`"detail":{"enum":["names","brief","full"]},"limit":{"type":"integer"},"cursor":{"type":"string"}}}`))
 	yes := true
 	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &yes}
 	return t

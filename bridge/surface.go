@@ -9,21 +9,20 @@ import (
 )
 
 // Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
-// tools/list stays under 2,800 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
+// tools/list stays under 2,000 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
 
-const toolDescription = `Run Python 3 in a fresh sandbox (no network; nothing is kept between calls) whose code can call the tools of the user's MCP servers. Do loops, filters and joins over many tool calls in one run: only what you print() or display(), and the value of a last expression, comes back.
+const toolDescription = `Run Python 3 in a fresh sandbox (no network, nothing kept between calls) whose code can call the tools of the user's MCP servers. Loop, filter and join over many calls in one run: only what it prints or displays comes back.
 
-Each server is mcp_<alias>, each tool a function with keyword arguments that returns its data and raises ToolError on failure:
+A server is mcp_ALIAS, its tools are functions with keyword arguments that return data or raise ToolError:
   issues = mcp_github.list_issues(owner="o", repo="r")
-Many at once: import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))
-In code with a top-level await, await every call.
-When unsure, look first: the tool search_tools; in code runtime.search_tool_docs("open issues"), runtime.list_servers(), help(mcp_github.list_issues)
-Files: save_artifact(name, data), or leave them in out/
+At once: import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2)). In code with a top-level await, await every call.
+When unsure: search_tools, or in code help(mcp_github.list_issues)
+Files: save_artifact(name, data)
 Manual: ` + manualURI
 
 // maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
 const (
-	maxToolNames        = 110
+	maxToolNames        = 60
 	maxInstructionNames = 350
 )
 
@@ -34,10 +33,8 @@ const runPythonName = "run_python"
 
 // tool is run_python as it is listed.
 func (b *Bridge) tool(c *catalog) mcp.Tool {
-	no, yes := false, true
 	t := mcp.NewToolWithRawSchema(runPythonName, toolDescription, b.inputSchema(c))
-	t.Title = "Run Python with MCP tools"
-	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &no, OpenWorldHint: &yes}
+	t.Annotations = mcp.ToolAnnotation{} // MCP's defaults are right: not read-only, destructive, open world
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
 		"anthropic/maxResultSizeChars": maxResultChars,
 		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
@@ -52,7 +49,7 @@ type property struct {
 }
 
 func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
-	servers := "Names of the servers to use; default all, [] none."
+	servers := "Servers to use; default all, [] none."
 	if names := someNames(c.servers, maxToolNames); names != "" {
 		servers += " There are: " + names
 	}
@@ -60,12 +57,11 @@ func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 		Type       string              `json:"type"`
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
-		Additional bool                `json:"additionalProperties"`
 	}{"object", map[string]property{
-		"code":    {Type: "string", Description: "Python source"},
+		"code":    {Type: "string"},
 		"servers": {Type: "array", Items: &property{Type: "string"}, Description: servers},
 		"timeout": {Type: "number", Description: fmt.Sprintf("Seconds; default %s, at most %s", seconds(b.timeout), seconds(b.maxTimeout))},
-	}, []string{"code"}, false}
+	}, []string{"code"}}
 	raw, err := json.Marshal(schema)
 	if err != nil {
 		panic(err) // strings and booleans always encode

@@ -62,7 +62,7 @@ func TestSizes(t *testing.T) {
 			for _, params := range []string{`{}`, modern} {
 				p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":%s}`, params)
 				res := p.next().Result
-				if n := len(res); n >= 2800 || !bytes.Contains(res, []byte("run_python")) {
+				if n := len(res); n >= 2000 || !bytes.Contains(res, []byte("run_python")) {
 					t.Errorf("tools/list has %d bytes: %s", n, res)
 				} else {
 					t.Logf("tools/list has %d bytes", n)

@@ -243,7 +243,7 @@ func TestCancel(t *testing.T) {
 func TestToolsListIsSmall(t *testing.T) {
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
 	m := c.request("tools/list", map[string]any{})
-	if len(m.Result) >= 2800 {
+	if len(m.Result) >= 2000 {
 		t.Errorf("tools/list has %d bytes", len(m.Result))
 	}
 	var tools struct{ Tools []struct{ Name string } }
