@@ -11,8 +11,11 @@
 package entrypoint
 
 import (
+	"bytes"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -43,12 +46,42 @@ func Boot() []string {
 	return []string{"python3", "-I", "-B", "-c", boot}
 }
 
+// Compiler is a command that reads Source from its standard input and writes, in one line, the code that the Python of a container makes of
+// it, for SourceWith. Compiling takes a third of the time that a guest needs to be ready.
+func Compiler() []string {
+	return []string{"python3", "-I", "-B", "-c", compiler}
+}
+
+const compiler = `import json, marshal, sys
+from binascii import b2a_base64
+from importlib.util import MAGIC_NUMBER
+from zlib import compress
+sys.stdin.readline()
+code = {n: compile(s, "<guest>/%s.py" % n, "exec", dont_inherit=True) for n, s in json.load(sys.stdin).items()}
+sys.stdout.write(b2a_base64(MAGIC_NUMBER + compress(marshal.dumps(code), 1)).decode())
+`
+
+// SourceWith is Source for containers of the image in which Compiler has written a line. A guest of another Python passes that over.
+// It fails when the line is none that Compiler writes.
+func SourceWith(line []byte) ([]byte, error) {
+	code := string(bytes.TrimSpace(line))
+	if code == "" {
+		return nil, errors.New("the compiler has written nothing")
+	}
+	if _, err := base64.StdEncoding.DecodeString(code); err != nil {
+		return nil, fmt.Errorf("the guest's code, %d bytes, is not what the compiler writes: %w", len(line), err)
+	}
+	return payload(map[string]string{"": code}), nil
+}
+
 // Source is what is to be written to the guest's standard input before any frame: the length in decimal, a line end, and that
 // many bytes. It is the same for every run, and shared: don't change it.
 func Source() []byte { return source() }
 
-var source = sync.OnceValue(func() []byte {
-	modules := make(map[string]string)
+var source = sync.OnceValue(func() []byte { return payload(map[string]string{}) })
+
+// payload is the modules and what else is in modules.
+func payload(modules map[string]string) []byte {
 	names, err := fs.Glob(guestFiles, "guest/*.py")
 	if err != nil {
 		panic(err) // the pattern is a constant
@@ -60,9 +93,9 @@ var source = sync.OnceValue(func() []byte {
 		}
 		modules[strings.TrimSuffix(path.Base(name), ".py")] = string(text)
 	}
-	payload, err := json.Marshal(modules)
+	text, err := json.Marshal(modules)
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return append(fmt.Appendf(nil, "%d\n", len(payload)), payload...)
-})
+	return append(fmt.Appendf(nil, "%d\n", len(text)), text...)
+}

@@ -33,3 +33,21 @@ func TestSource(t *testing.T) {
 		t.Error("Source is computed anew for each run")
 	}
 }
+
+// TestSourceWith: the code stands beside the modules; what can't be code is refused.
+func TestSourceWith(t *testing.T) {
+	with, err := SourceWith([]byte("AAAA\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, payload, _ := bytes.Cut(with, []byte("\n"))
+	var modules map[string]string
+	if err := json.Unmarshal(payload, &modules); err != nil || modules[""] != "AAAA" || modules["boot"] == "" {
+		t.Errorf("got %q, %v and %d modules", modules[""], err, len(modules))
+	}
+	for _, line := range []string{"", "\n", "no base64!", "AAAA\nAAAA x"} {
+		if _, err := SourceWith([]byte(line)); err == nil {
+			t.Errorf("%q passed", line)
+		}
+	}
+}

@@ -59,7 +59,8 @@ func (s *Sandbox) startGuest(m machine) *guest {
 		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
 	}()
 	// It ends when the guest has read it all, or is gone.
-	go func() { _, _ = g.stdinW.Write(entrypoint.Source()) }()
+	source := s.sourceFor(m.image.ID)
+	go func() { _, _ = g.stdinW.Write(source) }()
 	return g
 }
 

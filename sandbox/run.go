@@ -135,6 +135,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 		n.badFrames += g.await(n.sandbox.cfg.StartTimeout)
 	}
 	if !g.up.IsZero() {
+		n.sandbox.seenReady(n.machine)
 		n.greet(g.hello)
 		if n.req.Began != nil {
 			n.req.Began(waiting)

@@ -202,7 +202,8 @@ type Sandbox struct {
 
 	filesHeld atomic.Int64 // bytes of the files of all runs under way
 
-	probes probes
+	probes   probes
+	compiled compiled
 
 	containers chan struct{} // one for each that is alive
 	standby    standby

@@ -17,8 +17,8 @@ PACKAGE = "guest"
 class Sources:
     """Finds and loads `guest` and `guest.*` from a dict of module name to source text."""
 
-    def __init__(self, sources: dict[str, str]) -> None:
-        self._sources = sources
+    def __init__(self, sources: dict[str, str], compiled: dict[str, CodeType]) -> None:
+        self._sources, self._compiled = sources, compiled
 
     def _key(self, name: str) -> str | None:
         key = "__init__" if name == PACKAGE else name.removeprefix(PACKAGE + ".")
@@ -42,7 +42,7 @@ class Sources:
         key = self._key(name)
         if key is None:
             raise ImportError(f"no module {name!r} in the guest", name=name)
-        return compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
+        return self._compiled.get(key) or compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
 
     def get_source(self, name: str) -> str | None:
         key = self._key(name)
@@ -53,9 +53,25 @@ def file_name(key: str) -> str:
     return f"<guest>/{key}.py"
 
 
+def compiled(text: str) -> dict[str, CodeType]:
+    """The code of all modules, where it came along and is for this very Python: see Compiler in entrypoint.go."""
+    if not text:
+        return {}
+    import marshal
+    from binascii import a2b_base64
+    from importlib.util import MAGIC_NUMBER
+    from zlib import decompress
+
+    data = a2b_base64(text)
+    if not data.startswith(MAGIC_NUMBER):
+        return {}
+    code: dict[str, CodeType] = marshal.loads(decompress(data[len(MAGIC_NUMBER) :]))
+    return code
+
+
 def start(sources: dict[str, str]) -> None:
     """Runs the guest on descriptors 0 and 1; it ends the process."""
-    sys.meta_path.insert(0, Sources(sources))
+    sys.meta_path.insert(0, Sources(sources, compiled(sources.pop("", ""))))
     from guest import supervisor
 
     sys.exit(supervisor.main(0, 1))

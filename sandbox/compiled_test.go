@@ -1,0 +1,103 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// sources is an engine that keeps how long the source was that each guest was sent.
+type sources struct {
+	runtimetest.Local
+	mu       sync.Mutex
+	sizes    []int
+	compiled int // containers in which the compiler ran
+}
+
+func (e *sources) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isProbe(spec) && spec.Command[len(spec.Command)-1] != entrypoint.Compiler()[4] {
+		return probed(std, "3.12.0 1")
+	}
+	if isProbe(spec) {
+		e.mu.Lock()
+		e.compiled++
+		e.mu.Unlock()
+		return e.Local.Run(ctx, spec, std)
+	}
+	var head bytes.Buffer
+	first := make([]byte, 1)
+	for head.Len() < 20 && first[0] != '\n' {
+		if _, err := std.Stdin.Read(first); err != nil {
+			return runtime.Exit{}, err
+		}
+		head.Write(first)
+	}
+	n, err := strconv.Atoi(string(bytes.TrimSpace(head.Bytes())))
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	e.mu.Lock()
+	e.sizes = append(e.sizes, n)
+	e.mu.Unlock()
+	std.Stdin = io.MultiReader(&head, std.Stdin)
+	return e.Local.Run(ctx, spec, std)
+}
+
+func (e *sources) seen() (last, compiled int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sizes[len(e.sizes)-1], e.compiled
+}
+
+// TestCompiledOnce: after some runs the guest's code is made, once, and sent along from then on; a guest that has it runs code and tells of
+// errors as any other.
+func TestCompiledOnce(t *testing.T) {
+	e := &sources{}
+	s, err := sandbox.New(e, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	run := func(code string) sandbox.Result {
+		t.Helper()
+		r, err := s.Run(t.Context(), sandbox.Request{Code: code, Timeout: 30 * time.Second}, hostFunc(echo))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	plain := 0
+	for end := time.Now().Add(time.Minute); ; {
+		if r := run("print(1)"); r.Status != sandbox.StatusOK {
+			t.Fatalf("got %+v", r)
+		}
+		size, _ := e.seen()
+		if plain == 0 {
+			plain = size
+		}
+		if size > plain {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no guest was sent the code")
+		}
+	}
+	if r := run("await mcp_none.tool()"); r.Status != sandbox.StatusError || r.Error == nil || r.Error.Type != "NameError" || r.Error.Line != 1 {
+		t.Errorf("got %+v, %+v", r, r.Error)
+	}
+	if r := run("import asyncio\nawait asyncio.sleep(0)\nprint(2)"); r.Stdout() != "2\n" {
+		t.Errorf("got %+v", r)
+	}
+	if _, compiled := e.seen(); compiled != 1 {
+		t.Errorf("it was compiled %d times, want once", compiled)
+	}
+}
