@@ -53,7 +53,7 @@ func TestEntry(t *testing.T) {
 		{"variable with a default", `{"command": "x", "args": ["--key=${KEY:-none}"]}`, "", "its args[0] asks for ${KEY}, which nobody but Cursor can fill in"},
 		{"variable in env", `{"command": "x", "env": {"A": "1", "KEY": "${KEY}"}}`, "", "its env.KEY asks for ${KEY}, which nobody but Cursor can fill in"},
 		{"a dollar is none", `{"command": "x", "args": ["$HOME", "${", "}${"]}`, "s: x $HOME ${ }${", ""},
-		{"envFile", `{"command": "x", "envFile": ".env"}`, "", "its envFile is /w/p/.env, and of that: it does not exist"},
+		{"envFile", `{"command": "x", "envFile": ".env"}`, "", "its envFile is /home/u/.cursor/.env, and of that: it does not exist"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Scan(tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {"s": ` + tt.entry + `}}`}.fs(), linux())

@@ -10,17 +10,15 @@ import (
 const maxVariables = 1000
 
 // envFile adds the variables of the file that an entry names, but for those that the entry sets itself. A relative path counts
-// from the working directory, as a workspace of VS Code.
+// from the directory of the entry's own file, never from the working directory: whoever wrote that must not have the variables
+// of a server that the user has set up for all projects.
 func (s *scan) envFile(d *definition) refusal {
 	if d.envFile == "" {
 		return refusal{}
 	}
 	p := s.places.clean(d.envFile)
-	if p == "" && s.env.Dir != "" {
-		p = path.Join(s.places.clean(s.env.Dir), strings.ReplaceAll(d.envFile, `\`, "/"))
-	}
 	if p == "" {
-		return refusal{"its envFile is not an absolute path, and there is no working directory that it could count from", "write the whole path"}
+		p = path.Join(path.Dir(s.places.clean(d.Source.Path)), strings.ReplaceAll(d.envFile, `\`, "/"))
 	}
 	data, err := s.bytes(p)
 	if err != nil {
