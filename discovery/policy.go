@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,12 +26,21 @@ type policy struct {
 
 	disabled map[string]Source // servers switched off for this project
 	rejected map[string]Source // servers of .mcp.json, by plain name
-	approved map[string]bool   // servers of .mcp.json
-	all      bool              // enableAllProjectMcpServers
+	anywhere approved          // by settings, which count in a trusted project only
+	here     approved          // by this project's own entry of ~/.claude.json
+	trusted  bool              // the project, or a directory that it is in
 
 	projects   []*hujson.Object // what ~/.claude.json says about this project, what counts first
 	projectsOf Source
 }
+
+// approved are servers of .mcp.json that the user has said yes to.
+type approved struct {
+	names map[string]bool
+	all   bool // enableAllProjectMcpServers
+}
+
+func (a approved) has(name string) bool { return a.all || a.names[name] }
 
 // rule is one entry of allowedMcpServers or deniedMcpServers: exactly one of its matches is set.
 type rule struct {
@@ -54,7 +64,7 @@ var reserved = []string{"workspace", "claude-in-chrome", "computer-use", "Claude
 
 // readPolicy reads Claude Code's settings files and what ~/.claude.json says about this project.
 func (s *scan) readPolicy() policy {
-	p := policy{disabled: map[string]Source{}, rejected: map[string]Source{}, approved: map[string]bool{}}
+	p := policy{disabled: map[string]Source{}, rejected: map[string]Source{}, anywhere: approved{names: map[string]bool{}}}
 	for _, path := range s.places.expand(managed("managed-mcp.json")) {
 		src := Source{claudeCode, "managed", path}
 		if f := s.load(src, true, false); f.root != nil {
@@ -91,7 +101,7 @@ func (s *scan) readPolicy() policy {
 	}
 	projects, src := s.projects()
 	w := guest
-	if s.trusted(projects) {
+	if p.trusted = s.trusted(projects); p.trusted {
 		w = user
 	}
 	for _, path := range s.places.expand(all("{workspace}/.claude/settings.json")) {
@@ -102,7 +112,10 @@ func (s *scan) readPolicy() policy {
 	}
 	p.projects, p.projectsOf = s.project(projects), src
 	for i, o := range p.projects {
-		s.approvals(&p, src, o, i == 0)
+		yes := s.approvals(&p, src, o)
+		if i == 0 {
+			p.here = yes
+		}
 		for _, name := range s.strings(src, o, "disabledMcpServers") {
 			p.disabled[name] = src
 		}
@@ -142,24 +155,25 @@ func (s *scan) settings(p *policy, src Source, w word) {
 			p.pluginsOnly = &src
 		}
 	}
-	s.approvals(p, src, f.root, w != guest && f.standard)
+	if yes := s.approvals(p, src, f.root); w != guest && f.standard {
+		p.anywhere.all = p.anywhere.all || yes.all
+		maps.Copy(p.anywhere.names, yes.names)
+	}
 }
 
-// approvals reads the user's answers about the servers of .mcp.json.
-func (s *scan) approvals(p *policy, src Source, o *hujson.Object, believed bool) {
+// approvals reads the user's answers about the servers of .mcp.json. It notes what is rejected, and leaves it to the caller
+// whether what is approved counts.
+func (s *scan) approvals(p *policy, src Source, o *hujson.Object) approved {
 	for _, name := range s.strings(src, o, "disabledMcpjsonServers") {
 		if _, ok := p.rejected[plain(name)]; !ok {
 			p.rejected[plain(name)] = src
 		}
 	}
-	approved := s.strings(src, o, "enabledMcpjsonServers")
-	if !believed {
-		return
+	yes := approved{map[string]bool{}, kind(get(o, "enableAllProjectMcpServers")) == "true"}
+	for _, name := range s.strings(src, o, "enabledMcpjsonServers") {
+		yes.names[name] = true
 	}
-	for _, name := range approved {
-		p.approved[name] = true
-	}
-	p.all = p.all || kind(get(o, "enableAllProjectMcpServers")) == "true"
+	return yes
 }
 
 // rules reads a list of rules; false if it is no list.
@@ -323,15 +337,19 @@ func wildcard(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// approval says what is missing for a server of .mcp.json.
+// approval says what is missing for a server of .mcp.json. What the user approves of in settings is a name, or all names, of every
+// repository there is: anybody's server could have it, so that the user has to trust the project too.
 func (p *policy) approval(name string) refusal {
 	if by, ok := p.rejected[plain(name)]; ok {
 		return refusal{"it was rejected in Claude Code, in " + by.String(), "take it out of disabledMcpjsonServers there to use it"}
 	}
-	if !p.all && !p.approved[name] {
-		return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
+	switch {
+	case p.here.has(name), p.trusted && p.anywhere.has(name):
+		return refusal{}
+	case p.anywhere.has(name):
+		return refusal{"Claude Code's settings approve it, but this project is not yet trusted there", "start claude in this directory and trust it"}
 	}
-	return refusal{}
+	return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
 }
 
 // plain is a name as Claude Code compares it when a server is rejected.

@@ -8,6 +8,7 @@ import (
 func TestApproval(t *testing.T) {
 	const (
 		notYet   = "s: it is not yet approved in Claude Code"
+		distrust = "s: Claude Code's settings approve it, but this project is not yet trusted there"
 		rejected = "s: it was rejected in Claude Code, in "
 		approve  = `{"enabledMcpjsonServers": ["s"]}`
 		all      = `{"enableAllProjectMcpServers": true}`
@@ -15,7 +16,10 @@ func TestApproval(t *testing.T) {
 		user     = "/home/u/.claude/settings.json"
 		project  = "/w/p/.claude/settings.json"
 		local    = "/w/p/.claude/settings.local.json"
+		entries  = "/home/u/.claude.json"
 		trusted  = `{"projects": {"/w": {"hasTrustDialogAccepted": true}}}`
+		refused  = `{"projects": {"/w/p": {"hasTrustDialogAccepted": false}}}`
+		admin    = "/etc/claude-code/managed-settings.json"
 	)
 	for _, tt := range []struct {
 		name    string
@@ -28,9 +32,14 @@ func TestApproval(t *testing.T) {
 		{"approved in another project's entry", tree{"/home/u/.claude.json": `{"projects": {"/w": ` + approve + `}}`}, notYet},
 		{"rejected in the project's entry", tree{"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "disabledMcpjsonServers": ["s"]}}}`},
 			rejected + "/home/u/.claude.json (Claude Code, user)"},
-		{"approved by the user", tree{user: approve}, ""},
-		{"all approved by the user", tree{user: all}, ""},
-		{"approved by the administrator", tree{"/etc/claude-code/managed-settings.json": approve}, ""},
+		{"approved in the entry of a project that isn't trusted", tree{entries: `{"projects": {"/w/p": {"hasTrustDialogAccepted": false, "enabledMcpjsonServers": ["s"]}}}`}, ""},
+		{"approved by the user", tree{user: approve, entries: trusted}, ""},
+		{"all approved by the user", tree{user: all, entries: trusted}, ""},
+		{"approved by the administrator", tree{admin: approve, entries: trusted}, ""},
+		{"approved by the user, in a strange repository", tree{user: approve}, distrust},
+		{"all approved by the user, in a strange repository", tree{user: all, entries: refused}, distrust},
+		{"approved by the administrator, in a strange repository", tree{admin: approve, entries: refused}, distrust},
+		{"another project is trusted", tree{user: approve, entries: `{"projects": {"/w/q": {"hasTrustDialogAccepted": true}}}`}, distrust},
 		{"another one approved", tree{user: `{"enabledMcpjsonServers": ["t"]}`}, notYet},
 		{"a repository can't approve its own", tree{project: approve, local: all}, notYet},
 		{"a trusted one can", tree{project: approve, "/home/u/.claude.json": trusted}, ""},
@@ -61,7 +70,8 @@ func TestApproval(t *testing.T) {
 	t.Run("in a home directory the user's settings are the user's", func(t *testing.T) {
 		env := linux()
 		env.Dir = env.Home
-		files := tree{"/home/u/.mcp.json": `{"mcpServers": {"s": {"command": "x"}}}`, user: approve}
+		files := tree{"/home/u/.mcp.json": `{"mcpServers": {"s": {"command": "x"}}}`, user: approve,
+			entries: `{"projects": {"/home/u": {"hasTrustDialogAccepted": true}}}`}
 		check(t, Scan(files.fs(), env), []string{"s: x"}, nil)
 	})
 }
