@@ -127,8 +127,8 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 	case ctx.Err() != nil:
 		return "", deniedCall(s, tool, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
-		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v. To allow it, run: mcp-bridge policy grant %s",
-			printable(d.Why()), err, shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
+		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v. To allow it, run%s: mcp-bridge policy grant %s",
+			printable(d.Why()), err, c.where(s), shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
 	case err != nil:
 		return "", deniedCall(s, tool, fmt.Sprintf("the user could not be asked: %v", err))
 	}
@@ -145,6 +145,15 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 		}
 	}
 	return answerNo, nil
+}
+
+// where says in which directory a grant of a server's tool has to be given, as far as that counts: not its name, which is none of the
+// code's business.
+func (c *consent) where(s entry) string {
+	if c.definitions[s.name].StartedHere() {
+		return " in the bridge's working directory"
+	}
+	return ""
 }
 
 // form is the question as the client shows it. What the code has a say in comes last, and can't add lines.

@@ -149,7 +149,7 @@ func TestConsentWithoutAClient(t *testing.T) {
 	u := newUser("")
 	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", errCannotAsk)
 	got := denied(t, u.consent(nil).ask(t.Context(), guarded, "it's", nil, askRule))
-	if want := `it has not declared the capability elicitation. To allow it, run: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
+	if want := `it has not declared the capability elicitation. To allow it, run in the bridge's working directory: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant …%s", got, want)
 	}
 	u.err = errors.New("the client refused: no forms today")

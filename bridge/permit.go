@@ -78,9 +78,7 @@ func deniedBy(s entry, tool string, d policy.Decision) error {
 }
 
 // GrantOf is what is kept when the user allows a tool for good: for this very definition of its server, which is what is started or
-// connected to, and with what. Where the definition is from doesn't count.
+// connected to, with what and in which directory. Where the definition is from doesn't count.
 func GrantOf(s discovery.Server, tool string) policy.Grant {
-	// Texts and numbers always have a JSON, in which maps are sorted.
-	text, _ := json.Marshal([]any{s.Transport, s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth})
-	return policy.Grant{Server: s.Name, Tool: tool, Definition: policy.Hash(text)}
+	return policy.Grant{Server: s.Name, Tool: tool, Definition: s.Identity()}
 }

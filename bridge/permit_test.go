@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -178,5 +179,19 @@ func TestBrokenPolicy(t *testing.T) {
 	}
 	if _, err := b.RunDirect(t.Context(), Direct{Code: "1"}); !errors.Is(err, broken) {
 		t.Errorf("run: %v", err)
+	}
+}
+
+// TestGrantInAnotherDirectory: what is started in the working directory is another program in another project.
+func TestGrantInAnotherDirectory(t *testing.T) {
+	s := discovery.Server{Name: "project", Transport: discovery.Stdio, Command: "python3", Args: []string{"tools/mcp.py"}}
+	t.Chdir(t.TempDir())
+	grant, key := GrantOf(s, "read"), schemas.Key(s)
+	if GrantOf(s, "read") != grant || schemas.Key(s) != key {
+		t.Error("in the same directory it is another one")
+	}
+	t.Chdir(t.TempDir())
+	if GrantOf(s, "read") == grant || schemas.Key(s) == key {
+		t.Error("in another directory the grant, or what is known of its tools, is the same")
 	}
 }

@@ -1,11 +1,9 @@
 package discovery
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -171,23 +169,4 @@ func (d *definition) texts() []text {
 	}
 	return append(t, text{"client id", d.OAuth.ClientID, func(v string) { d.OAuth.ClientID = v }},
 		text{"client secret", d.OAuth.ClientSecret, func(v string) { d.OAuth.ClientSecret = v }})
-}
-
-// Same says whether two servers are the same program started, or the same server reached, in the same way, whatever their
-// names, sources and filters are.
-func (s Server) Same(t Server) bool {
-	return s.Transport == t.Transport && s.Command == t.Command && s.Dir == t.Dir && slices.Equal(s.Args, t.Args) && maps.Equal(s.Env, t.Env) &&
-		s.URL == t.URL && maps.Equal(s.Headers, t.Headers) && s.HeadersHelper == t.HeadersHelper && s.BearerTokenEnv == t.BearerTokenEnv &&
-		s.OAuth.equal(t.OAuth)
-}
-
-// fingerprint is the same for servers that are the Same.
-func (s Server) fingerprint() [32]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q", []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth}))
-}
-
-func (o OAuth) equal(p OAuth) bool {
-	scopes := slices.Equal(o.Scopes, p.Scopes)
-	o.Scopes, p.Scopes = nil, nil
-	return scopes && reflect.DeepEqual(o, p)
 }

@@ -68,7 +68,7 @@ func brief(c Catalog) (servers, problems []string) {
 		if s.BearerTokenEnv != "" {
 			line += " bearer " + s.BearerTokenEnv
 		}
-		if !s.OAuth.equal(OAuth{}) {
+		if fmt.Sprint(s.OAuth) != fmt.Sprint(OAuth{}) {
 			line += fmt.Sprintf(" %+v", s.OAuth)
 		}
 		if s.Tools.Allow != nil {

@@ -3,8 +3,6 @@ package policy
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,12 +29,6 @@ type Grant struct {
 // same says whether two grants are of the same thing.
 func (g Grant) same(o Grant) bool {
 	return g.Server == o.Server && g.Tool == o.Tool && g.Definition == o.Definition
-}
-
-// Hash is a short name for a text, which says nothing of it.
-func Hash(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // Grants are the user's, in a file that only the user can read. They are read anew each time, so that what is forgotten in another

@@ -1,5 +1,5 @@
 // Package schemas keeps on disk what servers have said of their tools, so that these can be searched and read about while no server
-// runs. One file a server, named by a hash of the server's definition: another command, argument or variable is another server, and
+// runs. One file a server, named by a hash of the server's definition: another command, argument, variable or directory is another server, and
 // what may be a secret in them stands in no file.
 //
 // Nothing that it reads is trusted further than to be shown: a file that is broken, not ours alone, or of another format is as good as
@@ -61,14 +61,8 @@ type Store struct {
 // Open is the store in a directory, which is made by the first Save.
 func Open(dir string) *Store { return &Store{dir: dir, files: maxFiles, total: maxTotal} }
 
-// Key names a server's file: a hash of everything in its definition that decides which program is started, or which server is
-// reached, and with what.
-func Key(s discovery.Server) string {
-	// Texts and numbers always have a JSON, in which maps are sorted.
-	text, _ := json.Marshal([]any{s.Transport, s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth})
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
+// Key names a server's file: a hash of everything that decides which program is started, or which server is reached, and with what.
+func Key(s discovery.Server) string { return s.Identity() }
 
 // content is a file after its first line, which has the format and the hash of the rest.
 type content struct {

@@ -228,7 +228,11 @@ func (a *app) policyGrant(name string) error {
 	if err := file.Add(bridge.GrantOf(s, tool)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now, may be called without asking; a policy that denies it still does\n", tool, s.Name)
+	where := ""
+	if s.StartedHere() {
+		where = " and started in this directory"
+	}
+	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; a policy that denies it still does\n", tool, s.Name, where)
 	return nil
 }
 
