@@ -78,6 +78,9 @@ var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any
 	"complete": (*host).complete,
 }
 
+// maxName bounds a server's or tool's name that a helper is given, in bytes, as the sandbox bounds those of calls.
+const maxName = 4 << 10
+
 // helper answers a call of the provider "runtime".
 func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	run, ok := helpers[c.Tool]
@@ -98,6 +101,11 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
 		return nil, invalid("bad arguments for runtime.%s: %s", c.Tool, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	for _, name := range []string{in.Server, in.Tool} {
+		if len(name) > maxName {
+			return nil, invalid("bad arguments for runtime.%s: a name of %d bytes, and none has more than %d", c.Tool, len(name), maxName)
+		}
 	}
 	v, err := run(h, ctx, in)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
@@ -65,6 +67,7 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 	r := audit.Record{Kind: audit.KindCall, Run: h.run, Server: server, Tool: tool}
 	r.Outcome = entrypoint.CodeInternal // of a panic
 	defer func() {
+		r.Server, r.Tool = named(r.Server), named(r.Tool)
 		h.books.enter(r, began)
 		_, known := h.catalog.byName[r.Server]
 		end(r, known, time.Since(began))
@@ -72,6 +75,17 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 	result, err = do(ctx, &r)
 	r.Outcome = outcomeOf(err)
 	return result, err
+}
+
+// maxRecordedName bounds a name in the record, in bytes: code that could write long lines could have older ones rotated away.
+const maxRecordedName = 256
+
+// named is a name as it is recorded: of a long one the beginning, with its length.
+func named(name string) string {
+	if len(name) <= maxRecordedName {
+		return name
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(name[:maxRecordedName], ""), len(name))
 }
 
 func outcomeOf(err error) string {

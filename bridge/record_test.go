@@ -156,3 +156,25 @@ func TestNothingUnrecorded(t *testing.T) {
 		t.Errorf("got %s", g)
 	}
 }
+
+// TestLongNamesInRecords: code can't have older records rotated away by calling what has a long name.
+func TestLongNamesInRecords(t *testing.T) {
+	b, path := audited(t, nil)
+	h := b.host("r", arguments{catalog: b.catalog(), servers: b.catalog().servers}, nil, nil)
+	for _, helper := range []string{"call_tool", "list_resources"} {
+		for _, field := range []string{"server", "tool"} {
+			input := fmt.Sprintf(`{%q:%q}`, field, strings.Repeat("<", 1<<20))
+			if got := called(t, h, "runtime", helper, input); !strings.Contains(got, "a name of 1048576 bytes") || len(got) > 200 {
+				t.Errorf("%s: %.200s", helper, got)
+			}
+		}
+	}
+	_ = called(t, h, strings.Repeat("<", maxName), strings.Repeat("é", maxName/2), `{}`)
+	records := readRecords(t, path)
+	if text, err := os.ReadFile(path); err != nil || len(text) > 2000 || len(records) != 1 {
+		t.Fatalf("%d records in %d bytes, %v", len(records), len(text), err)
+	}
+	if want := strings.Repeat("é", maxRecordedName/2) + "… (4096 bytes)"; records[0].Tool != want || !strings.HasSuffix(records[0].Server, "<… (4096 bytes)") {
+		t.Errorf("recorded are %q and %q", records[0].Server, records[0].Tool)
+	}
+}

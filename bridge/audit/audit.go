@@ -6,6 +6,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,6 +32,7 @@ const (
 const (
 	maxArguments = 64 << 10        // bytes of arguments that a record takes
 	maxPending   = 10_000          // records that wait to be written; far more than can be under way
+	pendingBytes = 16 << 20        // of these
 	lockWait     = 5 * time.Second // for another bridge that writes
 
 	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
@@ -72,7 +74,8 @@ type Log struct {
 
 	mu      sync.Mutex
 	pending [][]byte // lines that have not been written
-	lost    int      // lines beyond maxPending
+	held    int      // bytes of them
+	lost    int      // lines beyond maxPending or pendingBytes
 	err     error    // why they have not
 }
 
@@ -118,14 +121,17 @@ func (l *Log) Record(r Record) error {
 		r.Time = time.Now()
 	}
 	r.Time, r.PID = r.Time.UTC(), os.Getpid()
-	line, err := json.Marshal(r)
-	if err != nil {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line) // ends each value with a line's end
+	enc.SetEscapeHTML(false)      // nothing of it is HTML, and it would take six bytes for one
+	if err := enc.Encode(r); err != nil {
 		return fmt.Errorf("encoding a record of the audit: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending) < maxPending {
-		l.pending = append(l.pending, append(line, '\n'))
+	if len(l.pending) < maxPending && l.held+line.Len() <= pendingBytes {
+		l.pending = append(l.pending, line.Bytes())
+		l.held += line.Len()
 	} else {
 		l.lost++
 	}
@@ -135,6 +141,9 @@ func (l *Log) Record(r Record) error {
 // flush writes what waits, in its order. It is called with mu held.
 func (l *Log) flush() error {
 	n, err := l.append(l.pending)
+	for _, line := range l.pending[:n] {
+		l.held -= len(line)
+	}
 	l.pending = l.pending[n:]
 	if err == nil && l.lost > 0 {
 		err = fmt.Errorf("%d records are lost, since nothing could be written when they came; start the bridge anew", l.lost)

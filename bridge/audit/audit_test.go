@@ -160,16 +160,29 @@ func TestUnwritable(t *testing.T) {
 }
 
 func TestLostRecordsAreSaid(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "later")
-	l, _ := Open(Config{Path: filepath.Join(dir, "audit.jsonl")})
-	for range maxPending + 5 {
-		_ = l.Record(Record{})
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Ready(); err == nil || !strings.Contains(err.Error(), "5 records are lost") {
-		t.Errorf("got %v", err)
+	for name, tc := range map[string]struct {
+		record Record
+		lines  int // beyond the bound
+	}{
+		"by number": {Record{}, maxPending + 5},
+		"by bytes":  {Record{Tool: strings.Repeat("<", 1<<20)}, pendingBytes>>20 + 4}, // each a little more than 1 MiB
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "later")
+			l, _ := Open(Config{Path: filepath.Join(dir, "audit.jsonl")})
+			for range tc.lines {
+				_ = l.Record(tc.record)
+			}
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Ready(); err == nil || !strings.Contains(err.Error(), "5 records are lost") {
+				t.Errorf("got %v", err)
+			}
+			if l.held != 0 {
+				t.Errorf("%d bytes are held", l.held)
+			}
+		})
 	}
 }
 
