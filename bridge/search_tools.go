@@ -76,6 +76,7 @@ func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage)
 	if err != nil {
 		return "", err
 	}
+	ctx = b.forwarding(ctx) // of a server that is started for this, later calls of this client's may need it
 	h := b.host(id, arguments{catalog: c, servers: c.servers}, nil, nil)
 	boxes, unknown := h.searchable(ctx, a.among)
 	hits, err := c.shelf.matching(ctx, a.query, boxes)

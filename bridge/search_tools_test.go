@@ -273,3 +273,31 @@ func TestRoughAges(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchStartsServersForItsClient: a server that is first started by a search is told what the client can be asked for.
+func TestSearchStartsServersForItsClient(t *testing.T) {
+	u := listingFor{fakeUpstreams: config().Upstreams.(fakeUpstreams), able: make(chan upstream.Abilities, 1)}
+	b := build(t, func(c *Config) { c.Upstreams = u })
+	p := connect(t, b)
+	p.introduce(`{"elicitation":{},"sampling":{}}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_tools","arguments":{"server":"github"}}}`)
+	p.next()
+	if got := <-u.able; got != (upstream.Abilities{Elicitation: true, Sampling: true}) {
+		t.Errorf("the server is told of %+v", got)
+	}
+}
+
+// listingFor notes for which client a server's tools are listed.
+type listingFor struct {
+	fakeUpstreams
+	able chan upstream.Abilities
+}
+
+func (l listingFor) Tools(ctx context.Context, server string) ([]upstream.Tool, error) {
+	var able upstream.Abilities
+	if c := upstream.ClientOf(ctx); c != nil {
+		able = c.Abilities()
+	}
+	l.able <- able
+	return l.fakeUpstreams.Tools(ctx, server)
+}
