@@ -18,11 +18,21 @@ const (
 	// askTimeout is how long a client may take for an answer: there may be a person who has to read and decide.
 	askTimeout = 5 * time.Minute
 
-	// maxAsking is how many questions one client has at a time; further ones wait their turn.
+	// maxAsking is how many questions of each asker one client has at a time; further ones wait their turn.
 	maxAsking = 4
 
-	// maxAsks is how many questions there may be in the course of one call.
+	// maxAsks is how many questions of each asker there may be in the course of one call.
 	maxAsks = 50
+)
+
+// asker is in whose name the client is asked. Each has turns and a number of its own: servers that ask much, or are not answered, don't
+// keep the user from being asked for consent.
+type asker int
+
+const (
+	serverAsks asker = iota // by way of us
+	policyAsks              // for consent
+	askers                  // how many there are
 )
 
 // errCannotAsk says that the client can't be asked, whoever would be there to answer.
@@ -98,7 +108,7 @@ func modeOf(params any) string {
 // asks are our own requests to one client. It is safe for concurrent use.
 type asks struct {
 	wire  *wire
-	turns chan struct{} // one per request that the client has
+	turns [askers]chan struct{} // one per request that the client has
 
 	mu      sync.Mutex
 	can     abilities
@@ -113,16 +123,20 @@ type reply struct {
 }
 
 func newAsks(w *wire) *asks {
-	return &asks{wire: w, turns: make(chan struct{}, maxAsking), waiting: map[string]chan reply{}}
+	a := &asks{wire: w, waiting: map[string]chan reply{}}
+	for i := range a.turns {
+		a.turns[i] = make(chan struct{}, maxAsking)
+	}
+	return a
 }
 
 // askClient has the client of the call that ctx belongs to answer a request, elicitation/create, sampling/createMessage or roots/list, and
-// returns its raw result. It waits for askTimeout at most, off the code's clock, and until ctx ends; the client is then told that
-// nobody waits any more.
+// returns its raw result. It waits for its turn, then for askTimeout at most, both off the code's clock and until ctx ends; the client
+// is then told that nobody waits any more.
 //
 // The error is errCannotAsk, with the reason, where the client is none that answers such requests; a *clientError where it refused;
-// or the cause of ctx's end. It may be called concurrently: the client has maxAsking questions at a time.
-func askClient(ctx context.Context, method string, params any) (json.RawMessage, error) {
+// or the cause of ctx's end. It may be called concurrently: the client has maxAsking questions of each asker at a time.
+func askClient(ctx context.Context, by asker, method string, params any) (json.RawMessage, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	if x == nil {
 		return nil, fmt.Errorf("%w: the code was not run for an MCP client", errCannotAsk)
@@ -133,11 +147,11 @@ func askClient(ctx context.Context, method string, params any) (json.RawMessage,
 	if lacks := x.asks.able().lacks(method, params); lacks != "" {
 		return nil, fmt.Errorf("%w: it has not declared the capability %s", errCannotAsk, lacks)
 	}
-	if x.asked.Add(1) > maxAsks {
+	if x.asked[by].Add(1) > maxAsks {
 		return nil, fmt.Errorf("the client was asked %d times in the course of this call, which is the limit", maxAsks)
 	}
 	defer sandbox.OffClock(ctx)() // who thinks about an answer doesn't use up the code's time
-	return x.asks.request(ctx, method, params)
+	return x.asks.request(ctx, by, method, params)
 }
 
 func (a *asks) able() abilities {
@@ -153,15 +167,15 @@ func (a *asks) declare(can abilities) {
 	a.can = can
 }
 
-func (a *asks) request(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no answer came within %v to what the client was asked", askTimeout))
-	defer cancel()
+func (a *asks) request(ctx context.Context, by asker, method string, params any) (json.RawMessage, error) {
 	select {
-	case a.turns <- struct{}{}:
-		defer func() { <-a.turns }()
+	case a.turns[by] <- struct{}{}:
+		defer func() { <-a.turns[by] }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no answer came within %v to what the client was asked", askTimeout))
+	defer cancel()
 	id, answered := a.expect()
 	defer a.forget(id)
 	question := map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "id": id, "method": method}

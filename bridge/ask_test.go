@@ -23,7 +23,7 @@ func asking(t testing.TB) *Bridge {
 		if text != "" {
 			params = json.RawMessage(text)
 		}
-		raw, err := askClient(ctx, method, params)
+		raw, err := askClient(ctx, serverAsks, method, params)
 		if err != nil {
 			return printed(fmt.Sprintf("error, none to ask %v: %v", errors.Is(err, errCannotAsk), err)), nil
 		}
@@ -185,7 +185,7 @@ func TestAskingIsBounded(t *testing.T) {
 	t.Run("in one call", func(t *testing.T) {
 		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			for {
-				if _, err := askClient(ctx, "roots/list", nil); err != nil {
+				if _, err := askClient(ctx, serverAsks, "roots/list", nil); err != nil {
 					return printed(err.Error()), nil
 				}
 			}
@@ -216,5 +216,75 @@ func TestAskingIsBounded(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 		})
+	})
+}
+
+// TestServersDoNotUseUpConsent: with questions of servers unanswered, and with as many asked as there may be, the user is still asked for
+// consent; and what waits for its turn has all of its time then.
+func TestServersDoNotUseUpConsent(t *testing.T) {
+	consent := json.RawMessage(`{"message":"May it?"}`)
+	t.Run("turns", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+				by, params := serverAsks, any(nil)
+				if r.Code == "elicitation/create" {
+					by, params = policyAsks, consent
+				}
+				raw, err := askClient(ctx, by, r.Code, params)
+				return printed(fmt.Sprintf("%s %v", raw, err)), nil
+			}))
+			defer p.in.Close()
+			p.introduce(`{"roots":{},"elicitation":{}}`)
+			for i := range maxAsking {
+				p.code(i, "roots/list")
+				p.next()
+			}
+			time.Sleep(time.Minute)
+			p.code(maxAsking, "roots/list") // waits
+			synctest.Wait()
+			p.code(maxAsking+1, "elicitation/create")
+			q := p.next()
+			if q.Method != "elicitation/create" {
+				t.Fatalf("got %+v", q)
+			}
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, q.ID)
+			if got := p.next().tool(t).Content[0].Text; got != "{} <nil>" {
+				t.Errorf("got %s", got)
+			}
+			time.Sleep(askTimeout - time.Minute + time.Second)
+			var late frame
+			for late.Method != "roots/list" { // among the ends of the others
+				late = p.next()
+			}
+			time.Sleep(askTimeout - 10*time.Second)
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"late":1}}`, late.ID)
+			for {
+				if f := p.next(); f.Method == "" && string(f.ID) == fmt.Sprint(maxAsking) {
+					if got := f.tool(t).Content[0].Text; got != `{"late":1} <nil>` {
+						t.Errorf("the one that waited: %s", got)
+					}
+					break
+				}
+			}
+		})
+	})
+	t.Run("number", func(t *testing.T) {
+		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			for {
+				if _, err := askClient(ctx, serverAsks, "roots/list", nil); err != nil {
+					raw, err := askClient(ctx, policyAsks, "elicitation/create", consent)
+					return printed(fmt.Sprintf("%s %v", raw, err)), nil
+				}
+			}
+		}))
+		p.introduce(`{"roots":{},"elicitation":{}}`)
+		p.code(1, "x")
+		f := p.next()
+		for ; f.Method != ""; f = p.next() {
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, f.ID)
+		}
+		if got := f.tool(t).Content[0].Text; got != "{} <nil>" {
+			t.Errorf("got %s", got)
+		}
 	})
 }

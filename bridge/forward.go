@@ -42,13 +42,13 @@ func (f forwarder) Answer(ctx context.Context, server, method string, params jso
 		if !f.roots {
 			return nil, &upstream.RPCError{Code: mcp.METHOD_NOT_FOUND, Message: "the client's roots are not shared with servers"}
 		}
-		return told(askClient(ctx, method, nil))
+		return told(askClient(ctx, serverAsks, method, nil))
 	}
 	fields, err := question(server, method, params)
 	if err != nil {
 		return nil, err
 	}
-	return told(askClient(ctx, method, fields))
+	return told(askClient(ctx, serverAsks, method, fields))
 }
 
 // told is an answer as a server is told of it.

@@ -41,7 +41,10 @@ type permits struct {
 
 // permits are those of a run that began with this catalog, whatever becomes of the servers meanwhile.
 func (b *Bridge) permits(c *catalog, log *slog.Logger) *permits {
-	return &permits{catalog: c, count: c.policy.Run(), consent: newConsent(c.definitions, b.grants, askClient, log)}
+	ask := func(ctx context.Context, method string, params any) (json.RawMessage, error) {
+		return askClient(ctx, policyAsks, method, params)
+	}
+	return &permits{catalog: c, count: c.policy.Run(), consent: newConsent(c.definitions, b.grants, ask, log)}
 }
 
 // tool says whether the run may call a tool with these arguments, for which it may ask the user. It is the last word on each call,

@@ -72,9 +72,9 @@ type exchange struct {
 	old    bool // the client's protocol has no resource links
 	code   int  // of an error as which the request is answered; 0 for the one that it has
 
-	asks   *asks        // our requests to the client
-	asked  atomic.Int32 // how many there were in the course of this one
-	modern bool         // the request is of the protocol without requests of a server
+	asks   *asks                // our requests to the client
+	asked  [askers]atomic.Int32 // how many there were in the course of this one
+	modern bool                 // the request is of the protocol without requests of a server
 }
 
 type exchangeKey struct{}
