@@ -35,12 +35,30 @@ func New(fsys fs.FS, env discovery.Env) *Watcher {
 	return w
 }
 
-// Catalog is what the last search found. It is not to be changed.
+// Catalog is what the last search found. It is not to be changed, and not to be asked for once Run has been called.
 func (w *Watcher) Catalog() discovery.Catalog { return w.latest }
 
 // Run searches anew after each change on disk until ctx ends, and hands every catalog whose servers or problems differ from the
-// last one's to found, which it waits for.
+// last one's to found, which it waits for. It is called once. It doesn't wait for a search that is going on when ctx ends, which
+// a slow disk or a very large file may keep: what that finds is dropped.
 func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
+	catalogs := make(chan discovery.Catalog)
+	go w.look(ctx, catalogs)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-catalogs:
+			if ctx.Err() != nil {
+				return
+			}
+			found(c)
+		}
+	}
+}
+
+// look searches anew after each change and hands the catalogs over, until ctx ends.
+func (w *Watcher) look(ctx context.Context, catalogs chan<- discovery.Catalog) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -55,8 +73,13 @@ func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
 		if !w.settled(ctx) {
 			return
 		}
-		if w.scan() {
-			found(w.latest)
+		if !w.scan() {
+			continue
+		}
+		select {
+		case catalogs <- w.latest:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

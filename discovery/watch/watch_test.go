@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -159,6 +160,49 @@ func TestWatchLinksAndValues(t *testing.T) {
 			!strings.Contains(c.Problems[0].Reason, "too many levels of symbolic links") {
 			t.Errorf("after the link went in a circle: %s", names(c))
 		}
+	})
+}
+
+// stuck is a file system whose files can't be opened until it is told so.
+type stuck struct {
+	fs.FS
+	opened chan struct{} // closed when the first one waits
+	free   chan struct{}
+}
+
+func (s stuck) Open(name string) (fs.File, error) {
+	if filepath.Base(name) == "mcp.json" {
+		close(s.opened)
+		<-s.free
+	}
+	return s.FS.Open(name)
+}
+
+func (s stuck) Stat(name string) (fs.FileInfo, error) { return fs.Stat(s.FS, name) }
+
+// A search that doesn't come to its end is not waited for, and what it finds after all is dropped.
+func TestWatchEndsAmidASearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		disk := stuck{discovery.Root(), make(chan struct{}), make(chan struct{})}
+		w := New(disk, h.env())
+		ctx, cancel := context.WithCancel(t.Context())
+		h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "one"}}}`)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			w.Run(ctx, func(c discovery.Catalog) { t.Errorf("handed over %s", names(c)) })
+		}()
+		<-disk.opened
+		cancel()
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("Run waits for the search")
+		}
+		close(disk.free)
+		<-ended
 	})
 }
 
