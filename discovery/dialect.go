@@ -78,7 +78,7 @@ func (f *filling) file(name string) (string, refusal) {
 	if p == "" {
 		return "", refusal{"its " + f.name + " takes its value from a file whose path isn't absolute", "write the whole path"}
 	}
-	data, err := f.scan.bytes(p)
+	text, err := f.scan.value(p)
 	if err != nil {
 		reason, next := unreadable(err, true)
 		if missing(err) {
@@ -86,7 +86,7 @@ func (f *filling) file(name string) (string, refusal) {
 		}
 		return "", refusal{"its " + f.name + " takes its value from " + show(f.scan.places.native(p)) + ", and of that: " + reason, next}
 	}
-	return strings.TrimSpace(string(data)), refusal{}
+	return strings.TrimSpace(text), refusal{}
 }
 
 // path is a path in a host's file: from the home directory after ~, else from the directory of that file.

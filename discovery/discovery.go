@@ -182,7 +182,7 @@ type Env struct {
 
 // Scan reads every source there is for env and reports what it found; it never fails as a whole. The root of fsys is the
 // root of the file system, so that /etc/x is read as etc/x, and on windows C:\x as C:/x; Root is the real one. Scan reads
-// at most maxFile bytes of a file and only regular files, keeps nothing, and may be called concurrently.
+// at most maxFile bytes of a file, of some files less, and only regular files, each once; it keeps nothing, and may be called concurrently.
 //
 // The first source that defines a name wins: ConfigPaths, then the rows of the table of sources from top to bottom. What
 // can't be used doesn't count, unless the host it belongs to would use it: then that host's further entries of the name
@@ -216,6 +216,7 @@ type scan struct {
 	gemini geminiLists
 
 	files   map[string]*file // by path: read once, and reported once
+	values  map[string]value // by path: of the files that entries take values from, read once
 	memory  map[string]*file // by path: what a Scanner remembers; nil for nothing
 	listing map[string]bool  // paths that ConfigPaths lists: the user's word on them is enough
 	order   map[Source]int   // for sorting problems
@@ -236,7 +237,7 @@ func newScan(fsys fs.FS, env Env) *scan {
 		env.Self.Names = []string{own}
 	}
 	s := &scan{
-		fsys: fsys, env: env, files: map[string]*file{}, listing: map[string]bool{}, order: map[Source]int{},
+		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, order: map[Source]int{},
 		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{},
 	}
 	s.places = newPlaces(s)

@@ -30,10 +30,13 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		if d.Description == "" {
 			d.Description = description
 		}
-		if bad = s.fill(r, &d); d.cannot == (refusal{}) {
-			d.cannot = bad
+		gate := s.gated(r, name)
+		if gate == (refusal{}) { // what isn't approved has no file read for it, and no variable
+			if bad = s.fill(r, &d); d.cannot == (refusal{}) {
+				d.cannot = bad
+			}
 		}
-		state, bad = s.unwanted(r, d)
+		state, bad = s.unwanted(r, d, gate)
 	}
 	if bad != (refusal{}) {
 		s.refuse(src, shown, state, bad)
@@ -110,8 +113,8 @@ func (d *definition) variable(name, value string) {
 	d.Env[name] = value
 }
 
-// unwanted says why an entry is not to be used, whether it could be or not.
-func (s *scan) unwanted(r row, d definition) (State, refusal) {
+// unwanted says why an entry is not to be used, whether it could be or not; gate is what gated says of it.
+func (s *scan) unwanted(r row, d definition, gate refusal) (State, refusal) {
 	switch {
 	case d.Transport == Stdio && s.isSelf(d.Server), d.Transport != Stdio && s.isOwnURL(d.URL):
 		return Itself, refusal{"this is mcp-bridge itself", ""}
@@ -124,7 +127,7 @@ func (s *scan) unwanted(r row, d definition) (State, refusal) {
 	if by, ok := s.claude.disabled[d.Name]; ok && r.host == claudeCode {
 		return Disabled, refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
 	}
-	return Unapproved, s.gated(r, d.Name)
+	return Unapproved, gate
 }
 
 // unusable says why an entry that its host uses can't be started by the bridge.

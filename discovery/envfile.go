@@ -20,7 +20,7 @@ func (s *scan) envFile(d *definition) refusal {
 	if p == "" {
 		p = path.Join(path.Dir(s.places.clean(d.Source.Path)), strings.ReplaceAll(d.envFile, `\`, "/"))
 	}
-	data, err := s.bytes(p)
+	text, err := s.value(p)
 	if err != nil {
 		reason, next := unreadable(err, true)
 		if missing(err) {
@@ -28,7 +28,7 @@ func (s *scan) envFile(d *definition) refusal {
 		}
 		return refusal{"its envFile is " + show(s.places.native(p)) + ", and of that: " + reason, next}
 	}
-	variables, line := dotenv(string(data))
+	variables, line := dotenv(text)
 	if line > 0 {
 		return refusal{fmt.Sprintf("its envFile %s can't be understood at line %d", show(s.places.native(p)), line), "write NAME=value there"}
 	}

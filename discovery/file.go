@@ -70,8 +70,16 @@ func (s *scan) directory(r row, dir, ending string, required bool) {
 		s.problem(src, "", "it holds more files than are read from one directory; the ones that come last by name were left out", fmt.Sprintf("keep at most %d files in it", maxFiles))
 		names = names[:maxFiles]
 	}
+	var total int64
 	for _, name := range names {
 		p := strings.TrimRight(dir, `/\`) + s.places.native("/"+name)
+		if info, err := s.stat(p); err == nil {
+			total += info.Size()
+		}
+		if total > maxFile {
+			s.problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come last by name were left out", maxFile>>10), "take out what isn't needed")
+			return
+		}
 		if required {
 			s.listing[p] = true
 		} else if s.listing[p] {

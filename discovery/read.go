@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	maxFile  = 8 << 20 // bytes of one file
-	maxDepth = 200     // of nested objects and arrays: the parser recurses
+	maxFile    = 8 << 20   // bytes of one JSON file of the user's, such as ~/.claude.json, which holds much else
+	maxSmall   = 256 << 10 // bytes of one TOML or YAML file, whose parsers take long, and of a file that a project brings along
+	maxMembers = 1 << 13   // tables and keys of one TOML file: its parser takes time in proportion to their square
+	maxDepth   = 200       // of nested objects and arrays: the parser recurses
 )
 
 // file is a file as it was read. Root is nil when there is none, or it couldn't be read and nothing is remembered of it.
@@ -72,7 +74,7 @@ func (s *scan) load(src Source, strict, required bool) *file {
 	}
 	f := &file{}
 	s.files[src.Path] = f
-	data, err := s.bytes(src.Path)
+	data, err := s.bytes(src.Path, s.limit(src.Path))
 	if err != nil {
 		reason, next := unreadable(err, required)
 		f.broken = reason != "" && !missing(err)
@@ -110,8 +112,40 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// limit is how many bytes a file of entries or rules may have.
+func (s *scan) limit(native string) int64 {
+	if strings.HasSuffix(native, ".toml") || isYAML(native) {
+		return maxSmall
+	}
+	p, home := s.places.clean(native), s.places.clean(s.env.Home)
+	for _, dir := range s.places.by["workspace"] {
+		if strings.HasPrefix(p, dir+"/") && !strings.HasPrefix(home+"/", dir+"/") {
+			return maxSmall
+		}
+	}
+	return maxFile
+}
+
+// value is the text of a file that entries take values from, or why there is none.
+type value struct {
+	text string
+	err  error
+}
+
+// value reads one, if it hasn't been read yet: any number of entries may name it, any number of times.
+func (s *scan) value(native string) (string, error) {
+	v, ok := s.values[native]
+	if !ok {
+		var data []byte
+		data, v.err = s.bytes(native, maxFilled)
+		v.text = string(data)
+		s.values[native] = v
+	}
+	return v.text, v.err
+}
+
 // bytes is what a regular file holds. It looks before it opens: opening a pipe would wait for a writer.
-func (s *scan) bytes(native string) ([]byte, error) {
+func (s *scan) bytes(native string, limit int64) ([]byte, error) {
 	info, err := s.stat(native)
 	if err != nil {
 		return nil, err
@@ -121,17 +155,17 @@ func (s *scan) bytes(native string) ([]byte, error) {
 		return nil, unfit("it is a directory, not a file")
 	case !info.Mode().IsRegular():
 		return nil, unfit("it is not a regular file")
-	case info.Size() > maxFile:
-		return nil, errTooLarge
+	case info.Size() > limit:
+		return nil, tooLarge(limit)
 	}
 	f, err := s.fsys.Open(s.fsName(native))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // a size may be untrue, as in /proc
-	if err == nil && len(data) > maxFile {
-		return nil, errTooLarge
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // a size may be untrue, as in /proc
+	if err == nil && int64(len(data)) > limit {
+		return nil, tooLarge(limit)
 	}
 	return data, err
 }
@@ -141,7 +175,9 @@ type unfit string
 
 func (u unfit) Error() string { return string(u) }
 
-var errTooLarge = unfit(fmt.Sprintf("it is larger than %d MiB, which no such file is", maxFile>>20))
+func tooLarge(limit int64) error {
+	return unfit(fmt.Sprintf("it is larger than %d KiB, which no such file is", limit>>10))
+}
 
 // unreadable says what an error of the file system means for who wrote the path. A file that needn't be there and isn't
 // is no reason.

@@ -26,6 +26,10 @@ func TestTOML(t *testing.T) {
 		{"servers an array", "mcp_servers = []", "", `its "mcp_servers" is an array, not an object`},
 		{"deep", "a = " + strings.Repeat("[", 300) + strings.Repeat("]", 300), "", "it nests more than 200 levels deep at line 1, column 205"},
 		{"a long key", "x." + strings.Repeat("a.", 300) + "b = 1", "", "it nests more than 200 levels deep at line 1"},
+		{"very many tables", "[a]\n" + strings.Repeat("[a.b]\n", maxMembers/2), "", "it has more than 8192 tables, keys and parts of keys"},
+		{"very many keys", strings.Repeat("a = 1\n", maxMembers+1), "", "it has more than 8192 tables, keys and parts of keys"},
+		{"very many parts of keys", strings.Repeat("a.b.c = 1\n", maxMembers/3+1), "", "it has more than 8192 tables, keys and parts of keys"},
+		{"large", "# " + strings.Repeat("x", maxSmall), "", "it is larger than 256 KiB, which no such file is"},
 		{"Latin-1", "a = \"\xe9\"", "", "it is not UTF-8 at line 1, column 6"},
 		{"JSON", `{"mcpServers": {}}`, "", "it is not valid TOML at line 1"},
 		{"the key of others", "[mcpServers.a]\ncommand = 'a'", "", `it has "mcpServers" but no "mcp_servers"`},
@@ -57,7 +61,10 @@ func TestYAML(t *testing.T) {
 		{"servers a list", "extensions: [a]", "", `its "extensions" is an array, not an object`},
 		{"deep", strings.Repeat("[", 300) + strings.Repeat("]", 300), "", "it nests more than 200 levels deep at line 1"},
 		{"an anchor of itself", "extensions: &x {a: *x}", "", "it nests more than 200 levels deep at line 1"},
-		{"laughs", laughs(), "", "it has more than 262144 values, aliases followed"},
+		{"large", "# " + strings.Repeat("x", maxSmall), "", "it is larger than 256 KiB, which no such file is"},
+		{"a long text again and again", "x: &x " + strings.Repeat("y", 1<<17) + "\nz: [" + strings.Repeat("*x, ", 100) + "]", "", "its values have more than 4194304 bytes, aliases followed"},
+		{"a long key again and again", "x: &x\n  ? " + strings.Repeat("y", 1<<17) + "\n  : 1\nz: [" + strings.Repeat("*x, ", 100) + "]", "", "its values have more than 4194304 bytes, aliases followed"},
+		{"laughs", laughs(), "", "it has more than 65536 values, aliases followed"},
 		{"a tab", "extensions:\n\ta: {}", "", "it is not valid YAML at line 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkSyntax(t, path, tt.data, tt.server, tt.problem) })

@@ -14,8 +14,8 @@ import (
 
 // parseTOML is what a TOML file holds, as JSON. Nothing of the file is in what it says is wrong.
 func parseTOML(data []byte) (*hujson.Object, refusal) {
-	if i := tooDeepTOML(data); i >= 0 {
-		return nil, refusal{fmt.Sprintf("it nests more than %d levels deep%s", maxDepth, at(data, i)), "correct it there"}
+	if bad := tooMuchTOML(data); bad != (refusal{}) {
+		return nil, bad
 	}
 	var root map[string]any
 	if err := toml.Unmarshal(data, &root); err != nil {
@@ -61,21 +61,27 @@ func valueOf(v any) hujson.Value {
 	return hujson.Value{Value: hujson.String(fmt.Sprint(v))}
 }
 
-// tooDeepTOML is where brackets, or the parts of one dotted key, are more than maxDepth, -1 if nowhere. The parser recurses,
-// and takes a long key's every beginning by itself.
-func tooDeepTOML(data []byte) int {
-	depth, dots := 0, 0
+// tooMuchTOML says where brackets, or the parts of one dotted key, are more than maxDepth, if they are, or that all the tables,
+// keys and their parts are more than maxMembers. The parser recurses, takes a long key's every beginning by itself, and looks
+// for each key among all that it has had.
+func tooMuchTOML(data []byte) refusal {
+	depth, dots, members := 0, 0, 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; c {
 		case '[', '{':
 			depth++
+			members++
 			dots = 0
 		case ']', '}':
 			depth--
 			dots = 0
-		case ',', '=', '\n':
+		case '=':
+			members++
+			dots = 0
+		case ',', '\n':
 			dots = 0
 		case '.':
+			members++
 			dots++
 		case '#':
 			for i+1 < len(data) && data[i+1] != '\n' {
@@ -85,10 +91,13 @@ func tooDeepTOML(data []byte) int {
 			i = endOfString(data, i)
 		}
 		if depth > maxDepth || dots > maxDepth {
-			return min(i, len(data)-1)
+			return refusal{fmt.Sprintf("it nests more than %d levels deep%s", maxDepth, at(data, min(i, len(data)-1))), "correct it there"}
+		}
+		if members > maxMembers {
+			return refusal{fmt.Sprintf("it has more than %d tables, keys and parts of keys", maxMembers), "take out what isn't needed"}
 		}
 	}
-	return -1
+	return refusal{}
 }
 
 // endOfString is the last byte of the string that begins at i.

@@ -13,7 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const maxNodes = 1 << 18 // of one YAML file, each counted as often as an alias stands for it
+// What one YAML file may hold, each counted as often as an alias stands for it.
+const (
+	maxNodes = 1 << 16
+	maxBytes = 4 << 20 // of keys and scalars
+)
 
 // parseYAML is what the first document of a YAML file holds, as JSON. Nothing of the file is in what it says is wrong.
 func parseYAML(data []byte) (*hujson.Object, refusal) {
@@ -25,7 +29,7 @@ func parseYAML(data []byte) (*hujson.Object, refusal) {
 	case err != nil:
 		return nil, refusal{"it is not valid YAML" + strings.Replace(yamlLine.FindString(err.Error()), "line", " at line", 1), "correct it there"}
 	}
-	c := yamlTree{left: maxNodes}
+	c := yamlTree{left: maxNodes, bytes: maxBytes}
 	v, bad := c.value(&doc, 0)
 	if bad != (refusal{}) {
 		return nil, bad
@@ -44,11 +48,14 @@ func parseYAML(data []byte) (*hujson.Object, refusal) {
 var yamlLine = regexp.MustCompile(`line \d+`)
 
 // yamlTree makes JSON of nodes, aliases followed, within a bound.
-type yamlTree struct{ left int }
+type yamlTree struct{ left, bytes int }
 
 func (c *yamlTree) value(n *yaml.Node, depth int) (v hujson.Value, bad refusal) {
 	if c.left--; c.left < 0 {
 		return v, refusal{fmt.Sprintf("it has more than %d values, aliases followed", maxNodes), "take out what isn't needed"}
+	}
+	if c.bytes -= len(n.Value); c.bytes < 0 {
+		return v, refusal{fmt.Sprintf("its values have more than %d bytes, aliases followed", maxBytes), "take out what isn't needed"}
 	}
 	if depth > maxDepth {
 		return v, refusal{fmt.Sprintf("it nests more than %d levels deep at line %d", maxDepth, n.Line), "correct it there"}
@@ -77,8 +84,10 @@ func (c *yamlTree) value(n *yaml.Node, depth int) (v hujson.Value, bad refusal) 
 // mapping is an object. What is merged into it comes first, so that its own members count.
 func (c *yamlTree) mapping(n *yaml.Node, depth int) (v hujson.Value, bad refusal) {
 	var merged, own []hujson.ObjectMember
+	names := map[string]bool{} // of own
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
+		c.bytes -= len(key.Value) // the next value is asked about it
 		item, bad := c.value(n.Content[i+1], depth+1)
 		if bad != (refusal{}) {
 			return v, bad
@@ -89,11 +98,12 @@ func (c *yamlTree) mapping(n *yaml.Node, depth int) (v hujson.Value, bad refusal
 			}
 			continue
 		}
+		names[key.Value] = true
 		own = append(own, hujson.ObjectMember{Name: hujson.Value{Value: hujson.String(key.Value)}, Value: item})
 	}
 	kept := merged[:0]
 	for _, m := range merged {
-		if get(&hujson.Object{Members: own}, nameOf(m)) == nil {
+		if !names[nameOf(m)] {
 			kept = append(kept, m)
 		}
 	}
