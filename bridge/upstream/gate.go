@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	acceptBoth = "application/json, text/event-stream"
-	errorBody  = 16 << 10 // bytes read of an answer that is a failure
-	errorText  = 300      // and shown
+	acceptBoth   = "application/json, text/event-stream"
+	errorBody    = 16 << 10               // bytes read of an answer that is a failure
+	errorText    = 300                    // and shown
+	unwantedWait = 100 * time.Millisecond // for a body that nobody wants
 
 	firstPause, lastPause = 2 * time.Second, time.Minute // between two streams of notifications
 )
@@ -120,14 +121,15 @@ func askedBy(req *http.Request) (a asked) {
 	return a
 }
 
-// RoundTrip sends a request and hands its answer to mcp-go the way that mcp-go can bear.
+// RoundTrip sends a request and hands its answer to mcp-go the way that mcp-go can bear. All its errors are *exchangeError, those of
+// the context too: net/http and mcp-go put the URL before them.
 func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodDelete {
 		return g.farewell(req)
 	}
 	resp, err := g.exchange(req)
-	if err == nil || req.Context().Err() != nil {
-		return resp, err
+	if err == nil {
+		return resp, nil
 	}
 	var known *exchangeError
 	if errors.As(err, &known) {
@@ -293,9 +295,14 @@ func empty(req *http.Request, status int) *http.Response {
 	}
 }
 
-// closeWith reads a little of a body, so that its connection can be used again, and closes it.
+// closeWith closes a body that nobody wants. A short one is read first, so that its connection can be used again, but not waited for:
+// the server may never end it.
 func closeWith(resp *http.Response) error {
-	_, _ = io.CopyN(io.Discard, resp.Body, errorBody)
+	if 0 < resp.ContentLength && resp.ContentLength <= errorBody {
+		late := time.AfterFunc(unwantedWait, func() { _ = resp.Body.Close() })
+		defer late.Stop()
+		_, _ = io.CopyN(io.Discard, resp.Body, errorBody)
+	}
 	return resp.Body.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,6 +28,7 @@ type far struct {
 	seen     map[string]int // by method, and by "tool NAME"
 	headers  http.Header    // of the last POST
 	messages []string       // all that came without being a request
+	unended  http.Header    // of its answers to those, whose bodies it doesn't end; nil: it does
 }
 
 func newFar(t *testing.T) *far {
@@ -81,13 +83,25 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		f.json(w, m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}`)
 	case len(m.ID) == 0 || m.Method == "":
+		maps.Copy(w.Header(), f.unended)
 		w.WriteHeader(http.StatusAccepted)
+		if f.unended != nil {
+			_ = http.NewResponseController(w).Flush()
+			f.hang(r)
+		}
 	case m.Method == "server/discover":
 		f.json(w, m, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"far","version":"1"}}}`)
 	case m.Method == "tools/list":
 		f.json(w, m, `{"tools":[{"name":"a","inputSchema":{"n":9007199254740993}},{"name":"plain","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}`)
 	default:
 		f.tool(w, r, m)
+	}
+}
+
+func (f *far) hang(r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-f.stop:
 	}
 }
 
@@ -164,10 +178,7 @@ func (f *far) tool(w http.ResponseWriter, r *http.Request, m request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":`)
 	case "hang":
-		select {
-		case <-r.Context().Done():
-		case <-f.stop:
-		}
+		f.hang(r)
 	case "scope":
 		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="files:write", realm="x"`)
 		w.WriteHeader(http.StatusForbidden)

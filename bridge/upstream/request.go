@@ -50,12 +50,12 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 		return nil, endOf(ctx)
 	case errors.As(err, &full):
 		return nil, full
-	case errors.As(err, &failed):
+	case errors.As(err, &failed) && !s.cut(failed):
 		return nil, failed.err
 	case errors.Is(err, transport.ErrTransportClosed), s.isDying():
 		return nil, s.ended(ctx)
 	default:
-		return nil, err
+		return nil, errors.New(s.mask.text(err.Error()))
 	}
 }
 

@@ -150,7 +150,8 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 	}
 	c := client.NewClient(tr, client.WithProtocolVersion(version))
 	c.OnNotification(s.notified)
-	defer context.AfterFunc(ctx, func() { _ = tr.Close() })() // some wait for the server in Start
+	stop := context.AfterFunc(ctx, func() { _ = tr.Close() }) // some wait for the server in Start
+	defer stop()
 	// A transport keeps the context it is started with for as long as it lives.
 	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -158,6 +159,9 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 	result, err := c.Initialize(ctx, info)
 	if err != nil {
 		return err
+	}
+	if !stop() { // Initialize doesn't notice where its last message is all that was late
+		return ctx.Err()
 	}
 	s.version, s.loop = s.mask.text(called(result.ServerInfo)), s.loopTo(result.Capabilities)
 	s.tr, s.meta, s.manner.modern = tr, nil, mcp.IsModernProtocol(result.ProtocolVersion)
@@ -179,6 +183,11 @@ func refused(err error) bool {
 	return !errors.As(err, &broken) && !errors.As(err, &failed)
 }
 
+// cut says whether an exchange failed because the session is dying, which says nothing of the reason.
+func (s *session) cut(failed *exchangeError) bool {
+	return s.isDying() && errors.Is(failed.err, context.Canceled)
+}
+
 // plain is an error of the handshake without what mcp-go wraps around it.
 func (s *session) plain(ctx context.Context, err error) error {
 	var broken *transport.Error
@@ -188,7 +197,7 @@ func (s *session) plain(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &failed):
+	case errors.As(err, &failed) && !s.cut(failed):
 		return failed.err
 	case errors.As(err, &broken) && s.peer.left() != nil, s.peer.left() == nil && s.isDying(): // a process whose pipes broke is about to
 		return s.ended(ctx)
