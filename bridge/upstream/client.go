@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -96,6 +97,7 @@ var askable = []string{string(mcp.MethodElicitationCreate), string(mcp.MethodSam
 // calls for several clients: a question must not reach the wrong person.
 type questions struct {
 	server string
+	log    *slog.Logger
 	reply  func(line []byte)
 
 	mu     sync.Mutex
@@ -112,8 +114,8 @@ type caller struct {
 	client Client
 }
 
-func newQuestions(server string, reply func([]byte)) *questions {
-	return &questions{server: server, reply: reply, calls: map[int64]caller{}, open: map[string]context.CancelFunc{}}
+func newQuestions(server string, log *slog.Logger, reply func([]byte)) *questions {
+	return &questions{server: server, log: log, reply: reply, calls: map[int64]caller{}, open: map[string]context.CancelFunc{}}
 }
 
 // during is ctx for one call, which may be asked in the course of until over is called.
@@ -181,10 +183,12 @@ func (q *questions) whose(m message) (caller, error) {
 }
 
 // answer is the line that answers a request. A panic is the error of this request: nobody else on this goroutine would recover it.
+// The server, which is a stranger, hears nothing of what it was.
 func (q *questions) answer(ctx context.Context, c Client, m message) (line []byte) {
 	defer func() {
 		if r := recover(); r != nil {
-			line = refusal(m.ID, fmt.Errorf("the bridge has failed on this request: %v\n%s", r, debug.Stack()))
+			q.log.Error("a server's request has panicked", "server", q.server, "method", m.Method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			line = refusal(m.ID, errors.New("the bridge has failed on this request"))
 		}
 	}()
 	result, err := c.Answer(ctx, q.server, m.Method, orNull(m.Params))

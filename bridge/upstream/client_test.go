@@ -3,11 +3,15 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +30,24 @@ func (p *person) Answer(ctx context.Context, server, method string, params json.
 }
 
 type nameKey struct{}
+
+// written is what was written to a log.
+type written struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
 
 // questioned calls the fake's tool "question" for c and returns what the server was answered.
 func questioned(ctx context.Context, p *Pool, c Client, args string) ([]string, error) {
@@ -77,9 +99,14 @@ func TestQuestions(t *testing.T) {
 		})
 	}
 	t.Run("a panic is the error of its own request", func(t *testing.T) {
+		var log written
+		p := open(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, fake("normal"))
 		got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { panic("oh") }}, form)
-		if err != nil || !strings.Contains(got[0], "the bridge has failed on this request: oh") {
+		if want := []string{`{"code":-32603,"message":"the bridge has failed on this request"}`}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %s, %v", got, err)
+		}
+		if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "client_test.go") {
+			t.Errorf("the log: %s", text)
 		}
 	})
 }

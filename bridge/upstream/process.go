@@ -63,7 +63,7 @@ func startProcess(s *session) (*process, error) {
 	}
 	p.stdout, p.stderr = files.ours[1], files.ours[2]
 	p.out = newOutbox(files.ours[0], s.cfg.MaxBacklog, s.cfg.StallTimeout, s.fail)
-	s.asks = newQuestions(s.server.Name, p.out.reply)
+	s.asks = newQuestions(s.server.Name, s.cfg.Log, p.out.reply)
 	s.in = newInbox(p.stdout, s.cfg.MaxLine, s.mask, s.asks, p.errors.noise, s.fail)
 	p.tr = transport.NewIO(s.in, p.out, nil)
 	return p, nil

@@ -56,7 +56,7 @@ func newRemote(s *session) (*remote, error) {
 	r := &remote{s: s, posts: make(chan []byte, maxPosts), sse: (s.server.Transport == discovery.SSE) != s.manner.other}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.base = newTransport()
-	s.asks = newQuestions(s.server.Name, r.post)
+	s.asks = newQuestions(s.server.Name, s.cfg.Log, r.post)
 	s.in = newInbox(bytes.NewReader(nil), s.cfg.MaxLine, s.mask, s.asks, func([]byte) {}, s.fail)
 	r.gate = newGate(r, u)
 	r.client = &http.Client{Transport: r.gate, CheckRedirect: r.gate.redirect}
