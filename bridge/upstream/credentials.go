@@ -55,10 +55,13 @@ func newCredentials(s *session, u *url.URL) *credentials {
 	}
 	for name, value := range s.server.Headers {
 		if secretName.MatchString(name) || !plainValue.MatchString(value) {
-			c.mask.add(value)
+			c.mask.configure(value)
 		}
 	}
-	c.mask.add(hidden(u.String())...)
+	if c.server.BearerTokenEnv != "" {
+		c.mask.configure(lookupVariable(c.environ, c.server.BearerTokenEnv))
+	}
+	c.mask.configure(hidden(u.String())...)
 	return c
 }
 
@@ -85,7 +88,6 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused stri
 		if token == "" {
 			return "", fmt.Errorf("the variable %s is not set, from which its configuration takes the token to send", c.server.BearerTokenEnv)
 		}
-		c.mask.add(token)
 		set("Authorization", "Bearer "+token)
 	}
 	helped, err := c.fromHelper(ctx, false)
@@ -93,6 +95,7 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused stri
 		return "", err
 	}
 	for name, value := range helped {
+		c.mask.add(value) // of use still, however long ago it was printed
 		set(name, value)
 	}
 	if req.Header.Get("Authorization") != "" || c.logins == nil || c.server.OAuth.Off {
@@ -152,9 +155,6 @@ func (c *credentials) fromHelper(ctx context.Context, again bool) (map[string]st
 	var headers map[string]string
 	if json.Unmarshal(out, &headers) != nil {
 		return nil, errors.New("the headersHelper of its configuration: it printed something else than a JSON object of strings")
-	}
-	for _, value := range headers {
-		c.mask.add(value)
 	}
 	c.helped, c.ran = headers, true
 	return headers, nil

@@ -24,7 +24,7 @@ type mask struct {
 
 	mu      sync.Mutex
 	first   []string // of the configuration
-	learned []string // the latest maxLearned
+	learned []string // the maxLearned that came up last
 }
 
 // maxLearned bounds the values that come up in the course of a session: tokens, and what a program prints.
@@ -79,20 +79,33 @@ func newMask(env map[string]string, args []string) *mask {
 	return m
 }
 
-// add hides further values.
+// configure hides further values of the configuration, for good.
+func (m *mask) configure(values ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v := range values {
+		m.first = append(append(m.first, v), hidden(v)...)
+	}
+	m.build()
+}
+
+// add hides values that have come up, until maxLearned others have since.
 func (m *mask) add(values ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	changed := false
 	for _, v := range values {
 		for _, v := range append([]string{v}, hidden(v)...) {
-			if !slices.Contains(m.learned, v) {
-				m.learned, changed = append(m.learned, v), true
+			if i := slices.Index(m.learned, v); i >= 0 {
+				m.learned = slices.Delete(m.learned, i, i+1)
+			} else {
+				changed = true
 			}
+			m.learned = append(m.learned, v)
 		}
 	}
 	if changed {
-		m.learned = m.learned[max(0, len(m.learned)-maxLearned):]
+		m.learned = slices.Clone(m.learned[max(0, len(m.learned)-maxLearned):])
 		m.build()
 	}
 }

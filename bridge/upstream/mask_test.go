@@ -2,8 +2,13 @@ package upstream
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 func TestMask(t *testing.T) {
@@ -63,5 +68,28 @@ func TestMaskJSON(t *testing.T) {
 		if got := string(m.json(json.RawMessage(tt.in))); got != tt.want || strings.Contains(got, "hu") {
 			t.Errorf("%s: got %s, want %s", tt.in, got, tt.want)
 		}
+	}
+}
+
+// TestMaskLasts: what the configuration says is hidden for good, and what came up later as long as it is of use, whatever else
+// comes up.
+func TestMaskLasts(t *testing.T) {
+	u, err := url.Parse("https://mcp.example/mcp?key=url-api-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{mask: newMask(nil, nil), cfg: Config{Environ: []string{"TOKEN=variable-token"}}, server: discovery.Server{
+		Headers: map[string]string{"X-Key": "Bearer configured-key"}, BearerTokenEnv: "TOKEN",
+	}}
+	c := newCredentials(s, u)
+	c.helped, c.ran, c.server.HeadersHelper = map[string]string{"X-Other": "printed-secret"}, true, "true"
+	for i := range 2 * maxLearned {
+		if _, err := c.apply(t.Context(), &http.Request{Header: http.Header{}}, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.mask.add(fmt.Sprintf("later-%03d", i))
+	}
+	if got, want := s.mask.text("configured-key variable-token url-api-key printed-secret later-127 later-000"), "*** *** *** *** *** later-000"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
