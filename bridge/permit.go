@@ -21,10 +21,15 @@ type Grants interface {
 
 // judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy.
 func (c *catalog) judge(e entry, t upstream.Tool) policy.Decision {
-	if s, ok := c.definitions[e.name]; ok && !s.Tools.Allows(t.Name) {
-		return policy.Decision{Verdict: policy.Deny, Source: "the list of tools in " + s.Source.String() + ", which hides it from models"}
+	if by, hidden := c.definitions[e.name].HiddenBy(t.Name); hidden {
+		return policy.Decision{Verdict: policy.Deny, Source: "the list of tools in " + by.String() + ", which hides it from models"}
 	}
-	return c.policy.Decide(policy.Tool{Server: e.name, Name: t.Name, Annotations: t.Annotations})
+	return c.policy.Decide(c.judged(e, t.Name, t.Annotations))
+}
+
+// judged is a tool as a policy knows it: by each name that the server has in some file.
+func (c *catalog) judged(e entry, tool string, annotations json.RawMessage) policy.Tool {
+	return policy.Tool{Server: e.name, Name: tool, Also: c.definitions[e.name].Names()[1:], Annotations: annotations}
 }
 
 // Judge is the verdict on a tool of a configured server, as runs that begin now get it.
@@ -56,7 +61,7 @@ func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream
 // method is the same for what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources and
 // prompts).
 func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string, args json.RawMessage) error {
-	t := policy.Tool{Server: s.name, Name: method, Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
+	t := p.catalog.judged(s, method, json.RawMessage(`{"readOnlyHint":true}`))
 	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.policy.Decide(t))
 }
 
@@ -65,7 +70,7 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstre
 	if d.Verdict == policy.Deny {
 		return deniedBy(s, t.Name, d)
 	}
-	if err := p.count.Count(policy.Tool{Server: s.name, Name: t.Name}, len(args)); err != nil {
+	if err := p.count.Count(p.catalog.judged(s, t.Name, nil), len(args)); err != nil {
 		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.name, err)}
 	}
 	if d.Verdict == policy.Ask {

@@ -28,6 +28,7 @@ type Server struct {
 	Source      Source    // the first of those that define it
 	Also        []Source  // the others that define the same server, by this or another name, in order of precedence
 	Tools       Filter    // which of its tools its host lets a model use
+	Twins       []Twin    // what other entries for the same server say beside it, where they say anything
 
 	// Of Stdio.
 	Command string            // as in the file: a path, or a name to look up in Env's PATH, if it has one, or in ours
@@ -63,6 +64,46 @@ type OAuth struct {
 	CallbackPort int      // of the redirect URI on this machine; 0: any
 	MetadataURL  string   // of the authorization server's metadata; empty: found by asking the server
 	Resource     string   // the resource indicator to send; empty: the server's URL
+}
+
+// A Twin is an entry of another file for a server that is listed under its first one.
+type Twin struct {
+	Source Source
+	Name   string // there
+	Tools  Filter // there
+}
+
+// Names are those that the server has in all its files, its own first.
+func (s Server) Names() []string {
+	names := []string{s.Name}
+	for _, t := range s.Twins {
+		if !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// HiddenBy says which of the server's files hides a tool, if one does: what one host hides isn't shown because another one has the
+// same server too.
+func (s Server) HiddenBy(tool string) (Source, bool) {
+	if !s.Tools.Allows(tool) {
+		return s.Source, true
+	}
+	for _, t := range s.Twins {
+		if !t.Tools.Allows(tool) {
+			return t.Source, true
+		}
+	}
+	return Source{}, false
+}
+
+// join adds another entry for the same server.
+func (s *Server) join(other Server) {
+	s.Also = append(s.Also, other.Source)
+	if other.Name != s.Name || other.Tools.Allow != nil || other.Tools.Deny != nil {
+		s.Twins = append(s.Twins, Twin{other.Source, other.Name, other.Tools})
+	}
 }
 
 // Filter is which tools of a server may be used, by their real names. Deny goes before Allow.
@@ -278,7 +319,7 @@ func (s *scan) add(srv Server) {
 	rename := "give it another name to use both"
 	if i, ok := s.byName[srv.Name]; ok {
 		if first := &s.servers[i]; first.Same(srv) {
-			first.Also = append(first.Also, srv.Source)
+			first.join(srv)
 		} else {
 			s.refuse(srv.Source, display(srv.Name), Shadowed, refusal{"shadowed by the server of the same name in " + first.Source.String(), rename})
 		}
@@ -291,7 +332,7 @@ func (s *scan) add(srv Server) {
 	}
 	if i, ok := s.byDefinition[srv.fingerprint()]; ok && s.servers[i].Source.Host != srv.Source.Host {
 		first := &s.servers[i]
-		first.Also = append(first.Also, srv.Source)
+		first.join(srv)
 		s.refuse(srv.Source, display(srv.Name), Duplicate,
 			refusal{fmt.Sprintf("it is the same server as %s of %s, and is used under that name", display(first.Name), first.Source), ""})
 		return

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -176,5 +177,29 @@ func TestPrecedence(t *testing.T) {
 	c := Scan(tree{cursor: server("x"), ours: `{"command": "x"}`}.fs(), linux())
 	if got := c.Servers[0].Also; len(got) != 1 || got[0].Path != ours {
 		t.Errorf("Also = %v, want %s", got, ours)
+	}
+}
+
+// TestTwins: a server that several files have is one, by whatever name, and what any of them hides is hidden.
+func TestTwins(t *testing.T) {
+	files := tree{
+		"/home/u/.codex/config.toml": "[mcp_servers.cx]\ncommand = \"x\"\ndisabled_tools = [\"echo\"]\n",
+		"/home/u/.cursor/mcp.json":   `{"mcpServers": {"s": {"command": "x"}}}`,
+	}
+	c := Scan(files.fs(), linux())
+	if len(c.Servers) != 1 {
+		t.Fatalf("got %v", c.Servers)
+	}
+	for _, s := range c.Servers {
+		names := s.Names()
+		if slices.Sort(names); !slices.Equal(names, []string{"cx", "s"}) {
+			t.Errorf("%v has the names %q", s, names)
+		}
+		if by, hidden := s.HiddenBy("echo"); !hidden || by.Host != "Codex" {
+			t.Errorf("%v: echo is hidden by %v, %v", s, by, hidden)
+		}
+		if by, hidden := s.HiddenBy("read"); hidden {
+			t.Errorf("%v: read is hidden by %v", s, by)
+		}
 	}
 }

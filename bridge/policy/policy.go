@@ -48,6 +48,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 type Tool struct {
 	Server, Name string
 	Annotations  json.RawMessage // as the server sent them: what it says of itself; nil for none
+	Also         []string        // further names of the server: what the policy says of any of them holds
 }
 
 // String is what patterns are matched against: SERVER.TOOL.
@@ -216,6 +217,15 @@ type selection struct{ in, except []glob }
 
 // match gives the first pattern that has t.
 func (s selection) match(t Tool) (glob, bool) {
+	for _, server := range append([]string{t.Server}, t.Also...) {
+		if g, ok := s.matchAs(Tool{Server: server, Name: t.Name}); ok {
+			return g, true
+		}
+	}
+	return glob{}, false
+}
+
+func (s selection) matchAs(t Tool) (glob, bool) {
 	for _, g := range s.in {
 		if !g.match(t) {
 			continue

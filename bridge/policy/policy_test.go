@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 		{"names are told apart by case", "GitHub", "delete_x", "", Deny, `rule "*.delete_*"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := p.Decide(Tool{tc.server, tc.tool, json.RawMessage(tc.hints)})
+			d := p.Decide(Tool{Server: tc.server, Name: tc.tool, Annotations: json.RawMessage(tc.hints)})
 			if d.Verdict != tc.want || !strings.Contains(d.Why(), tc.why) {
 				t.Errorf("got %v by %s, want %v by %s", d.Verdict, d.Why(), tc.want, tc.why)
 			}
@@ -202,5 +202,41 @@ func TestAsks(t *testing.T) {
 		if got := parse(t, text).Asks(); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// TestOtherNames: a server that has several names is held to what is said of any of them, the strictest first; an exception of one
+// name is no exception of another.
+func TestOtherNames(t *testing.T) {
+	p := parse(t, `
+default = "deny"
+[[rule]]
+tools = ["files.*"]
+except = ["files.write"]
+verdict = "allow"
+[[rule]]
+tools = ["project.delete"]
+verdict = "deny"
+[[rule]]
+tools = ["project.*"]
+except = ["project.ask"]
+verdict = "ask"
+[[limit]]
+tools = ["project.*"]
+calls = 1
+`)
+	for tool, want := range map[string]Verdict{"read": Ask, "delete": Deny, "ask": Allow, "write": Ask} {
+		for _, x := range []Tool{{Server: "files", Name: tool, Also: []string{"project"}}, {Server: "project", Name: tool, Also: []string{"files"}}} {
+			if got := p.Decide(x); got.Verdict != want {
+				t.Errorf("%+v: %+v, want %v", x, got, want)
+			}
+		}
+	}
+	run := p.Run()
+	if err := run.Count(Tool{Server: "files", Name: "read", Also: []string{"project"}}, 0); err != nil {
+		t.Error(err)
+	}
+	if err := run.Count(Tool{Server: "files", Name: "read", Also: []string{"project"}}, 0); err == nil {
+		t.Error("a limit on the other name doesn't hold")
 	}
 }

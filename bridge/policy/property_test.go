@@ -17,7 +17,7 @@ func (r random) name() string { return r.pick("a", "ab", "a.b", "b", "*", "b.a",
 
 func (r random) tool() Tool {
 	hints := r.pick("", `{}`, `{"readOnlyHint":true}`, `{"destructiveHint":false}`, `{"openWorldHint":false,"idempotentHint":true}`, `[`)
-	return Tool{r.name(), r.name(), json.RawMessage(hints)}
+	return Tool{Server: r.name(), Name: r.name(), Annotations: json.RawMessage(hints)}
 }
 
 func (r random) pattern() string {

@@ -77,7 +77,7 @@ func (p *parts) warnOfPolicy() {
 func serverNames(c discovery.Catalog) []string {
 	names := make([]string, 0, len(c.Servers))
 	for _, s := range c.Servers {
-		names = append(names, s.Name)
+		names = append(names, s.Names()...)
 	}
 	return names
 }
@@ -160,7 +160,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 		return err
 	}
 	t := upstream.Tool{Name: tool}
-	if p.policy.Hinted(policy.Tool{Server: s.Name, Name: tool}) && s.Tools.Allows(tool) {
+	if _, hidden := s.HiddenBy(tool); !hidden && p.policy.Hinted(policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}) {
 		all, err := p.pool.Tools(ctx, s.Name)
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 			return err
 		}
 	}
-	if err := p.policy.Run().Count(policy.Tool{Server: s.Name, Name: tool}, len(args)); err != nil && d.Verdict != policy.Deny {
+	if err := p.policy.Run().Count(policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}, len(args)); err != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", err)
 	}
 	return nil
