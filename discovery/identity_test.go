@@ -11,7 +11,7 @@ import (
 // TestIdentity: every field counts in it that decides what is started or reached, and no other.
 func TestIdentity(t *testing.T) {
 	t.Chdir(t.TempDir())
-	beside := []string{"Name", "Description", "Source", "Also", "Tools"}
+	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins"}
 	var plain Server
 	for i := range reflect.TypeFor[Server]().NumField() {
 		var s Server
@@ -34,6 +34,8 @@ func TestIdentity(t *testing.T) {
 			field.Set(reflect.ValueOf(OAuth{Resource: "x"}))
 		case Filter:
 			field.Set(reflect.ValueOf(Filter{Deny: []string{"x"}}))
+		case []Twin:
+			field.Set(reflect.ValueOf([]Twin{{Name: "x"}}))
 		default:
 			t.Errorf("field %s is of a type %T that this test doesn't know", name, v)
 		}
