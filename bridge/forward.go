@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
-
-// maxQuestionText bounds what a server has to say to a person, in bytes; of more the beginning is shown.
-const maxQuestionText = 4000
 
 // forwarder has one client answer what servers ask in the course of its calls. Two of the same client are equal.
 type forwarder struct {
@@ -63,46 +59,15 @@ func told(result json.RawMessage, err error) (json.RawMessage, error) {
 	return result, err
 }
 
-// question is a server's request as the client is sent it: with the server's name, and without what would have the answer come by
-// another way than this one.
-func question(server, method string, params json.RawMessage) (map[string]json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if bytes.HasPrefix(bytes.TrimSpace(params), []byte("{")) {
-		if err := json.Unmarshal(params, &fields); err != nil {
-			return nil, invalidQuestion("its parameters can't be read: %v", err)
-		}
-	}
-	if fields == nil {
-		return nil, invalidQuestion("its parameters are no object")
-	}
-	delete(fields, "task")
-	fields["_meta"] = encode(map[string]string{"mcp-bridge/server": printable(server)})
-	if method == string(mcp.MethodSamplingCreateMessage) {
-		if given(fields["tools"]) != nil || given(fields["toolChoice"]) != nil {
-			return nil, invalidQuestion("sampling with tools was not declared")
-		}
-		return fields, nil
-	}
-	var text string
-	if json.Unmarshal(fields["message"], &text) != nil {
-		return nil, invalidQuestion("it has no message")
-	}
-	if text = printable(text); len(text) > maxQuestionText {
-		text = string(bytes.ToValidUTF8([]byte(text[:maxQuestionText]), nil)) + " […]"
-	}
-	fields["message"] = encode(fmt.Sprintf("The MCP server %q asks, by way of mcp-bridge: %s", printable(server), text))
-	return fields, nil
-}
-
 func invalidQuestion(format string, a ...any) error {
 	return &upstream.RPCError{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf(format, a...)}
 }
 
-// encode is v, of strings, as JSON.
+// encode is v, of strings and JSON, as JSON.
 func encode(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings always encode
+		panic(err) // these always encode
 	}
 	return raw
 }

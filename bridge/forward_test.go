@@ -50,10 +50,10 @@ func forwards(t testing.TB, roots bool) *Bridge {
 
 func TestQuestionsAreForwarded(t *testing.T) {
 	for _, tc := range []struct{ name, ask, asked, want string }{
-		{"a form", `{"method":"elicitation/create","params":{"message":"Your\u001b name?\u202e","requestedSchema":{"n":9007199254740993},"task":{},"_meta":{"progressToken":1}}}`,
-			`elicitation/create {"_meta":{"mcp-bridge/server":"github"},"message":"The MCP server \"github\" asks, by way of mcp-bridge: Your name?","requestedSchema":{"n":9007199254740993}}`, `{"ok":9007199254740993}`},
+		{"a form", `{"method":"elicitation/create","params":{"message":"Your\u001b name?\u202e","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},"task":{},"_meta":{"progressToken":1}}}`,
+			`elicitation/create {"_meta":{"mcp-bridge/server":"github"},"message":"The MCP server \"github\" asks, by way of mcp-bridge: Your name?","requestedSchema":{"properties":{"n":{"default":9007199254740993,"type":"integer"}},"type":"object"}}`, `{"ok":9007199254740993}`},
 		{"a model", `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`,
-			`sampling/createMessage {"_meta":{"mcp-bridge/server":"github"},"maxTokens":5,"messages":[]}`, `{"ok":9007199254740993}`},
+			`sampling/createMessage {"_meta":{"mcp-bridge/server":"github"},"maxTokens":5,"messages":[],"systemPrompt":"The MCP server \"github\" asks this, by way of mcp-bridge."}`, `{"ok":9007199254740993}`},
 		{"roots", `{"method":"roots/list","params":{"x":1}}`, `roots/list `, `{"ok":9007199254740993}`},
 		{"a URL that was not declared", `{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://example.org"}}`, "",
 			`"the client can't be asked: it has not declared the capability elicitation by URL (code -32601)"`},
@@ -82,7 +82,7 @@ func TestQuestionsAreForwarded(t *testing.T) {
 	t.Run("a refusal", func(t *testing.T) {
 		p := connect(t, forwards(t, true))
 		p.introduce(`{"sampling":{}}`)
-		p.code(1, `{"method":"sampling/createMessage","params":{}}`)
+		p.code(1, `{"method":"sampling/createMessage","params":{"messages":[]}}`)
 		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"User rejected"}}`, p.next().ID)
 		if got := p.next().tool(t).Content[0].Text; got != `"User rejected (code -1)"` {
 			t.Errorf("the server was told %s", got)

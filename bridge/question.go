@@ -1,0 +1,326 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Bounds of what a server has to say to a person. Of longer texts the beginning is shown; of what is more otherwise, nothing.
+const (
+	maxQuestionText = 4000     // bytes of the message
+	maxForm         = 32 << 10 // of the form as a whole
+	maxLabel        = 200      // of a title, a name or a value in it
+	maxHelp         = 1000     // of a description
+	maxInputs       = 50       // inputs of a form
+	maxChoices      = 200      // for one of them
+	maxMessages     = 500      // of a conversation for a model, and blocks in one of these
+	maxPageURL      = 2000     // bytes
+)
+
+// A member makes the value of one member of a server's request into what the client is sent of it. Members are told apart by their
+// exact names, and those without a function are left out: what a client makes of a name that it doesn't know, or knows in another
+// spelling, would be the server's choice.
+type member func(json.RawMessage) (json.RawMessage, error)
+
+// The values of forms: MCP 2025-11-25, requestedSchema. Also anyOf, with which a value that may be null is described.
+var (
+	choice = objectOf(map[string]member{
+		"const": value, "title": label(maxLabel), "description": label(maxHelp), "type": exactly, "format": exactly,
+		"minimum": number, "maximum": number, "minLength": number, "maxLength": number,
+	})
+	choices = listOf(maxChoices, choice)
+	values  = listOf(maxChoices, value)
+	input   = objectOf(map[string]member{
+		"type": exactly, "title": label(maxLabel), "description": label(maxHelp), "default": anyOf(value, values), "format": exactly,
+		"minimum": number, "maximum": number, "minLength": number, "maxLength": number, "minItems": number, "maxItems": number,
+		"enum": values, "enumNames": listOf(maxChoices, label(maxLabel)), "oneOf": choices, "anyOf": choices,
+		"items": objectOf(map[string]member{"type": exactly, "enum": values, "oneOf": choices, "anyOf": choices}),
+	})
+	form = objectOf(map[string]member{
+		"type": exactly, "properties": inputs, "required": listOf(maxInputs, exactly),
+	})
+)
+
+// The members of sampling/createMessage. Of includeContext and metadata nothing is sent: the one would have the client give the server
+// what others have said, the other means something to a model's provider that nobody here knows.
+var samplingMembers = map[string]member{
+	"messages": listOf(maxMessages, objectOf(map[string]member{"role": exactly, "content": anyOf(block, listOf(maxMessages, block))})),
+	"modelPreferences": objectOf(map[string]member{
+		"hints":        listOf(maxChoices, objectOf(map[string]member{"name": exactly})),
+		"costPriority": number, "speedPriority": number, "intelligencePriority": number,
+	}),
+	"systemPrompt": words, "temperature": number, "maxTokens": number, "stopSequences": listOf(maxChoices, words),
+}
+
+// question is a server's request as the client is sent it: what MCP has for it and nothing else, with the server's name.
+func question(server, method string, params json.RawMessage) (map[string]json.RawMessage, error) {
+	from, err := members(params)
+	if err != nil {
+		return nil, invalidQuestion("its parameters are no object")
+	}
+	var asked map[string]json.RawMessage
+	if method == string(mcp.MethodSamplingCreateMessage) {
+		asked, err = samplingQuestion(server, from)
+	} else {
+		asked, err = elicitation(server, from)
+	}
+	if err != nil {
+		return nil, invalidQuestion("%v", err)
+	}
+	asked["_meta"] = encode(map[string]string{"mcp-bridge/server": printable(server)})
+	return asked, nil
+}
+
+// samplingQuestion names the server in the system prompt too, where people see it who look at what their model is to answer.
+func samplingQuestion(server string, from map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	if given(from["tools"]) != nil || given(from["toolChoice"]) != nil {
+		return nil, errors.New("sampling with tools was not declared")
+	}
+	asked, err := pick(from, samplingMembers)
+	if err != nil {
+		return nil, err
+	}
+	if asked["messages"] == nil {
+		return nil, errors.New("it has no messages")
+	}
+	prompt, _ := stringOf(asked["systemPrompt"])
+	asked["systemPrompt"] = encode(strings.TrimRight(fmt.Sprintf("The MCP server %q asks this, by way of mcp-bridge.\n\n%s", printable(server), prompt), "\n"))
+	return asked, nil
+}
+
+func elicitation(server string, from map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	text, ok := stringOf(from["message"])
+	if !ok {
+		return nil, errors.New("it has no message")
+	}
+	if text = printable(text); len(text) > maxQuestionText {
+		text = beginningOf(text, maxQuestionText) + " […]"
+	}
+	asked := map[string]json.RawMessage{"message": encode(fmt.Sprintf("The MCP server %q asks, by way of mcp-bridge: %s", printable(server), text))}
+	mode, _ := stringOf(from["mode"])
+	switch {
+	case mode == mcp.ElicitationModeURL:
+		return asked, webPage(asked, from)
+	case mode != mcp.ElicitationModeForm && given(from["mode"]) != nil:
+		return nil, errors.New("its mode is neither form nor url")
+	}
+	asked["requestedSchema"] = json.RawMessage(`{"properties":{},"type":"object"}`)
+	if schema := given(from["requestedSchema"]); schema != nil {
+		shown, err := form(schema)
+		if err == nil && len(shown) > maxForm {
+			err = fmt.Errorf("it is longer than %d bytes", maxForm)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("requestedSchema: %w", err)
+		}
+		asked["requestedSchema"] = shown
+	}
+	return asked, nil
+}
+
+// webPage adds what is asked for by a page that the user opens.
+func webPage(asked, from map[string]json.RawMessage) error {
+	address, _ := stringOf(from["url"])
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Hostname() == "":
+		return errors.New("its url is none of https")
+	case u.User != nil:
+		return errors.New("its url has a user in it, which looks like a host")
+	case len(address) > maxPageURL || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
+		return fmt.Errorf("its url has other characters than those of URLs, or more than %d", maxPageURL)
+	}
+	asked["mode"], asked["url"] = encode(mcp.ElicitationModeURL), encode(address)
+	if given(from["elicitationId"]) == nil {
+		return nil
+	}
+	id, err := exactly(from["elicitationId"])
+	asked["elicitationId"] = id
+	return err
+}
+
+// members is an object by its members' exact names.
+func members(raw json.RawMessage) (m map[string]json.RawMessage, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) || json.Unmarshal(raw, &m) != nil {
+		return nil, errors.New("it is no object")
+	}
+	return m, nil
+}
+
+// pick makes the known members of an object; null is as good as none.
+func pick(from map[string]json.RawMessage, known map[string]member) (map[string]json.RawMessage, error) {
+	to := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if given(from[name]) == nil {
+			continue
+		}
+		v, err := known[name](from[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		to[name] = v
+	}
+	return to, nil
+}
+
+// objectOf is an object of known members.
+func objectOf(known map[string]member) member {
+	return func(raw json.RawMessage) (json.RawMessage, error) {
+		from, err := members(raw)
+		if err != nil {
+			return nil, err
+		}
+		to, err := pick(from, known)
+		return encode(to), err
+	}
+}
+
+// inputs are those of a form, by names of the server's choice.
+func inputs(raw json.RawMessage) (json.RawMessage, error) {
+	from, err := members(raw)
+	if err == nil && len(from) > maxInputs {
+		err = fmt.Errorf("there are more than %d", maxInputs)
+	}
+	to := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if err == nil {
+			_, err = exactly(encode(name))
+		}
+		if err == nil {
+			to[name], err = input(from[name])
+		}
+	}
+	return encode(to), err
+}
+
+// listOf is a list of at most so many, none of them null.
+func listOf(most int, each member) member {
+	return func(raw json.RawMessage) (json.RawMessage, error) {
+		var from []json.RawMessage
+		if json.Unmarshal(raw, &from) != nil || len(from) > most {
+			return nil, fmt.Errorf("it is no list of at most %d", most)
+		}
+		to := make([]json.RawMessage, 0, len(from))
+		for _, item := range from {
+			v, err := each(item)
+			if err == nil && given(item) == nil {
+				err = errors.New("one is null")
+			}
+			if err != nil {
+				return nil, err
+			}
+			to = append(to, v)
+		}
+		return encode(to), nil
+	}
+}
+
+// anyOf is one or the other; an error is the first one's, which is the usual.
+func anyOf(usual, other member) member {
+	return func(raw json.RawMessage) (json.RawMessage, error) {
+		v, err := usual(raw)
+		if err == nil {
+			return v, nil
+		}
+		if v, otherErr := other(raw); otherErr == nil {
+			return v, nil
+		}
+		return nil, err
+	}
+}
+
+// block is a part of a message for a model: a text, or an image or sound.
+func block(raw json.RawMessage) (json.RawMessage, error) {
+	from, err := members(raw)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]member{"type": exactly, "text": words}
+	switch t, _ := stringOf(from["type"]); t {
+	case "text":
+	case "image", "audio":
+		known = map[string]member{"type": exactly, "data": data, "mimeType": exactly}
+	default:
+		return nil, errors.New("it is no text, image or audio")
+	}
+	to, err := pick(from, known)
+	return encode(to), err
+}
+
+// label is a text in one line, of which too much isn't shown.
+func label(most int) member {
+	return func(raw json.RawMessage) (json.RawMessage, error) {
+		s, ok := stringOf(raw)
+		if !ok {
+			return nil, errors.New("it is no text")
+		}
+		if s = strings.Join(strings.Fields(printable(s)), " "); len(s) > most {
+			s = beginningOf(s, most) + "…"
+		}
+		return encode(s), nil
+	}
+}
+
+// words are a text for a model, which people may look at.
+func words(raw json.RawMessage) (json.RawMessage, error) {
+	s, ok := stringOf(raw)
+	if !ok {
+		return nil, errors.New("it is no text")
+	}
+	return encode(printable(s)), nil
+}
+
+// exactly is a text that means something as it is, so that it is refused where it can't be shown so.
+func exactly(raw json.RawMessage) (json.RawMessage, error) {
+	s, ok := stringOf(raw)
+	if !ok || len(s) > maxLabel || printable(s) != s {
+		return nil, fmt.Errorf("it is no text of at most %d printable bytes", maxLabel)
+	}
+	return encode(s), nil
+}
+
+// data is bytes in base64, bounded by the whole request.
+func data(raw json.RawMessage) (json.RawMessage, error) {
+	var b []byte
+	if json.Unmarshal(raw, &b) != nil {
+		return nil, errors.New("it is no base64")
+	}
+	return encode(b), nil
+}
+
+func number(raw json.RawMessage) (json.RawMessage, error) {
+	var n json.Number
+	if json.Unmarshal(raw, &n) != nil || raw[0] == '"' || len(n) > maxLabel {
+		return nil, errors.New("it is no number")
+	}
+	return encode(n), nil
+}
+
+// value is one of what an input can have.
+func value(raw json.RawMessage) (json.RawMessage, error) {
+	var b bool
+	if json.Unmarshal(raw, &b) == nil {
+		return encode(b), nil
+	}
+	return anyOf(exactly, number)(raw)
+}
+
+// stringOf is a text; null is none.
+func stringOf(raw json.RawMessage) (string, bool) {
+	var s *string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+// beginningOf is at most so many bytes of a text, whole characters.
+func beginningOf(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "") }
