@@ -39,6 +39,8 @@ type Keyring interface {
 // ErrNone says that there is no login.
 var ErrNone = errors.New("nobody has logged in")
 
+var errNoKeyring = errors.New("the login is in the keyring, which can't be reached from here")
+
 // Where a grant is kept.
 const (
 	InKeyring = "keyring"
@@ -52,6 +54,7 @@ const lockWait = time.Minute
 type record struct {
 	Grant *Grant `json:"grant,omitempty"`
 	In    string `json:"in"`
+	Older bool   `json:"older,omitempty"` // the keyring has one from before, which it didn't let go
 }
 
 // account is the name of a server's grant. Name and URL are both part of it: the same name may mean another server tomorrow, and
@@ -78,7 +81,7 @@ func (s *Store) Get(srv discovery.Server) (g Grant, in string, err error) {
 	}
 	if r.In == InKeyring {
 		if s.Keyring == nil {
-			return g, "", errors.New("the login is in the keyring, which can't be reached from here")
+			return g, "", errNoKeyring
 		}
 		text, err := s.Keyring.Get(name)
 		if err != nil {
@@ -138,7 +141,23 @@ func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
 		return InKeyring, s.write(name, record{In: InKeyring})
 	}
 	// No keyring, one that is locked, or one that takes no secret of that length.
-	return InFile, s.write(name, record{Grant: &g, In: InFile})
+	before, _ := s.read(name)
+	return InFile, s.write(name, record{Grant: &g, In: InFile, Older: s.drop(name, before) != nil})
+}
+
+// drop takes a server's grant out of the keyring, whatever its file says. The error is of one that there is by what is known.
+func (s *Store) drop(name string, r record) error {
+	known := r.In == InKeyring || r.Older
+	switch {
+	case s.Keyring == nil && known:
+		return errNoKeyring
+	case s.Keyring == nil:
+		return nil
+	}
+	if err := s.Keyring.Delete(name); known && err != nil && !errors.Is(err, ErrNone) {
+		return fmt.Errorf("taking the login out of the keyring: %w", err)
+	}
+	return nil
 }
 
 // write replaces a grant's file whole, so that nobody reads half of one and a crash leaves the old one.
@@ -184,13 +203,10 @@ func (s *Store) makeDir() error {
 // Delete forgets a server's grant, wherever it is. ErrNone says that there was none.
 func (s *Store) Delete(srv discovery.Server) error {
 	name := account(srv)
+	r, _ := s.read(name) // what can't be read is removed as well
 	var errs []error
-	if s.Keyring != nil {
-		if r, err := s.read(name); err == nil && r.In == InKeyring {
-			if err := s.Keyring.Delete(name); err != nil && !errors.Is(err, ErrNone) {
-				errs = append(errs, fmt.Errorf("taking the login out of the keyring: %w", err))
-			}
-		}
+	if err := s.drop(name, r); err != nil {
+		errs = append(errs, err)
 	}
 	switch err := os.Remove(s.file(name)); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -66,8 +66,16 @@ func (k *keys) Set(a, s string) error {
 func (k *keys) Delete(a string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.all, a)
+	if k.err == nil {
+		delete(k.all, a)
+	}
 	return k.err
+}
+
+func (k *keys) set(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.err = err
 }
 
 func TestStore(t *testing.T) {
@@ -108,6 +116,42 @@ func TestStore(t *testing.T) {
 				t.Errorf("a second Delete: %v", err)
 			}
 		})
+	}
+}
+
+// TestNothingStaysInTheKeyring: neither a grant that was renewed while the keyring was locked, nor one that no file tells of; and a
+// logout that leaves one there says so.
+func TestNothingStaysInTheKeyring(t *testing.T) {
+	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
+	put := func(s *Store, token string) {
+		t.Helper()
+		if _, err := s.Put(srv, Grant{URL: srv.URL, RefreshToken: token}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ring := &keys{all: map[string]string{}}
+	s := &Store{Dir: t.TempDir(), Keyring: ring}
+	put(s, "old")
+	ring.set(errors.New("locked"))
+	put(s, "new")
+	if err := s.Delete(srv); err == nil || !strings.Contains(err.Error(), "out of the keyring: locked") {
+		t.Errorf("from a locked keyring: %v", err)
+	}
+	ring.set(nil)
+	put(s, "old")
+	ring.set(errors.New("locked"))
+	put(s, "new")
+	put(s, "newer")
+	ring.set(nil)
+	if err := s.Delete(srv); err != nil || len(ring.all) > 0 {
+		t.Errorf("left: %v, %v", ring.all, err)
+	}
+	put(s, "untold")
+	if err := os.Remove(s.file(account(srv))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(srv); !errors.Is(err, ErrNone) || len(ring.all) > 0 {
+		t.Errorf("left: %v, %v", ring.all, err)
 	}
 }
 
