@@ -33,6 +33,8 @@ type Logins interface {
 	// Token is an access token for a server, renewed if need be, or empty where there is none. refused is the one that the server
 	// has just refused, which is not handed out again; empty for none.
 	Token(ctx context.Context, server discovery.Server, refused string) (string, error)
+	// Close waits for renewals under way, within a bound of less than CloseTimeout. Token fails from now on.
+	Close()
 }
 
 // credentials are what a server's configuration has us send with every request, and to nobody else.

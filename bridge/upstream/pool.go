@@ -110,6 +110,9 @@ func (p *Pool) shutDown() error {
 	}
 	p.mu.Unlock()
 	p.cancel() // ends the dials
+	if p.cfg.Logins != nil {
+		p.work.Go(p.cfg.Logins.Close)
+	}
 	all := make(chan struct{})
 	go func() { // ends with the last session
 		p.work.Wait()

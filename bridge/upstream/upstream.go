@@ -27,7 +27,7 @@ type Config struct {
 
 	// Guard is told the process group of every server, so that they end with the bridge even when it is killed. Nil: nobody is.
 	Guard Guard
-	// Logins has the tokens for servers that want a login. Nil: nobody has logged in anywhere.
+	// Logins has the tokens for servers that want a login; the pool closes it. Nil: nobody has logged in anywhere.
 	Logins Logins
 	// Listed is told the tools of a server each time when it has listed them, by request or because they changed, with the name and
 	// version that it gave itself. It is called concurrently and must not block long: who asked for the list waits. Nil: nobody is.

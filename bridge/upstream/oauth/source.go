@@ -11,14 +11,26 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// Source hands out access tokens from a store and renews them. It is made by NewSource; its methods may be called concurrently.
+// closeWait is how long Close waits for a renewal before it gives it up: a refresh token that is good once may be under way.
+const closeWait = 3 * time.Second
+
+// ErrClosed says that a source was closed.
+var ErrClosed = errors.New("the logins are closed, as the program ends")
+
+// Source hands out access tokens from a store and renews them. It is made by NewSource, and closed; its methods may be called
+// concurrently.
 type Source struct {
 	client *Client
 	store  *Store
 	now    func() time.Time
+	ctx    context.Context // of renewals
+	cancel context.CancelFunc
+	work   sync.WaitGroup // one for each of these
+	last   time.Duration  // that they have when it is closed
 
-	mu   sync.Mutex
-	held map[string]*held // by account
+	mu     sync.Mutex
+	closed bool
+	held   map[string]*held // by account
 }
 
 // held is what one server's tokens were when last looked at.
@@ -30,31 +42,74 @@ type held struct {
 
 // NewSource makes a source of what a store has.
 func NewSource(c *Client, s *Store) *Source {
-	return &Source{client: c, store: s, now: time.Now, held: map[string]*held{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait, held: map[string]*held{}}
+}
+
+// Close waits for renewals under way, for closeWait at most, and ends them then. Token fails from now on.
+func (s *Source) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	defer time.AfterFunc(s.last, s.cancel).Stop()
+	s.work.Wait()
+	s.cancel()
 }
 
 // Token is an access token for a server, renewed if it is about to end, or empty where nobody has logged in or the login is over.
 // refused is the token that the server has just refused, which is renewed instead of handed out again; empty for none.
 //
-// Of several callers one renews, and the others wait for it or for the end of their contexts; so do other processes.
+// Of several callers one renews, and the others wait for it or for the end of their contexts; so do other processes. A renewal
+// goes on when its caller has given up, or a refresh token would be lost that was good once.
 func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string) (string, error) {
 	h := s.of(srv)
 	select {
 	case h.turn <- struct{}{}:
-		defer func() { <-h.turn }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 	if h.good(s.now(), refused) && same(h.stamp, s.store.stamp(srv)) { // else somebody has logged in anew, or out
+		defer func() { <-h.turn }()
 		return h.grant.AccessToken, nil
 	}
+	var token string
+	done := make(chan error, 1)
+	if !s.start(func() {
+		var err error
+		token, err = s.fetch(srv, h, refused)
+		<-h.turn
+		done <- err
+	}) {
+		<-h.turn
+		return "", ErrClosed
+	}
+	select {
+	case err := <-done:
+		return token, err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// start has f run until Close at the latest, and says whether it does.
+func (s *Source) start(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.work.Go(f)
+	}
+	return !s.closed
+}
+
+// fetch is the token that the store has, renewed if need be. The caller has the turn.
+func (s *Source) fetch(srv discovery.Server, h *held, refused string) (string, error) {
 	if err := s.look(srv, h); err != nil || h.grant.AccessToken == "" || h.good(s.now(), refused) {
 		return h.grant.AccessToken, err
 	}
 	if h.grant.RefreshToken == "" {
 		return "", nil
 	}
-	if err := s.renew(ctx, srv, h, refused); err != nil {
+	if err := s.renew(srv, h, refused); err != nil {
 		return "", fmt.Errorf("renewing the login: %w", err)
 	}
 	return h.grant.AccessToken, nil
@@ -91,8 +146,8 @@ func same(a, b os.FileInfo) bool {
 
 // renew fetches new tokens, unless another process has done so meanwhile. What it fetched is kept before it is used: the old refresh
 // token may be worth nothing any more.
-func (s *Source) renew(ctx context.Context, srv discovery.Server, h *held, refused string) error {
-	unlock, err := s.store.Lock(ctx, srv)
+func (s *Source) renew(srv discovery.Server, h *held, refused string) error {
+	unlock, err := s.store.Lock(s.ctx, srv)
 	if err != nil {
 		return err
 	}
@@ -101,8 +156,7 @@ func (s *Source) renew(ctx context.Context, srv discovery.Server, h *held, refus
 		return err
 	}
 	g := h.grant
-	// Not under the caller's context: who gives up in the middle would lose a refresh token that was good once.
-	err = s.client.refresh(context.WithoutCancel(ctx), &g)
+	err = s.client.refresh(s.ctx, &g)
 	var refusal *Error
 	switch {
 	case errors.As(err, &refusal) && refusal.Code == "invalid_grant":

@@ -57,6 +57,8 @@ type Traps struct {
 	Redirect           string // the token endpoint sends clients there
 	NeedScope          string // that the protected server asks for beyond the first
 	RefuseAll          bool   // the protected server refuses every token
+
+	Hold <-chan struct{} // the token endpoint answers when it is closed; nil: at once
 }
 
 type code struct{ client, redirect, challenge, scope string }
@@ -257,6 +259,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	t := s.begin("token")
+	if t.Hold != nil {
+		<-t.Hold
+	}
 	switch {
 	case t.Redirect != "":
 		http.Redirect(w, r, t.Redirect, http.StatusTemporaryRedirect)
