@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path"
 	"slices"
 	"strings"
 )
@@ -110,7 +109,7 @@ func (s *Server) join(other Server) {
 type Filter struct {
 	Allow []string // nil: all; not nil and empty: none
 	Deny  []string
-	Globs bool // the names are patterns of path.Match
+	Globs bool // the names are patterns of path.Match, but that * and ? stand for slashes too, which a tool's name may have
 }
 
 // Allows says whether a tool passes the filter. A malformed pattern denies what it stands in Deny for, and allows nothing.
@@ -123,7 +122,7 @@ func (f Filter) match(name, tool string, broken bool) bool {
 	if !f.Globs {
 		return name == tool
 	}
-	ok, err := path.Match(name, tool)
+	ok, err := glob(name, tool)
 	if err != nil {
 		return broken
 	}

@@ -1,6 +1,11 @@
 package discovery
 
-import "testing"
+import (
+	"path"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
 
 func TestFilter(t *testing.T) {
 	for _, tt := range []struct {
@@ -19,6 +24,11 @@ func TestFilter(t *testing.T) {
 		{"a pattern", Filter{Allow: []string{"browser_*"}, Globs: true}, "browser_open", true},
 		{"not of the pattern", Filter{Allow: []string{"browser_*"}, Globs: true}, "open", false},
 		{"denied by a pattern", Filter{Deny: []string{"rm*"}, Globs: true}, "rmdir", false},
+		{"a slash is a character", Filter{Deny: []string{"delete*"}, Globs: true}, "delete/all", false},
+		{"or any one character", Filter{Deny: []string{"delete?all"}, Globs: true}, "delete/all", false},
+		{"or one of a class", Filter{Deny: []string{"delete[^a]all"}, Globs: true}, "delete/all", false},
+		{"stars", Filter{Allow: []string{"*a/*/b*"}, Globs: true}, "xa/y/z/b", true},
+		{"not of stars", Filter{Allow: []string{"*a/*/b"}, Globs: true}, "xa/y/bz", false},
 		{"a malformed pattern allows nothing", Filter{Allow: []string{"["}, Globs: true}, "[", false},
 		{"a malformed pattern denies all", Filter{Deny: []string{"["}, Globs: true}, "a", false},
 		{"a star is a name where there are no patterns", Filter{Deny: []string{"*"}}, "a", true},
@@ -30,4 +40,23 @@ func TestFilter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzGlob: without slashes it is path.Match.
+func FuzzGlob(f *testing.F) {
+	for _, seed := range [][2]string{{"a*b", "axxb"}, {"[^a-c]?*", "dé"}, {`\*[\]]`, "*]"}, {"[", "a"}, {"**a*", "bab"}, {`é\é[à-ü]`, "ééù"}, {"*", ""}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if strings.Contains(pattern+name, "/") || !utf8.ValidString(pattern) || !utf8.ValidString(name) {
+			return
+		}
+		got, err := glob(pattern, name)
+		if _, wrong := path.Match(pattern, ""); err != wrong {
+			t.Fatalf("error %v, want %v", err, wrong)
+		}
+		if want, wrong := path.Match(pattern, name); wrong == nil && err == nil && got != want {
+			t.Errorf("%q of %q: %v, want %v", pattern, name, got, want)
+		}
+	})
 }
