@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -238,6 +239,59 @@ func TestNoMonitor(t *testing.T) {
 	}
 	if !seen {
 		t.Error("the process isn't seen at all")
+	}
+}
+
+// TestForkOfMonitor: what conmon has forked and what hasn't become podman yet is spared, unlike the container's process. A shell
+// stands for conmon, and its subshell for the fork.
+func TestForkOfMonitor(t *testing.T) {
+	program, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conmon := filepath.Join(t.TempDir(), "conmon")
+	if err := os.WriteFile(conmon, data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	id := strings.Repeat("a", 64)
+	sh := exec.Command(conmon, "-c", "exec 3<&0; cat <&3 & (read -r _ <&3); wait", id, "-n", runtime.Self().NewName(), "-c", id, "--exit-command", "podman")
+	in, err := sh.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer sh.Wait() //nolint:errcheck // only its end matters
+	defer in.Close()
+
+	deadline := time.After(time.Minute)
+	for tick := time.Tick(10 * time.Millisecond); ; {
+		var m monitor
+		var children []string
+		for o := range guard.Others {
+			if found, ok := asMonitor(o); ok && o.PID == sh.Process.Pid {
+				m = found
+			} else if o.Parent == sh.Process.Pid {
+				children = append(children, o.Program())
+			}
+		}
+		if len(children) == 2 && slices.Contains(children, "conmon") && children[0] != children[1] { // cat has been executed
+			all, ending := m.container()
+			if len(all) != 1 || all[0].Program() == "conmon" || !ending {
+				t.Errorf("the container's are %v, ending is %v; want cat alone, and true", all, ending)
+			}
+			return
+		}
+		select {
+		case <-tick:
+		case <-deadline:
+			t.Fatalf("the shell has %v, so that this test can't fail", children)
+		}
 	}
 }
 

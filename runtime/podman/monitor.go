@@ -73,19 +73,26 @@ var containerID = regexp.MustCompile(`^[0-9a-f]{64}$`)
 func (m monitor) there() bool { return m.Alive() && slices.Equal(m.Args(), m.args) }
 
 // container are the processes that conmon has started, or has been left with, for the container; ending says whether it has
-// come to start podman for the last time, which is left alone. All others of the container are in the hands of its first.
+// come to start podman for the last time, or another program, which is left alone. What conmon has forked is conmon itself until
+// it has become that program; nothing in a container passes for one. All others of the container are in the hands of its first.
 func (m monitor) container() (all []guard.Other, ending bool) {
 	for o := range guard.Others {
 		if o.Parent != m.PID {
 			continue
 		}
-		if args := o.Args(); len(args) > 0 && args[0] == m.last {
+		if args := o.Args(); len(args) > 0 && args[0] == m.last || m.forked(o) {
 			ending = true
 			continue
 		}
 		all = append(all, o)
 	}
 	return all, ending
+}
+
+// forked says whether a process is one that conmon has forked and that hasn't become another program yet.
+func (m monitor) forked(o guard.Other) bool {
+	f, ok := asMonitor(o)
+	return ok && slices.Equal(f.args, m.args)
 }
 
 const (
