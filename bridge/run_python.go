@@ -58,7 +58,13 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err := b.unready(); err != nil {
 		return refused(id, statusUnavailable, err)
 	}
-	t.queued, err = b.admission.enter(ctx, func() { p.at(fmt.Sprintf("waiting for one of %d runs to end", b.admission.limit)) })
+	order := orderOf(ctx)
+	order.wait()
+	t.queued, err = b.admission.enter(ctx, func() {
+		order.has()
+		p.at(fmt.Sprintf("waiting for one of %d runs to end", b.admission.limit))
+	})
+	order.has()
 	if err != nil {
 		return b.turnedAway(ctx, id, err)
 	}

@@ -52,7 +52,8 @@ type conn struct {
 	refuse  chan struct{}  // one per refusal that is being sent
 	work    sync.WaitGroup // one per each of both
 
-	old bool // the client's protocol has no resource links; of the goroutine that reads
+	old  bool            // the client's protocol has no resource links; of the goroutine that reads
+	last <-chan struct{} // closed when the last call of run_python has come to the queue; of the same goroutine
 
 	mu    sync.Mutex
 	calls map[string]*exchange // under way, by request id as the client wrote it
@@ -75,6 +76,8 @@ type exchange struct {
 	asks   *asks                // our requests to the client
 	asked  [askers]atomic.Int32 // how many there were in the course of this one
 	modern bool                 // the request is of the protocol without requests of a server
+
+	order arrival // among the calls of run_python
 }
 
 type exchangeKey struct{}
@@ -89,6 +92,7 @@ type message struct {
 		Version   string          `json:"protocolVersion"` // of initialize
 		Abilities json.RawMessage `json:"capabilities"`    // of the client, in initialize
 		RequestID json.RawMessage `json:"requestId"`
+		Name      json.RawMessage `json:"name"` // of a tool; whether it is a text is for mcp-go to say
 		Meta      struct {
 			Token   json.RawMessage `json:"progressToken"`
 			Version string          `json:"io.modelcontextprotocol/protocolVersion"` // from 2026-07-28 on
@@ -226,6 +230,9 @@ func (c *conn) route(ctx context.Context, text []byte) {
 		x.silent = x.id == nil
 		x.modern = mcp.IsModernProtocol(m.Params.Meta.Version)
 	}
+	if m.Method == "tools/call" && string(m.Params.Name) == `"`+runPythonName+`"` {
+		x.order, c.last = follow(c.last)
+	}
 	c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
 }
 
@@ -242,6 +249,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 	select {
 	case c.slots <- struct{}{}:
 	default:
+		c.work.Go(x.order.has)
 		c.busy(ctx, x)
 		return
 	}
@@ -254,6 +262,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 	c.work.Go(func() {
 		defer func() { <-c.slots }()
 		defer x.cancel(nil)
+		defer x.order.has()
 		response := c.recovered(ctx, handle)
 		if x.id != nil {
 			c.mu.Lock()
