@@ -171,10 +171,7 @@ func (s *scan) isOwnURL(text string) bool {
 	if err != nil {
 		return false
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := effectivePort(u)
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	for _, listen := range s.env.Self.Listen {
 		own, ownPort, err := net.SplitHostPort(listen)

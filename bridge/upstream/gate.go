@@ -16,6 +16,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 const (
@@ -76,19 +78,10 @@ func (g *gate) address() (string, http.Header) {
 	return g.url.String(), h
 }
 
-// originOf is scheme, host and port (RFC 6454).
-func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + port)
-}
-
 // redirect follows a redirection within the origin that keeps the method, and no other.
 func (g *gate) redirect(req *http.Request, via []*http.Request) error {
 	switch {
-	case originOf(req.URL) != originOf(g.url):
+	case discovery.OriginOf(req.URL) != discovery.OriginOf(g.url):
 		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent to no other; if that is right, write its URL in %s",
 			g.r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(g.r.s.server))}
 	case req.Method != via[0].Method:
@@ -149,7 +142,7 @@ func (g *gate) farewell(req *http.Request) (*http.Response, error) {
 }
 
 func (g *gate) exchange(req *http.Request) (*http.Response, error) {
-	if originOf(req.URL) != originOf(g.url) {
+	if discovery.OriginOf(req.URL) != discovery.OriginOf(g.url) {
 		return nil, errors.New("it names an address at another origin, where nothing is sent to")
 	}
 	if req.Method == http.MethodGet && !g.isSSE() && req.Header.Get(mcp.HeaderLastEventID) == "" {

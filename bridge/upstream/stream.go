@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // whole is an answer of one JSON text.
@@ -108,7 +110,7 @@ func (g *gate) rewarded() {
 // endpointEvent passes on where the older transport has messages posted to, if that is at the same origin.
 func (g *gate) endpointEvent(out, data []byte) ([]byte, error) {
 	to, err := g.url.Parse(strings.TrimSpace(string(data)))
-	if err != nil || originOf(to) != originOf(g.url) {
+	if err != nil || discovery.OriginOf(to) != discovery.OriginOf(g.url) {
 		g.r.s.fail(errors.New("it names an address at another origin for messages, where nothing is sent to"))
 		return nil, io.EOF
 	}

@@ -148,7 +148,7 @@ func TestEndpoints(t *testing.T) {
 func TestCovers(t *testing.T) {
 	server, _ := url.Parse("https://mcp.example/a/b")
 	for resource, want := range map[string]bool{
-		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true, "https://mcp.example": true, "https://MCP.example/a/": true,
+		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true, "https://mcp.example": true, "https://MCP.example/a/": true, "https://mcp.example:443/a": true,
 		"https://mcp.example/a/bc": false, "https://mcp.example/aa": false, "http://mcp.example/a/b": false, "https://mcp.example:8443/a/b": false, "https://evil.example/a/b": false, "": false,
 	} {
 		if got := covers(resource, server); got != want {

@@ -168,7 +168,7 @@ func (c *Client) resource(ctx context.Context, server *url.URL, ch challenge) (r
 }
 
 func sameOrigin(a, b *url.URL) bool {
-	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Host, b.Host)
+	return discovery.OriginOf(a) == discovery.OriginOf(b)
 }
 
 // covers says whether a resource identifier is the server's URL, or a path above it at the same origin.
