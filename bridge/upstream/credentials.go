@@ -43,7 +43,7 @@ type credentials struct {
 	mask    *mask
 	environ []string
 	groups  Guard
-	logins  Logins
+	logins  Logins // nil: none may be used
 
 	mu     sync.Mutex // one helper at a time
 	helped map[string]string
@@ -54,6 +54,9 @@ func newCredentials(s *session, u *url.URL) *credentials {
 	c := &credentials{server: s.server, mask: s.mask, environ: s.cfg.Environ, groups: s.cfg.Guard, logins: s.cfg.Logins}
 	if c.environ == nil {
 		c.environ = os.Environ()
+	}
+	if s.server.OAuth.Off || !discovery.Confidential(u) { // what a user has written down may go out in the clear, but no login
+		c.logins = nil
 	}
 	for name, value := range s.server.Headers {
 		if secretName.MatchString(name) || !plainValue.MatchString(value) {
@@ -100,7 +103,7 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused stri
 		c.mask.add(value) // of use still, however long ago it was printed
 		set(name, value)
 	}
-	if req.Header.Get("Authorization") != "" || c.logins == nil || c.server.OAuth.Off {
+	if req.Header.Get("Authorization") != "" || c.logins == nil {
 		return "", nil
 	}
 	token, err := c.logins.Token(ctx, c.server, refused)

@@ -122,6 +122,14 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
+// TestLoginInTheClear: nobody logs in to a server where others could read the token on its way; it isn't even asked.
+func TestLoginInTheClear(t *testing.T) {
+	_, err := login(t, discovery.Server{Name: "far", URL: "http://mcp.invalid/mcp", Source: discovery.Source{Path: "/home/u/servers.json"}})
+	if err == nil || !strings.Contains(err.Error(), "write its https address in /home/u/servers.json") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestEndpoints: a server elsewhere can't have us reach into this machine, or send anything in the clear.
 func TestEndpoints(t *testing.T) {
 	far, _ := url.Parse("https://mcp.example/mcp")

@@ -74,6 +74,9 @@ func (c *Client) find(ctx context.Context, s discovery.Server) (*authority, erro
 	if err != nil || server.Host == "" {
 		return nil, errors.New("its URL is none")
 	}
+	if !discovery.Confidential(server) {
+		return nil, fmt.Errorf("it is reached over plain http on another machine, where others could read a login's token on its way; write its https address in %s", s.Source.Path)
+	}
 	ch, err := c.probe(ctx, s)
 	if err != nil {
 		return nil, err
