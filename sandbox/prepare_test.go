@@ -1,163 +1,19 @@
 package sandbox_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
-
-// isProbe tells the run that looks for Python from one that runs code.
-func isProbe(s runtime.Spec) bool { return !slices.Equal(s.Command, entrypoint.Boot()) }
-
-// probed answers the probe.
-func probed(std runtime.Stdio, says string) (runtime.Exit, error) {
-	_, err := fmt.Fprintln(std.Stdout, says)
-	return runtime.Exit{}, err
-}
-
-// engine is a fake one that has images but runs nothing but the probe.
-type engine struct {
-	runtimetest.Local
-	facts   runtime.Facts
-	images  map[string]runtime.Image
-	pulls   func(ref string, p runtime.Progress) (runtime.Image, error) // nil: there is no registry
-	probe   func(runtime.Stdio) (runtime.Exit, error)                   // nil: it has Python 3.12
-	orphans []runtime.Orphan
-
-	mu            sync.Mutex
-	resting, away bool
-	asked         []string // what it was asked, in order
-	removed       []string
-	startErr      error
-	reapErr       error
-}
-
-func (e *engine) note(what string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.asked = append(e.asked, what)
-}
-
-// count is how often it was asked for something.
-func (e *engine) count(what string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := 0
-	for _, a := range e.asked {
-		if a == what {
-			n++
-		}
-	}
-	return n
-}
-
-func (e *engine) set(change func(*engine)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	change(e)
-}
-
-func (e *engine) Facts(context.Context) (runtime.Facts, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.resting || e.away {
-		return runtime.Facts{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("no answer"), Next: "start it", Dormant: e.resting}
-	}
-	f := e.facts
-	f.Engine = "fake"
-	return f, nil
-}
-
-func (e *engine) Start(_ context.Context, p runtime.Progress) error {
-	e.note("start")
-	p("booting")
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.resting = e.startErr != nil
-	return e.startErr
-}
-
-func (e *engine) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	i, ok := e.images[ref]
-	i.Ref = ref
-	return i, ok, nil
-}
-
-func (e *engine) PullImage(_ context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
-	e.note("pull " + ref)
-	if e.pulls == nil {
-		return runtime.Image{}, runtime.PullError(ref, errors.New("dial tcp: no such host"))
-	}
-	return e.pulls(ref, p)
-}
-
-func (e *engine) Run(_ context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	e.note("run")
-	if e.probe != nil {
-		return e.probe(std)
-	}
-	return probed(std, "3.12.1 1")
-}
-
-func (e *engine) Orphans(_ context.Context, by runtime.Owner) ([]runtime.Orphan, error) {
-	e.note("orphans")
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.away || e.resting {
-		return nil, &runtime.UnavailableError{Engine: "fake", Err: errors.New("no answer")}
-	}
-	var found []runtime.Orphan
-	for _, o := range e.orphans {
-		if o.Owner.Orphaned(by) && !slices.Contains(e.removed, o.ID) {
-			found = append(found, o)
-		}
-	}
-	return found, e.reapErr
-}
-
-func (e *engine) Remove(_ context.Context, ids ...string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.removed = append(e.removed, ids...)
-	return nil
-}
-
-// has is an image with an id of its own.
-func has(id string) runtime.Image {
-	return runtime.Image{ID: "sha256:" + strings.Repeat(id, 64), Arch: "amd64"}
-}
-
-func prepareWith(t *testing.T, e *engine, change func(*sandbox.Config)) *sandbox.Sandbox {
-	t.Helper()
-	cfg := config()
-	if change != nil {
-		change(&cfg)
-	}
-	s, err := sandbox.New(e, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
 
 func TestPullPolicy(t *testing.T) {
 	registry := func(ref string, p runtime.Progress) (runtime.Image, error) {
@@ -457,90 +313,5 @@ func TestEngineThatWentAway(t *testing.T) {
 	e.set(func(e *engine) { e.facts.Endpoint, e.images = "elsewhere", map[string]runtime.Image{"any": has("2")} })
 	if f, i, _, err := s.Look(t.Context(), nil); err != nil || f.Endpoint != "elsewhere" || i.ID != has("2").ID {
 		t.Errorf("another engine: got %+v, %+v, %v", f, i, err)
-	}
-}
-
-// TestReaper: containers of dead owners go within a minute, those of living ones never, whatever the clocks say; an engine that
-// is away is left alone.
-func TestReaper(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		self := runtime.Self()
-		dead, reused, alive, foreign := self, self, self, self
-		dead.Instance, dead.PID = "dead", 1<<22+1 // beyond the kernel's highest
-		reused.Instance, reused.Started = "reused", "1"
-		alive.Instance = "alive"
-		foreign.Instance, foreign.PID, foreign.BootID = "foreign", dead.PID, "another machine"
-		years := func(n int) time.Time { return time.Now().AddDate(n, 0, 0) }
-		e := &engine{images: map[string]runtime.Image{"any": has("1")}, orphans: []runtime.Orphan{
-			{ID: "dead", Owner: dead, Created: years(10)}, // the clock was set back since
-			{ID: "reused", Owner: reused, Created: years(0)},
-			{ID: "alive", Owner: alive, Created: years(-10)}, // or forward
-			{ID: "foreign", Owner: foreign, Created: years(-10)},
-			{ID: "mine", Owner: self, Created: years(-10)},
-		}}
-		cfg := config()
-		cfg.Owner = self
-		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-		s, err := sandbox.New(e, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour) // of the bubble
-		if n := e.count("orphans"); n != 0 {
-			t.Errorf("an engine that nobody has used was asked %d times", n)
-		}
-		if err := s.Prepare(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if want := []string{"dead", "reused"}; !slices.Equal(e.removed, want) {
-			t.Errorf("at first contact %v were removed, want %v", e.removed, want)
-		}
-		later := dead
-		later.Instance = "later"
-		e.set(func(e *engine) { e.orphans = append(e.orphans, runtime.Orphan{ID: "later", Owner: later}) })
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if want := []string{"dead", "reused", "later"}; !slices.Equal(e.removed, want) {
-			t.Errorf("after a minute %v were removed, want %v", e.removed, want)
-		}
-		asked := e.count("orphans")
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := e.count("orphans") - asked; n != 10 {
-			t.Errorf("in ten minutes it looked %d times", n)
-		}
-
-		logged := log.Len()
-		e.set(func(e *engine) { e.resting = true })
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := e.count("start"); n != 0 || log.Len() != logged {
-			t.Errorf("an engine at rest was started %d times, and the log says %s", n, log.String()[logged:])
-		}
-		e.set(func(e *engine) { e.resting, e.away = false, true })
-		if err := s.Prepare(t.Context(), nil); err == nil {
-			t.Error("an engine that is away was prepared")
-		}
-		asked = e.count("orphans")
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := e.count("orphans") - asked; n != 0 {
-			t.Errorf("an engine that is known to be away was asked %d times", n)
-		}
-		s.Close()
-		asked = e.count("orphans")
-		time.Sleep(10 * time.Minute)
-		if n := e.count("orphans") - asked; n != 0 {
-			t.Errorf("after Close it looked %d times", n)
-		}
-	})
-}
-
-// TestReapingFails: a run takes place all the same.
-func TestReapingFails(t *testing.T) {
-	e := &engine{images: map[string]runtime.Image{"any": has("1")}, reapErr: errors.New("busy")}
-	if err := prepareWith(t, e, nil).Prepare(t.Context(), nil); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,0 +1,104 @@
+package docker
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRemovalUnderWay: an engine that is removing the container already is waited for.
+func TestRemovalUnderWay(t *testing.T) {
+	f := newFake()
+	f.instant, f.forgets = true, true
+	d := New(Config{Endpoint: f.listen(t)})
+	defer d.Close()
+	c, err := d.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.names["here"] = &fakeContainer{dead: make(chan struct{})}
+	f.answer = map[string]reply{"DELETE here": {http.StatusConflict, map[string]string{"message": "removal is already in progress"}}}
+	f.names["here"].die()
+	if err := d.newRun(c, "here").remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := f.left(); len(left) > 0 {
+		t.Errorf("it returned before the removal: %v", left)
+	}
+}
+
+// TestRemovalThatHangs: a container that the engine doesn't remove in time is removed as soon as the engine answers again.
+func TestRemovalThatHangs(t *testing.T) {
+	f := newFake()
+	f.instant = true
+	f.hang, f.release = http.MethodDelete, make(chan struct{})
+	d := New(Config{Endpoint: f.listen(t)})
+	d.cleanup, d.retry = 50*time.Millisecond, time.Millisecond
+	defer d.Close()
+	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "could not be removed yet") {
+		t.Errorf("got %v; want it to say what is left", err)
+	}
+	if len(f.left()) != 1 {
+		t.Fatalf("the engine has %v", f.left())
+	}
+	close(f.release)
+	d.background.Wait()
+	if left := f.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestRemovalRefused: an engine that fails to remove a container is asked ever more seldom, and again after the run.
+func TestRemovalRefused(t *testing.T) {
+	f := newFake()
+	f.instant = true
+	f.names["given"] = &fakeContainer{dead: make(chan struct{})}
+	f.answer = map[string]reply{
+		"POST create":  {http.StatusCreated, map[string]any{"Id": "given"}},
+		"DELETE given": {http.StatusInternalServerError, map[string]string{"message": "driver failed to remove root filesystem"}},
+	}
+	d := New(Config{Endpoint: f.listen(t)})
+	d.cleanup = 500 * time.Millisecond
+	defer d.Close()
+	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "root filesystem") {
+		t.Errorf("got %v; want the engine's reason", err)
+	}
+	f.mu.Lock()
+	asked := 0
+	for _, what := range f.asked {
+		if what == "DELETE given" {
+			asked++
+		}
+	}
+	delete(f.answer, "DELETE given")
+	f.mu.Unlock()
+	if asked < 2 || asked > 10 {
+		t.Errorf("it was asked %d times in %v", asked, d.cleanup)
+	}
+	d.connected <- struct{}{} // not to wait for the next attempt
+	d.background.Wait()
+	if left := f.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestDebtsAreOneEngines: a container isn't taken for removed because another engine doesn't know it.
+func TestDebtsAreOneEngines(t *testing.T) {
+	f := newFake()
+	d := New(Config{Endpoint: f.listen(t)})
+	defer d.Close()
+	if _, err := d.Facts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.owe("there", "unix:///another")
+	if d.settle(t.Context()) {
+		t.Error("nothing is owed any more")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Contains(f.asked, "DELETE there") {
+		t.Error("another engine was asked to remove it")
+	}
+}
