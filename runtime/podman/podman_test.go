@@ -4,6 +4,7 @@ package podman
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,7 +127,7 @@ func TestTempDir(t *testing.T) {
 	defer d.Close()
 	_, err := d.startService(t.Context())
 	var un *runtime.UnavailableError
-	if !errors.As(err, &un) || !strings.Contains(un.Error(), "TMPDIR") || !strings.Contains(un.Hint(), "set TMPDIR") {
+	if !errors.As(err, &un) || !strings.Contains(un.Error(), "TMPDIR") || !strings.Contains(un.Hint(), "set TMPDIR") || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

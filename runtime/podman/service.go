@@ -153,7 +153,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", err
 	}
 	if err := writableTemp(); err != nil {
-		return "", d.unavailable("", err, "set TMPDIR to a directory that you can write to, or unset it")
+		return "", d.unavailable("", err, "set TMPDIR to a directory that you can write to and that has room, or unset it")
 	}
 	d.stopService() // one that died
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
@@ -183,10 +183,15 @@ func writableTemp() error {
 		return nil // podman then has one of its own, /var/tmp
 	}
 	f, err := os.CreateTemp(dir, "mcp-bridge-*")
-	if err != nil {
-		return fmt.Errorf("TMPDIR, which podman needs, can't be used: %w", err)
+	if err == nil {
+		_, err = f.Write(make([]byte, 4096)) // a full one can have room for names
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	if err != nil {
+		// Not wrapped: what isn't there is the directory, and not podman.
+		return fmt.Errorf("TMPDIR, which podman needs, can't be used: %v", err) //nolint:errorlint // see above
+	}
+	return nil
 }
 
 // runtimeFlags are what podman has to be told at its start, since containers made through its API can't choose. gVisor would
