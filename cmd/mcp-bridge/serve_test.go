@@ -32,7 +32,7 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	}
 	r := runtimetest.ParseReport(t, string(out))
 	spec := runtime.Spec{
-		Limits: runtime.Limits{NoFile: noFile, Shm: shmSize},
+		Limits: runtime.Limits{NoFile: openFiles(), Shm: shmSize},
 		Tmpfs:  []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20}, {Path: "/workspace", Size: 128 << 20}},
 	}
 	runtimetest.CheckReport(t, r, spec, []string{

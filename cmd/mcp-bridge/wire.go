@@ -145,7 +145,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		Pull:          sandbox.PullPolicy(c.Pull),
 		CacheDir:      cacheDir(),
 		User:          c.ContainerUser,
-		Limits:        runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs, NoFile: noFile, Shm: shmSize},
+		Limits:        runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs, NoFile: openFiles(), Shm: shmSize},
 		Owner:         runtime.Self(),
 		OutputLimit:   outputLimit,
 		ArtifactLimit: fileLimit,
