@@ -54,11 +54,11 @@ func TestValuesAreReadOnce(t *testing.T) {
 // TestLargeDirectory: the files of one directory are bounded together too.
 func TestLargeDirectory(t *testing.T) {
 	files := tree{}
-	for i := range 40 {
+	for i := range 10 {
 		files[fmt.Sprintf("/home/u/.continue/mcpServers/%02d.yaml", i)] = "# " + strings.Repeat("x", maxSmall-100) + fmt.Sprintf("\nmcpServers: [{name: s%d, command: x%d}]", i, i)
 	}
 	c := Scan(files.fs(), linux())
-	if len(c.Servers) != 32 || len(c.Problems) != 1 || c.Problems[0].Reason != "its files have more than 8192 KiB together; the ones that come last by name were left out" {
+	if len(c.Servers) != maxDirectory/maxSmall || len(c.Problems) != 1 || c.Problems[0].Reason != "its files have more than 2048 KiB together; the ones that come last by name were left out" {
 		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
 	}
 }

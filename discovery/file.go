@@ -52,8 +52,9 @@ func (s *scan) formOf(p string) (form, func(*scan, Source, *hujson.Object) []ser
 
 // A catalog is for people and models to read: beyond these a file isn't one that a host wrote.
 const (
-	maxFiles   = 1000 // of one directory
-	maxEntries = 1000 // of one file
+	maxFiles     = 1000    // of one directory
+	maxDirectory = 2 << 20 // bytes of all files of one directory
+	maxEntries   = 1000    // of one file
 )
 
 // directory reads the files of a directory that have the ending, by name.
@@ -76,8 +77,8 @@ func (s *scan) directory(r row, dir, ending string, required bool) {
 		if info, err := s.stat(p); err == nil {
 			total += info.Size()
 		}
-		if total > maxFile {
-			s.problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come last by name were left out", maxFile>>10), "take out what isn't needed")
+		if total > maxDirectory {
+			s.problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come last by name were left out", maxDirectory>>10), "take out what isn't needed")
 			return
 		}
 		if required {
