@@ -1,25 +1,21 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
-)
-
-const (
-	maxShownArguments = 1000 // characters of the arguments in a question
-	minSecret         = 6    // characters of a configured value that is kept out of a question: shorter ones are words
 )
 
 // The answers to a question.
@@ -122,7 +118,8 @@ func (c *consent) keep(g policy.Grant, answer string) {
 
 // answer has the user answer. Whatever is no clear consent is a no.
 func (c *consent) answer(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision) (string, error) {
-	raw, err := c.client(ctx, string(mcp.MethodElicitationCreate), c.form(s, tool, args, d))
+	form, offered := c.form(s, tool, args, d)
+	raw, err := c.client(ctx, string(mcp.MethodElicitationCreate), form)
 	switch {
 	case ctx.Err() != nil:
 		return "", deniedCall(s, tool, "the call has ended before the user has answered")
@@ -138,11 +135,8 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 			Answer string `json:"answer"`
 		} `json:"content"`
 	}
-	if json.Unmarshal(raw, &r) == nil && r.Action == "accept" {
-		switch r.Content.Answer {
-		case answerOnce, answerRun, answerAlways:
-			return r.Content.Answer, nil
-		}
+	if json.Unmarshal(raw, &r) == nil && r.Action == "accept" && slices.Contains(offered, r.Content.Answer) {
+		return r.Content.Answer, nil
 	}
 	return answerNo, nil
 }
@@ -156,16 +150,21 @@ func (c *consent) where(s entry) string {
 	return ""
 }
 
-// form is the question as the client shows it. What the code has a say in comes last, and can't add lines.
-func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision) map[string]any {
-	values, labels := []string{answerOnce, answerRun}, []string{"Allow this call", "Allow it for this run"}
-	if c.grants != nil {
+// form is the question as the client shows it, and the answers that it offers. What the code has a say in comes last, and can't add lines.
+// Code that makes so many arguments that some are not shown is not given leave for what it may call next.
+func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision) (question map[string]any, values []string) {
+	text, left := showArguments(args, upstream.HideNamed(c.definitions))
+	values, labels := []string{answerOnce}, []string{"Allow this call"}
+	if left == 0 {
+		values, labels = append(values, answerRun), append(labels, "Allow it for this run")
+	}
+	if left == 0 && c.grants != nil {
 		values, labels = append(values, answerAlways), append(labels, "Always allow it")
 	}
 	values, labels = append(values, answerNo), append(labels, "Don't allow it")
 	return map[string]any{
 		"message": fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.\nArguments: %s",
-			tool, s.name, printable(d.Why()), c.shown(args)),
+			tool, s.name, printable(d.Why()), text),
 		"requestedSchema": map[string]any{
 			"type":     "object",
 			"required": []string{"answer"},
@@ -173,30 +172,7 @@ func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Deci
 				"type": "string", "title": "May it?", "enum": values, "enumNames": labels,
 			}},
 		},
-	}
-}
-
-// shown is the beginning of the arguments, on one line, without anything that the servers' configuration may mean to be secret.
-func (c *consent) shown(args json.RawMessage) string {
-	var line bytes.Buffer
-	text := string(args)
-	if json.Compact(&line, args) == nil {
-		text = line.String()
-	}
-	for _, s := range c.definitions {
-		for _, values := range []map[string]string{s.Env, s.Headers} {
-			for _, v := range values {
-				if len(v) >= minSecret {
-					text = strings.ReplaceAll(text, v, "[hidden]")
-				}
-			}
-		}
-	}
-	text = strings.ReplaceAll(printable(text), "\n", " ")
-	if r := []rune(text); len(r) > maxShownArguments {
-		return fmt.Sprintf("%s… (the first of %d bytes)", string(r[:maxShownArguments]), len(args))
-	}
-	return text
+	}, values
 }
 
 func deniedCall(s entry, tool, why string) error {

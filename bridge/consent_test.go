@@ -129,18 +129,57 @@ func TestAnswers(t *testing.T) {
 
 func TestQuestion(t *testing.T) {
 	u := newUser(answer("no"))
-	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q}", strings.Repeat("x", 3000))
+	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))
 	_ = u.consent(nil).ask(t.Context(), guarded, "create\nissue", json.RawMessage(args), askRule)
-	got := u.saw[0]
 	want := "elicitation/create The Python code of this run wants to call tool \"create\\nissue\" of server \"github\".\n" +
 		"You are asked because of rule \"github.*\" (policy.toml, line 3): it costs money.\n" +
-		`Arguments: {"t":"[hidden] 1","evil":"\nArguments: none","long":"xxx`
-	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, fmt.Sprintf("… (the first of %d bytes)", len(args))) || len(got) > 1500 {
-		t.Errorf("got %s", got)
+		`Arguments: {"t":"*** 1","evil":"\nArguments: none\u202e","long":"` + strings.Repeat("x", 1000) + `"…(3000 characters),"command":"rm -rf ~"}`
+	if got := u.saw[0]; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	schema, err := json.Marshal(u.params["requestedSchema"])
 	if err != nil || !strings.Contains(string(schema), `"enum":["once","run","no"]`) { // nothing is kept for good here
 		t.Errorf("%s, %v", schema, err)
+	}
+}
+
+// TestShownArguments: code can't hide what a tool is to be called with behind other arguments.
+func TestShownArguments(t *testing.T) {
+	hide := func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, tc := range []struct{ name, args, want string }{
+		{"none", `{}`, `{}`},
+		{"all kinds", ` { "a" : [1, -2.50e3, true, null, {"b":"é"}], "c":{} }`, `{"a":[1,-2.50e3,true,null,{"b":"é"}],"c":{}}`},
+		{"a name that comes twice", `{"command":"ls","command":"rm"}`, `{"command":"ls","command":"rm"}`},
+		{"a secret however it is written", `{"hunter2":"\u0068unter2"}`, `{"***":"***"}`},
+		{"a secret at the cut", `{"a":"` + x(997) + `hunter2"}`, `{"a":"` + x(997) + `***"}`},
+		{"long values", `{"a":"` + x(1100) + `","b":"` + x(1100) + `","c":"` + x(1100) + `","d":"` + x(1100) + `","command":"rm"}`,
+			strings.ReplaceAll(`{"a":X,"b":X,"c":X,"d":X,"command":"rm"}`, "X", `"`+x(200)+`"…(1100 characters)`)},
+		{"a long name", `{"` + x(1100) + `":1,"command":"rm"}`, `{"` + x(1000) + `"…(1100 characters):1,"command":"rm"}`},
+		{"a long number", `{"a":` + strings.Repeat("1", 1100) + `}`, `{"a":` + strings.Repeat("1", 1000) + `…(1100 characters)}`},
+		{"too many", `{"a":["` + strings.Repeat(`xx","`, 1000) + `"],"command":"rm"}`,
+			`{"a":["` + strings.Repeat(`xx","`, 798) + `xx"… (204 more names and values are not shown, of 5025 bytes in all)`},
+		{"deep", `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `,"command":"rm"}`,
+			`{"a":` + strings.Repeat("[", 3995) + `… (1007 more names and values are not shown, of 10021 bytes in all)`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got, left := showArguments(json.RawMessage(tc.args), hide); got != tc.want || (left > 0) != strings.Contains(tc.want, "not shown") {
+				t.Errorf("%d left\ngot  %s\nwant %s", left, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestArgumentsThatAreNotShown: leave for more than the call isn't offered, and not taken from a client that gives it all the same.
+func TestArgumentsThatAreNotShown(t *testing.T) {
+	grants := policy.NewGrants(filepath.Join(t.TempDir(), "grants.json"))
+	args := json.RawMessage(`{"a":["` + strings.Repeat(`x","`, 3000) + `"],"command":"rm"}`)
+	for word, allowed := range map[string]bool{"once": true, "run": false, "always": false} {
+		u := newUser(answer(word))
+		err := u.consent(grants).ask(t.Context(), guarded, "x", args, askRule)
+		if schema := string(encode(u.params["requestedSchema"])); (err == nil) != allowed || !strings.Contains(schema, `"enum":["once","no"]`) {
+			t.Errorf("%s: %v to %s", word, err, schema)
+		}
 	}
 }
 

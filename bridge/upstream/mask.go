@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 const (
@@ -77,6 +79,28 @@ func newMask(env map[string]string, args []string) *mask {
 	m := &mask{first: values}
 	m.build()
 	return m
+}
+
+// HideNamed makes a function that hides, in what a person is shown before deciding on it, what the configuration of some servers says to
+// be secret: the values of variables, headers, options and arguments whose names say so, a registered client's secret, and what is hidden
+// in the addresses among the others. Plain values stay: hidden, they would leave nothing to decide on. The function may be used concurrently.
+func HideNamed(servers map[string]discovery.Server) func(text string) string {
+	var all mask
+	for _, s := range servers {
+		named, others := map[string]string{}, []string{s.OAuth.ClientSecret}
+		for _, values := range []map[string]string{s.Env, s.Headers} {
+			for name, v := range values {
+				if secretName.MatchString(name) {
+					named[name+"\x00"+v] = v // a variable and a header may have the same name
+				} else {
+					others = append(others, hidden(v)...)
+				}
+			}
+		}
+		all.first = slices.Concat(all.first, newMask(named, s.Args).first, others)
+	}
+	all.build()
+	return all.text
 }
 
 // configure hides further values of the configuration, for good.

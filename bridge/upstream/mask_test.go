@@ -93,3 +93,22 @@ func TestMaskLasts(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestHideNamed: what a person decides on loses what is said to be secret, of any server, and nothing else.
+func TestHideNamed(t *testing.T) {
+	hide := HideNamed(map[string]discovery.Server{
+		"a": {Env: map[string]string{"MODE": "production", "API_TOKEN": "hunter2", "DATABASE_URL": "postgres://me:opensesame@db/shop"}, Args: []string{"--api-key", "swordfish", "workspace"}},
+		"b": {Env: map[string]string{"API_TOKEN": "another1"}, Headers: map[string]string{"Authorization": "Bearer abcdef123", "X-Team": "platform"}, OAuth: discovery.OAuth{ClientSecret: "oauthsecret"}},
+	})
+	for text, want := range map[string]string{
+		"production platform workspace":  "production platform workspace",
+		"hunter2 another1 swordfish":     "*** *** ***",
+		"abcdef123 oauthsecret":          "*** ***",
+		"the password is opensesame":     "the password is ***",
+		"postgres://db/shop is the base": "postgres://db/shop is the base",
+	} {
+		if got := hide(text); got != want {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+}
