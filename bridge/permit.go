@@ -58,10 +58,11 @@ func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream
 	return p.decide(ctx, r, s, t, args, p.catalog.judge(s, t))
 }
 
-// method is the same for what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources and
-// prompts).
+// method is the same for what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources,
+// prompts and completion).
 func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string, args json.RawMessage) error {
-	t := p.catalog.judged(s, method, json.RawMessage(`{"readOnlyHint":true}`))
+	t := p.catalog.judged(s, method, nil)
+	t.Method = true
 	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.policy.Decide(t))
 }
 

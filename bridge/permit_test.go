@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -115,12 +117,41 @@ func TestWholeServerDenied(t *testing.T) {
 	}
 }
 
+// TestMethodsAreInTheManual: who denies all methods by name has them all from docs/policy.md.
+func TestMethodsAreInTheManual(t *testing.T) {
+	text, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, path := audited(t, nil)
+	h := b.host("r", arguments{catalog: b.catalog(), servers: b.catalog().servers}, nil, nil)
+	for helper, input := range map[string]string{
+		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
+		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "complete": `{"server":"github","name":"p","argument":"a"}`,
+	} {
+		_ = called(t, h, "runtime", helper, input)
+	}
+	records := readRecords(t, path)
+	for _, r := range records {
+		if !strings.Contains(string(text), "`server."+r.Tool+"`") {
+			t.Errorf("docs/policy.md lacks %s", r.Tool)
+		}
+	}
+	if len(records) != 6 {
+		t.Errorf("%d records", len(records))
+	}
+}
+
 // TestMethodsAreRead: by hints, they are what only reads.
 func TestMethodsAreRead(t *testing.T) {
 	b := build(t, func(c *Config) { c.Policy = policyOf(t, "default = \"deny\"\n[hints]\nread_only = \"allow\"") })
 	h := hostFor(t, b, `["github"]`)
 	if got := called(t, h, "runtime", "list_resources", `{"server":"github"}`); strings.Contains(got, "denied") {
 		t.Error(got)
+	}
+	var r audit.Record
+	if err := h.permits.method(t.Context(), &r, h.servers[0], "prompts/list", nil); err != nil || strings.Contains(r.By, "server claims") {
+		t.Errorf("%v, by %s", err, r.By)
 	}
 	if got := called(t, h, "github", "me", `{}`); !strings.Contains(got, `denied: tool "me" of server "github" may not be called, by default (policy.toml, line 1)`) {
 		t.Error(got)

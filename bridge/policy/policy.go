@@ -48,6 +48,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 type Tool struct {
 	Server, Name string
 	Annotations  json.RawMessage // as the server sent them: what it says of itself; nil for none
+	Method       bool            // Name is one of MCP's methods, which only read whatever a server says
 	Also         []string        // further names of the server: what the policy says of any of them holds
 }
 
@@ -124,10 +125,13 @@ func (p *Policy) Decide(t Tool) Decision {
 		return found
 	}
 	if len(p.hints) > 0 {
-		said := readAnnotations(t.Annotations)
+		said, who := readAnnotations(t.Annotations), "which the server claims"
+		if t.Method {
+			said, who = annotations{readOnly: true, idempotent: true, openWorld: true}, "as MCP's methods only read"
+		}
 		for _, h := range p.hints {
 			if h.verdict > found.Verdict && h.says(said) {
-				found = Decision{h.verdict, p.at("hints."+h.key+", which the server claims", h.line), ""}
+				found = Decision{h.verdict, p.at("hints."+h.key+", "+who, h.line), ""}
 			}
 		}
 	}

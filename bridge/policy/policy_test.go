@@ -75,6 +75,14 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestMethodsAreHintedByMCP: what isn't a tool has no annotations, and nobody is said to have claimed any.
+func TestMethodsAreHintedByMCP(t *testing.T) {
+	d := parse(t, example).Decide(Tool{Server: "db", Name: "completion/complete", Method: true})
+	if want := "hints.read_only, as MCP's methods only read (policy.toml, line 23)"; d.Verdict != Allow || d.Why() != want {
+		t.Errorf("got %v by %s, want %s", d.Verdict, d.Why(), want)
+	}
+}
+
 func TestNoPolicyAllows(t *testing.T) {
 	if d := new(Policy).Decide(Tool{Server: "s", Name: "t"}); d.Verdict != Allow || d.Why() != "no policy is set" {
 		t.Errorf("no policy: %v by %s", d.Verdict, d.Why())
