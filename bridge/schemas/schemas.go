@@ -146,7 +146,11 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 // othersMayWrite are the permissions that nobody else may have. Windows has none of these: there a user's cache is the user's.
 const othersMayWrite = 0o022
 
+// private says why a file or a directory isn't ours alone: whoever owns it could write it, whatever its permissions are now.
 func private(about fs.FileInfo) error {
+	if !ours(about) {
+		return fmt.Errorf("%s belongs to another user", about.Name())
+	}
 	if runtime.GOOS != "windows" && about.Mode().Perm()&othersMayWrite != 0 {
 		return fmt.Errorf("others may write %s", about.Name())
 	}
@@ -196,6 +200,9 @@ func (s *Store) write(name, head string, body []byte) (err error) {
 		return err
 	}
 	if about, err := os.Stat(s.dir); err == nil && private(about) != nil {
+		if !ours(about) {
+			return private(about)
+		}
 		if err := os.Chmod(s.dir, 0o700); err != nil {
 			return err
 		}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package schemas
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// owned is what is said of a file, but for its owner.
+type owned struct {
+	fs.FileInfo
+	uid int
+}
+
+func (o owned) Sys() any { return &syscall.Stat_t{Uid: uint32(o.uid)} }
+
+// TestFilesOfAnother: whoever owns a file can write it, though nobody else may at the moment.
+func TestFilesOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k.tools")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	about, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := private(about); err != nil {
+		t.Errorf("our own: %v", err)
+	}
+	if private(owned{about, os.Geteuid() + 1}) == nil {
+		t.Error("another user's file is taken for ours")
+	}
+	if err := private(owned{about, os.Geteuid()}); err != nil {
+		t.Errorf("our own: %v", err)
+	}
+}
