@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,12 +145,57 @@ func TestEndpoints(t *testing.T) {
 		"https://auth.example/token#part": {false, false},
 		"file:///etc/passwd":              {false, false},
 		"/token":                          {false, false},
+		"https://LOCALHOST/token":         {false, true},
+		"https://localhost./token":        {false, true},
+		"https://a.localhost/token":       {false, true},
+		"http://a.localhost/token":        {false, false},
+		"https://0.0.0.0/token":           {false, true},
+		"https://[::]/token":              {false, true},
+		"https://[::ffff:127.0.0.1]/x":    {false, true},
+		"https://127.1/token":             {false, true},
+		"https://0x7f000001/token":        {false, true},
+		"https://169.254.169.254/token":   {false, true},
+		"https://[fe80::1%25eth0]/token":  {false, true},
+		"https://10.1.2.3/token":          {true, true},
+		"https://auth.example1/token":     {true, true},
 	} {
 		for i, server := range []*url.URL{far, near} {
 			if _, err := endpoint(raw, server); (err == nil) != want[i] {
 				t.Errorf("%s for %s: %v", raw, server, err)
 			}
 		}
+	}
+}
+
+// TestNamesThatLeadHere: what a server elsewhere names isn't asked where its name leads to this machine, in a login or later.
+func TestNamesThatLeadHere(t *testing.T) {
+	var asked atomic.Int32
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer here.Close()
+	c := NewClient("test")
+	far, _ := url.Parse("https://mcp.example/mcp")
+	near, _ := url.Parse("http://localhost:1/mcp")
+	var into struct{}
+	_, getting := c.get(t.Context(), here.URL, far, &into)
+	g := Grant{URL: far.String(), Token: here.URL, Revoke: here.URL, RefreshToken: "s3cr3t"}
+	_, _, _, registering := c.registerClient(t.Context(), &authority{server: far, register: here.URL}, "http://127.0.0.1/callback", "")
+	for _, err := range []error{getting, registering, c.refresh(t.Context(), &g), c.revoke(t.Context(), g)} {
+		if !errors.Is(err, errNear) || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d requests came here", n)
+	}
+	if _, err := c.get(t.Context(), here.URL, near, &into); err != nil || asked.Load() != 1 {
+		t.Errorf("for a server here: %v", err)
+	}
+	own, _ := http.NewRequest(http.MethodGet, "https://MCP.example:8443/token", nil)
+	if held, _ := guarded(own, far).Context().Value(farOnly{}).(bool); held {
+		t.Error("the server's own host, which may be the end of a tunnel, is held to be elsewhere")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 // authority is who authorizes for a server, and how.
 type authority struct {
+	server   *url.URL
 	resource string   // to name in requests (RFC 8707)
 	scopes   []string // to ask for, as the server says; nil: it says nothing
 
@@ -85,7 +86,7 @@ func (c *Client) find(ctx context.Context, s discovery.Server) (*authority, erro
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{resource: meta.Resource, scopes: meta.Scopes}
+	a := &authority{server: server, resource: meta.Resource, scopes: meta.Scopes}
 	if ch.scope != "" {
 		a.scopes = strings.Fields(ch.scope)
 	}
@@ -150,7 +151,7 @@ func (c *Client) resource(ctx context.Context, server *url.URL, ch challenge) (r
 	}
 	for _, place := range places {
 		var m resourceMetadata
-		found, err := c.get(ctx, place, &m)
+		found, err := c.get(ctx, place, server, &m)
 		if err != nil {
 			return m, err
 		}
@@ -191,7 +192,7 @@ func (c *Client) authorizer(ctx context.Context, a *authority, issuers []string,
 		if _, err := endpoint(configured, server); err != nil {
 			return fmt.Errorf("the configured address of the authorization server's metadata can't be used: %w", err)
 		}
-		found, err := c.get(ctx, configured, &m)
+		found, err := c.get(ctx, configured, server, &m)
 		if err != nil || !found {
 			return errors.Join(errors.New("there is no metadata at the configured address of the authorization server's"), err)
 		}
@@ -204,7 +205,7 @@ func (c *Client) authorizer(ctx context.Context, a *authority, issuers []string,
 		}
 		for _, place := range metadataPlaces(u) {
 			var m serverMetadata
-			found, err := c.get(ctx, place, &m)
+			found, err := c.get(ctx, place, server, &m)
 			if err != nil {
 				return err
 			}

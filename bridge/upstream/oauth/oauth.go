@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,7 +45,7 @@ func NewClient(name string) *Client {
 		Timeout: totalTimeout,
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			DialContext:            dial,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialTimeout,
 			ResponseHeaderTimeout:  headerTimeout,
@@ -71,9 +70,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("the authorization server refused (%s): %s", e.Code, e.Description)
 }
 
-// do sends a request and reads a bounded answer.
-func (c *Client) do(req *http.Request) (status int, header http.Header, body []byte, err error) {
-	resp, err := c.http.Do(req)
+// do sends a request in a login to a server, and reads a bounded answer.
+func (c *Client) do(req *http.Request, server *url.URL) (status int, header http.Header, body []byte, err error) {
+	resp, err := c.http.Do(guarded(req, server))
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
@@ -92,15 +91,15 @@ func (c *Client) do(req *http.Request) (status int, header http.Header, body []b
 	return resp.StatusCode, resp.Header, body, nil
 }
 
-// get fetches a JSON document. found is false where the server has none there.
-func (c *Client) get(ctx context.Context, from string, into any) (found bool, err error) {
+// get fetches a JSON document, in a login to a server. found is false where there is none.
+func (c *Client) get(ctx context.Context, from string, server *url.URL, into any) (found bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return false, errors.New("an address of metadata can't be used")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("MCP-Protocol-Version", protocolVersion)
-	status, header, body, err := c.do(req)
+	status, header, body, err := c.do(req, server)
 	if err != nil {
 		return false, err
 	}
@@ -121,28 +120,6 @@ func isJSON(h http.Header) bool {
 }
 
 func hostOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
-
-// endpoint is an address that a login may use: of https, or of http where it and the server are on this machine. What a server
-// names otherwise could be made to reach into the user's network.
-func endpoint(raw string, server *url.URL) (*url.URL, error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-		return nil, errors.New("it is no plain absolute URL")
-	case u.Scheme == "https" && (!isLoopback(u) || isLoopback(server)):
-		return u, nil
-	case u.Scheme == "http" && isLoopback(u) && isLoopback(server):
-		return u, nil
-	case u.Scheme == "https":
-		return nil, errors.New("it is on this machine, and the server isn't")
-	}
-	return nil, errors.New("it is not of https")
-}
-
-func isLoopback(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
 
 // plain is a server's words as they may be shown in one line.
 func plain(s string) string {

@@ -20,7 +20,7 @@ func TestWhoGivesUpIsNotHeld(t *testing.T) {
 	hold := make(chan struct{})
 	as.Set(func(tr *oauthtest.Traps) { tr.Hold = hold })
 	before := as.Requests("token")
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	free := make(chan error, 1)
 	go func() {

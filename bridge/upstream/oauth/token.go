@@ -107,6 +107,10 @@ func (c *Client) form(ctx context.Context, g *Grant, to string, form url.Values)
 	if g.AuthMethod == postAuth {
 		form.Set("client_secret", g.ClientSecret)
 	}
+	server, err := url.Parse(g.URL)
+	if err != nil {
+		return nil, errors.New("the server's URL can't be used")
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, errors.New("an endpoint of the authorization server can't be used")
@@ -116,7 +120,7 @@ func (c *Client) form(ctx context.Context, g *Grant, to string, form url.Values)
 	if g.AuthMethod == basicAuth {
 		req.SetBasicAuth(url.QueryEscape(g.ClientID), url.QueryEscape(g.ClientSecret))
 	}
-	status, _, body, err := c.do(req)
+	status, _, body, err := c.do(req, server)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +196,7 @@ func (c *Client) registerClient(ctx context.Context, a *authority, redirect stri
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	status, _, body, err := c.do(req)
+	status, _, body, err := c.do(req, a.server)
 	if err != nil {
 		return "", "", "", err
 	}
