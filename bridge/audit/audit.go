@@ -30,10 +30,11 @@ const (
 )
 
 const (
-	maxArguments = 64 << 10        // bytes of arguments that a record takes
-	maxPending   = 10_000          // records that wait to be written; far more than can be under way
-	pendingBytes = 16 << 20        // of these
-	lockWait     = 5 * time.Second // for another bridge that writes
+	maxArguments = 64 << 10         // bytes of arguments that a record takes
+	maxPending   = 10_000           // records that wait to be written; far more than can be under way
+	pendingBytes = 16 << 20         // of these
+	lockWait     = 5 * time.Second  // for another bridge that writes
+	reserved     = 2 * maxArguments // bytes on the disk that there must be before anything begins that is to be recorded
 
 	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
 	DefaultMaxBytes = 16 << 20
@@ -203,6 +204,9 @@ func (l *Log) append(lines [][]byte) (written int, err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
+	if len(lines) == 0 {
+		return 0, reserve(f, size, reserved)
+	}
 	for i, line := range lines {
 		if size > 0 && size+int64(len(line)) > l.cfg.MaxBytes {
 			err = errors.Join(f.Close(), l.rotate())
