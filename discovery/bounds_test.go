@@ -66,7 +66,7 @@ func TestLargeDirectory(t *testing.T) {
 // TestLargeFiles: the user's own JSON may hold much else; what a project brings along may not.
 func TestLargeFiles(t *testing.T) {
 	large := `{"mcpServers": {"s": {"command": "x"}}, "history": "` + strings.Repeat("x", maxSmall) + `"}`
-	const refused = ": it is larger than 256 KiB, which no such file is"
+	const refused = ": it is larger than 256 KiB, which is the limit"
 	for _, tt := range []struct {
 		path, dir string
 		servers   []string

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxFile    = 8 << 20   // bytes of one JSON file of the user's, such as ~/.claude.json, which holds much else
+	maxFile    = 16 << 20  // bytes of one JSON file of the user's, such as ~/.claude.json, which holds much else
 	maxSmall   = 256 << 10 // bytes of one TOML or YAML file, whose parsers take long, and of a file that a project brings along
 	maxMembers = 1 << 13   // tables and keys of one TOML file: its parser takes time in proportion to their square
 	maxDepth   = 200       // of nested objects and arrays: the parser recurses
@@ -176,7 +176,7 @@ type unfit string
 func (u unfit) Error() string { return string(u) }
 
 func tooLarge(limit int64) error {
-	return unfit(fmt.Sprintf("it is larger than %d KiB, which no such file is", limit>>10))
+	return unfit(fmt.Sprintf("it is larger than %d KiB, which is the limit", limit>>10))
 }
 
 // unreadable says what an error of the file system means for who wrote the path. A file that needn't be there and isn't
