@@ -94,7 +94,8 @@ var askable = []string{string(mcp.MethodElicitationCreate), string(mcp.MethodSam
 // questions are what one server asks. It is safe for concurrent use; nothing but work.Wait blocks.
 //
 // A request doesn't say in whose course it comes. It is taken for one of the youngest call under way, and refused where there are
-// calls for several clients: a question must not reach the wrong person.
+// calls for several clients, or for one and for nobody: a question must not reach the wrong person. What a session asks of itself is
+// no call; see ownWork. Neither is one that has been given up: what a server asks for it all the same is taken for another's.
 type questions struct {
 	server string
 	log    *slog.Logger
@@ -102,7 +103,7 @@ type questions struct {
 
 	mu     sync.Mutex
 	closed bool
-	calls  map[int64]caller // under way, for a client, by age
+	calls  map[int64]caller // under way, by age
 	last   int64
 	open   map[string]context.CancelFunc // being answered, by the server's id
 	work   sync.WaitGroup                // one for each of these
@@ -111,8 +112,14 @@ type questions struct {
 // caller is one call under way.
 type caller struct {
 	ctx    context.Context
-	client Client
+	client Client // nil for nobody who could be asked
 }
+
+type ownWorkKey struct{}
+
+// ownWork is ctx for requests that a session makes of itself, for no call: a server that asks something meanwhile asks in the course
+// of another one.
+func ownWork(ctx context.Context) context.Context { return context.WithValue(ctx, ownWorkKey{}, true) }
 
 func newQuestions(server string, log *slog.Logger, reply func([]byte)) *questions {
 	return &questions{server: server, log: log, reply: reply, calls: map[int64]caller{}, open: map[string]context.CancelFunc{}}
@@ -120,10 +127,10 @@ func newQuestions(server string, log *slog.Logger, reply func([]byte)) *question
 
 // during is ctx for one call, which may be asked in the course of until over is called.
 func (q *questions) during(ctx context.Context) (call context.Context, over func()) {
-	c := ClientOf(ctx)
-	if c == nil {
+	if ctx.Value(ownWorkKey{}) != nil {
 		return ctx, func() {}
 	}
+	c := ClientOf(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,16 +177,20 @@ func (q *questions) whose(m message) (caller, error) {
 		return caller{}, &RPCError{Code: codeRefused, Message: "a request of this id is under way"}
 	case len(q.open) >= maxQuestions:
 		return caller{}, &RPCError{Code: codeRefused, Message: fmt.Sprintf("%d requests are under way, which is the limit", maxQuestions)}
-	case len(q.calls) == 0:
-		return caller{}, &RPCError{Code: codeMethodNotFound, Message: "the client doesn't support " + m.Method + ": no call for one that could answer is under way"}
 	}
-	youngest := slices.Max(slices.Collect(maps.Keys(q.calls)))
+	var youngest caller
+	if len(q.calls) > 0 {
+		youngest = q.calls[slices.Max(slices.Collect(maps.Keys(q.calls)))]
+	}
 	for _, c := range q.calls {
-		if c.client != q.calls[youngest].client {
+		if c.client != youngest.client {
 			return caller{}, &RPCError{Code: codeRefused, Message: "calls for several clients are under way, and it can't be told which of them this is for"}
 		}
 	}
-	return q.calls[youngest], nil
+	if youngest.client == nil {
+		return caller{}, &RPCError{Code: codeMethodNotFound, Message: "the client doesn't support " + m.Method + ": no call for one that could answer is under way"}
+	}
+	return youngest, nil
 }
 
 // answer is the line that answers a request. A panic is the error of this request: nobody else on this goroutine would recover it.

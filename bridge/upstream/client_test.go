@@ -131,27 +131,43 @@ func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
 	}
 }
 
-// TestQuestionReachesOneClient: with calls for two under way nobody is asked.
+// TestQuestionReachesOneClient: with calls for two under way, or for one and for nobody, nobody is asked.
 func TestQuestionReachesOneClient(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	ctx, cancel := context.WithCancel(WithClient(t.Context(), &person{}))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = p.Call(ctx, "fake", "never", nil)
-	}()
-	until(t, p, func(s seen) bool { return len(s.Waiting) > 0 })
 	asked := &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{}`), nil
 	}}
-	got, err := questioned(t.Context(), p, asked, `{"method":"roots/list"}`)
-	if err != nil || !strings.Contains(got[0], "calls for several clients are under way") {
-		t.Errorf("got %s, %v", got, err)
+	for name, other := range map[string]context.Context{"another": WithClient(t.Context(), &person{}), "nobody": t.Context()} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, nil, fake("normal"))
+			ctx, cancel := context.WithCancel(other)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = p.Call(ctx, "fake", "never", nil)
+			}()
+			until(t, p, func(s seen) bool { return len(s.Waiting) > 0 })
+			got, err := questioned(t.Context(), p, asked, `{"method":"roots/list"}`)
+			if err != nil || !strings.Contains(got[0], "calls for several clients are under way") {
+				t.Errorf("got %s, %v", got, err)
+			}
+			cancel()
+			<-done
+			if got, err = questioned(t.Context(), p, asked, `{"method":"roots/list"}`); err != nil || got[0] != `{}` {
+				t.Errorf("with one client left: got %s, %v", got, err)
+			}
+		})
 	}
-	cancel()
-	<-done
-	if got, err = questioned(t.Context(), p, asked, `{"method":"roots/list"}`); err != nil || got[0] != `{}` {
-		t.Errorf("with one client left: got %s, %v", got, err)
+}
+
+// TestOwnWorkIsNoCall: what a session asks of itself doesn't keep a server from asking in the course of a call.
+func TestOwnWorkIsNoCall(t *testing.T) {
+	q := newQuestions("fake", slog.New(slog.DiscardHandler), func([]byte) {})
+	_, over := q.during(WithClient(t.Context(), &person{}))
+	defer over()
+	_, listed := q.during(ownWork(t.Context()))
+	defer listed()
+	if _, err := q.whose(message{Method: "roots/list"}); err != nil {
+		t.Error(err)
 	}
 }
 

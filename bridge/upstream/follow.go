@@ -51,7 +51,7 @@ func (s *session) follow() {
 		if !outlasts(s, time.After(settle)) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ListTimeout)
+		ctx, cancel := context.WithTimeout(ownWork(context.Background()), s.cfg.ListTimeout)
 		if s.hasListed() {
 			_, _ = s.listTools(ctx) // the next caller hears of an error; the end of the session ends it too
 		}
