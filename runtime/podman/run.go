@@ -308,9 +308,10 @@ func (r *run) exit(ctx context.Context, waited <-chan int) (runtime.Exit, error)
 	}
 }
 
-// How often the engine looks for a container's end while we wait for it, and we ourselves once its streams have ended.
+// How often the engine looks for a container's end while we wait for it, and we ourselves once its streams have ended. The engine looks as
+// long as the container is there, a standby's whole life: at each look podman 4.3 reads its database, which at 20 ms was 2 % of a processor.
 const (
-	waitInterval    = "20ms"
+	waitInterval    = "250ms"
 	waitGrace       = time.Second // for the engine's answer to a wait for a container that is gone
 	inspectInterval = 5 * time.Millisecond
 )
