@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 var (
@@ -37,6 +38,13 @@ func (e *ServerError) Error() string {
 }
 
 func (e *ServerError) Unwrap() error { return e.Err }
+
+// with is the same with another reason.
+func (e *ServerError) with(reason error) *ServerError {
+	other := *e
+	other.Err = reason
+	return &other
+}
 
 // RPCError is the JSON-RPC error that a server answered with.
 type RPCError struct {
@@ -92,9 +100,46 @@ var (
 	errIdle        = errors.New("it was ended since nobody used it")
 )
 
+// endError is why a session ended, and when there is another one. Whoever knows that better says it in place of this error.
+type endError struct {
+	why   string
+	again string        // what is done then: "starts it again"
+	after time.Duration // by the next call; else by one so much later
+}
+
+func (e *endError) Error() string {
+	if e.after > 0 {
+		return fmt.Sprintf("%s; a call in %v or later %s", e.why, e.after, e.again)
+	}
+	return e.why + "; the next call " + e.again
+}
+
+// over is why a session ended whose server is started again by the next call.
+func over(format string, a ...any) error {
+	return &endError{why: fmt.Sprintf(format, a...), again: "starts it again"}
+}
+
+// onlyAfter is err, which ended a session, where its server isn't started again so soon.
+func onlyAfter(err error, pause time.Duration) error {
+	var end *endError
+	if pause <= 0 || !errors.As(err, &end) {
+		return err
+	}
+	return &endError{end.why, end.again, pause.Round(100 * time.Millisecond)}
+}
+
+// reasonOf is why a session ended or a server didn't start, for who says by themselves when it is tried again.
+func reasonOf(err error) string {
+	var end *endError
+	if errors.As(err, &end) {
+		return end.why
+	}
+	return err.Error()
+}
+
 // lineTooLongError ends a session: the rest of the stream can't be trusted to be lines.
 func lineTooLongError(limit int) error {
-	return fmt.Errorf("it sent a line of more than %d bytes, which is the limit; it is ended, and started again by the next call", limit)
+	return over("it sent a line of more than %d bytes, which is the limit, and is ended", limit)
 }
 
 // backlogError refuses one request.

@@ -148,6 +148,23 @@ func TestCrashingServerIsSpaced(t *testing.T) {
 	}
 }
 
+// TestErrorsSayWhenItIsStartedAgain: with the next call after a first failure, later after others; and never both.
+func TestErrorsSayWhenItIsStartedAgain(t *testing.T) {
+	for _, tt := range []struct{ name, mode, tool string }{{"a start", "dies", "echo"}, {"a call", "normal", "die"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := open(t, nil, fake(tt.mode))
+			for i := range 4 {
+				_, err := p.Call(t.Context(), "fake", tt.tool, nil)
+				text := serverError(t, err).Error()
+				atOnce, later := strings.Count(text, "the next call starts it again"), strings.Count(text, "or later")
+				if first := i == 0; first != (atOnce == 1) || first != (later == 0) || atOnce+later != 1 {
+					t.Errorf("failure %d: %s", i+1, text)
+				}
+			}
+		})
+	}
+}
+
 func TestLogIsKept(t *testing.T) {
 	for mode, level := range map[string]string{"logs": "warning", "normal": ""} {
 		p := open(t, nil, fake(mode))

@@ -99,7 +99,7 @@ func (o *outbox) write(message []byte) bool {
 	for len(message) > 0 {
 		part := message[:min(chunk, len(message))]
 		watch := time.AfterFunc(o.stall, func() {
-			o.fail(fmt.Errorf("it has read nothing of its input for %v; it is ended, and started again by the next call", o.stall))
+			o.fail(over("it has read nothing of its input for %v, and is ended", o.stall))
 		})
 		n, err := o.pipe.Write(part)
 		watch.Stop()

@@ -194,11 +194,17 @@ func (e *entry) resting() error {
 		}
 	}
 	if err := e.backoff.refusal(); err != nil {
-		refused := *e.failed
-		refused.Err = err
-		return &refused
+		return e.failed.with(err)
 	}
 	return nil
+}
+
+// pause is for how long a server that failed again and again isn't started from now on.
+func (p *Pool) pause(e *entry) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = e.resting() // looks at the latest session first
+	return e.backoff.pause()
 }
 
 // connect carries out one dial, under the pool's context, whoever still waits for it.
@@ -218,6 +224,7 @@ func (p *Pool) connect(e *entry, d *dial) {
 	} else if errors.As(err, &e.failed) {
 		e.backoff.failure(e.failed.Err)
 		e.judged = e.live
+		err = e.failed.with(onlyAfter(e.failed.Err, e.backoff.pause()))
 	}
 	e.dial = nil
 	p.mu.Unlock()
@@ -249,7 +256,7 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	case err != nil:
 		return nil, &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 	}
-	s.able = able
+	s.able, s.pause = able, func() time.Duration { return p.pause(e) }
 	p.work.Go(s.run)
 	p.mu.Lock()
 	e.live = s

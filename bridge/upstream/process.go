@@ -159,5 +159,5 @@ func (p *process) autopsy(reason error) error {
 	if st := p.proc.State(); st != nil {
 		state = st.String()
 	}
-	return fmt.Errorf("it ended by itself (%s); the next call starts it again", state)
+	return over("it ended by itself (%s)", state)
 }

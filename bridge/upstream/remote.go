@@ -143,7 +143,7 @@ func (r *remote) post(line []byte) {
 	select {
 	case r.posts <- bytes.Clone(line):
 	default:
-		r.s.fail(errors.New("it asks more than it takes answers; it is ended, and started again by the next call"))
+		r.s.fail(&endError{why: "it asks more than it takes answers, and is left", again: "connects again"})
 	}
 }
 
@@ -216,7 +216,7 @@ func (e *otherTransportError) Unwrap() error { return e.err }
 // What ended a session over HTTP.
 var (
 	errSessionGone = errors.New("it no longer knows the session, as after a restart; the call was not carried out, and the next one begins a new session")
-	errStreamEnded = errors.New("it ended the stream of events; the next call connects again")
+	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
 )
 
 // LoginError says that a server wants an authorization that the user can give.

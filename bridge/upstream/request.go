@@ -169,6 +169,7 @@ func (s *session) wrap(op string, err error) error {
 	select {
 	case <-s.over:
 		if !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
+			e.Err = onlyAfter(err, s.pause())
 			e.Stderr, e.Logged = s.peer.said(), s.journal.tail()
 		}
 	default:

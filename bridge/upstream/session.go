@@ -65,8 +65,9 @@ type session struct {
 	turns *turns
 	rest  *rest
 
-	journal *ring       // of what the server logs by the protocol
-	useful  atomic.Bool // it has answered something after the handshake
+	pause   func() time.Duration // until the server is started again, once this has ended
+	journal *ring                // of what the server logs by the protocol
+	useful  atomic.Bool          // it has answered something after the handshake
 
 	once   sync.Once
 	reason error // why it is dying

@@ -136,12 +136,28 @@ func (b *backoff) failure(err error) {
 // success notes that the server is of use.
 func (b *backoff) success() { *b = backoff{} }
 
+// pause is for how long the server isn't started from now on.
+func (b *backoff) pause() time.Duration { return max(0, time.Until(b.until)) }
+
 // refusal is why the server isn't started now; nil when it may be.
 func (b *backoff) refusal() error {
-	left := time.Until(b.until)
-	if left <= 0 {
+	left := b.pause()
+	if left == 0 {
 		return nil
 	}
-	return fmt.Errorf("it failed %d times in a row, and is started again by a call in %v or later; the last time: %w",
-		b.failed, left.Round(100*time.Millisecond), b.last)
+	return &restError{b.failed, left, b.last}
+}
+
+// restError refuses to start a server that has failed again and again.
+type restError struct {
+	times int
+	left  time.Duration
+	last  error
+}
+
+func (e *restError) Unwrap() error { return e.last }
+
+func (e *restError) Error() string {
+	return fmt.Sprintf("it failed %d times in a row, and is started again by a call in %v or later; the last time: %s",
+		e.times, e.left.Round(100*time.Millisecond), reasonOf(e.last))
 }
