@@ -130,7 +130,7 @@ func (s *Store) read(name string) (r record, err error) {
 	return r, nil
 }
 
-// Put keeps a grant and says where. Whoever renews one holds Lock from before Get until after Put.
+// Put keeps a grant and says where. Its caller has Lock; one that renews a grant, from before Get on.
 func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
 	name := account(srv)
 	text, err := json.Marshal(g)
@@ -169,7 +169,8 @@ func (s *Store) write(name string, r record) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.Dir, ".new-*") // mode 0600
+	s.sweep(name)
+	f, err := os.CreateTemp(s.Dir, unfinished(name)+"*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("keeping the login: %w", err)
 	}
@@ -190,6 +191,19 @@ func (s *Store) write(name string, r record) error {
 	return nil
 }
 
+// unfinished is how the name of a file begins that is to be a grant's.
+func unfinished(account string) string { return "." + account + ".new-" }
+
+// sweep removes what writers have left that were killed: it holds tokens. The caller has the grant's lock.
+func (s *Store) sweep(name string) {
+	entries, _ := os.ReadDir(s.Dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), unfinished(name)) {
+			_ = os.Remove(filepath.Join(s.Dir, e.Name()))
+		}
+	}
+}
+
 func (s *Store) makeDir() error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the directory of logins: %w", err)
@@ -200,10 +214,11 @@ func (s *Store) makeDir() error {
 	return nil
 }
 
-// Delete forgets a server's grant, wherever it is. ErrNone says that there was none.
+// Delete forgets a server's grant, wherever it is. ErrNone says that there was none. Its caller has Lock.
 func (s *Store) Delete(srv discovery.Server) error {
 	name := account(srv)
 	r, _ := s.read(name) // what can't be read is removed as well
+	s.sweep(name)
 	var errs []error
 	if err := s.drop(name, r); err != nil {
 		errs = append(errs, err)

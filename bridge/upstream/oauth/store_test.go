@@ -181,6 +181,33 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
+// TestKilledWriter: what a process left that was killed while it kept a login, which holds tokens, goes with the next one kept, and when the
+// login is forgotten; another server's is left alone.
+func TestKilledWriter(t *testing.T) {
+	srv, other := discovery.Server{Name: "far", URL: "https://mcp.example"}, discovery.Server{Name: "far2", URL: "https://mcp.example"}
+	s := &Store{Dir: t.TempDir()}
+	half, others := filepath.Join(s.Dir, unfinished(account(srv))+"17"), filepath.Join(s.Dir, unfinished(account(other))+"17")
+	for _, do := range []func() error{
+		func() error { _, err := s.Put(srv, Grant{URL: srv.URL}); return err },
+		func() error { return s.Delete(srv) },
+	} {
+		for _, path := range []string{half, others} {
+			if err := os.WriteFile(path, []byte("a token"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it is still there: %v", err)
+		}
+		if _, err := os.Stat(others); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestLock: one at a time, and the others until their contexts end.
 func TestLock(t *testing.T) {
 	s, srv := &Store{Dir: t.TempDir()}, discovery.Server{Name: "far"}
