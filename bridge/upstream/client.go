@@ -9,6 +9,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -19,6 +20,7 @@ type Abilities struct {
 	Elicitation    bool // of forms
 	ElicitationURL bool
 	Sampling       bool
+	SamplingTools  bool // a model that is given tools by who asks, beside Sampling
 	Roots          bool
 }
 
@@ -79,6 +81,9 @@ func (a Abilities) capabilities() (c mcp.ClientCapabilities) {
 	}
 	if a.Sampling {
 		c.Sampling = &mcp.SamplingCapability{}
+		if a.SamplingTools {
+			c.Sampling.Tools = &struct{}{}
+		}
 	}
 	if a.Roots {
 		c.Roots = &struct {
@@ -87,6 +92,9 @@ func (a Abilities) capabilities() (c mcp.ClientCapabilities) {
 	}
 	return c
 }
+
+// errTooManyQuestions refuses one more.
+var errTooManyQuestions = &RPCError{Code: codeRefused, Message: fmt.Sprintf("%d requests are under way, which is the limit", maxQuestions)}
 
 // askable are the methods that a server may ask a client for.
 var askable = []string{string(mcp.MethodElicitationCreate), string(mcp.MethodSamplingCreateMessage), string(mcp.MethodListRoots)}
@@ -176,7 +184,7 @@ func (q *questions) whose(m message) (caller, error) {
 	case q.open[string(m.ID)] != nil:
 		return caller{}, &RPCError{Code: codeRefused, Message: "a request of this id is under way"}
 	case len(q.open) >= maxQuestions:
-		return caller{}, &RPCError{Code: codeRefused, Message: fmt.Sprintf("%d requests are under way, which is the limit", maxQuestions)}
+		return caller{}, errTooManyQuestions
 	}
 	var youngest caller
 	if len(q.calls) > 0 {
@@ -202,16 +210,48 @@ func (q *questions) answer(ctx context.Context, c Client, m message) (line []byt
 			line = refusal(m.ID, errors.New("the bridge has failed on this request"))
 		}
 	}()
+	result, err := q.ask(ctx, c, m)
+	if err != nil {
+		return refusal(m.ID, err)
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+}
+
+func (q *questions) ask(ctx context.Context, c Client, m message) (json.RawMessage, error) {
 	result, err := c.Answer(ctx, q.server, m.Method, orNull(m.Params))
 	switch {
 	case err == nil && !json.Valid(result):
-		return refusal(m.ID, errors.New("the client's answer is no JSON"))
-	case err == nil:
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
-	case ctx.Err() != nil:
-		err = &RPCError{Code: codeRefused, Message: "the call in whose course this was asked has ended"}
+		return nil, errors.New("the client's answer is no JSON")
+	case err != nil && ctx.Err() != nil:
+		return nil, &RPCError{Code: codeRefused, Message: "the call in whose course this was asked has ended"}
 	}
-	return refusal(m.ID, err)
+	return result, err
+}
+
+// put has the client of the call that ctx belongs to answer what a server asks in a result. It is one of the server's requests like
+// those that come by themselves, but for whose it is: that is known. It ends with ctx, and with close.
+func (q *questions) put(ctx context.Context, m message) (json.RawMessage, error) {
+	c := ClientOf(ctx)
+	if c == nil {
+		return nil, errors.New("the call is made for no client that could be asked")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	q.mu.Lock()
+	if q.closed || len(q.open) >= maxQuestions {
+		q.mu.Unlock()
+		return nil, errTooManyQuestions
+	}
+	q.last++
+	id := "result " + strconv.FormatInt(q.last, 10) // no JSON, as the ids of its requests are
+	q.open[id] = cancel
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		delete(q.open, id)
+		q.mu.Unlock()
+	}()
+	return q.ask(ctx, c, m)
 }
 
 // refusal is the line that answers a request with an error.
@@ -222,21 +262,22 @@ func refusal(id json.RawMessage, err error) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, e.Code, text)
 }
 
-// withdrawn ends the answering of a request that the server has cancelled.
-func (q *questions) withdrawn(raw []byte) {
+// withdrawn ends the answering of a request that the server has cancelled, and returns which it is.
+func (q *questions) withdrawn(raw []byte) (id json.RawMessage) {
 	var n struct {
 		Params struct {
 			ID json.RawMessage `json:"requestId"`
 		} `json:"params"`
 	}
 	if json.Unmarshal(raw, &n) != nil {
-		return
+		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if cancel := q.open[string(n.Params.ID)]; cancel != nil {
 		cancel()
 	}
+	return n.Params.ID
 }
 
 // close ends all answering, which soon is over: see work.

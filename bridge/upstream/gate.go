@@ -43,6 +43,7 @@ type gate struct {
 
 	mu       sync.Mutex
 	sse      bool   // the older transport
+	modern   bool   // the newer protocol
 	endpoint string // of the older transport: where messages are posted to
 	session  string // of Streamable HTTP
 	version  string
@@ -55,10 +56,10 @@ func newGate(r *remote, u *url.URL) *gate {
 }
 
 // begin forgets what was learned by another handshake.
-func (g *gate) begin(sse bool) {
+func (g *gate) begin(sse, modern bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.sse, g.endpoint, g.session, g.version, g.begun, g.pause = sse, "", "", "", false, 0
+	g.sse, g.modern, g.endpoint, g.session, g.version, g.begun, g.pause = sse, modern, "", "", "", false, 0
 }
 
 // address is where a message that mcp-go doesn't send goes to, and with which headers.
@@ -167,6 +168,13 @@ func (g *gate) isSSE() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.sse
+}
+
+// isModern says whether the newer protocol is spoken, which resumes no stream.
+func (g *gate) isModern() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.modern
 }
 
 // pauseBefore keeps apart the streams of notifications of a server that ends each one.

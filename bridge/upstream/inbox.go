@@ -43,6 +43,10 @@ type inbox struct {
 	mu        sync.Mutex
 	waiting   map[string]*answer        // by request id
 	observers map[string]func(Progress) // of those whose progress is asked for
+
+	subscription  string       // the request by which changes are heard; empty for none. Guarded by mu, as what follows is but for loads
+	subscriptions int64        // that have been acknowledged
+	heard         atomic.Int64 // which of them it is that the server has acknowledged; 0 while there is none
 }
 
 // answer is what a server answered to one request.
@@ -182,10 +186,12 @@ func (in *inbox) message(raw []byte) []byte {
 		in.request(m)
 		return nil
 	case m.Method == string(mcp.MethodNotificationCancelled):
-		in.asks.withdrawn(raw)
-		return nil
+		return in.unsubscribed(textOf(in.asks.withdrawn(raw)))
 	case m.Method == string(mcp.MethodNotificationToolsListChanged):
 		return append(bytes.Clone(raw), '\n')
+	case m.Method == mcp.MethodNotificationSubscriptionsAcknowledged:
+		in.acknowledged(raw)
+		return nil
 	case m.Method == string(mcp.MethodNotificationMessage):
 		in.log(m.Params)
 		return nil

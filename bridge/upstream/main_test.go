@@ -117,6 +117,7 @@ type seen struct {
 	PID       int
 	Child     int
 	Lists     int
+	Listens   int
 }
 
 func look(t *testing.T, p *Pool) (s seen) {

@@ -58,6 +58,8 @@ func (s *server) misbehave(r request) {
 		s.send("\xef\xbb\xbf"+`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\r", r.ID)
 	case "stopped":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	default:
+		s.demand(r)
 	}
 }
 

@@ -57,6 +57,18 @@ var misbehaviours = []bad{
 	{what: "reports progress that nobody asked for", mode: "normal", tool: "wrong progress", next: true},
 	{what: "asks for a form, a model and roots, and there is nobody to ask", mode: "normal", play: asksAll, next: true},
 	{what: "sends requests without end and reads no answer", mode: "normal", tool: "ask without end", bound: small, next: true},
+	{what: "asks in its results without end", mode: "modern", play: answering("demand always"), next: true},
+	{what: "puts a call off for ever", mode: "modern", play: answering("demand patience"), next: true},
+	{what: "asks in a result, and there is nobody to ask", mode: "modern", tool: "demand always", next: true},
+	{what: "asks nine questions in one result", mode: "modern", play: answering("demand much"), next: true},
+	{what: "asks in a result to be told two megabytes again", mode: "modern", play: answering("demand memory"), next: true},
+	{what: "asks in a result for what no client has", mode: "modern", play: answering("demand the unknown"), next: true},
+	{what: "asks in a result for nothing at all", mode: "modern", play: answering("demand nothing"), next: true},
+	{what: "asks in a result by a list", mode: "modern", play: answering("demand no object"), next: true},
+	{what: "asks before it lists its tools", mode: "modern asks", next: true},
+	{what: "says that its list is good for no time", mode: "modern stale", play: readOften, next: true},
+	{what: "sends 8,000 changes where it is listened to for changes, and ends that", mode: "modern floods", next: true},
+	{what: "takes back that it tells of changes", mode: "modern hangs up", next: true},
 	// Not answering.
 	{what: "never answers a call", mode: "normal", play: shortly(calling("never", "")), next: true},
 	{what: "stops reading", mode: "stops reading", play: unread, bound: readSoon, next: true},
@@ -68,6 +80,27 @@ var misbehaviours = []bad{
 	{what: "dies before a child of its own that holds its pipes", mode: "grandchild", tool: "die", next: true},
 	{what: "doesn't end when its input does, nor of SIGTERM", mode: "stubborn", tool: "echo", next: true},
 	{what: "dies in every call, before it has answered any", mode: "normal", play: crashes},
+}
+
+// answering calls a tool for a client that answers whatever it is asked.
+func answering(tool string) func(context.Context, *Pool) (string, error) {
+	return func(ctx context.Context, p *Pool) (string, error) {
+		return calling(tool, "")(WithClient(ctx, &person{can: Abilities{Roots: true}, answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"roots":[]}`), nil
+		}}), p)
+	}
+}
+
+// readOften asks for a list again and again.
+func readOften(ctx context.Context, p *Pool) (string, error) {
+	var said string
+	for range 20 {
+		var err error
+		if said, err = listed(ctx, p); err != nil {
+			return "", err
+		}
+	}
+	return said + ", 20 times", nil
 }
 
 func fifty(ctx context.Context, p *Pool) (string, error) {

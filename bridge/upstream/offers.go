@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -38,7 +39,7 @@ func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMe
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout, fmt.Errorf("it did not list its %s within %v", kind.name, s.cfg.ListTimeout))
 	defer cancel()
 	var all []json.RawMessage
-	err = s.pages(ctx, kind, func(item json.RawMessage) int {
+	_, err = s.pages(ctx, kind, func(item json.RawMessage) int {
 		all = append(all, item)
 		return len(all)
 	})
@@ -86,43 +87,45 @@ func (p *Pool) ask(ctx context.Context, server, op, method string, params map[st
 	return result, nil
 }
 
-// pages reads all pages of a list and hands each item to take, which says how many it has kept. A server that doesn't know the
-// method has none.
-func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawMessage) int) error {
+// pages reads all pages of a list and hands each item to take, which says how many it has kept. It says how long the list is good. A
+// server that doesn't know the method has none.
+func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawMessage) int) (age time.Duration, err error) {
 	cursors, size := map[string]bool{}, 0
+	age = maxAge
 	for cursor := ""; ; {
 		params := map[string]any{}
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
-		raw, err := s.request(ctx, kind.method, params)
+		raw, err := s.converse(ctx, kind.method, params)
 		var refusal *RPCError
 		if errors.As(err, &refusal) && refusal.Code == codeMethodNotFound && cursor == "" {
-			return nil
+			return unheardAge, nil
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var page map[string]json.RawMessage
 		var items []json.RawMessage
 		if err := json.Unmarshal(raw, &page); err != nil {
-			return fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
+			return 0, fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
 		}
 		if err := json.Unmarshal(orNull(page[kind.key]), &items); err != nil {
-			return fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
+			return 0, fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
 		}
+		age = min(age, ageOf(page))
 		kept := 0
 		for _, item := range items {
 			kept = take(item)
 		}
 		if size += len(raw); kept > maxTools || size > s.cfg.MaxList {
-			return fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name, maxTools, s.cfg.MaxList)
+			return 0, fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name, maxTools, s.cfg.MaxList)
 		}
 		if cursor = textOf(orNull(page["nextCursor"])); cursor == "" {
-			return nil
+			return age, nil
 		}
 		if cursors[cursor] || len(cursors) >= maxPages {
-			return fmt.Errorf("its list of %s doesn't end: after %d pages it named the next page %.40q", kind.name, len(cursors)+1, cursor)
+			return 0, fmt.Errorf("its list of %s doesn't end: after %d pages it named the next page %.40q", kind.name, len(cursors)+1, cursor)
 		}
 		cursors[cursor] = true
 	}

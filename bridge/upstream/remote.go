@@ -101,7 +101,7 @@ func (r *remote) open(modern bool) (tr transport.Interface, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
 	}
-	r.gate.begin(sse)
+	r.gate.begin(sse, modern)
 	r.mu.Lock()
 	r.tr = tr
 	r.mu.Unlock()

@@ -29,7 +29,7 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	defer s.rest.use()()
 	ctx, over := s.asks.during(ctx)
 	defer over()
-	id := "b-" + strconv.FormatInt(s.ids.Add(1), 10)
+	id := s.newID()
 	observer := Observer(ctx)
 	if meta := s.metaFor(ctx, id, observer != nil); meta != nil {
 		params["_meta"] = meta
@@ -59,13 +59,16 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	}
 }
 
+// newID is the id of one request.
+func (s *session) newID() string { return "b-" + strconv.FormatInt(s.ids.Add(1), 10) }
+
 // metaFor is what a request carries beside its parameters. A request's id is its progress token; the trace that ctx belongs to, if
 // any, is told as SEP-414 has it.
 func (s *session) metaFor(ctx context.Context, id string, progress bool) map[string]any {
 	traced := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, traced)
-	if !progress && len(traced) == 0 {
-		return s.meta
+	if !progress && len(traced) == 0 && s.meta == nil {
+		return nil
 	}
 	meta := map[string]any{}
 	for k, v := range traced {
@@ -75,6 +78,9 @@ func (s *session) metaFor(ctx context.Context, id string, progress bool) map[str
 		meta["progressToken"] = id
 	}
 	maps.Copy(meta, s.meta)
+	if s.meta != nil { // the newer protocol says with each request what its client can
+		meta[mcp.MetaKeyClientCapabilities] = able(ctx).capabilities()
+	}
 	return meta
 }
 
@@ -130,8 +136,8 @@ func (s *session) cancelled(ctx context.Context, id string) {
 		mcp.MethodNotificationCancelled, id, endOf(ctx)))
 }
 
-// work sends one request for a caller when it is that one's turn, and bounds how long the server may take. Its errors are those of
-// request.
+// work sends one request for a caller when it is that one's turn, and bounds how long the server may take, the answers to what it asks
+// included. Its errors are those of converse.
 func (s *session) work(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	switch err := s.turns.enter(ctx, s.over); {
 	case errors.Is(err, errLeft):
@@ -140,9 +146,10 @@ func (s *session) work(ctx context.Context, method string, params map[string]any
 		return nil, err
 	}
 	defer s.turns.leave()
+	defer s.rest.use()() // also while somebody thinks about an answer
 	bounded, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
-	result, err := s.request(bounded, method, params)
+	result, err := s.converse(bounded, method, params)
 	if errors.Is(err, context.DeadlineExceeded) && endOf(ctx) == nil {
 		return nil, fmt.Errorf("it did not answer within %v and was told to stop: %w", s.cfg.CallTimeout, err)
 	}

@@ -32,6 +32,8 @@ type request struct {
 		Abilities json.RawMessage `json:"capabilities"`
 		Level     string          `json:"level"`
 		Ref       struct{ Name string }
+		Answers   json.RawMessage `json:"inputResponses"`
+		State     json.RawMessage `json:"requestState"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -51,6 +53,9 @@ type server struct {
 	asked     map[string]chan request
 	abilities json.RawMessage // of the client
 	level     string          // of the log
+	rounds    int             // in which the tool "input" has asked
+	listening json.RawMessage // the id of the request that is held open for changes
+	listens   int             // such requests
 }
 
 func fakeServer(args []string) {
@@ -139,10 +144,9 @@ func (s *server) handle(r request) {
 	case "initialize":
 		s.initialize(r)
 	case "server/discover":
-		if s.mode != "modern" {
-			os.Exit(9)
-		}
-		s.result(r, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`)
+		s.discover(r)
+	case "subscriptions/listen":
+		s.listen(r)
 	case "tools/list":
 		s.list(r)
 	case "tools/call":
@@ -180,7 +184,7 @@ func (s *server) initialize(r request) {
 	switch s.mode {
 	case "bridge":
 		s.result(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"experimental":{"mcp-bridge":{"instance":"`+os.Args[3]+`"}}},"serverInfo":{"name":"mcp-bridge","version":"1"}}`)
-	case "modern":
+	case "modern", "modern tells", "modern floods", "modern hangs up", "modern stale", "modern asks":
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, r.ID)
 	case "refuses":
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":"no license for %s"}`, r.ID, os.Getenv("TOKEN"))
@@ -236,6 +240,10 @@ func (s *server) list(r request) {
 		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d"}]}`, s.lists))
 		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	case "modern stale":
+		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d"}],"ttlMs":0,"cacheScope":"public"}`, s.lists))
+	case "modern asks":
+		s.result(r, `{"resultType":"input_required","requestState":"s"}`)
 	case "silent tools":
 	default:
 		s.result(r, fmt.Sprintf(`{"tools":[{"name":"list%d","inputSchema":{"type":"object"}}]}`, s.lists))
@@ -275,7 +283,7 @@ func (s *server) call(r request) {
 		s.mu.Unlock()
 	case "seen":
 		s.mu.Lock()
-		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(), "child": s.child, "lists": s.lists})
+		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(), "child": s.child, "lists": s.lists, "listens": s.listens})
 		s.mu.Unlock()
 		s.result(r, string(b))
 	case "barrier":
@@ -303,7 +311,7 @@ func (s *server) call(r request) {
 		dir, _ := os.Getwd()
 		s.result(r, `{"env":`+string(b)+`,"dir":"`+dir+`"}`)
 	case "change":
-		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`)
+		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, orNull(s.listening))
 		s.result(r, `{}`)
 	case "ask without end": // and never read the answers
 		for i := 0; ; i++ {
@@ -325,6 +333,8 @@ func (s *server) call(r request) {
 		s.progress(r)
 	case "meta":
 		s.result(r, string(r.Params.Meta))
+	case "input":
+		s.input(r)
 	default:
 		s.misbehave(r)
 	}

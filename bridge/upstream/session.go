@@ -52,6 +52,7 @@ type session struct {
 
 	version string // what the server calls itself, and its version; set by connect
 	loop    error  // it is ourselves; set by handshake
+	tells   bool   // that its tools have changed; set by handshake
 
 	peer  peer
 	in    *inbox
@@ -62,6 +63,7 @@ type session struct {
 	ids   atomic.Int64
 	tools toolCache
 	news  chan struct{} // has room for one: the tools have changed
+	ready chan struct{} // closed once the connection is made
 	turns *turns
 	rest  *rest
 
@@ -90,7 +92,7 @@ func launch(cfg Config, server discovery.Server, m manner) (*session, error) {
 		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), manner: m,
 		dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	s.tools.turn, s.news = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.tools.turn, s.news, s.ready = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	s.turns = newTurns(cfg.MaxCalls, cfg.MaxQueue)
 	s.rest = &rest{after: cfg.IdleTimeout, end: func() { s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout)) }}
 	s.journal = &ring{mask: s.mask}
@@ -109,6 +111,7 @@ func launch(cfg Config, server discovery.Server, m manner) (*session, error) {
 
 // greeted is called once the connection is made: the session can be used, and says what is to be logged.
 func (s *session) greeted() {
+	close(s.ready)
 	s.rest.begin()
 	if s.in.logs.Load() && s.meta == nil {
 		s.peer.post(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"b-log","method":"logging/setLevel","params":{"level":%q}}`+"\n", s.cfg.LogLevel))
@@ -146,7 +149,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 		version = mcp.LATEST_PROTOCOL_VERSION
 	}
 	info := mcp.InitializeRequest{Params: mcp.InitializeParams{ClientInfo: mcp.Implementation{Name: s.cfg.ClientName, Version: s.cfg.ClientVersion}}}
-	if !modern { // a server of the newer protocol sends no requests
+	if !modern { // the newer protocol says it with each request
 		info.Params.Capabilities = s.able.capabilities()
 	}
 	c := client.NewClient(tr, client.WithProtocolVersion(version))
@@ -165,13 +168,13 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 		return ctx.Err()
 	}
 	s.version, s.loop = s.mask.text(called(result.ServerInfo)), s.loopTo(result.Capabilities)
+	s.tells = result.Capabilities.Tools != nil && result.Capabilities.Tools.ListChanged
 	s.tr, s.meta, s.manner.modern = tr, nil, mcp.IsModernProtocol(result.ProtocolVersion)
 	if s.manner.modern {
 		s.meta = map[string]any{
-			mcp.MetaKeyProtocolVersion:    result.ProtocolVersion,
-			mcp.MetaKeyClientCapabilities: mcp.ClientCapabilities{},
-			mcp.MetaKeyClientInfo:         info.Params.ClientInfo,
-			mcp.MetaKeyLogLevel:           s.cfg.LogLevel,
+			mcp.MetaKeyProtocolVersion: result.ProtocolVersion,
+			mcp.MetaKeyClientInfo:      info.Params.ClientInfo,
+			mcp.MetaKeyLogLevel:        s.cfg.LogLevel,
 		}
 	}
 	return nil
@@ -255,6 +258,9 @@ func (s *session) ended(ctx context.Context) error {
 func (s *session) run() {
 	s.peer.serve()
 	var following sync.WaitGroup
+	listening, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	following.Go(func() { s.listen(listening) })
 	if s.cfg.Listed != nil {
 		following.Go(s.follow)
 	}
@@ -264,6 +270,7 @@ func (s *session) run() {
 	case <-s.peer.left():
 		s.fail(errLeft)
 	}
+	cancel()
 	s.rest.stop()
 	s.cause = s.peer.autopsy(s.reason)
 	close(s.over)

@@ -45,7 +45,7 @@ func answers(lines []byte, a asked) bool {
 // stream is an answer of many messages, or the stream of notifications.
 func (g *gate) stream(resp *http.Response, a asked) *http.Response {
 	events := &eventReader{src: bufio.NewReaderSize(resp.Body, 64<<10), limit: g.r.s.cfg.MaxLine}
-	standing, answered, resumable := g.isSSE(), false, false
+	standing, modern, answered, resumable := g.isSSE(), g.isModern(), false, false
 	s := &sieve{body: resp.Body}
 	s.next = func() ([]byte, error) {
 		e, err := events.next()
@@ -54,7 +54,7 @@ func (g *gate) stream(resp *http.Response, a asked) *http.Response {
 		}
 		out := g.field(e)
 		if e.hasID {
-			resumable = true
+			resumable = !modern
 		}
 		switch {
 		case len(e.data) == 0:

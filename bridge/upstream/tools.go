@@ -23,10 +23,9 @@ type toolCache struct {
 	asOf  int64 // stale when the list was begun
 	list  []Tool
 	at    time.Time
+	age   time.Duration // for which the list is good from then on; see fresh
+	heard int64         // the inbox's when the list was begun
 }
-
-// unheardAge is how long a list is good where the server can't say that it changed.
-const unheardAge = 5 * time.Minute
 
 // listTools is the server's tools, from the cache if they didn't change. Of several callers one lists, under its own
 // context, and the others wait under theirs.
@@ -38,29 +37,28 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	now := c.stale.Load()
-	if c.valid && c.asOf == now && (s.meta == nil || time.Since(c.at) < unheardAge) {
+	if s.fresh() {
 		return slices.Clone(c.list), nil
 	}
+	now, heard := c.stale.Load(), s.in.heard.Load()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout, fmt.Errorf("it did not list its tools within %v", s.cfg.ListTimeout))
 	defer cancel()
-	list, err := s.fetchTools(ctx)
+	list, age, err := s.fetchTools(ctx)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = context.Cause(ctx)
 		}
 		return nil, err
 	}
-	c.valid, c.asOf, c.list, c.at = true, now, list, time.Now()
+	c.valid, c.asOf, c.list, c.at, c.age, c.heard = true, now, list, time.Now(), age, heard
 	s.listed(slices.Clone(list))
 	return slices.Clone(list), nil
 }
 
-// fetchTools reads all pages.
-func (s *session) fetchTools(ctx context.Context) ([]Tool, error) {
-	var list []Tool
+// fetchTools reads all pages, and says how long they are good.
+func (s *session) fetchTools(ctx context.Context) (list []Tool, age time.Duration, err error) {
 	names, position := map[string]bool{}, 0
-	err := s.pages(ctx, tools, func(raw json.RawMessage) int {
+	age, err = s.pages(ctx, tools, func(raw json.RawMessage) int {
 		t, ok := readTool(raw)
 		if !ok || names[t.Name] {
 			s.cfg.Log.Warn("a tool without a name, or with another's, is left out", "server", s.server.Name, "position", position, "tool", t.Name)
@@ -72,9 +70,9 @@ func (s *session) fetchTools(ctx context.Context) ([]Tool, error) {
 		return len(list)
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return list, nil
+	return list, age, nil
 }
 
 // readTool reads one definition field by field, so that an odd one costs nothing but itself.

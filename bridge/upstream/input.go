@@ -1,0 +1,153 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Over the newer protocol a server asks in its result: that says what the server wants to know, and the request is made again with the
+// answers (MCP 2026-07-28, multi round-trip requests).
+const (
+	maxRounds = 10      // in which one call may ask
+	maxPut    = 4       // of these in a row that ask nothing, but to be called again
+	maxInputs = 8       // questions in one result
+	maxAsked  = 1 << 20 // bytes of them
+	maxState  = 1 << 20 // bytes that a server may have us say back to it
+)
+
+// firstPut is the pause before a request is made again that a server has only put off; it is doubled each time.
+const firstPut = 100 * time.Millisecond
+
+// asking are the methods in whose results a server may ask.
+var asking = []string{string(mcp.MethodToolsCall), string(mcp.MethodPromptsGet), string(mcp.MethodResourcesRead)}
+
+// inputRequired is a result that asks.
+type inputRequired struct {
+	questions map[string]message // by names of the server's choice
+	state     json.RawMessage    // nil for none
+}
+
+// converse makes a request, and makes it again with the answers as long as its result asks something. The questions go to the client of
+// the call, one after the other. Its errors are those of request; what can't be answered is one too, for the server has no use for half
+// of the answers.
+func (s *session) converse(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	put := 0
+	for round := 0; ; round++ {
+		result, err := s.request(ctx, method, params)
+		if err != nil || s.meta == nil || !asksInput(result) {
+			return result, err
+		}
+		if !slices.Contains(asking, method) {
+			return nil, fmt.Errorf("it asks for input in its answer to %s, where the protocol has none", method)
+		}
+		if round == maxRounds {
+			return nil, fmt.Errorf("it has asked for input %d times in the course of one call, which is the limit", maxRounds)
+		}
+		asked, err := readInput(result)
+		if err != nil {
+			return nil, fmt.Errorf("it asks for input, which is refused: %w", err)
+		}
+		if put++; len(asked.questions) > 0 {
+			put = 0
+		}
+		if put > maxPut {
+			return nil, fmt.Errorf("it has put the call off %d times in a row, which is the limit; try it later", maxPut)
+		}
+		if put > 0 && !s.waits(ctx, firstPut<<(put-1)) {
+			return nil, s.ended(ctx)
+		}
+		answers, err := s.answers(ctx, asked.questions)
+		if err != nil {
+			return nil, err
+		}
+		setOrDelete(params, "inputResponses", answers, answers != nil)
+		setOrDelete(params, "requestState", asked.state, asked.state != nil)
+	}
+}
+
+// waits says whether nothing has ended meanwhile.
+func (s *session) waits(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-s.dying:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func setOrDelete(params map[string]any, key string, value any, set bool) {
+	delete(params, key)
+	if set {
+		params[key] = value
+	}
+}
+
+// asksInput says whether a result is one that asks. Most are not, and long ones aren't decoded to know it.
+func asksInput(result json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	return bytes.Contains(result, []byte(mcp.ResultTypeInputRequired)) && json.Unmarshal(result, &fields) == nil &&
+		textOf(fields["resultType"]) == string(mcp.ResultTypeInputRequired)
+}
+
+// readInput is what a result asks, within bounds.
+func readInput(result json.RawMessage) (*inputRequired, error) {
+	var fields, questions map[string]json.RawMessage
+	if json.Unmarshal(result, &fields) != nil || json.Unmarshal(orNull(fields["inputRequests"]), &questions) != nil {
+		return nil, errors.New("its questions are no object")
+	}
+	asked := &inputRequired{questions: map[string]message{}}
+	if state := fields["requestState"]; string(orNull(state)) != "null" {
+		asked.state = state
+	}
+	switch {
+	case len(questions) == 0 && asked.state == nil:
+		return nil, errors.New("it says neither what it asks nor of what it is to be told again")
+	case len(questions) > maxInputs || len(fields["inputRequests"]) > maxAsked:
+		return nil, fmt.Errorf("it asks more than %d questions at once, or in more than %d bytes", maxInputs, maxAsked)
+	case len(asked.state) > maxState:
+		return nil, fmt.Errorf("what it wants to be told again is longer than %d bytes", maxState)
+	}
+	for name, raw := range questions {
+		var q map[string]json.RawMessage
+		if json.Unmarshal(raw, &q) != nil || !slices.Contains(askable, textOf(q["method"])) {
+			return nil, fmt.Errorf("the question %.40q is none of %v", name, askable)
+		}
+		asked.questions[name] = message{Method: textOf(q["method"]), Params: q["params"]}
+	}
+	return asked, nil
+}
+
+// answers are those of the call's client; nil where nothing is asked.
+func (s *session) answers(ctx context.Context, questions map[string]message) (map[string]json.RawMessage, error) {
+	if len(questions) == 0 {
+		return nil, nil
+	}
+	all := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		q := questions[name]
+		answer, err := s.asks.put(ctx, q)
+		var refusal *RPCError
+		switch {
+		case err == nil:
+			all[name] = answer
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case s.isDying():
+			return nil, s.ended(ctx)
+		case errors.As(err, &refusal): // not the server's own, as which the code would take it
+			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %s", q.Method, refusal.Message)
+		default:
+			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %w", q.Method, err)
+		}
+	}
+	return all, nil
+}
