@@ -50,7 +50,7 @@ func (e *clientError) Error() string {
 
 // abilities are what a client has declared that it answers.
 type abilities struct {
-	form, url, sampling, roots bool
+	form, url, sampling, tools, roots bool // tools for a model that is sampled
 }
 
 // declared reads the capabilities of initialize. An elicitation that names no mode means forms (MCP 2025-11-25).
@@ -63,6 +63,8 @@ func declared(raw json.RawMessage) abilities {
 		return abilities{}
 	}
 	a := abilities{sampling: given(c.Sampling) != nil, roots: given(c.Roots) != nil}
+	var sampling struct{ Tools json.RawMessage }
+	a.tools = a.sampling && json.Unmarshal(c.Sampling, &sampling) == nil && given(sampling.Tools) != nil
 	if e := c.Elicitation; e != nil {
 		a.url = given(e.URL) != nil
 		a.form = given(e.Form) != nil || !a.url
@@ -74,11 +76,14 @@ func declared(raw json.RawMessage) abilities {
 func (a abilities) lacks(method string, params any) string {
 	switch method {
 	case string(mcp.MethodSamplingCreateMessage):
+		if a.sampling && givesTools(fieldsOf(params)) {
+			return unless(a.tools, "sampling with tools")
+		}
 		return unless(a.sampling, "sampling")
 	case string(mcp.MethodListRoots):
 		return unless(a.roots, "roots")
 	case string(mcp.MethodElicitationCreate):
-		if modeOf(params) == mcp.ElicitationModeURL {
+		if mode, _ := stringOf(fieldsOf(params)["mode"]); mode == mcp.ElicitationModeURL {
 			return unless(a.url, "elicitation by URL")
 		}
 		return unless(a.form, "elicitation")
@@ -93,16 +98,12 @@ func unless(has bool, name string) string {
 	return name
 }
 
-// modeOf is the mode of an elicitation, of whatever type its parameters are.
-func modeOf(params any) string {
-	var p struct {
-		Mode string `json:"mode"`
+// fieldsOf are the members of parameters, of whatever type they are.
+func fieldsOf(params any) (fields map[string]json.RawMessage) {
+	if raw, err := json.Marshal(params); err == nil {
+		_ = json.Unmarshal(raw, &fields)
 	}
-	raw, err := json.Marshal(params)
-	if err != nil || json.Unmarshal(raw, &p) != nil {
-		return ""
-	}
-	return p.Mode
+	return fields
 }
 
 // asks are our own requests to one client. It is safe for concurrent use.

@@ -79,7 +79,7 @@ func TestAskClient(t *testing.T) {
 // TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is missing.
 func TestClientThatCannotBeAsked(t *testing.T) {
 	const form, url = `elicitation/create {"message":"m"}`, `elicitation/create {"mode":"url","message":"m","url":"https://example.org"}`
-	const sampling, roots = `sampling/createMessage {}`, `roots/list`
+	const sampling, tools, roots = `sampling/createMessage {}`, `sampling/createMessage {"tools":[]}`, `roots/list`
 	for _, tc := range []struct {
 		capabilities string
 		can          []string
@@ -88,6 +88,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 		{`{"elicitation":null}`, nil},
 		{`{"elicitation":{}}`, []string{form}},
 		{`{"elicitation":{"form":{}},"sampling":{}}`, []string{form, sampling}},
+		{`{"sampling":{"tools":{}}}`, []string{sampling, tools}},
 		{`{"elicitation":{"url":{}}}`, []string{url}},
 		{`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`, []string{form, url, roots}},
 	} {
@@ -95,7 +96,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 			p := connect(t, asking(t))
 			p.introduce(tc.capabilities)
 			var can []string
-			for _, code := range []string{form, url, sampling, roots, "tasks/list"} {
+			for _, code := range []string{form, url, sampling, tools, roots, "tasks/list"} {
 				p.code(1, code)
 				f := p.next()
 				if f.Method != "" {

@@ -60,7 +60,10 @@ func TestQuestionsAreForwarded(t *testing.T) {
 		{"no message", `{"method":"elicitation/create","params":{"message":5}}`, "", `"it has no message (code -32602)"`},
 		{"no parameters", `{"method":"elicitation/create"}`, "", `"its parameters are no object (code -32602)"`},
 		{"a list", `{"method":"sampling/createMessage","params":[1]}`, "", `"its parameters are no object (code -32602)"`},
-		{"sampling with tools", `{"method":"sampling/createMessage","params":{"tools":[]}}`, "", `"sampling with tools was not declared (code -32602)"`},
+		{"tools that were not declared", `{"method":"sampling/createMessage","params":{"messages":[],"tools":[]}}`, "",
+			`"the client can't be asked: it has not declared the capability sampling with tools (code -32601)"`},
+		{"a choice among them", `{"method":"sampling/createMessage","params":{"messages":[],"toolChoice":{"mode":"none"}}}`, "",
+			`"the client can't be asked: it has not declared the capability sampling with tools (code -32601)"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := connect(t, forwards(t, true))
@@ -88,6 +91,20 @@ func TestQuestionsAreForwarded(t *testing.T) {
 			t.Errorf("the server was told %s", got)
 		}
 	})
+	t.Run("a model with tools", func(t *testing.T) {
+		p := connect(t, forwards(t, true))
+		p.introduce(`{"sampling":{"tools":{}}}`)
+		p.code(1, `{"method":"sampling/createMessage","params":{"messages":[],"tools":[{"name":"t","inputSchema":{}}]}}`)
+		f := p.next()
+		if want := `"tools":[{"inputSchema":{},"name":"t"}]}`; f.Method != "sampling/createMessage" || !strings.HasSuffix(string(f.raw), want) {
+			t.Errorf("the client was asked %s %s, want …%s", f.Method, f.raw, want)
+		}
+		const use = `{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"t","input":{}}],"model":"m","stopReason":"toolUse"}`
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, f.ID, use)
+		if got := p.next().tool(t).Content[0].Text; got != use {
+			t.Errorf("the server was told %s", got)
+		}
+	})
 	t.Run("a long message", func(t *testing.T) {
 		p := connect(t, forwards(t, false))
 		p.introduce(`{"elicitation":{}}`)
@@ -105,7 +122,9 @@ func TestServersAreToldWhatTheClientCan(t *testing.T) {
 		want               upstream.Abilities
 	}{
 		{"nothing", `{}`, true, upstream.Abilities{}},
-		{"all", `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`, true, upstream.Abilities{Elicitation: true, ElicitationURL: true, Sampling: true, Roots: true}},
+		{"all", `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`, true,
+			upstream.Abilities{Elicitation: true, ElicitationURL: true, Sampling: true, SamplingTools: true, Roots: true}},
+		{"tools are null", `{"sampling":{"tools":null}}`, true, upstream.Abilities{Sampling: true}},
 		{"roots are not shared", `{"roots":{},"sampling":{}}`, false, upstream.Abilities{Sampling: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -21,7 +21,6 @@ const (
 	maxHelp         = 1000     // of a description
 	maxInputs       = 50       // inputs of a form
 	maxChoices      = 200      // for one of them
-	maxMessages     = 500      // of a conversation for a model, and blocks in one of these
 	maxPageURL      = 2000     // bytes
 )
 
@@ -49,17 +48,6 @@ var (
 	})
 )
 
-// The members of sampling/createMessage. Of includeContext and metadata nothing is sent: the one would have the client give the server
-// what others have said, the other means something to a model's provider that nobody here knows.
-var samplingMembers = map[string]member{
-	"messages": listOf(maxMessages, objectOf(map[string]member{"role": exactly, "content": anyOf(block, listOf(maxMessages, block))})),
-	"modelPreferences": objectOf(map[string]member{
-		"hints":        listOf(maxChoices, objectOf(map[string]member{"name": exactly})),
-		"costPriority": number, "speedPriority": number, "intelligencePriority": number,
-	}),
-	"systemPrompt": words, "temperature": number, "maxTokens": number, "stopSequences": listOf(maxChoices, words),
-}
-
 // question is a server's request as the client is sent it: what MCP has for it and nothing else, with the server's name.
 func question(server, method string, params json.RawMessage) (map[string]json.RawMessage, error) {
 	from, err := members(params)
@@ -76,23 +64,6 @@ func question(server, method string, params json.RawMessage) (map[string]json.Ra
 		return nil, invalidQuestion("%v", err)
 	}
 	asked["_meta"] = encode(map[string]string{"mcp-bridge/server": printable(server)})
-	return asked, nil
-}
-
-// samplingQuestion names the server in the system prompt too, where people see it who look at what their model is to answer.
-func samplingQuestion(server string, from map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	if given(from["tools"]) != nil || given(from["toolChoice"]) != nil {
-		return nil, errors.New("sampling with tools was not declared")
-	}
-	asked, err := pick(from, samplingMembers)
-	if err != nil {
-		return nil, err
-	}
-	if asked["messages"] == nil {
-		return nil, errors.New("it has no messages")
-	}
-	prompt, _ := stringOf(asked["systemPrompt"])
-	asked["systemPrompt"] = encode(strings.TrimRight(fmt.Sprintf("The MCP server %q asks this, by way of mcp-bridge.\n\n%s", printable(server), prompt), "\n"))
 	return asked, nil
 }
 
@@ -237,24 +208,6 @@ func anyOf(usual, other member) member {
 	}
 }
 
-// block is a part of a message for a model: a text, or an image or sound.
-func block(raw json.RawMessage) (json.RawMessage, error) {
-	from, err := members(raw)
-	if err != nil {
-		return nil, err
-	}
-	known := map[string]member{"type": exactly, "text": words}
-	switch t, _ := stringOf(from["type"]); t {
-	case "text":
-	case "image", "audio":
-		known = map[string]member{"type": exactly, "data": data, "mimeType": exactly}
-	default:
-		return nil, errors.New("it is no text, image or audio")
-	}
-	to, err := pick(from, known)
-	return encode(to), err
-}
-
 // label is a text in one line, of which too much isn't shown.
 func label(most int) member {
 	return func(raw json.RawMessage) (json.RawMessage, error) {
@@ -269,15 +222,6 @@ func label(most int) member {
 	}
 }
 
-// words are a text for a model, which people may look at.
-func words(raw json.RawMessage) (json.RawMessage, error) {
-	s, ok := stringOf(raw)
-	if !ok {
-		return nil, errors.New("it is no text")
-	}
-	return encode(printable(s)), nil
-}
-
 // exactly is a text that means something as it is, so that it is refused where it can't be shown so.
 func exactly(raw json.RawMessage) (json.RawMessage, error) {
 	s, ok := stringOf(raw)
@@ -285,15 +229,6 @@ func exactly(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("it is no text of at most %d printable bytes", maxLabel)
 	}
 	return encode(s), nil
-}
-
-// data is bytes in base64, bounded by the whole request.
-func data(raw json.RawMessage) (json.RawMessage, error) {
-	var b []byte
-	if json.Unmarshal(raw, &b) != nil {
-		return nil, errors.New("it is no base64")
-	}
-	return encode(b), nil
 }
 
 func number(raw json.RawMessage) (json.RawMessage, error) {

@@ -51,6 +51,22 @@ func TestQuestionsHoldNothingElse(t *testing.T) {
 		{"blocks", sample, `{"messages":[{"role":"user","content":[{"type":"image","data":"QUJD","mimeType":"image/png"},{"type":"text","text":"x"}]}]}`,
 			`{"messages":[{"content":[{"data":"QUJD","mimeType":"image/png","type":"image"},{"text":"x","type":"text"}],"role":"user"}],"systemPrompt":"` + prompt + `"}`},
 		{"another block", sample, `{"messages":[{"role":"user","content":{"type":"tool_use","name":"x"}}]}`, "messages: content: it is no text, image or audio"},
+		{"a model with tools", sample, `{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"1","name":"t","input":{"q":"a\u001b"},"x":1}},` +
+			`{"role":"user","content":[{"type":"tool_result","toolUseId":"1","isError":false,"structuredContent":{"n":9007199254740993},"content":[{"type":"text","text":"r","x":1}]}]}],` +
+			`"tools":[{"name":"t","title":"T\n\nx","description":"d\u202e","inputSchema":{"type":"object","properties":{"q":{"description":"\u202eq","maximum":1.50}}},"outputSchema":{},"annotations":{},"_meta":{}}],` +
+			`"toolChoice":{"mode":"auto","x":1}}`,
+			`{"messages":[{"content":{"id":"1","input":{"q":"a"},"name":"t","type":"tool_use"},"role":"assistant"},` +
+				`{"content":[{"content":[{"text":"r","type":"text"}],"isError":false,"structuredContent":{"n":9007199254740993},"toolUseId":"1","type":"tool_result"}],"role":"user"}],` +
+				`"systemPrompt":"` + prompt + `","toolChoice":{"mode":"auto"},` +
+				`"tools":[{"description":"d","inputSchema":{"properties":{"q":{"description":"q","maximum":1.50}},"type":"object"},"name":"t","title":"T x"}]}`},
+		{"a tool's name that can't be shown", sample, `{"messages":[],"tools":[{"name":"t\u202e"}]}`, "tools: name: it is no text of at most 200 printable bytes"},
+		{"a parameter that can't be shown", sample, `{"messages":[],"tools":[{"name":"t","inputSchema":{"properties":{"a\u202e":{}}}}]}`, "tools: inputSchema: a name in it can't be shown"},
+		{"a schema that is none", sample, `{"messages":[],"tools":[{"name":"t","inputSchema":true}]}`, "tools: inputSchema: it is no object"},
+		{"a deep schema", sample, `{"messages":[],"tools":[{"name":"t","inputSchema":` + strings.Repeat(`{"a":`, maxPlainDepth+1) + `1` + strings.Repeat(`}`, maxPlainDepth+1) + `}]}`,
+			"tools: inputSchema: there are more than 100 lists and objects in each other"},
+		{"a long number", sample, `{"messages":[],"tools":[{"name":"t","inputSchema":{"n":1` + strings.Repeat("0", maxLabel) + `}}]}`, "tools: inputSchema: a number in it has more than 200 digits"},
+		{"too many tools", sample, `{"messages":[],"tools":[{}` + strings.Repeat(",{}", maxModelTools) + `]}`, "tools: it is no list of at most 200"},
+		{"a result that is neither", sample, `{"messages":[{"role":"user","content":{"type":"tool_result","isError":"no"}}],"tools":[]}`, "messages: content: isError: it is neither true nor false"},
 		{"an odd number", sample, `{"messages":[],"maxTokens":"5"}`, "maxTokens: it is no number"},
 		{"no messages", sample, `{"maxTokens":5}`, "it has no messages"},
 	} {
