@@ -17,9 +17,19 @@ import (
 // everythingAt starts the reference server over HTTP at an address and waits until it answers there.
 func everythingAt(t *testing.T, bin, mode, address string) (stop func()) {
 	t.Helper()
-	_, port, _ := net.SplitHostPort(address)
 	cmd := exec.Command(filepath.Join(bin, "mcp-server-everything"), mode)
-	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=" + port}
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=" + portOf(address)}
+	return programAt(t, cmd, address)
+}
+
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
+}
+
+// programAt starts a program that serves HTTP at an address, and waits until it answers there.
+func programAt(t *testing.T, cmd *exec.Cmd, address string) (stop func()) {
+	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -93,5 +103,45 @@ else:
 				t.Errorf("got %q", got.Text)
 			}
 		})
+	}
+}
+
+// TestLoginToServerOfOthers: the TypeScript SDK's authorization server, and a server behind it that takes only tokens which were given for
+// it: found by their metadata, registered with, agreed to with PKCE, and used.
+func TestLoginToServerOfOthers(t *testing.T) {
+	bin := npm(t)
+	server, authority := freeAddress(t), freeAddress(t)
+	example := exec.Command(filepath.Join(bin, "node"),
+		filepath.Join(filepath.Dir(bin), "@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js"), "--oauth", "--oauth-strict")
+	example.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MCP_PORT=" + portOf(server), "MCP_AUTH_PORT=" + portOf(authority)}
+	programAt(t, example, server)
+	config := filepath.Join(t.TempDir(), "servers.json")
+	entry := `{"mcpServers":{"guarded":{"type":"http","url":"http://localhost:` + portOf(server) + `/mcp"}}}`
+	if err := os.WriteFile(config, []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := remoteCommand(t, config)
+	for _, step := range []struct {
+		args []string
+		ok   bool
+		want string
+	}{
+		{[]string{"tools", "guarded"}, false, "type: mcp-bridge login guarded"},
+		{[]string{"login", "guarded", "--no-browser"}, true, "logged in to guarded"},
+		{[]string{"login", "--status"}, true, "mcp:tools"},
+		{[]string{"tools", "guarded"}, true, "mcp_guarded.greet"},
+		{[]string{"logout", "guarded"}, true, "logged out of guarded"},
+		{[]string{"tools", "guarded"}, false, "type: mcp-bridge login guarded"},
+	} {
+		cmd := program(step.args...)
+		if step.args[0] == "login" && len(step.args) == 3 {
+			if out := logIn(t, cmd); !strings.Contains(out, step.want) {
+				t.Fatalf("%v: %s", step.args, out)
+			}
+			continue
+		}
+		if out, err := cmd.CombinedOutput(); (err == nil) != step.ok || !strings.Contains(string(out), step.want) {
+			t.Fatalf("%v: %v\n%s\nwant %q", step.args, err, out, step.want)
+		}
 	}
 }
