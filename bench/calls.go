@@ -26,7 +26,7 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 			bridge.took(took, err)
 			sleep(ctx, pause)
 		}
-		for range s.scale.block {
+		for range s.scale.block * s.scale.bare / s.scale.warm {
 			one, err := s.exchanges(ctx, 1)
 			if err != nil {
 				bare.fail(err)
@@ -47,6 +47,7 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 	s.report.figure("c", "of that, execute → started: the guest has read it", true, "ms", started)
 	s.report.figure("c", "of that, execute → what the code has printed", true, "ms", output)
 	s.report.figure("c", "podman run of the same", true, "ms", podman)
+	s.report.cost("c", "the bridge, in a warm call", differenceOfMedians(bridge.values, bare.values))
 	s.report.verdict("c", "warm call ≤ 1 ms above the bare exchange, p50", median(bridge.values)-median(bare.values), "ms", 1)
 	s.report.verdict("c", "warm call ≤ 25 ms, p99", quantile(bridge.values, 0.99), "ms", 25)
 	s.report.atLeast("c", "warm call ≥ 50 times faster than podman run, p50", median(podman.values)/median(bridge.values), "times", 50)
@@ -106,6 +107,9 @@ func (s *suite) bareBurst(ctx context.Context, to *series) {
 func (s *suite) exchanges(ctx context.Context, n int) (_ []marks, err error) {
 	guests := make([]*guest, 0, n)
 	defer func() {
+		for _, g := range guests {
+			g.conn.Close() // so that all end at once
+		}
 		for _, g := range guests {
 			err = errors.Join(err, g.end(ctx))
 		}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,10 +25,11 @@ type client struct {
 	cmd    *exec.Cmd
 	stderr *tail
 
-	mu      sync.Mutex // of stdin, too
-	stdin   io.WriteCloser
-	next    int
-	waiting map[string]chan message
+	next    atomic.Int64
+	waiting sync.Map // from an id, as it is written, to the chan message of who waits for the answer
+
+	mu    sync.Mutex
+	stdin io.WriteCloser
 
 	ended chan struct{} // closed when its output has ended
 }
@@ -44,7 +46,7 @@ type message struct {
 
 // dial starts a program and says nothing to it yet.
 func dial(cmd *exec.Cmd) (*client, error) {
-	c := &client{cmd: cmd, stderr: &tail{limit: 4 << 10}, waiting: map[string]chan message{}, ended: make(chan struct{})}
+	c := &client{cmd: cmd, stderr: &tail{limit: 4 << 10}, ended: make(chan struct{})}
 	cmd.Stderr = c.stderr
 	cmd.WaitDelay = 20 * time.Second
 	stdout, err := cmd.StdoutPipe()
@@ -84,12 +86,8 @@ func (c *client) read(r io.Reader) {
 		if json.Unmarshal(line, &m) != nil || m.Method != "" {
 			continue
 		}
-		c.mu.Lock()
-		ch := c.waiting[string(m.ID)]
-		delete(c.waiting, string(m.ID))
-		c.mu.Unlock()
-		if ch != nil {
-			ch <- m
+		if answer, ok := c.waiting.LoadAndDelete(string(m.ID)); ok {
+			answer.(chan message) <- m // request puts nothing else into it
 		}
 	}
 }
@@ -109,26 +107,29 @@ func (c *client) request(ctx context.Context, method string, params any) (json.R
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer := make(chan message, 1)
-	c.mu.Lock()
-	c.next++
-	id := strconv.Itoa(c.next)
-	c.waiting[id] = answer
-	c.mu.Unlock()
+	id := strconv.FormatInt(c.next.Add(1), 10)
+	c.waiting.Store(id, answer)
+	defer c.waiting.Delete(id) // where nothing came
 	err := c.send(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method, "params": params})
 	if err != nil {
-		return nil, fmt.Errorf("asking for %s: %w; %s", method, err, c.stderr)
+		return nil, c.failed("asking for %s: %w", method, err)
 	}
 	select {
 	case m := <-answer:
 		if m.Error != nil {
-			return nil, fmt.Errorf("%s: JSON-RPC error %d: %s", method, m.Error.Code, m.Error.Message)
+			return nil, c.failed("%s: JSON-RPC error %d: %s", method, m.Error.Code, m.Error.Message)
 		}
 		return m.Result, nil
 	case <-c.ended:
-		return nil, fmt.Errorf("the server ended before it answered %s; %s", method, c.stderr)
+		return nil, c.failed("the program ended before it answered %s", method)
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for the answer to %s: %w", method, context.Cause(ctx))
+		return nil, c.failed("waiting for the answer to %s: %w", method, context.Cause(ctx))
 	}
+}
+
+// failed is an error with the end of what the program has said on standard error: the answer alone seldom tells why.
+func (c *client) failed(format string, a ...any) error {
+	return fmt.Errorf("%w; %s", fmt.Errorf(format, a...), c.stderr)
 }
 
 // tool calls a tool and returns the text of its result; a result that is an error is one.
@@ -142,14 +143,14 @@ func (c *client) tool(ctx context.Context, name string, args map[string]any) (st
 		IsError bool
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return "", fmt.Errorf("%w in %.200s", err, raw)
+		return "", c.failed("%w in %.200s", err, raw)
 	}
 	var b strings.Builder
 	for _, part := range r.Content {
 		b.WriteString(part.Text)
 	}
 	if r.IsError {
-		return "", fmt.Errorf("%s failed: %.500s", name, b.String())
+		return "", c.failed("%s failed: %.500s", name, b.String())
 	}
 	return b.String(), nil
 }
@@ -164,7 +165,7 @@ func (c *client) python(ctx context.Context, code, want string, more map[string]
 	out, err := c.tool(ctx, "run_python", args)
 	took := time.Since(begin)
 	if err == nil && want != "" && out != want {
-		err = fmt.Errorf("the code printed %.100q, not %q", out, want)
+		err = c.failed("the code printed %.100q, not %q", out, want)
 	}
 	return out, took, err
 }
@@ -180,10 +181,10 @@ func (c *client) close() error {
 	select {
 	case <-c.ended:
 	case <-time.After(c.cmd.WaitDelay):
-		return errors.Join(fmt.Errorf("it did not end; %s", c.stderr), c.cmd.Process.Kill(), c.cmd.Wait())
+		return errors.Join(c.failed("%s did not end within %v of its input's end", c.cmd.Path, c.cmd.WaitDelay), c.cmd.Process.Kill(), c.cmd.Wait())
 	}
 	if err := c.cmd.Wait(); err != nil {
-		return fmt.Errorf("%w; %s", err, c.stderr)
+		return c.failed("%s: %w", c.cmd.Path, err)
 	}
 	return nil
 }

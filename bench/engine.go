@@ -10,10 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -31,6 +29,7 @@ type engine struct {
 // Bounds of the waits for podman's service.
 const (
 	serviceStart = 30 * time.Second
+	serviceIdle  = defaultLimit    // without a request, until it ends by itself: when the benchmarks were killed
 	serviceStop  = 2 * time.Second // from TERM to KILL; podman's pause process stays, and may hold stderr as long
 )
 
@@ -38,7 +37,7 @@ func startEngine(ctx context.Context, dir string) (*engine, error) {
 	e := &engine{socket: filepath.Join(dir, "podman.sock"), stderr: &tail{limit: 2 << 10}}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx)) // the baselines' containers are ended first
 	e.stop = stop
-	e.cmd = exec.CommandContext(life, "podman", "system", "service", "--time=0", "unix://"+e.socket) //nolint:gosec // a path of ours
+	e.cmd = exec.CommandContext(life, "podman", "system", "service", fmt.Sprintf("--time=%.0f", serviceIdle.Seconds()), "unix://"+e.socket) //nolint:gosec // a path of ours
 	e.cmd.Stderr = e.stderr
 	e.cmd.Dir = dir
 	e.cmd.Cancel = func() error { return e.cmd.Process.Signal(syscall.SIGTERM) }
@@ -159,17 +158,6 @@ func (e *engine) gone(ctx context.Context, id string) error {
 func (e *engine) remove(ctx context.Context, id string) error {
 	_, err := e.ask(ctx, http.MethodDelete, "/containers/"+id+"?force=true&timeout=0", nil, nil)
 	return err
-}
-
-// alive counts the containers of a bridge, those that wait included.
-func (e *engine) alive(ctx context.Context, owner int) (int, error) {
-	filters, err := json.Marshal(map[string][]string{"label": {"io.mcp-bridge.owner-pid=" + strconv.Itoa(owner)}, "status": {"running"}})
-	if err != nil {
-		return 0, err
-	}
-	var list []struct{ ID string }
-	_, err = e.ask(ctx, http.MethodGet, "/containers/json?filters="+url.QueryEscape(string(filters)), nil, &list)
-	return len(list), err
 }
 
 // attach connects to a container's streams before it is started.

@@ -3,12 +3,17 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -94,7 +99,8 @@ func TestFlagsSayWhatTheRequestSays(t *testing.T) {
 		"ipcns": {"nsmode": "none"},
 		"idmappings": {"UIDMap": [{"container_id": 0, "host_id": 0, "size": 65537}], "GIDMap": [{"container_id": 0, "host_id": 0, "size": 65537}]},
 		"cap_drop": ["ALL"], "no_new_privileges": true, "seccomp_profile_path": "/p.json", "mask": ["/sys/dev/block"],
-		"r_limits": [{"type": "nofile", "soft": 1024, "hard": 1024}],
+		"r_limits": [{"type": "nofile", "soft": 1024, "hard": 1024}], "manage_password": false,
+		"resource_limits": {"memory": {"limit": 536870912, "swap": 536870912}, "pids": {"limit": 128}, "cpu": {"quota": 150000, "period": 100000}},
 		"mounts": [{"destination": "/tmp", "type": "tmpfs", "options": ["rw", "noexec", "size=67108864"]}]
 	}`
 	var c container
@@ -102,11 +108,12 @@ func TestFlagsSayWhatTheRequestSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"--env=A=1", "--env=B=2", "--unsetenv-all", "--read-only", "--no-hosts", "--read-only-tmpfs=false", "--http-proxy=false",
+		"--env=A=1", "--env=B=2", "--unsetenv-all", "--read-only", "--no-hosts", "--read-only-tmpfs=false", "--passwd=false", "--http-proxy=false",
 		"--user=65534:65534", "--hostname=sandbox", "--systemd=false", "--image-volume=ignore", "--sdnotify=ignore", "--log-driver=none",
 		"--no-healthcheck", "--timeout=210", "--network=none", "--pid=private", "--uts=private", "--cgroupns=private", "--ipc=none",
 		"--uidmap=0:0:65537", "--gidmap=0:0:65537", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--security-opt=seccomp=/p.json",
 		"--security-opt=mask=/sys/dev/block", "--ulimit=nofile=1024:1024", "--tmpfs=/tmp:rw,noexec,size=67108864",
+		"--memory=536870912", "--memory-swap=536870912", "--pids-limit=128", "--cpu-period=100000", "--cpu-quota=150000",
 	}
 	if got := flags(c); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -138,5 +145,84 @@ func TestToolServer(t *testing.T) {
 		if code := run([]string{toolServer, bad}, strings.NewReader(""), &out, &errs); code != exitFailed {
 			t.Errorf("%q tools: code %d", bad, code)
 		}
+	}
+}
+
+func TestMonitorsAreKnown(t *testing.T) {
+	line := func(args ...string) []byte { return []byte(strings.Join(args, "\x00") + "\x00") }
+	for _, tt := range []struct {
+		name    string
+		cmdline []byte
+		want    string
+	}{
+		{"conmon", line("/usr/bin/conmon", "--api-version", "1", "-c", "abc", "-n", "mcp-bridge-7-1-x-y", "-r", "/usr/bin/runc"), "mcp-bridge-7-1-x-y"},
+		{"without a name", line("conmon", "-c", "abc", "-n"), ""},
+		{"another program", line("grep", "-n", "mcp-bridge-7-1-x-y"), ""},
+		{"none, as of a thread of the kernel", nil, ""},
+	} {
+		if got := monitored(tt.cmdline); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestPlanKnowsEachPart: who waits is told of each part how long it takes, and of the time that is left by the machine's speed so far.
+func TestPlanKnowsEachPart(t *testing.T) {
+	whole := scaleOf(options{share: 1, calls: 10_000, load: time.Minute})
+	var all time.Duration
+	for _, part := range partNames() {
+		d := whole.takes(part)
+		if d < leastPart || d == leastPart && part != "e" && part != "docker" {
+			t.Errorf("(%s) is said to take %v", part, d)
+		}
+		all += d
+	}
+	if all < 15*time.Minute || all > 30*time.Minute {
+		t.Errorf("all is said to take %v, which docs/performance.md says otherwise", all)
+	}
+	if half := scaleOf(options{share: 0.5, calls: 10_000, load: time.Minute}); half.takes("c") > whole.takes("c")*3/5 {
+		t.Errorf("half of (c) is said to take %v of %v", half.takes("c"), whole.takes("c"))
+	}
+
+	var errs strings.Builder
+	s := &suite{scale: whole, errs: &errs, report: &Report{Took: map[string]float64{}}}
+	first := benchmark{"a", "the first", func(*suite, context.Context) error { return errors.New("no luck") }}
+	s.do(t.Context(), first, []benchmark{{"b", "the second", nil}})
+	for _, want := range []string{"(a) the first: about 17s", "(a) has failed: no luck", "(a) took 0s; about 0s to go"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("%q is not said: %s", want, errs.String())
+		}
+	}
+	if len(s.report.Errors) != 1 || s.report.Took["a"] <= 0 {
+		t.Errorf("got %+v", s.report)
+	}
+}
+
+func TestProcessorsAreCounted(t *testing.T) {
+	before, err := processors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, err := processor(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const enough = 50.0 // milliseconds of this process
+	for used := 0.0; used < enough; {
+		now, err := processor(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = now - begin
+	}
+	after, err := processors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := after.since(before); w.busy < enough/2 || w.all < w.busy+w.stolen || w.share(w.busy) <= 0 || w.share(w.all) != 100 {
+		t.Errorf("after %v ms of work: %+v", enough, w)
+	}
+	if none := (work{}); !math.IsNaN(none.share(0)) {
+		t.Error("a share of nothing is a number")
 	}
 }

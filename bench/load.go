@@ -2,18 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
 // loads is part h: as many calls as can be made for a while, by 1, 2, 4 and 8 callers of one bridge, each of whom makes the next
-// call when it has the answer to the last; and podman run in a loop with the same parallelism.
+// call when it has the answer to the last; and podman run in a loop with the same parallelism, half of it before and half of it after, so
+// that a machine that becomes slower or faster meanwhile does so for both. The bridge is left to part i.
 func (s *suite) loads(ctx context.Context) error {
 	if err := s.readyEngine(ctx); err != nil {
 		return err
 	}
+	c, err := s.warm(ctx, nil)
+	if err != nil {
+		return err
+	}
+	s.used = &used{client: c}
 	for _, n := range s.scale.callers {
 		if ctx.Err() != nil {
 			break
@@ -25,48 +30,69 @@ func (s *suite) loads(ctx context.Context) error {
 	return nil
 }
 
-func (s *suite) load(ctx context.Context, callers int) (err error) {
-	c, err := s.warm(ctx, nil)
-	if err != nil {
+func (s *suite) load(ctx context.Context, callers int) error {
+	c := s.used.client
+	calls := loaded{callers: callers, call: func() (time.Duration, error) {
+		_, took, err := c.python(ctx, "print(1)", "1\n", noServers)
+		return took, err
+	}}
+	podman := loaded{callers: callers, call: func() (time.Duration, error) { return s.podmanRun(ctx) }}
+	if err := podman.sustain(ctx, s.scale.load/2); err != nil {
 		return err
 	}
+	sleep(ctx, settle)
 	watching, stop := context.WithCancel(ctx)
 	var alive series
 	var watch sync.WaitGroup
 	watch.Go(func() { s.watch(watching, c.pid(), &alive) })
-	calls, rate := sustained(ctx, callers, s.scale.load, func() (time.Duration, error) {
-		_, took, err := c.python(ctx, "print(1)", "1\n", noServers)
-		return took, err
-	})
+	err := calls.sustain(ctx, s.scale.load)
 	stop()
 	watch.Wait()
-	if err := c.close(); err != nil {
+	s.used.calls += len(calls.each.values) + calls.each.failed
+	if err != nil {
 		return err
 	}
-	podman, podmanRate := sustained(ctx, callers, s.scale.load, func() (time.Duration, error) { return s.podmanRun(ctx) })
-
+	sleep(ctx, settle)
+	if err := podman.sustain(ctx, s.scale.load/2); err != nil {
+		return err
+	}
 	what := fmt.Sprintf("callers: %d, for %v: ", callers, s.scale.load)
-	s.report.figure("h", what+"calls", false, "1/s", series{values: []float64{rate}})
-	s.report.figure("h", what+"each call", false, "ms", calls)
+	calls.figures(s.report, what, "call", false)
 	s.report.figure("h", what+"containers alive", false, "", alive)
-	s.report.figure("h", what+"podman runs", true, "1/s", series{values: []float64{podmanRate}})
-	s.report.figure("h", what+"each podman run", true, "ms", podman)
-	s.report.atLeast("h", fmt.Sprintf("callers: %d, ≥ 1.5 × the rate of as many podman runs", callers), rate/podmanRate, "times", 1.5)
+	podman.figures(s.report, what, "podman run", true)
+	s.report.atLeast("h", fmt.Sprintf("callers: %d, ≥ 1.5 × the rate of as many podman runs", callers), calls.rate()/podman.rate(), "times", 1.5)
+	s.say("(h) callers: %d: %s calls/s beside %s podman runs/s", callers, number(calls.rate()), number(podman.rate()))
 	return nil
 }
 
-// sustained has callers call again and again for a while, and says how many calls a second have succeeded. A caller whose call fails
-// pauses, so that a dead bridge isn't asked a million times.
-func sustained(ctx context.Context, callers int, span time.Duration, call func() (time.Duration, error)) (calls series, rate float64) {
+// loaded is what so many callers have done.
+type loaded struct {
+	callers int
+	call    func() (time.Duration, error)
+
+	each  series
+	took  time.Duration
+	work  work
+	spans []Span
+}
+
+// sustain has callers call again and again for a while. It ends when all have their last answer. A caller whose call fails pauses, so
+// that a dead bridge isn't asked a million times.
+func (l *loaded) sustain(ctx context.Context, span time.Duration) error {
+	before, err := processors()
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
+	defer func() { l.spans = append(l.spans, Span{begin.UTC(), time.Now().UTC()}) }()
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	for range callers {
+	for range l.callers {
 		all.Go(func() {
 			for time.Since(begin) < span && ctx.Err() == nil {
-				took, err := call()
+				took, err := l.call()
 				mu.Lock()
-				calls.took(took, err)
+				l.each.took(took, err)
 				mu.Unlock()
 				if err != nil {
 					sleep(ctx, time.Second)
@@ -75,18 +101,52 @@ func sustained(ctx context.Context, callers int, span time.Duration, call func()
 		})
 	}
 	all.Wait()
-	return calls, float64(len(calls.values)) / time.Since(begin).Seconds()
+	l.took += time.Since(begin)
+	after, err := processors()
+	more := after.since(before)
+	l.work = work{l.work.busy + more.busy, l.work.stolen + more.stolen, l.work.all + more.all}
+	return err
 }
 
-// watch counts the containers of a bridge, seldom enough to cost next to nothing.
+// rate is of the calls that have succeeded, per second.
+func (l *loaded) rate() float64 { return float64(len(l.each.values)) / l.took.Seconds() }
+
+func (l *loaded) figures(r *Report, what, name string, baseline bool) {
+	one := func(v float64) series { return series{values: []float64{v}} }
+	r.Loads = append(r.Loads, Load{Of: name, Callers: l.callers, Rate: l.rate(), Spans: l.spans})
+	r.figure("h", what+name+"s", baseline, "1/s", one(l.rate()))
+	r.figure("h", what+"each "+name, baseline, "ms", l.each)
+	r.figure("h", what+"processor time, whole machine, each "+name, baseline, "ms", one(l.work.busy/float64(len(l.each.values))))
+	r.figure("h", what+"processors busy", baseline, "%", one(l.work.share(l.work.busy)))
+}
+
+// used is the bridge of part h, and how many calls it has had.
+type used struct {
+	client *client
+	calls  int
+}
+
+// release ends the bridge of part h, unless part i has done so.
+func (s *suite) release() error {
+	if s.used == nil {
+		return nil
+	}
+	c := s.used.client
+	s.used = nil
+	return c.close()
+}
+
+// watch counts the containers of a bridge at once and then each second.
 func (s *suite) watch(ctx context.Context, pid int, to *series) {
-	for sleep(ctx, min(2*time.Second, s.scale.load/2)) {
-		n, err := s.engine.alive(ctx, pid)
-		switch {
-		case err == nil:
-			to.add(float64(n))
-		case !errors.Is(err, context.Canceled):
+	for {
+		n, err := alive(pid)
+		if err != nil {
 			to.fail(err)
+		} else {
+			to.add(float64(n))
+		}
+		if !sleep(ctx, min(time.Second, s.scale.load/3)) {
+			return
 		}
 	}
 }

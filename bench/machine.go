@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Machine is where the figures were taken, in words that name no host.
@@ -84,6 +87,36 @@ func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
+// alive counts the containers of a bridge that have a process, those that wait included: podman has a conmon beside each, from before it
+// is started until it has been cleaned up, and its arguments have the container's name, which tells the owner's process. To look
+// there asks nothing of podman, which has enough to do where this is wanted.
+func alive(owner int) (int, error) {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0, err
+	}
+	names := map[string]bool{} // what a conmon has just forked has its arguments, too
+	for _, path := range all {
+		if text, err := os.ReadFile(path); err == nil { //nolint:gosec // of /proc; some end meanwhile
+			if name := monitored(text); strings.HasPrefix(name, fmt.Sprintf("mcp-bridge-%d-", owner)) {
+				names[name] = true
+			}
+		}
+	}
+	return len(names), nil
+}
+
+// monitored is the name of the container that a conmon with these arguments, each with a zero behind it, is there for; "" of any other
+// program.
+func monitored(cmdline []byte) string {
+	args := strings.Split(string(cmdline), "\x00")
+	i := slices.Index(args, "-n")
+	if filepath.Base(args[0]) != "conmon" || i < 0 || i+1 >= len(args) {
+		return ""
+	}
+	return args[i+1]
+}
+
 // ticks are the kernel's per second in proc_pid_stat(5): USER_HZ, which is 100 on every Linux that Go runs on.
 const ticks = 100
 
@@ -104,6 +137,64 @@ func processor(pid int) (float64, error) {
 	}
 	system, err := strconv.ParseFloat(fields[12], 64)
 	return (user + system) * 1000 / ticks, err
+}
+
+// work is what all processors of the machine have done since it was started, in milliseconds, whoever it was for.
+type work struct{ busy, stolen, all float64 }
+
+// since is what was done after an earlier look.
+func (w work) since(earlier work) work {
+	return work{w.busy - earlier.busy, w.stolen - earlier.stolen, w.all - earlier.all}
+}
+
+// share is a part of all in percent; not a number where the kernel has counted nothing.
+func (w work) share(part float64) float64 {
+	if w.all == 0 {
+		return math.NaN()
+	}
+	return 100 * part / w.all
+}
+
+// processors reads the first line of proc_stat(5): user, nice, system, idle, iowait, irq, softirq, and steal, the time that the host of a
+// virtual machine had a processor do something else. What guests of this machine have used is in user and nice already.
+func processors() (w work, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return w, err
+	}
+	const fields, idle, iowait, steal = 8, 3, 4, 7
+	words := strings.Fields(line(text, nil))
+	if len(words) <= fields || words[0] != "cpu" {
+		return w, fmt.Errorf("/proc/stat begins with %q", words)
+	}
+	for i, word := range words[1 : 1+fields] {
+		n, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return w, fmt.Errorf("/proc/stat: %w", err)
+		}
+		n *= 1000 / ticks
+		w.all += n
+		switch i {
+		case idle, iowait:
+		case steal:
+			w.stolen += n
+		default:
+			w.busy += n
+		}
+	}
+	return w, nil
+}
+
+// busyNow is for how much of a moment the processors are busy while nothing is measured yet, in percent.
+func busyNow(ctx context.Context, moment time.Duration) (float64, error) {
+	before, err := processors()
+	if err != nil {
+		return 0, err
+	}
+	sleep(ctx, moment)
+	after, err := processors()
+	w := after.since(before)
+	return w.share(w.busy), err
 }
 
 // below sums something of all processes below one. Those that end meanwhile are left out.

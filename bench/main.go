@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -88,7 +87,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.IntVar(&o.calls, "calls", 10_000, "of the part i")
 	f.DurationVar(&o.load, "load", time.Minute, "of each step of the part h")
 	f.Float64Var(&o.share, "share", 1, "of the rounds of all other parts, for a shorter run: 0.1 is a tenth")
-	f.DurationVar(&o.limit, "limit", 2*time.Hour, "of the whole run; what has not been measured by then is left out, and the run has failed")
+	f.DurationVar(&o.limit, "limit", defaultLimit, "of the whole run; what has not been measured by then is left out, and the run has failed")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -140,8 +139,12 @@ func partNames() []string {
 	return names
 }
 
-// quietLoad is the load average up to which a machine counts as having nothing else to do.
-const quietLoad = 1
+// defaultLimit bounds a run.
+const defaultLimit = time.Hour
+
+// quiet is for how much of the time, in percent, a machine's processors may be busy before the run begins and yet count as having nothing
+// else to do.
+const quiet = 10
 
 // measure runs the parts, shows the report and writes it. Where a part fails the others are run all the same.
 func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
@@ -157,24 +160,28 @@ func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &suite{bridge: bridge, dir: dir, scale: scaleOf(o), report: &Report{Began: time.Now(), Quick: o.quick, Machine: machine(ctx, bridge)}}
+	s := &suite{bridge: bridge, dir: dir, scale: scaleOf(o), errs: errs,
+		report: &Report{Began: time.Now(), Took: map[string]float64{}, Quick: o.quick, Machine: machine(ctx, bridge)}}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if busy, err := strconv.ParseFloat(s.report.Machine.Load, 64); err == nil && busy > quietLoad {
-		s.report.note("the machine had other things to do: these figures are not to be quoted")
+	busy, err := busyNow(ctx, s.scale.rest)
+	if err != nil {
+		return err
+	}
+	if busy > quiet {
+		s.report.note("the machine had other things to do, its processors were busy for %.0f %% of a moment before the run: these figures are not to be quoted", busy)
+		s.say("%s", s.report.Notes[0])
 	}
 	if o.share < 1 {
 		s.report.note("only a share of the rounds was run: %g", o.share)
 	}
-	for _, b := range benchmarks {
-		if len(o.parts) > 0 && !slices.Contains(o.parts, b.part) || ctx.Err() != nil {
-			continue
-		}
-		s.report.Parts = append(s.report.Parts, b.part)
-		begin := time.Now()
-		if err := b.run(s, ctx); err != nil {
-			s.report.Errors = append(s.report.Errors, fmt.Sprintf("(%s) %v", b.part, err))
-		}
-		fmt.Fprintf(errs, "bench: (%s) %s: %.0f s\n", b.part, b.what, time.Since(begin).Seconds())
+	before, err := processors()
+	if err != nil {
+		return err
+	}
+	s.doAll(ctx, o.parts)
+	if after, err := processors(); err == nil {
+		w := after.since(before)
+		s.report.note("the processors were busy for %.0f %% of the run; for another %.1f %% the machine's own host had them do something else", w.share(w.busy), w.share(w.stolen))
 	}
 	s.report.Seconds = time.Since(s.report.Began).Seconds()
 	s.report.text(out)

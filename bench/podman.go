@@ -31,8 +31,9 @@ func (s *suite) podmanRun(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-// flags are what a container of podman's API is on the command line. What there is no flag for doesn't change what is measured:
-// names of fields that the bindings send empty, and who looks after the container.
+// flags are what a container of podman's API is on the command line. What is left out changes nothing of what is measured: what the
+// command line does by itself or for --rm and -i, fields that the bindings send empty, and who looks after the container. The OCI
+// runtime is that of podman's settings for both.
 func flags(c container) []string {
 	var all []string
 	add := func(format string, a ...any) { all = append(all, fmt.Sprintf(format, a...)) }
@@ -49,6 +50,9 @@ func flags(c container) []string {
 		}
 	}
 	add("--read-only-tmpfs=%t", truth("read_write_tmpfs"))
+	if _, ok := c["manage_password"]; ok {
+		add("--passwd=%t", truth("manage_password"))
+	}
 	add("--http-proxy=%t", truth("httpproxy"))
 	for _, x := range []struct{ field, flag string }{
 		{"user", "--user"}, {"hostname", "--hostname"}, {"systemd", "--systemd"}, {"image_volume_mode", "--image-volume"}, {"sdnotifyMode", "--sdnotify"},
@@ -66,7 +70,7 @@ func flags(c container) []string {
 	if seconds, ok := c["timeout"].(float64); ok {
 		add("--timeout=%.0f", seconds)
 	}
-	return append(append(all, wall(c)...), rooms(c)...)
+	return slices.Concat(all, wall(c), rooms(c), limits(c))
 }
 
 // wall are the flags of namespaces and privileges.
@@ -110,6 +114,22 @@ func rooms(c container) []string {
 	var all []string
 	for _, m := range objects(c["mounts"]) {
 		all = append(all, fmt.Sprintf("--tmpfs=%v:%s", m["destination"], strings.Join(texts(m["options"]), ",")))
+	}
+	return all
+}
+
+// limits are the flags of what the control groups are to enforce, where the engine can have them do so.
+func limits(c container) []string {
+	resources, _ := c["resource_limits"].(map[string]any)
+	var all []string
+	for _, x := range []struct{ of, field, flag string }{
+		{"memory", "limit", "--memory"}, {"memory", "swap", "--memory-swap"}, {"pids", "limit", "--pids-limit"},
+		{"cpu", "period", "--cpu-period"}, {"cpu", "quota", "--cpu-quota"},
+	} {
+		of, _ := resources[x.of].(map[string]any)
+		if n, ok := of[x.field].(float64); ok {
+			all = append(all, fmt.Sprintf("%s=%.0f", x.flag, n))
+		}
 	}
 	return all
 }

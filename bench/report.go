@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Figure is one line of the table.
@@ -17,6 +18,7 @@ type Figure struct {
 	Unit     string  `json:"unit"`
 	N        int     `json:"n"` // that succeeded
 	Failed   int     `json:"failed"`
+	Success  float64 `json:"success"` // the share of those that succeeded, from 0 to 1
 	Min      float64 `json:"min"`
 	P50      float64 `json:"p50"`
 	P95      float64 `json:"p95"`
@@ -32,8 +34,8 @@ type Verdict struct {
 	Met      bool   `json:"met"`
 }
 
-// Cost is what one thing costs: the difference of two medians, and the range in which 95 of 100 resamples have it. A range with zero in
-// it means that nothing could be measured.
+// Cost is what one thing costs: a difference of medians or the median of differences, and the range in which 95 of 100 resamples have
+// it. A range with zero in it means that nothing could be measured.
 type Cost struct {
 	Part  string  `json:"part"`
 	Of    string  `json:"of"`
@@ -42,23 +44,42 @@ type Cost struct {
 	High  float64 `json:"high"`
 }
 
+// Load is when a step of part h was under way, for who looks at the machine meanwhile: scripts/bench-profile.
+type Load struct {
+	Of      string  `json:"of"` // call or podman run
+	Callers int     `json:"callers"`
+	Rate    float64 `json:"rate"` // of those that have succeeded, per second
+	Spans   []Span  `json:"spans"`
+}
+
+// Span is from the first call to the last answer.
+type Span struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
 // Report is all that one run has measured. Its JSON is what tables are made of.
 type Report struct {
-	Began    time.Time `json:"began"`
-	Seconds  float64   `json:"seconds"`
-	Machine  Machine   `json:"machine"`
-	Quick    bool      `json:"quick"` // too few rounds to say anything but that the benchmarks work
-	Parts    []string  `json:"parts"` // that were run
-	Figures  []Figure  `json:"figures"`
-	Costs    []Cost    `json:"costs"`
-	Verdicts []Verdict `json:"verdicts"`
-	Notes    []string  `json:"notes"` // what could not be measured, and differences
-	Errors   []string  `json:"errors"`
+	Began    time.Time          `json:"began"`
+	Seconds  float64            `json:"seconds"`
+	Took     map[string]float64 `json:"took"` // seconds, by part
+	Machine  Machine            `json:"machine"`
+	Quick    bool               `json:"quick"` // too few rounds to say anything but that the benchmarks work
+	Parts    []string           `json:"parts"` // that were run
+	Figures  []Figure           `json:"figures"`
+	Loads    []Load             `json:"loads"`
+	Costs    []Cost             `json:"costs"`
+	Verdicts []Verdict          `json:"verdicts"`
+	Notes    []string           `json:"notes"` // what could not be measured, and differences
+	Errors   []string           `json:"errors"`
 }
 
 // figure adds a line.
 func (r *Report) figure(part, name string, baseline bool, unit string, s series) {
 	f := Figure{Part: part, Name: name, Baseline: baseline, Unit: unit, N: len(s.values), Failed: s.failed}
+	if all := f.N + f.Failed; all > 0 {
+		f.Success = float64(f.N) / float64(all)
+	}
 	if f.N > 0 {
 		f.Min, f.P50, f.P95, f.P99, f.Max = quantile(s.values, 0), median(s.values), quantile(s.values, 0.95), quantile(s.values, 0.99), quantile(s.values, 1)
 	}
@@ -78,13 +99,11 @@ func (r *Report) atLeast(part, target string, measured float64, unit string, bou
 	r.Verdicts = append(r.Verdicts, Verdict{part, target, number(measured) + " " + unit, !math.IsNaN(measured) && measured >= bound})
 }
 
-// cost adds a difference, of values in milliseconds with a thing and without it. Where one of them was never measured it adds none.
-func (r *Report) cost(part, of string, with, without []float64) (low float64) {
-	d, low, high := differenceOfMedians(with, without)
-	if !math.IsNaN(d) {
-		r.Costs = append(r.Costs, Cost{part, of, d, low, high})
+// cost adds a difference in milliseconds. Where a side of it was never measured it adds none.
+func (r *Report) cost(part, of string, d difference) {
+	if !math.IsNaN(d.middle) {
+		r.Costs = append(r.Costs, Cost{part, of, d.middle, d.low, d.high})
 	}
-	return low
 }
 
 func (r *Report) note(format string, a ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, a...)) }
@@ -108,7 +127,7 @@ func (f Figure) share() string {
 	if f.N+f.Failed == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.4g %%", 100*float64(f.N)/float64(f.N+f.Failed))
+	return fmt.Sprintf("%.4g %%", 100*f.Success)
 }
 
 // cells are n, success, min, p50, p95, p99. Of few values the outer quantiles would only repeat the largest.
@@ -135,7 +154,12 @@ var heads = []string{"n", "success", "min", "p50", "p95", "p99"}
 // text writes the report for a terminal.
 func (r *Report) text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", r.circumstances())
-	fmt.Fprintf(w, "\n%-62s %-5s", "", "")
+	const margin = "      beside it: "
+	width := 0
+	for _, f := range r.Figures {
+		width = max(width, len(margin)+utf8.RuneCountInString(f.Name))
+	}
+	fmt.Fprintf(w, "\n%-*s %-5s", width, "", "")
 	for _, h := range heads {
 		fmt.Fprintf(w, " %8s", h)
 	}
@@ -143,16 +167,16 @@ func (r *Report) text(w io.Writer) {
 	for _, f := range r.Figures {
 		name := "(" + f.Part + ") " + f.Name
 		if f.Baseline {
-			name = "      beside it: " + f.Name
+			name = margin + f.Name
 		}
-		fmt.Fprintf(w, "%-62s %-5s", name, f.Unit)
+		fmt.Fprintf(w, "%-*s %-5s", width, name, f.Unit)
 		for _, c := range f.cells() {
 			fmt.Fprintf(w, " %8s", c)
 		}
 		fmt.Fprintln(w)
 	}
 	if len(r.Costs) > 0 && !r.Quick {
-		fmt.Fprintln(w, "\ncosts: differences of medians, and the range of 95 in 100 resamples")
+		fmt.Fprintln(w, "\ncosts: differences, and the range of 95 in 100 resamples")
 		for _, c := range r.Costs {
 			fmt.Fprintf(w, "%8s ms  %8s to %-8s (%s) %s\n", number(c.Milli), number(c.Low), number(c.High), c.Part, c.Of)
 		}
@@ -198,7 +222,7 @@ func (r *Report) markdown(w io.Writer) {
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", part, name, f.Unit, strings.Join(f.cells(), " | "))
 	}
 	if len(r.Costs) > 0 && !r.Quick {
-		fmt.Fprint(w, "\n| | cost of | ms, difference of medians | in 95 of 100 resamples |\n| --- | --- | ---: | ---: |\n")
+		fmt.Fprint(w, "\n| | cost of | ms | in 95 of 100 resamples |\n| --- | --- | ---: | ---: |\n")
 		for _, c := range r.Costs {
 			fmt.Fprintf(w, "| (%s) | %s | %s | %s to %s |\n", c.Part, c.Of, number(c.Milli), number(c.Low), number(c.High))
 		}

@@ -47,14 +47,33 @@ func TestDifferenceOfMedians(t *testing.T) {
 		high = append(high, 12+float64(i%5)/10)
 		same = append(same, 10+float64((i+1)%5)/10)
 	}
-	if d, from, to := differenceOfMedians(high, low); math.Abs(d-2) > 1e-9 || from < 1.5 || to > 2.5 {
-		t.Errorf("two apart: %v in [%v, %v]", d, from, to)
+	if d := differenceOfMedians(high, low); math.Abs(d.middle-2) > 1e-9 || d.low < 1.5 || d.high > 2.5 {
+		t.Errorf("two apart: %+v", d)
 	}
-	if d, from, to := differenceOfMedians(same, low); math.Abs(d) > 1e-9 || from > 0 || to < 0 {
-		t.Errorf("the same: %v in [%v, %v]", d, from, to)
+	if d := differenceOfMedians(same, low); math.Abs(d.middle) > 1e-9 || d.low > 0 || d.high < 0 {
+		t.Errorf("the same: %+v", d)
 	}
-	if d, _, _ := differenceOfMedians(nil, low); !math.IsNaN(d) {
-		t.Errorf("of nothing: %v, want NaN", d)
+	if d := differenceOfMedians(nil, low); !math.IsNaN(d.middle) {
+		t.Errorf("of nothing: %+v, want NaN", d)
+	}
+}
+
+// TestMedianDifference: a machine that becomes slower and slower hides nothing from differences that were measured within moments.
+func TestMedianDifference(t *testing.T) {
+	var with, without, differences []float64
+	for i := range 50 {
+		speed := float64(i)
+		with, without = append(with, 100+speed+2), append(without, 100+speed+float64(i%3-1)/10)
+		differences = append(differences, with[i]-without[i])
+	}
+	if d := medianDifference(differences); math.Abs(d.middle-2) > 0.11 || d.low < 1.5 || d.high > 2.5 {
+		t.Errorf("by differences: %+v, want 2", d)
+	}
+	if d := differenceOfMedians(with, without); d.low > 0 {
+		t.Errorf("by medians: %+v, which should not tell", d)
+	}
+	if d := medianDifference(nil); !math.IsNaN(d.middle) {
+		t.Errorf("of nothing: %+v, want NaN", d)
 	}
 }
 
@@ -73,7 +92,7 @@ func TestSeriesCountsFailures(t *testing.T) {
 	s.took(time.Hour, errors.New("no"))
 	var r Report
 	r.figure("x", "thing", false, "ms", s)
-	if f := r.Figures[0]; f.N != 1 || f.Failed != 1 || f.P50 != 3 || f.share() != "50 %" {
+	if f := r.Figures[0]; f.N != 1 || f.Failed != 1 || f.P50 != 3 || f.Success != 0.5 || f.share() != "50 %" {
 		t.Errorf("got %+v, %s", f, f.share())
 	}
 	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "thing: the first failure: no") {

@@ -14,6 +14,14 @@ type series struct {
 	first  error // of the failures
 }
 
+// join adds all of another.
+func (s *series) join(o series) {
+	s.values = append(s.values, o.values...)
+	if s.failed += o.failed; s.first == nil {
+		s.first = o.first
+	}
+}
+
 func (s *series) add(v float64) { s.values = append(s.values, v) }
 
 // took adds a duration in milliseconds, or counts a failure.
@@ -45,26 +53,37 @@ func quantile(values []float64, q float64) float64 {
 
 func median(values []float64) float64 { return quantile(values, 0.5) }
 
-// resamples is how often differenceOfMedians draws.
+// difference is what was measured of one, with the range in which 95 of 100 lie when the values are drawn anew from what was measured
+// (bootstrap). A range with zero in it means that nothing could be measured. Of no values all are not a number.
+type difference struct{ middle, low, high float64 }
+
+// differenceOfMedians is that of a above b.
+func differenceOfMedians(a, b []float64) difference {
+	return drawn(func(draw func([]float64) []float64) float64 { return median(draw(a)) - median(draw(b)) })
+}
+
+// medianDifference is that of differences that were measured one by one, both sides of each within moments.
+func medianDifference(all []float64) difference {
+	return drawn(func(draw func([]float64) []float64) float64 { return median(draw(all)) })
+}
+
+// resamples is how often drawn draws.
 const resamples = 1000
 
-// differenceOfMedians is that of a above b, with the range in which 95 of 100 differences lie when both are drawn anew from what was
-// measured (bootstrap). A range with zero in it means that nothing could be measured. The draws are the same at each call.
-func differenceOfMedians(a, b []float64) (difference, low, high float64) {
-	if len(a) == 0 || len(b) == 0 {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
+// drawn is what of makes of the values themselves, and the range of what it makes of them drawn anew. The draws are the same at each
+// call.
+func drawn(of func(draw func([]float64) []float64) float64) difference {
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // statistics, not secrets
-	draw := func(from []float64) float64 {
-		drawn := make([]float64, len(from))
-		for i := range drawn {
-			drawn[i] = from[dice.IntN(len(from))]
+	again := func(from []float64) []float64 {
+		values := make([]float64, len(from))
+		for i := range values {
+			values[i] = from[dice.IntN(len(from))]
 		}
-		return median(drawn)
+		return values
 	}
 	all := make([]float64, resamples)
 	for i := range all {
-		all[i] = draw(a) - draw(b)
+		all[i] = of(again)
 	}
-	return median(a) - median(b), quantile(all, 0.025), quantile(all, 0.975)
+	return difference{of(func(values []float64) []float64 { return values }), quantile(all, 0.025), quantile(all, 0.975)}
 }

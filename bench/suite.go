@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -22,6 +23,10 @@ type suite struct {
 	dir    string // of our own, for sockets and settings
 	scale  scale
 	report *Report
+	errs   io.Writer // for who waits
+
+	used           *used         // nil but between the parts h and i
+	spent, planned time.Duration // of the parts that were run
 
 	engine    *engine   // nil until readyEngine
 	container container // what the bridge asks podman for; nil until readyEngine
@@ -31,17 +36,17 @@ type suite struct {
 
 // scale is how often each thing is done.
 type scale struct {
-	starts, first, warm, bursts, cold, podman, docker int
-	roundTrips, gathers, outputs                      int
-	load                                              time.Duration
-	calls                                             int
-	items, growth                                     int
-	block                                             int           // warm calls in a row, before their baseline has its turn
-	warming                                           int           // calls that nobody times, before the first
-	clients                                           int           // of a burst
-	callers                                           []int         // of the steps of load
-	tools                                             []int         // configured, in the steps of growth
-	rest                                              time.Duration // of a bridge, before its memory is looked at
+	starts, first, warm, bare, bursts, cold, podman, docker int
+	roundTrips, gathers, outputs                            int
+	load                                                    time.Duration
+	calls                                                   int
+	items, growth                                           int
+	block                                                   int           // warm calls in a row, before their baseline has its turn
+	warming                                                 int           // calls that nobody times, before the first
+	clients                                                 int           // of a burst
+	callers                                                 []int         // of the steps of load
+	tools                                                   []int         // configured, in the steps of growth
+	rest                                                    time.Duration // of a bridge, before its memory is looked at
 }
 
 const (
@@ -51,13 +56,13 @@ const (
 
 func scaleOf(o options) scale {
 	if o.quick {
-		return scale{starts: 3, first: 1, warm: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1,
+		return scale{starts: 3, first: 1, warm: 2, bare: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1,
 			load: 300 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
 			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
 	}
 	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
-	return scale{starts: of(200), first: of(20), warm: of(200), bursts: of(25), cold: of(200), podman: of(40), docker: of(100), roundTrips: of(10),
-		gathers: of(50), outputs: of(40), load: o.load, calls: o.calls, items: of(40), growth: of(100), block: 10, warming: 3,
+	return scale{starts: of(200), first: of(12), warm: of(200), bare: of(100), bursts: of(13), cold: of(100), podman: of(40), docker: of(100),
+		roundTrips: of(10), gathers: of(30), outputs: max(of(16), 8), load: o.load, calls: o.calls, items: of(20), growth: of(60), block: 10, warming: 3,
 		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
 }
 
@@ -93,7 +98,7 @@ func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, er
 	cmd := exec.Command(s.bridge) //nolint:gosec // the program to be measured
 	// What the user has set for their own bridge is not what is measured.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_") })
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_LOG_LEVEL=warn", "MCP_BRIDGE_CONFIG="+path)
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_CONFIG="+path)
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = s.dir
 	return cmd, nil
@@ -153,10 +158,11 @@ func (s *suite) readyEngine(ctx context.Context) (err error) {
 }
 
 func (s *suite) close() error {
-	if s.engine == nil {
-		return nil
+	err := s.release()
+	if s.engine != nil {
+		err = errors.Join(err, s.engine.close())
 	}
-	return s.engine.close()
+	return err
 }
 
 // sleep is the pause of a user; it says whether all of it passed.

@@ -35,7 +35,31 @@ print(json.dumps(took))
 
 // roundTrips is part e: a tool call from the code through the wall to a server and back, by the code's own clock, beside the same
 // call of the same server by a client without bridge and wall.
-func (s *suite) roundTrips(ctx context.Context) (err error) {
+func (s *suite) roundTrips(ctx context.Context) error {
+	var plain, awaited, bare series
+	err := s.withShop(ctx, func(c, direct *client) error {
+		for range s.scale.roundTrips {
+			if ctx.Err() != nil {
+				break
+			}
+			_ = timed(ctx, c, fmt.Sprintf(timedCalls, perTurn), &plain)     // counted
+			_ = timed(ctx, c, fmt.Sprintf(awaitedCalls, perTurn), &awaited) // counted
+			for range perTurn {
+				bare.took(echo(ctx, direct))
+			}
+		}
+		return nil
+	})
+	s.report.figure("e", "tool call from the code, mcp_shop.echo(…)", false, "ms", plain)
+	s.report.figure("e", "tool call from the code, await mcp_shop.echo(…)", false, "ms", awaited)
+	s.report.figure("e", "the same call by a bare client on the host", true, "ms", bare)
+	s.report.cost("e", "code, container's wall and bridge, in a tool call", differenceOfMedians(plain.values, bare.values))
+	s.report.verdict("e", "tool call ≤ 0.6 ms above the bare client's, p50", median(plain.values)-median(bare.values), "ms", 0.6)
+	return err
+}
+
+// withShop gives a warm bridge that has the shop, and a client of a shop of its own with no bridge between, and ends both.
+func (s *suite) withShop(ctx context.Context, measure func(bridge, direct *client) error) (err error) {
 	c, err := s.warm(ctx, map[string]server{"shop": s.shop()})
 	if err != nil {
 		return err
@@ -46,26 +70,12 @@ func (s *suite) roundTrips(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, direct.close()) }()
-	var plain, awaited, bare series
-	for range s.scale.roundTrips {
-		if ctx.Err() != nil {
-			break
-		}
-		timed(ctx, c, fmt.Sprintf(timedCalls, perTurn), &plain)
-		timed(ctx, c, fmt.Sprintf(awaitedCalls, perTurn), &awaited)
-		for range perTurn {
-			bare.took(echo(ctx, direct))
-		}
-	}
-	s.report.figure("e", "tool call from the code, mcp_shop.echo(…)", false, "ms", plain)
-	s.report.figure("e", "tool call from the code, await mcp_shop.echo(…)", false, "ms", awaited)
-	s.report.figure("e", "the same call by a bare client on the host", true, "ms", bare)
-	s.report.verdict("e", "tool call ≤ 0.6 ms above the bare client's, p50", median(plain.values)-median(bare.values), "ms", 0.6)
-	return nil
+	return measure(c, direct)
 }
 
-// timed runs code that prints the milliseconds of what it has done, as a JSON array. A call that fails in it is a run that fails.
-func timed(ctx context.Context, c *client, code string, to *series) {
+// timed runs code that prints the milliseconds of what it has done, as a JSON array. A call that fails in it is a run that fails; to
+// has counted it when it is returned.
+func timed(ctx context.Context, c *client, code string, to *series) error {
 	out, _, err := c.python(ctx, code, "", only("shop"))
 	var took []float64
 	if err == nil {
@@ -73,9 +83,10 @@ func timed(ctx context.Context, c *client, code string, to *series) {
 	}
 	if err != nil {
 		to.fail(err)
-		return
+		return err
 	}
 	to.values = append(to.values, took...)
+	return nil
 }
 
 func echo(ctx context.Context, c *client) (time.Duration, error) {
@@ -104,36 +115,29 @@ print(json.dumps([took]))
 `
 
 // gathers is part f: fifty calls at once of a tool that takes 100 ms.
-func (s *suite) gathers(ctx context.Context) (err error) {
-	c, err := s.warm(ctx, map[string]server{"shop": s.shop()})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	direct, err := s.host(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, direct.close()) }()
+func (s *suite) gathers(ctx context.Context) error {
 	code := fmt.Sprintf(gatherCode, slowTool.Milliseconds(), together)
-	if _, _, err := c.python(ctx, code, "", only("shop")); err != nil { // starts the server
-		return err
-	}
 	var whole, inside, bare series
-	for range s.scale.gathers {
-		if !sleep(ctx, pause) {
-			break
+	err := s.withShop(ctx, func(c, direct *client) error {
+		if _, _, err := c.python(ctx, code, "", only("shop")); err != nil { // starts the server
+			return err
 		}
-		begin := time.Now()
-		timed(ctx, c, code, &inside)
-		whole.add(milliseconds(time.Since(begin)))
-		bare.took(waitTogether(ctx, direct))
-	}
+		for range s.scale.gathers {
+			if !sleep(ctx, pause) {
+				break
+			}
+			begin := time.Now()
+			err := timed(ctx, c, code, &inside)
+			whole.took(time.Since(begin), err)
+			bare.took(waitTogether(ctx, direct))
+		}
+		return nil
+	})
 	s.report.figure("f", "gather of 50 calls of a 100 ms tool, by the code's clock", false, "ms", inside)
 	s.report.figure("f", "the whole run_python of it", false, "ms", whole)
 	s.report.figure("f", "the same 50 calls at once by a bare client on the host", true, "ms", bare)
 	s.report.verdict("f", "gather of 50 ≤ 160 ms, the whole run_python, p50", median(whole.values), "ms", 160)
-	return nil
+	return err
 }
 
 func waitTogether(ctx context.Context, c *client) (time.Duration, error) {
