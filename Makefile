@@ -8,8 +8,9 @@ VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false
 LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v golangci-lint))
 SHELLCHECK := $(shell command -v shellcheck)
 FUZZTIME ?= 30s
+PREFIX ?= $(HOME)/.local
 
-.PHONY: help build demo test check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install demo test check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -17,6 +18,11 @@ help: ## list these targets
 
 build: ## build bin/mcp-bridge
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS)" -o bin/mcp-bridge ./cmd/mcp-bridge
+
+install: build ## build it and put it into ~/.local/bin; PREFIX=DIR for DIR/bin
+	mkdir -p "$(PREFIX)/bin"
+	install -m 755 bin/mcp-bridge "$(PREFIX)/bin/mcp-bridge"
+	@echo "installed: $(PREFIX)/bin/mcp-bridge; next: $(PREFIX)/bin/mcp-bridge doctor"
 
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
@@ -80,7 +86,7 @@ engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz "$(FUZZTIME)"
 
-bench: image ## the benchmarks, each beside its baseline: 45 minutes; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
+bench: ## the benchmarks, each beside its baseline: 20 to 30 minutes; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
 	@scripts/bench
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them

@@ -27,7 +27,7 @@ import (
 
 const prefix = "MCP_BRIDGE"
 
-// config is the environment. Each field is a variable with the prefix MCP_BRIDGE_; the README has the same list.
+// config is the environment. Each field is a variable with the prefix MCP_BRIDGE_; docs/settings.md has the same list.
 type config struct {
 	Runtime            string   `desc:"container engine: podman, docker, or the URL of an engine's API; default: the best that is found"`
 	Image              string   `desc:"container image with python3; default python:3.12-slim, else one made by mcp-bridge image build"`

@@ -2,10 +2,33 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
+
+// TestSettingsPage: docs/settings.md has a row for each variable and for nothing else.
+func TestSettingsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|").FindAllStringSubmatch(string(page), -1) {
+		if name := regexp.MustCompile("`([A-Z_]+)`"); !strings.Contains(row[1], prefix) {
+			for _, m := range name.FindAllStringSubmatch(row[1], -1) {
+				told = append(told, prefix+"_"+m[1])
+			}
+		}
+	}
+	slices.Sort(told)
+	if want := slices.Sorted(slices.Values(variables())); !slices.Equal(told, want) {
+		t.Errorf("docs/settings.md has the variables %q, want %q", told, want)
+	}
+}
 
 // TestMaxConcurrent: what is asked for counts; else what memory there is, within bounds.
 func TestMaxConcurrent(t *testing.T) {
