@@ -136,18 +136,22 @@ func (w *Writer) Write(frame any) error {
 }
 
 // Encode makes the line of a frame, its end included, for WriteLine. Its only error is a *FrameError, as of Write.
-func (w *Writer) Encode(frame any) ([]byte, error) {
+func (w *Writer) Encode(frame any) ([]byte, error) { return Line(frame, w.max) }
+
+// Line makes the line of a frame, its end included, for any Writer's WriteLine. Its only error is a *FrameError: where the line
+// would be longer than max bytes, or the frame can't be JSON.
+func Line(frame any, max int) ([]byte, error) {
 	line, err := marshal(frame)
 	if err != nil {
 		return nil, &FrameError{Reason: err.Error()}
 	}
-	if len(line) > w.max {
-		return nil, &FrameError{Size: int64(len(line)), Limit: w.max, Start: start(line)}
+	if len(line) > max {
+		return nil, &FrameError{Size: int64(len(line)), Limit: max, Start: start(line)}
 	}
 	return line, nil
 }
 
-// WriteLine writes a line that Encode made.
+// WriteLine writes a line that Encode made, or several, one behind the other, in one Write of the stream.
 func (w *Writer) WriteLine(line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -58,8 +58,6 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 		n.byWait(&r, e.exit)
 	case n.executed.IsZero():
 		return Result{}, n.notStarted(e, stderr)
-	case errors.As(e.cause, new(*entrypoint.FrameError)):
-		return Result{}, e.cause
 	case e.err != nil:
 		r.Status, r.ExitCode = StatusEngine, -1
 		r.Message = "The container engine failed while the code ran: " + e.err.Error() + "."

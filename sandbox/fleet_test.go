@@ -26,9 +26,13 @@ type fleet struct {
 	startTime time.Duration
 
 	mu      sync.Mutex
-	broken  func() error // asked before each start
-	deaf    bool         // guests answer no ping
+	broken  func() error  // asked before each start
+	deaf    bool          // guests that are pinged hang from then on
+	lent    lentTo        // what guests do that have waited
+	answers time.Duration // from a ping to its answer
 	image   string
+	facts   runtime.Facts
+	looks   int // how often it was asked for its facts
 	alive   map[int]context.CancelFunc
 	idle    map[int]bool // ready, and without code
 	ran     map[int]bool
@@ -38,8 +42,25 @@ type fleet struct {
 	removal time.Duration
 }
 
+// lentTo is what a guest does that is pinged, and sent its execute behind that.
+type lentTo int
+
+const (
+	runs           lentTo = iota
+	diesSilent            // it takes the execute and ends before it has answered the ping
+	diesOnceItSaid        // it answers the ping, takes the execute and ends
+	talksFirst            // it prints and calls a tool before it answers the ping
+)
+
 func newFleet() *fleet {
-	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}}
+	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1}, alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}}
+}
+
+func (f *fleet) Facts(context.Context) (runtime.Facts, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.looks++
+	return f.facts, nil
 }
 
 func (f *fleet) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
@@ -115,7 +136,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 	f.idle[id] = true
 	f.mu.Unlock()
 	fmt.Fprintln(std.Stdout, ready)
-	code := false
+	code, hung, pinged := false, false, false
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
@@ -129,14 +150,27 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			return
 		}
 		f.mu.Lock()
-		deaf := f.deaf
+		lent, answers := f.lent, f.answers
+		hung = hung || f.deaf && frame.Type == entrypoint.TypePing
 		f.mu.Unlock()
-		switch frame.Type {
-		case entrypoint.TypePing:
-			if !deaf {
-				fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
+		switch {
+		case hung:
+		case frame.Type == entrypoint.TypePing:
+			pinged = true
+			if !sleep(ctx, answers) {
+				return
 			}
-		case entrypoint.TypeExecute:
+			switch lent {
+			case diesSilent:
+				continue
+			case talksFirst:
+				fmt.Fprintf(std.Stdout, `{"type":"output","id":"early","stream":"stdout","seq":1,"text":"early"}`+"\n")
+				fmt.Fprintf(std.Stdout, `{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`+"\n")
+			}
+			fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
+		case frame.Type == entrypoint.TypeExecute && pinged && (lent == diesSilent || lent == diesOnceItSaid):
+			return
+		case frame.Type == entrypoint.TypeExecute:
 			f.mu.Lock()
 			delete(f.idle, id)
 			f.ran[id] = true
@@ -177,6 +211,13 @@ func (f *fleet) started() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.starts
+}
+
+// looked is how often it was asked for its facts.
+func (f *fleet) looked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looks
 }
 
 // set changes something of the fleet.

@@ -34,7 +34,8 @@ type guest struct {
 
 	checking chan struct{} // full while somebody reads frames before the guest is lent
 	pings    int64
-	lent     bool // the frames are a run's from now on
+	lent     bool      // the frames are a run's from now on
+	ordered  time.Time // when it was sent its run's execute, behind a ping; zero: it hasn't been
 }
 
 // startGuest asks for a container, without waiting for anything. Whoever calls it sees to it that end is called.
@@ -101,20 +102,43 @@ func (g *guest) await(limit time.Duration) (bad int) {
 }
 
 // check says whether a guest that waits for its run still answers, within pongWait and before ctx ends. One that doesn't is killed.
-// After a check nothing of the guest is on its way any more; one that lends it is the last.
-func (g *guest) check(ctx context.Context, lend bool) bool {
+// After a check nothing of the guest is on its way any more.
+func (g *guest) check(ctx context.Context) bool {
 	g.checking <- struct{}{}
 	defer func() { <-g.checking }()
-	if g.lent {
-		return true
+	return g.lent || g.answers(ctx, nil)
+}
+
+// maxAtOnce is how long an order may be to be sent behind the ping: as much as a pipe of the kernel's takes at once, so that a guest which
+// doesn't read holds up nobody.
+const maxAtOnce = 32 << 10
+
+// order checks a guest for the last time and lends it. Its run's execute is sent in one go with the ping, unless it is long: the guest
+// answers before it takes what comes next, so the run is spared a round trip.
+//
+// A guest that doesn't answer may have begun the code all the same. Nobody has heard of that: its calls are answered, and what it prints
+// is read, only behind the answer to the ping; the container has no network and no file of anybody else's, and is killed. So another
+// guest can be given the same order, and to the run, its caller and the servers it is as if the first one had never been there.
+func (g *guest) order(ctx context.Context, execute []byte) bool {
+	g.checking <- struct{}{}
+	defer func() { <-g.checking }()
+	g.lent = true
+	if len(execute) > maxAtOnce {
+		return g.answers(ctx, nil)
 	}
-	g.lent = lend
+	g.ordered = time.Now()
+	return g.answers(ctx, execute)
+}
+
+// answers pings the guest, with lines behind the ping, and says whether the answer is the next thing that it says.
+func (g *guest) answers(ctx context.Context, behind []byte) bool {
 	ctx, cancel := context.WithTimeout(ctx, pongWait)
 	defer cancel()
 	heard := context.AfterFunc(ctx, func() { g.cut(errNoPong) })
 	defer heard()
 	g.pings++
-	if g.stdin.Write(entrypoint.Ping{Type: entrypoint.TypePing, N: g.pings}) != nil {
+	ping, err := g.stdin.Encode(entrypoint.Ping{Type: entrypoint.TypePing, N: g.pings})
+	if err != nil || g.stdin.WriteLine(append(ping, behind...)) != nil {
 		return false
 	}
 	f, err := g.frames.Read()

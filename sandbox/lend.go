@@ -10,31 +10,36 @@ import (
 // start takes, as far as that is known.
 func (b *standby) joinWait() time.Duration { return max(time.Second, 4*b.cost) }
 
-// lend gives a guest that waits, if there is one that answers, or one that is being started. It is the caller's to discard.
+// lend gives a guest that waits, if there is one that answers, or one that is being started. It is the caller's to discard. One that
+// has waited may have been sent the order, which is the run's execute, by then: see guest.order.
 // The only error is ctx's, which has ended while as many containers as may be were alive.
-func (s *Sandbox) lend(ctx context.Context, m machine) (*guest, error) {
+func (s *Sandbox) lend(ctx context.Context, m machine, order []byte) (*guest, error) {
 	s.standby.note()
 	defer s.standby.refill()
-	for g := s.standby.take(m); g != nil; g = s.standby.take(m) {
-		if s.checked(ctx, g, m) {
+	for ctx.Err() == nil {
+		g := s.standby.take(m)
+		if g == nil {
+			break
+		}
+		if s.checked(ctx, g, m, order) {
 			return g, nil
 		}
 	}
 	if ready, wait := s.standby.join(); ready != nil {
 		s.standby.refill() // what was begun for the next run is this one's
-		if g := s.lendStarting(ctx, m, ready, wait); g != nil {
+		if g := s.lendStarting(ctx, m, order, ready, wait); g != nil {
 			return g, nil
 		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return s.lendNew(ctx, m)
+	return s.lendNew(ctx, m, order)
 }
 
 // checked says whether a guest is fit for a run and answers. Else it is discarded.
-func (s *Sandbox) checked(ctx context.Context, g *guest, m machine) bool {
-	if s.standby.fit(g, m) && g.check(ctx, true) {
+func (s *Sandbox) checked(ctx context.Context, g *guest, m machine, order []byte) bool {
+	if s.standby.fit(g, m) && g.order(ctx, order) {
 		s.standby.proved()
 		return true
 	}
@@ -44,7 +49,7 @@ func (s *Sandbox) checked(ctx context.Context, g *guest, m machine) bool {
 
 // lendStarting waits for a guest that was begun for the next run, which takes less time than to begin one now. It gives nil when
 // there came none that is fit.
-func (s *Sandbox) lendStarting(ctx context.Context, m machine, ready chan *guest, wait time.Duration) *guest {
+func (s *Sandbox) lendStarting(ctx context.Context, m machine, order []byte, ready chan *guest, wait time.Duration) *guest {
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	var g *guest
@@ -56,7 +61,7 @@ func (s *Sandbox) lendStarting(ctx context.Context, m machine, ready chan *guest
 		s.standby.keepReady(s.standby.leave(ready))
 		return nil
 	}
-	if g == nil || !s.checked(ctx, g, m) {
+	if g == nil || !s.checked(ctx, g, m, order) {
 		return nil
 	}
 	return g
@@ -64,7 +69,7 @@ func (s *Sandbox) lendStarting(ctx context.Context, m machine, ready chan *guest
 
 // lendNew starts a guest. While as many containers as may be are alive, it waits until one is gone, or a guest that is being
 // started ahead is ready.
-func (s *Sandbox) lendNew(ctx context.Context, m machine) (*guest, error) {
+func (s *Sandbox) lendNew(ctx context.Context, m machine, order []byte) (*guest, error) {
 	for {
 		select {
 		case s.containers <- struct{}{}:
@@ -77,7 +82,7 @@ func (s *Sandbox) lendNew(ctx context.Context, m machine) (*guest, error) {
 			s.standby.keepReady(s.standby.leave(ready)) // both may have been there
 			return s.startGuest(m), nil
 		case g := <-ready:
-			if g != nil && s.checked(ctx, g, m) {
+			if g != nil && s.checked(ctx, g, m, order) {
 				return g, nil
 			}
 		case <-ctx.Done():

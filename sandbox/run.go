@@ -119,7 +119,11 @@ const MaxCode = entrypoint.MaxFrame / 4
 // by itself, and Close waits for that; where the guest's word isn't enough, run waits too.
 func (n *session) run(caller context.Context) (Result, error) {
 	n.begin = time.Now()
-	g, err := n.sandbox.lend(caller, n.machine)
+	order, err := n.order()
+	if err != nil {
+		return Result{}, err
+	}
+	g, err := n.sandbox.lend(caller, n.machine, order)
 	if err != nil {
 		return Result{ID: n.req.ID, Status: StatusCancelled, Message: "The run was cancelled before it began."}, nil
 	}
@@ -140,7 +144,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 		if n.req.Began != nil {
 			n.req.Began(waiting)
 		}
-		n.start(ctx)
+		n.start(ctx, g.ordered, order)
 		n.readFrames(ctx, g.frames)
 	}
 	n.ended = time.Now()

@@ -62,7 +62,7 @@ type Request struct {
 	// not block for long: the guest waits for it.
 	Output func(Chunk)
 
-	// Began is called when a container is there and the code is about to begin, before any call of it; waiting says that the
+	// Began is called when a container is there that answers, as the code begins and before any call of it; waiting says that the
 	// container was ready already. It may be nil, and must not block.
 	Began func(waiting bool)
 }

@@ -68,28 +68,38 @@ func newSession(s *Sandbox, r Request, h Host, m machine) *session {
 
 func (n *session) background(f func()) { n.wg.Go(f) }
 
-// start sends the code, starts its clock, and keeps telling the guest that somebody is there.
-func (n *session) start(ctx context.Context) {
-	n.executed = time.Now()
-	n.mu.Lock()
-	n.clock = startClock(n.req.Timeout, n.sandbox.cfg.patience(), n.deadline)
-	n.mu.Unlock()
+// order is the execute frame of the run, as a line.
+func (n *session) order() ([]byte, error) {
 	providers := n.req.Providers
 	if providers == nil {
 		providers = []entrypoint.Provider{}
 	}
-	frame := entrypoint.Execute{
+	line, err := entrypoint.Line(entrypoint.Execute{
 		Type:      entrypoint.TypeExecute,
 		ID:        n.req.ID,
 		Code:      n.req.Code,
 		Options:   n.sandbox.options(n.req, n.machine.facts),
 		Providers: providers,
+	}, entrypoint.MaxFrame)
+	if err != nil {
+		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass data through a tool, or name fewer servers", err)
 	}
+	return line, nil
+}
+
+// start sends the order, unless that was done, at the time sent, starts the clock of the code, and keeps telling the guest that somebody
+// is there.
+func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
+	n.executed = sent
+	if sent.IsZero() {
+		n.executed = time.Now()
+	}
+	n.mu.Lock()
+	n.clock = startClock(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
+	n.mu.Unlock()
 	n.background(func() {
-		var tooLong *entrypoint.FrameError
-		if err := n.stdin.Write(frame); errors.As(err, &tooLong) {
-			n.cancel(fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass data through a tool, or name fewer servers", tooLong))
-			return
+		if sent.IsZero() {
+			n.sendLine(order)
 		}
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
@@ -105,8 +115,13 @@ func (n *session) start(ctx context.Context) {
 }
 
 // send writes a frame to the guest. One that can't be written is dropped: a guest that is gone is seen at its stdout.
-func (n *session) send(frame any) {
-	if err := n.stdin.Write(frame); err != nil {
+func (n *session) send(frame any) { n.noteUnsent(n.stdin.Write(frame)) }
+
+// sendLine is send for a frame that is a line already.
+func (n *session) sendLine(line []byte) { n.noteUnsent(n.stdin.WriteLine(line)) }
+
+func (n *session) noteUnsent(err error) {
+	if err != nil {
 		n.sandbox.log.Debug("frame not sent", "run", n.req.ID, "err", err)
 	}
 }

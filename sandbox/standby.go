@@ -173,7 +173,7 @@ func (b *standby) inspect() {
 	var all sync.WaitGroup
 	for _, g := range list {
 		all.Go(func() {
-			if g.dead() || time.Since(g.begun) >= standbyAge || !g.check(b.sandbox.life, false) {
+			if g.dead() || time.Since(g.begun) >= standbyAge || !g.check(b.sandbox.life) {
 				b.drop(g)
 			} else if time.Since(g.up) >= provenAge {
 				b.proved()
