@@ -125,3 +125,20 @@ func TestCancelledWhileBegun(t *testing.T) {
 		}
 	})
 }
+
+// TestEngineIsNotAsked: a run that finds a container waiting asks the engine nothing; and what the driver learns of its engine as it
+// starts a container counts for that one and for all after it.
+func TestEngineIsNotAsked(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		fl.set(func() { fl.facts.OwnUsers = true })
+		call(t, s, "1ms")
+		fl.set(func() { fl.facts.OwnUsers = false })
+		for range 3 {
+			time.Sleep(time.Second)
+			before := fl.looked()
+			if r := call(t, s, "1ms"); r.Took.Start != 0 || fl.looked() != before {
+				t.Errorf("it had its container after %v, and the engine was asked %d times", r.Took.Start, fl.looked()-before)
+			}
+		}
+	})
+}

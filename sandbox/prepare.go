@@ -135,24 +135,32 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 }
 
 // recall is what was found before, if the engine is still there, and still the same one. An engine that rests again, or is away,
-// is prepared anew: that shows its progress to whoever waits, and fails at once if there is nothing to wait for.
+// is prepared anew: that shows its progress to whoever waits, and fails at once if there is nothing to wait for. Where a guest waits,
+// the engine needn't be asked: the guest's streams go through it, and end with it.
 func (s *Sandbox) recall(ctx context.Context) *machine {
 	m := s.found()
-	if m == nil {
-		return nil
+	if m == nil || s.standby.has(*m) {
+		return m
 	}
+	return s.renew(ctx, m)
+}
+
+// renew is what was found before with what the driver says of the engine now: it may learn what that can't do when it starts a container.
+// Nil is for an engine that is away, or another one.
+func (s *Sandbox) renew(ctx context.Context, m *machine) *machine {
 	f, err := s.driver.Facts(ctx) // remembered by the driver while the engine answers
+	var now *machine
 	if err == nil && f.Engine == m.facts.Engine && f.Endpoint == m.facts.Endpoint {
-		now := *m
-		now.facts = f // a driver may learn what its engine can't do when it starts a container
-		return &now
+		same := *m
+		same.facts = f
+		now = &same
 	}
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()
 	if s.prepare.ready == m {
-		s.prepare.ready = nil
+		s.prepare.ready = now
 	}
-	return nil
+	return now
 }
 
 func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err error) {

@@ -71,6 +71,13 @@ func (b *standby) take(m machine) *guest {
 	return nil
 }
 
+// has says whether a guest waits that take would give.
+func (b *standby) has(m machine) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.waiting, func(g *guest) bool { return b.fit(g, m) })
+}
+
 func (b *standby) fit(g *guest, m machine) bool {
 	return !g.dead() && g.life.Err() == nil && time.Since(g.begun) < standbyAge &&
 		g.machine.image.ID == m.image.ID && g.machine.facts.Endpoint == m.facts.Endpoint && g.machine.facts.Engine == m.facts.Engine &&
@@ -244,18 +251,21 @@ func (b *standby) adjust(now time.Time) (again time.Duration, end bool) {
 		return 0, false
 	}
 	b.starting++
-	go b.start(*m)
+	go b.start(m)
 	return 0, false
 }
 
 // start makes one guest ready, and has it wait.
-func (b *standby) start(m machine) {
+func (b *standby) start(m *machine) {
 	s := b.sandbox
 	defer s.runs.Done()
-	g := s.startGuest(m)
+	g := s.startGuest(*m)
 	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
 	bad := g.await(s.cfg.StartTimeout)
 	stop()
+	if now := s.renew(s.life, m); now != nil {
+		g.machine = *now // nobody asks again before it is lent
+	}
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
