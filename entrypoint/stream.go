@@ -51,8 +51,15 @@ func NewReader(r io.Reader, max int) *Reader {
 // next Read goes on behind it. At the end of the stream it is io.EOF; any other error is the stream's own. What ends a waiting
 // Read is the end of the stream. A frame of an unknown type is no error.
 func (r *Reader) Read() (FromGuest, error) {
+	line, err := r.line()
+	if err != nil {
+		return FromGuest{}, err
+	}
+	if f, ok := quickOutput(line); ok {
+		return f, nil
+	}
 	var f FromGuest
-	if err := r.Decode(&f); err != nil {
+	if err := decode(line, &f); err != nil {
 		return FromGuest{}, err
 	}
 	if f.Type == "" {
@@ -67,6 +74,10 @@ func (r *Reader) Decode(v any) error {
 	if err != nil {
 		return err
 	}
+	return decode(line, v)
+}
+
+func decode(line []byte, v any) error {
 	if len(line) == 0 || line[0] != '{' {
 		return &FrameError{Size: int64(len(line)) + 1, Reason: "no JSON object", Start: start(line)}
 	}
