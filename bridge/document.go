@@ -8,13 +8,22 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// span is a piece of a text: text, or so many bytes that were not kept.
+// span is a piece of a text: text, or the text compressed, or so many bytes that were not kept.
 type span struct {
-	text string
-	lost int64
+	text   string
+	zipped *zipped
+	lost   int64
 }
 
-func (s span) size() int64 { return int64(len(s.text)) + s.lost }
+func (s span) size() int64 { return int64(len(s.text)) + s.zipped.size() + s.lost }
+
+// whole is the span's text, as far as it was kept.
+func (s span) whole() string {
+	if s.zipped != nil {
+		return s.zipped.text()
+	}
+	return s.text
+}
 
 // document is a text that lies in pieces. Offsets into it are bytes, and count what was not kept.
 type document []span
@@ -29,9 +38,9 @@ func streams(chunks []sandbox.Chunk) (stdout, stderr document) {
 			continue
 		}
 		if c.Stream == "stderr" {
-			stderr = stderr.with(span{c.Text, c.Lost})
+			stderr = stderr.with(span{text: c.Text, lost: c.Lost})
 		} else {
-			stdout = stdout.with(span{c.Text, c.Lost})
+			stdout = stdout.with(span{text: c.Text, lost: c.Lost})
 		}
 	}
 	return stdout, stderr
@@ -39,7 +48,7 @@ func streams(chunks []sandbox.Chunk) (stdout, stderr document) {
 
 const (
 	maxJoined = 4 << 10 // bytes up to which small texts become one span
-	spanCost  = 48      // bytes that a span takes beside its text: itself, and room that the array and the text have beyond
+	spanCost  = 56      // bytes that a span takes beside its text: itself, and room that the array and the text have beyond
 )
 
 // with is the document with a span at its end.
@@ -74,7 +83,7 @@ func (d document) size() (n int64) {
 // held is how many bytes of memory it takes.
 func (d document) held() (n int64) {
 	for _, s := range d {
-		n += int64(len(s.text)) + spanCost
+		n += int64(len(s.text)) + s.zipped.held() + spanCost
 	}
 	return n
 }
@@ -93,7 +102,8 @@ func (d document) slice(from, to int64) (text string, lost int64) {
 			lost += end - begin
 			fmt.Fprintf(&b, "\n[... %s bytes were not kept ...]\n", count(end-begin))
 		default:
-			b.WriteString(s.text[back(s.text, begin):back(s.text, end)])
+			text := s.whole()
+			b.WriteString(text[back(text, begin):back(text, end)])
 		}
 	}
 	return b.String(), lost
@@ -107,7 +117,7 @@ func (d document) align(offset int64) int64 {
 			if s.lost > 0 || in <= 0 {
 				return offset
 			}
-			return at + back(s.text, in)
+			return at + back(s.whole(), in)
 		}
 		at += s.size()
 	}

@@ -71,28 +71,36 @@ func FuzzReadOutput(f *testing.F) {
 			d = append(d, span{text: rest[:n]})
 			rest = rest[n:]
 		}
-		var got strings.Builder
-		step := max(int64(limit), 4) // the longest character: less would stand still
-		for at := int64(0); at < d.size(); {
-			to := d.align(min(at+step, d.size()))
-			if to <= at {
-				t.Fatalf("from %d no further than %d", at, to)
-			}
-			s, _ := d.slice(at, to)
-			if !utf8.ValidString(s) || int64(len(s)) != to-at {
-				t.Fatalf("%d to %d is %q", at, to, s)
-			}
-			got.WriteString(s)
-			at = to
-		}
-		if got.String() != text {
-			t.Fatalf("got %q of %q", got.String(), text)
-		}
-		cut, missing := d.cut(int64(limit), func(int64, int64, int64) string { return "" })
-		if int64(len(cut))+missing != d.size() || !utf8.ValidString(cut) {
-			t.Fatalf("%q with %d missing, of %q", cut, missing, text)
+		for _, d := range []document{d, d.packed()} {
+			readThrough(t, d, text, int64(limit))
 		}
 	})
+}
+
+// readThrough reads a document of a text, limit bytes at a time.
+func readThrough(t *testing.T, d document, text string, limit int64) {
+	t.Helper()
+	var got strings.Builder
+	step := max(limit, 4) // the longest character: less would stand still
+	for at := int64(0); at < d.size(); {
+		to := d.align(min(at+step, d.size()))
+		if to <= at {
+			t.Fatalf("from %d no further than %d", at, to)
+		}
+		s, _ := d.slice(at, to)
+		if !utf8.ValidString(s) || int64(len(s)) != to-at {
+			t.Fatalf("%d to %d is %q", at, to, s)
+		}
+		got.WriteString(s)
+		at = to
+	}
+	if got.String() != text {
+		t.Fatalf("got %q of %q", got.String(), text)
+	}
+	cut, missing := d.cut(limit, func(int64, int64, int64) string { return "" })
+	if int64(len(cut))+missing != d.size() || !utf8.ValidString(cut) {
+		t.Fatalf("%q with %d missing, of %q", cut, missing, text)
+	}
 }
 
 func TestSizesForReaders(t *testing.T) {

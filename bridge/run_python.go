@@ -87,6 +87,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if o.Truncated != nil || len(o.files) > 0 {
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
 		o.keptAs(b.kept, x == nil || !x.old)
+		if x != nil {
+			x.after = func() { b.kept.pack(id) }
+		}
 	}
 	return o
 }

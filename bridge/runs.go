@@ -20,6 +20,8 @@ type keptRun struct {
 	id    string
 	doc   document
 	files []sandbox.Artifact
+
+	cost int64 // its size when it was kept: what can be read does not depend on how well it could be compressed
 }
 
 // entryOverhead is what a run or a file counts beside its bytes.
@@ -42,15 +44,22 @@ func (r *keptRun) file(name string) (sandbox.Artifact, bool) {
 	return sandbox.Artifact{}, false
 }
 
+// packed is the same run with its output compressed.
+func (r *keptRun) packed() *keptRun {
+	return &keptRun{id: r.id, doc: r.doc.packed(), files: r.files, cost: r.cost}
+}
+
 // runs keeps what was last used within bounds: the run that nobody has read for the longest time goes first. It is safe for
 // concurrent use. Its runs are those of all clients of the bridge; an id is 48 random bits.
 type runs struct {
 	maxBytes int64
 	maxRuns  int
 
+	packing sync.Mutex // held by whoever compresses: one at a time, since nobody waits for it
+
 	mu    sync.Mutex
 	kept  []*keptRun // the last used at the end
-	bytes int64
+	bytes int64      // sum of their costs
 }
 
 func newRuns(maxBytes int64, maxRuns int) *runs { return &runs{maxBytes: maxBytes, maxRuns: maxRuns} }
@@ -62,10 +71,11 @@ func (s *runs) keep(r *keptRun) bool {
 	if n > s.maxBytes {
 		return false
 	}
+	r.cost = n
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.kept) > 0 && (s.bytes+n > s.maxBytes || len(s.kept) >= s.maxRuns) {
-		s.bytes -= s.kept[0].size()
+		s.bytes -= s.kept[0].cost
 		s.kept = slices.Delete(s.kept, 0, 1)
 	}
 	s.kept = append(s.kept, r)
@@ -73,11 +83,42 @@ func (s *runs) keep(r *keptRun) bool {
 	return true
 }
 
+// pack compresses what a run printed, if it is still kept. That takes its time: it is for when the run's caller has been answered.
+func (s *runs) pack(id string) {
+	s.packing.Lock()
+	defer s.packing.Unlock()
+	before := s.peek(id)
+	if before == nil {
+		return
+	}
+	after := before.packed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.kept, before); i >= 0 {
+		s.kept[i] = after
+	}
+}
+
+// peek gives a run, which doesn't count as used, or nil.
+func (s *runs) peek(id string) *keptRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.index(id); i >= 0 {
+		return s.kept[i]
+	}
+	return nil
+}
+
+// index is called with mu held; -1 is nowhere.
+func (s *runs) index(id string) int {
+	return slices.IndexFunc(s.kept, func(r *keptRun) bool { return r.id == id })
+}
+
 // find gives a run and counts it as used just now.
 func (s *runs) find(id string) (*keptRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.kept, func(r *keptRun) bool { return r.id == id })
+	i := s.index(id)
 	if i < 0 {
 		return nil, s.missing(id)
 	}

@@ -50,7 +50,7 @@ func TestRunsAreKeptWithinBounds(t *testing.T) {
 	}
 	var sum int64
 	for _, r := range s.kept {
-		sum += r.size()
+		sum += r.cost
 	}
 	if sum != s.bytes {
 		t.Errorf("%d bytes are counted, %d are there", s.bytes, sum)
@@ -79,6 +79,9 @@ func TestRunsAreSafeForConcurrentUse(t *testing.T) {
 			for i := range 200 {
 				id := fmt.Sprint(g, "-", i)
 				s.keep(keeping(id, i*10))
+				if i%3 == 0 {
+					s.pack(id)
+				}
 				if r, err := s.find(id); err == nil && r.id != id {
 					t.Errorf("asked for %s, got %s", id, r.id)
 				}

@@ -78,6 +78,8 @@ type exchange struct {
 	modern bool                 // the request is of the protocol without requests of a server
 
 	order arrival // among the calls of run_python
+
+	after func() // what there is to do once it is answered; nil is nothing
 }
 
 type exchangeKey struct{}
@@ -260,6 +262,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		x.id, handle = nil, func(context.Context) mcp.JSONRPCMessage { return rpcError(mcp.INVALID_REQUEST, text) }
 	}
 	c.work.Go(func() {
+		defer x.answered()
 		defer func() { <-c.slots }()
 		defer x.cancel(nil)
 		defer x.order.has()
@@ -276,6 +279,13 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		// That it can't be sent is seen by the loop.
 		_ = c.wire.send(nil, withID(withCode(response, x.code), x.id))
 	})
+}
+
+// answered is called when the request needs its place no more.
+func (x *exchange) answered() {
+	if x.after != nil {
+		x.after()
+	}
 }
 
 // notFound has the request whose handler has ctx answered as one for a resource that isn't there: mcp-go calls every error of a
