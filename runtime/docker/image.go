@@ -28,6 +28,7 @@ func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool
 	case err != nil:
 		return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
 	}
+	c.remember(i) // a run by this id needn't ask again
 	return runtime.Image{Ref: ref, ID: fullID(i.ID), Digest: runtime.DigestOf(ref, i.RepoDigests), Arch: i.Architecture}, true, nil
 }
 
@@ -50,7 +51,12 @@ func (d *Driver) template(ctx context.Context, c *connection, ref string) (templ
 	case err != nil:
 		return t, d.lost(c, fmt.Errorf("looking at image %s: %w", ref, err))
 	}
-	t.id = fullID(i.ID)
+	return c.remember(i), nil
+}
+
+// remember keeps what an image of an id brings along.
+func (c *connection) remember(i image.InspectResponse) template {
+	t := template{id: fullID(i.ID)}
 	if i.Config != nil {
 		for _, kv := range i.Config.Env {
 			name, _, _ := strings.Cut(kv, "=")
@@ -61,12 +67,10 @@ func (d *Driver) template(ctx context.Context, c *connection, ref string) (templ
 		}
 		slices.Sort(t.volumes)
 	}
-	if ref == t.id {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.images[ref] = t
-	}
-	return t, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.images[t.id] = t
+	return t
 }
 
 // forget an image that is gone.
