@@ -115,12 +115,19 @@ func readFile(path string) ([]byte, error) {
 
 // Parse reads the text of a policy file; path is what it is called in decisions and errors.
 func Parse(path string, text []byte) (*Policy, error) {
+	var values map[string]any
+	if err := toml.Unmarshal(text, &values); err != nil {
+		return nil, decodeError(path, err)
+	}
+	r := reader{path: path, lines: linesOf(text)}
+	if r.check(values); r.err != nil {
+		return nil, r.err
+	}
 	var f fileText
 	dec := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
 		return nil, decodeError(path, err)
 	}
-	r := reader{path: path, lines: linesOf(text)}
 	p := r.policy(f)
 	if r.err != nil {
 		return nil, r.err
@@ -176,12 +183,18 @@ type reader struct {
 // fail keeps a mistake, of which the first counts.
 func (r *reader) fail(key string, format string, a ...any) {
 	if r.err == nil {
-		line := r.lines[key]
-		for table := key; line == 0 && strings.Contains(table, "."); line = r.lines[table] {
-			table = table[:strings.LastIndexByte(table, '.')]
-		}
-		r.err = &FileError{Path: r.path, Line: line, Key: withoutNumbers(key), Err: fmt.Errorf(format, a...)}
+		r.err = &FileError{Path: r.path, Line: r.line(key), Key: withoutNumbers(key), Err: fmt.Errorf(format, a...)}
 	}
+}
+
+// line is where a key stands, or the table that it is of.
+func (r *reader) line(key string) int {
+	line := r.lines[key]
+	for line == 0 && strings.Contains(key, ".") {
+		key = key[:strings.LastIndexByte(key, '.')]
+		line = r.lines[key]
+	}
+	return line
 }
 
 func (r *reader) policy(f fileText) *Policy {

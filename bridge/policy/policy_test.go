@@ -148,7 +148,20 @@ func TestBadFiles(t *testing.T) {
 		{"unknown table", "[rules]\nx = 1", "line 1, key rules: there is no such key; did you mean rule?"},
 		{"unknown hint", "[hints]\nreadonly = \"allow\"", "line 2, key hints.readonly: there is no such hint; did you mean read_only?"},
 		{"verdict", "default = \"Deny\"", `line 1, key default: "Deny" is no verdict: say allow, ask or deny`},
-		{"type", "[[rule]]\ntools = \"a.b\"\nverdict = \"deny\"", "line 2, key rule.tools"},
+		{"no list", "[[rule]]\ntools = \"a.b\"\nverdict = \"deny\"", `line 2, key rule.tools: it must be a list of strings such as ["github.*"], not the string "a.b"`},
+		{"no list of strings", "[[rule]]\nverdict = \"deny\"\ntools = [\"a.b\", 3]", `line 3, key rule.tools: it must be a list of strings such as ["github.*"], not a list with the number 3 in it`},
+		{"a number for a verdict", "\ndefault = 7", `line 2, key default: it must be "allow", "ask" or "deny", in quotes, not the number 7`},
+		{"a number that is a verdict in here", "[[rule]]\ntools = [\"a.b\"]\nverdict = 1", `line 3, key rule.verdict: it must be "allow", "ask" or "deny", in quotes, not the number 1`},
+		{"a boolean", "[hints]\nread_only = true", `line 2, key hints.read_only: it must be "allow", "ask" or "deny", in quotes, not true`},
+		{"a string for a number", "[[limit]]\ntools = [\"a.b\"]\ncalls = \"many\"", `line 3, key limit.calls: it must be a whole number such as 100, not the string "many"`},
+		{"half a call", "[[limit]]\ntools = [\"a.b\"]\ncalls = 1.5", `line 3, key limit.calls: it must be a whole number such as 100, not the number 1.5`},
+		{"one pair of brackets", "[rule]\ntools = [\"a.b\"]", `line 1, key rule: it must be tables that begin with [[rule]], not a table`},
+		{"no tables", "limit = [1]", `line 1, key limit: it must be tables that begin with [[limit]], not a list with the number 1 in it`},
+		{"hints that are no table", "hints = \"ask\"", `line 1, key hints: it must be a table, not the string "ask"`},
+		{"a reason that is a date", "[[rule]]\ntools = [\"a.b\"]\nverdict = \"deny\"\nreason = 2026-01-01", `line 4, key rule.reason: it must be a string, in quotes, not a date or a time`},
+		{"the first of several", "[[rule]]\ntools = [\"a.b\"]\nverdict = \"deny\"\n[[limit]]\ntools = 1\n[[rule]]\ntools = 2", `line 5, key limit.tools`},
+		{"in braces", "rule = [\n{tools = 3, verdict = \"deny\"}]", `line 1, key rule.tools: it must be a list of strings`},
+		{"without quotes", "default = deny", `line 1`},
 		{"no verdict", "[[rule]]\ntools = [\"a.b\"]", "line 1, key rule.verdict: the rule has no verdict"},
 		{"no tools", "[[rule]]\nverdict = \"deny\"", `line 1, key rule.tools: it names no tools: say tools = ["SERVER.TOOL"]`},
 		{"no dot", "[[rule]]\nverdict = \"deny\"\ntools = [\"a.b\",\n\"github\"]", `line 3, key rule.tools: pattern "github" has no dot: say SERVER.TOOL, such as "github.*"`},
@@ -167,6 +180,11 @@ func TestBadFiles(t *testing.T) {
 			var bad *FileError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+			for _, ours := range []string{"fileText", "ruleText", "limitText", "Verdict", "[]", "int64"} {
+				if err != nil && strings.Contains(strings.NewReplacer("[[rule]]", "", "[[limit]]", "").Replace(err.Error()), ours) {
+					t.Errorf("it speaks of Go's types: %v", err)
+				}
 			}
 		})
 	}

@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// kind is what a value of the file has to be.
+type kind struct {
+	wants string // in the file's words
+	is    func(v any) bool
+}
+
+var (
+	word   = kind{`"allow", "ask" or "deny", in quotes`, isA[string]}
+	text   = kind{"a string, in quotes", isA[string]}
+	texts  = kind{`a list of strings such as ["github.*"]`, isList[string]}
+	number = kind{"a whole number such as 100", isA[int64]}
+	table  = kind{"a table", isA[map[string]any]}
+)
+
+// tables is several of them, each with the name in brackets.
+func tables(name string) kind {
+	return kind{fmt.Sprintf("tables that begin with [[%s]]", name), isList[map[string]any]}
+}
+
+// kinds are those of all keys that there are.
+var kinds = map[string]kind{
+	"default": word,
+	"rule":    tables("rule"), "rule.tools": texts, "rule.except": texts, "rule.verdict": word, "rule.reason": text,
+	"limit": tables("limit"), "limit.tools": texts, "limit.except": texts, "limit.per": text, "limit.calls": number, "limit.argument_bytes": number,
+	"hints": table, "hints.read_only": word, "hints.destructive": word, "hints.idempotent": word, "hints.open_world": word,
+}
+
+func isA[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
+}
+
+func isList[T any](v any) bool {
+	list, ok := v.([]any)
+	return ok && !slices.ContainsFunc(list, func(item any) bool { return !isA[T](item) })
+}
+
+// check looks whether the values are what their keys need. The decoder doesn't do that alone: it speaks of Go's types, and takes
+// a number for a verdict.
+func (r *reader) check(file map[string]any) {
+	type mistake struct {
+		key  string
+		kind kind
+		is   any
+	}
+	var found []mistake
+	look := func(key, name string, v any) {
+		if k, known := kinds[name]; known && !k.is(v) {
+			found = append(found, mistake{key, k, v})
+		}
+	}
+	for name, v := range file {
+		look(name, name, v)
+		for i, t := range tablesOf(v) {
+			key := name
+			if !isA[map[string]any](v) {
+				key += "." + strconv.Itoa(i)
+			}
+			for part, v := range t {
+				look(key+"."+part, name+"."+part, v)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return
+	}
+	first := slices.MinFunc(found, func(a, b mistake) int {
+		return cmp.Or(cmp.Compare(r.line(a.key), r.line(b.key)), cmp.Compare(a.key, b.key))
+	})
+	r.fail(first.key, "it must be %s, not %s", first.kind.wants, stands(first.is))
+}
+
+// tablesOf is a table, or those in a list.
+func tablesOf(v any) (all []map[string]any) {
+	if t, ok := v.(map[string]any); ok {
+		return []map[string]any{t}
+	}
+	list, _ := v.([]any)
+	for _, item := range list {
+		t, _ := item.(map[string]any)
+		all = append(all, t)
+	}
+	return all
+}
+
+// stands is a value as people name it.
+func stands(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("the string %.60q", v)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", v)
+	case bool:
+		return strconv.FormatBool(v)
+	case map[string]any:
+		return "a table"
+	case []any:
+		for _, item := range v {
+			if !isA[string](item) {
+				return "a list with " + stands(item) + " in it"
+			}
+		}
+		return "a list of strings"
+	}
+	return "a date or a time"
+}
