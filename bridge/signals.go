@@ -22,6 +22,7 @@ import (
 // of each call of a tool by that, and of what an upstream server has of this; and a few metrics. Never code, nor arguments, nor what
 // an error says. It is safe for concurrent use.
 type signals struct {
+	off    bool // nobody listens: nothing is made that nobody gets
 	tracer trace.Tracer
 
 	runs     metric.Int64Counter       // by status
@@ -41,7 +42,9 @@ func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, versi
 	if metrics == nil {
 		metrics = noopmetric.NewMeterProvider()
 	}
-	s := &signals{tracer: traces.Tracer(Name, trace.WithInstrumentationVersion(version))}
+	_, untraced := traces.(nooptrace.TracerProvider)
+	_, unmeasured := metrics.(noopmetric.MeterProvider)
+	s := &signals{off: untraced && unmeasured, tracer: traces.Tracer(Name, trace.WithInstrumentationVersion(version))}
 	m := metrics.Meter(Name, metric.WithInstrumentationVersion(version))
 	var errs [7]error
 	s.runs, errs[0] = m.Int64Counter("mcp_bridge.runs", metric.WithDescription("Calls of run_python that are over."))
@@ -71,6 +74,9 @@ func carried(ctx context.Context, meta *mcp.Meta) context.Context {
 
 // begin begins the span of a call of run_python. Its end counts the call.
 func (s *signals) begin(ctx context.Context, id string) (inSpan context.Context, end func(status string, t times)) {
+	if s.off {
+		return ctx, func(string, times) {}
+	}
 	ctx, span := s.tracer.Start(ctx, "tools/call "+runPythonName, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", runPythonName), attribute.String("mcp_bridge.run.id", id)))
 	return ctx, func(status string, t times) {
@@ -102,8 +108,11 @@ type execution struct {
 	run trace.Span // nil until the code begins
 }
 
-// lend begins the wait for a container.
+// lend begins the wait for a container. It is nil where nobody listens, as all methods of an execution allow.
 func (s *signals) lend(ctx context.Context) *execution {
+	if s.off {
+		return nil
+	}
 	s.active.Add(context.WithoutCancel(ctx), 1)
 	_, lease := s.tracer.Start(ctx, "lease")
 	return &execution{signals: s, ctx: ctx, lease: lease}
@@ -111,6 +120,9 @@ func (s *signals) lend(ctx context.Context) *execution {
 
 // began is called when the container is there and the code begins.
 func (e *execution) began(waiting bool) {
+	if e == nil {
+		return
+	}
 	e.lease.SetAttributes(attribute.Bool("mcp_bridge.standby", waiting))
 	e.lease.End()
 	e.signals.leases.Add(context.WithoutCancel(e.ctx), 1, metric.WithAttributes(attribute.Bool("standby", waiting)))
@@ -122,6 +134,9 @@ func (e *execution) began(waiting bool) {
 
 // end is called once, when no call is under way any more.
 func (e *execution) end(status string) {
+	if e == nil {
+		return
+	}
 	e.signals.active.Add(context.WithoutCancel(e.ctx), -1)
 	e.lease.End() // where the code never began; else it does nothing
 	e.mu.Lock()
@@ -148,6 +163,9 @@ func (e *execution) within(ctx context.Context) context.Context {
 // call begins the span of a call by the code. Its end takes what was recorded of it; known says that there is such a server: others
 // are not to make as many series as code has ideas.
 func (s *signals) call(ctx context.Context) (inSpan context.Context, end func(r audit.Record, known bool, took time.Duration)) {
+	if s.off {
+		return ctx, func(audit.Record, bool, time.Duration) {}
+	}
 	ctx, span := s.tracer.Start(ctx, "call")
 	return ctx, func(r audit.Record, known bool, took time.Duration) {
 		if !known {
@@ -166,6 +184,9 @@ func (s *signals) call(ctx context.Context) (inSpan context.Context, end func(r 
 
 // upstreamSpan does a request to a server in a span of its own, whose context the server is sent.
 func upstreamSpan[T any](ctx context.Context, s *signals, server, method, tool string, do func(context.Context) (T, error)) (T, error) {
+	if s.off {
+		return do(ctx)
+	}
 	ctx, span := s.tracer.Start(ctx, "upstream "+method, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("mcp.method.name", method), attribute.String("mcp_bridge.server", server), attribute.String("mcp_bridge.tool", tool)))
 	defer span.End()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
@@ -17,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -141,5 +143,31 @@ func TestMetrics(t *testing.T) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%v\nwant\n%v", got, want)
+	}
+}
+
+// TestSignalsOffCostNothing: where nobody listens, a run and its calls allocate nothing for spans and metrics, and what the client said
+// of its trace reaches the server all the same.
+func TestSignalsOffCostNothing(t *testing.T) {
+	s, err := newSignals(nil, nil, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := trace.ContextWithRemoteSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true}))
+	server := func(ctx context.Context) (bool, error) { return trace.SpanContextFromContext(ctx).IsValid(), nil }
+	n := testing.AllocsPerRun(100, func() {
+		runs, ended := s.begin(ctx, "id")
+		e := s.lend(runs)
+		e.began(true)
+		calls, called := s.call(e.within(runs))
+		if known, err := upstreamSpan(calls, s, "github", "tools/call", "me", server); !known || err != nil {
+			t.Errorf("the server isn't told of the client's trace: %v", err)
+		}
+		called(audit.Record{}, true, time.Second)
+		e.end("ok")
+		ended("ok", times{})
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
