@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -100,7 +102,7 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 	dec := json.NewDecoder(bytes.NewReader(input))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, invalid("bad arguments for runtime.%s: %s", c.Tool, strings.TrimPrefix(err.Error(), "json: "))
+		return nil, invalid("bad arguments for runtime.%s: %s", c.Tool, misfit(err))
 	}
 	for _, name := range []string{in.Server, in.Tool} {
 		if len(name) > maxName {
@@ -119,6 +121,26 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 		return nil, fmt.Errorf("encoding what runtime.%s found: %w", c.Tool, err)
 	}
 	return b, nil
+}
+
+// misfit is why arguments couldn't be decoded, in the words of who wrote them: not of Go's types.
+func misfit(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	needs := "a string"
+	switch wrong.Type.Kind() {
+	case reflect.Int:
+		needs = "a whole number"
+	case reflect.Bool:
+		needs = "a boolean"
+	}
+	is, known := map[string]string{"string": "a string", "bool": "a boolean", "array": "a list", "object": "an object"}[wrong.Value]
+	if !known {
+		is = "a " + wrong.Value // such as: number 1.5
+	}
+	return fmt.Sprintf("%s must be %s, not %s", wrong.Field, needs, is)
 }
 
 // provider is a server as the guest is told of it before it asks: without tools, so that nothing has to be started for it.

@@ -46,7 +46,9 @@ func TestHost(t *testing.T) {
 
 		{"helper unknown", "runtime", "list_server", `{}`, `validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: call_tool, complete, describe_server, discovered_servers, get_prompt,`},
 		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`, `validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},
-		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`, `validation_error: bad arguments for runtime.list_tools`},
+		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`, `validation_error: bad arguments for runtime.list_tools: server must be a string, not a number`},
+		{"helper with a list for a number", "runtime", "search_tool_docs", `{"query":"x","limit":["5"]}`, `validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a list`},
+		{"helper with half a number", "runtime", "search_tool_docs", `{"query":"x","limit":1.5}`, `validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a number 1.5`},
 		{"list_servers", "runtime", "list_servers", ``, `["broken","github"]`},
 		{"discovered_servers", "runtime", "discovered_servers", `{}`, `["My Files!","broken","github"]`},
 		{"discovered_servers in detail", "runtime", "discovered_servers", `{"detailed":true}`,
