@@ -38,6 +38,10 @@ var decoding sync.Mutex
 type gallery struct{ shown, bytes, pixels int }
 
 // show says of an image's data as what type it can be shown, and counts it, or why not. What a file is called says nothing.
+//
+// A PNG of which only the checksum of an ancillary chunk is wrong is not shown either, though many viewers leave such a chunk out: those
+// who get it here may refuse it, and without the chunk, which can be the one with the transparency, it would be another picture than the
+// code has handed over.
 func (g *gallery) show(data []byte) (mime, why string) {
 	switch {
 	case len(data) > maxImageBytes:
@@ -55,7 +59,7 @@ func (g *gallery) show(data []byte) (mime, why string) {
 		return "", why
 	}
 	if err := decode(format, data); err != nil {
-		return "", fmt.Sprintf("it begins as a %s image, but can't be read whole: %v", strings.ToUpper(format), err)
+		return "", fmt.Sprintf("it begins as a %s image, but can't be read whole: %v; save it anew to have it shown", strings.ToUpper(format), err)
 	}
 	g.shown, g.bytes = g.shown+1, g.bytes+len(data)
 	return shownImages[format], ""

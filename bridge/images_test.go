@@ -34,6 +34,7 @@ func TestShownImages(t *testing.T) {
 		return gif.EncodeAll(b, &gif.GIF{Image: []*image.Paletted{m, m}, Delay: []int{1, 1}})
 	})
 	p := picture(t, 30, 30)
+	comment := []byte("\x00\x00\x00\x03tEXta\x00bCRC?")
 	garbage := bytes.Repeat([]byte("garbage"), 50)
 	scan := j[bytes.Index(j, []byte{0xff, 0xda}) : len(j)-2]
 	scans := slices.Concat(j[:len(j)-2], bytes.Repeat(scan, maxScans), j[len(j)-2:])
@@ -52,6 +53,7 @@ func TestShownImages(t *testing.T) {
 		{"text", []byte("a picture"), "", "can't be read as"},
 		{"the beginning of a png", p[:12], "", "can't be read as"},
 		{"garbage behind a png's header", slices.Concat(p[:33], garbage), "", "it begins as a PNG image, but can't be read whole"},
+		{"a png's comment with a wrong checksum", slices.Concat(p[:33], comment, p[33:]), "", "invalid checksum; save it anew to have it shown"},
 		{"half a png", p[:len(p)-20], "", "can't be read whole"},
 		{"garbage behind a jpeg's headers", slices.Concat(j[:len(j)-len(scan)+12], garbage), "", "JPEG image, but can't"},
 		{"half a jpeg", j[:len(j)-20], "", "can't be read whole"},
