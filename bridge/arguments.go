@@ -24,15 +24,16 @@ type arguments struct {
 
 var argumentNames = []string{"code", "servers", "timeout"}
 
-// argumentError says in one sentence what is wrong with a call's arguments and what to do.
-type argumentError string
+// An ArgumentError says in one sentence what is wrong with a call's arguments and what to do.
+type ArgumentError string
 
-func (e argumentError) Error() string { return string(e) }
+// Error implements error.
+func (e ArgumentError) Error() string { return string(e) }
 
-func bad(format string, a ...any) error { return argumentError(fmt.Sprintf(format, a...)) }
+func bad(format string, a ...any) error { return ArgumentError(fmt.Sprintf(format, a...)) }
 
 // decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
-// argument that is null counts as absent, as some models write it so. Errors are argumentErrors.
+// argument that is null counts as absent, as some models write it so. Errors are ArgumentErrors.
 func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 	given, err := fields(raw, runPythonName, argumentNames)
 	if err != nil {
@@ -127,7 +128,7 @@ func (c *catalog) decodeServers(v json.RawMessage) ([]entry, error) {
 		}
 		e, ok := c.find(name)
 		if !ok {
-			return nil, argumentError(c.unknown(name, c.servers))
+			return nil, ArgumentError(c.unknown(name, c.servers))
 		}
 		if !slices.Contains(chosen, e) {
 			chosen = append(chosen, e)

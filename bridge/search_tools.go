@@ -55,7 +55,7 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	if err != nil {
 		status := entrypoint.CodeValidation
 		var call *entrypoint.CallError
-		var wrong argumentError
+		var wrong ArgumentError
 		if errors.As(err, &call) {
 			status = call.Code
 		} else if !errors.As(err, &wrong) {
@@ -121,7 +121,7 @@ func (c *catalog) decodeSearch(raw json.RawMessage) (a searchArguments, err erro
 	if server != "" {
 		e, ok := c.find(server)
 		if !ok {
-			return a, argumentError(c.unknown(server, c.servers))
+			return a, ArgumentError(c.unknown(server, c.servers))
 		}
 		a.among = []entry{e}
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,7 +14,8 @@ import (
 // TestScripts runs testdata/script/*.txtar: the real main, without an engine, in a home of its own.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:  "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("XDG_RUNTIME_DIR", e.WorkDir)
@@ -20,4 +24,22 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// ends is a command for scripts: ends CODE PROGRAM ARGUMENTS… fails unless the program ends with that very code.
+func ends(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: ends CODE PROGRAM ARGUMENTS…")
+	}
+	code := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		code = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("it ended with code %d", code)
+	}
 }
