@@ -25,8 +25,7 @@ var readArgumentNames = []string{"run", "offset", "limit"}
 func readOutputTool() mcp.Tool {
 	t := mcp.NewToolWithRawSchema(readOutputName, "Read on in run_python's output that was cut; offsets are bytes.", json.RawMessage(
 		`{"type":"object","properties":{"run":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"}},"required":["run"]}`))
-	yes := true
-	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &yes}
+	t.Annotations = onlyReads()
 	return t
 }
 

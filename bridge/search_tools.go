@@ -33,8 +33,7 @@ func searchTool() mcp.Tool {
 	t := mcp.NewToolWithRawSchema(searchToolsName, "Find tools of the user's MCP servers by what they do (no query: all), as names, signatures (brief) or Python declarations (full).", json.RawMessage(
 		`{"type":"object","properties":{"query":{"type":"string"},"server":{"type":"string"},`+
 			`"detail":{"enum":["names","brief","full"]},"limit":{"type":"integer"},"cursor":{"type":"string"}}}`))
-	yes := true
-	t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &yes}
+	t.Annotations = onlyReads()
 	return t
 }
 

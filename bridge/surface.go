@@ -34,13 +34,18 @@ const runPythonName = "run_python"
 // tool is run_python as it is listed.
 func (b *Bridge) tool(c *catalog) mcp.Tool {
 	t := mcp.NewToolWithRawSchema(runPythonName, toolDescription, b.inputSchema(c))
-	t.Annotations = mcp.ToolAnnotation{} // MCP's defaults are right: not read-only, destructive, open world
+	// It has no hints: what MCP takes an unsaid one for is what a run can be, whose code may call any tool: not read-only, destructive,
+	// not idempotent, open world. To say so would take bytes from what models read.
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
 		"anthropic/maxResultSizeChars": maxResultChars,
 		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
 	})
 	return t
 }
+
+// onlyReads is the hint of our other tools, by which hosts may call them unasked: they give what is known here, and change nothing. A
+// server that a search starts is asked only which tools it has.
+func onlyReads() mcp.ToolAnnotation { return mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(true)} }
 
 type property struct {
 	Type        string    `json:"type"`

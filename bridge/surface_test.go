@@ -45,6 +45,31 @@ func TestGoldens(t *testing.T) {
 const modern = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{}}}`
 
+// TestHints: what our tools hint at, with MCP's defaults for what is unsaid (ToolAnnotations), is what they do.
+func TestHints(t *testing.T) {
+	p := connect(t, build(t, nil))
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
+	var list struct {
+		Tools []struct {
+			Name        string
+			Annotations struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }
+		}
+	}
+	if err := json.Unmarshal(p.next().Result, &list); err != nil || len(list.Tools) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	is := func(said *bool, usual bool) bool { return said == nil && usual || said != nil && *said }
+	for _, tool := range list.Tools {
+		a, runs := tool.Annotations, tool.Name == runPythonName
+		if is(a.ReadOnlyHint, false) == runs {
+			t.Errorf("%s: read-only is said wrongly", tool.Name)
+		}
+		if runs && (!is(a.DestructiveHint, true) || is(a.IdempotentHint, false) || !is(a.OpenWorldHint, true)) {
+			t.Errorf("%s hints at less than its code can do: %+v", tool.Name, a)
+		}
+	}
+}
+
 // TestSizes: hosts cut descriptions at 2,048 characters and instructions at about 2,000, and tools/list costs in every conversation.
 func TestSizes(t *testing.T) {
 	many := func(c *Config) {
