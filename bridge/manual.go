@@ -55,7 +55,14 @@ environment or files. It may write to /workspace, its working directory, and /tm
     dir(mcp_github)                              # the tools' aliases
     help(mcp_github.list_issues)                 # its signature, its parameters, what it returns
     open("/ipc/servers/github.py").read()        # all of a server's tools as typed Python declarations
-    mcp_github.resources.list()                  # and .read(uri); mcp_github.prompts.list() and .get(name, argument=value)
+
+What a server offers besides tools, where it does:
+
+    mcp_github.resources.list()                  # dicts with uri, name, mimeType; .templates() has those with parameters
+    mcp_github.resources.read("repo://o/r/README.md")   # a text is a str, a binary one bytes, both with .uri and .mime; several are a list
+    mcp_github.prompts.list()                    # dicts with name, description, arguments
+    mcp_github.prompts.get("review", pull="12")  # a dict with messages
+    mcp_github.prompts.complete("review", "pull", "1")  # proposed values that begin so; resources.complete(template, parameter, beginning)
 
 Arguments are checked against the tool's schema before they are sent. An optional one that is None isn't sent.
 

@@ -105,7 +105,7 @@ func instructions(c *catalog) string {
 		b.WriteString("No servers are configured at present; plain Python works.")
 	} else {
 		fmt.Fprintf(&b, "Servers: %s.", someNames(c.servers, maxInstructionNames))
-		b.WriteString(` In code each is mcp_<alias> (its name in lower case, "_" for other characters): mcp_x.tool(key=value).`)
+		b.WriteString(` In code each is mcp_<alias> (its name in lower case, "_" for other characters): mcp_x.tool(key=value). mcp_x.resources and mcp_x.prompts have what a server offers besides tools.`)
 	}
 	return b.String()
 }
