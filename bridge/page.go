@@ -31,8 +31,8 @@ func (p page) text() string {
 	shown, body := p.fitting()
 	var out strings.Builder
 	out.WriteString(body)
-	if to := p.from + len(shown); to < len(p.hits) {
-		fmt.Fprintf(&out, "[%d to %d of %d; cursor=\"%d-%s\" goes on]\n", p.from+1, to, len(p.hits), to, fingerprint(p.hits))
+	if cursor := p.next(len(shown)); cursor != "" {
+		fmt.Fprintf(&out, "[%d to %d of %d; cursor=%q goes on]\n", p.from+1, p.from+len(shown), len(p.hits), cursor)
 	}
 	if len(p.hits) == 0 {
 		out.WriteString(p.nothing())
@@ -40,6 +40,15 @@ func (p page) text() string {
 	out.WriteString(ages(shown))
 	out.WriteString(reasons(p.unknown))
 	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// next is the cursor of the page behind this one, which shows so many hits; empty where there is none.
+func (p page) next(shown int) string {
+	to := p.from + shown
+	if to >= len(p.hits) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%s", to, fingerprint(p.hits))
 }
 
 // fitting are the hits of this page, fewer than asked for where they would be too long, and their text.

@@ -49,7 +49,7 @@ type searchArguments struct {
 // searchTools is one call of the tool. It takes no place among the runs.
 func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began, id := time.Now(), newID()
-	text, err := b.foundTools(ctx, id, raw)
+	res, err := b.foundTools(ctx, id, raw)
 	b.log.Info(searchToolsName, "call", id, "ok", err == nil, "took", rounded(time.Since(began)))
 	if err != nil {
 		status := entrypoint.CodeValidation
@@ -62,32 +62,38 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 		}
 		return mcp.NewToolResultError("status: " + status + " — " + err.Error())
 	}
-	return mcp.NewToolResultText(text)
+	return res
 }
 
-func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage) (string, error) {
+// foundTools is text for a model, and nothing else: hosts show structuredContent, where there is some, in its stead, and that is longer.
+// Who reads it with a program has it in OutputStructured; an outputSchema would have every conversation pay for what few read.
+func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage) (*mcp.CallToolResult, error) {
 	if b.broken != nil {
-		return "", errors.New(refused("", statusUnavailable, b.broken).Message)
+		return nil, errors.New(refused("", statusUnavailable, b.broken).Message)
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()
 	a, err := c.decodeSearch(raw)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	ctx = b.forwarding(ctx) // of a server that is started for this, later calls of this client's may need it
 	h := b.host(id, arguments{catalog: c, servers: c.servers}, nil, nil)
 	boxes, unknown := h.searchable(ctx, a.among)
 	hits, err := c.shelf.matching(ctx, a.query, boxes)
 	if err != nil {
-		return "", ended(err)
+		return nil, ended(err)
 	}
 	from, err := a.offset(hits)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	p := page{a: a, hits: hits, from: from, unknown: unknown}
-	return p.text(), nil
+	res := mcp.NewToolResultText(p.text())
+	if b.structured {
+		res.RawStructuredContent = p.encoded(h)
+	}
+	return res, nil
 }
 
 // matching is what fits a query best, or for none all there is, in order.

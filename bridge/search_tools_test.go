@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -74,6 +76,42 @@ func TestSearchTools(t *testing.T) {
 	}
 }
 
+// TestSearchForPrograms: in the structured mode there is what the text has, for programs; else only the text, which models read.
+func TestSearchForPrograms(t *testing.T) {
+	recorded := recordedConfig(t)
+	search := func(mode, args string) (text string, out pageJSON) {
+		b := build(t, func(c *Config) {
+			recorded(c)
+			c.OutputMode = mode
+		})
+		res := b.searchTools(t.Context(), json.RawMessage(args))
+		if (res.RawStructuredContent != nil) != (mode == OutputStructured) {
+			t.Fatalf("in mode %s: %s", mode, res.RawStructuredContent)
+		}
+		if mode == OutputStructured {
+			if err := json.Unmarshal(res.RawStructuredContent, &out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return res.Content[0].(mcp.TextContent).Text, out
+	}
+	const args = `{"query":"create issue","limit":2,"detail":"full"}`
+	plain, _ := search(OutputText, args)
+	text, out := search(OutputStructured, args)
+	if text != plain {
+		t.Errorf("the text is another one: %s", text)
+	}
+	if len(out.Results) != 2 || out.Total < 3 || !strings.Contains(text, fmt.Sprintf("cursor=%q", out.Cursor)) {
+		t.Fatalf("got %d of %d, cursor %q", len(out.Results), out.Total, out.Cursor)
+	}
+	if d := out.Results[0]; d.Server != "github" || d.Tool != "create_issue" || len(d.InputSchema) == 0 || !d.Allowed || d.Score <= 0 {
+		t.Errorf("got %+v", d)
+	}
+	if _, rest := search(OutputStructured, `{"server":"time"}`); rest.Total != 2 || rest.Cursor != "" || len(rest.Results) != 2 {
+		t.Errorf("got %+v", rest)
+	}
+}
+
 // TestSearchPages: page by page, every tool comes once.
 func TestSearchPages(t *testing.T) {
 	b := build(t, recordedConfig(t))
@@ -114,10 +152,16 @@ func TestSearchAnswerIsBounded(t *testing.T) {
 	for i := range 300 {
 		tools = append(tools, upstream.Tool{Name: fmt.Sprintf("huge_%d_%s", i, strings.Repeat("n", 200)), Description: strings.Repeat("x", 5000)})
 	}
-	b := build(t, func(c *Config) { c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"github": tools}} })
+	b := build(t, func(c *Config) {
+		c.Upstreams, c.OutputMode = fakeUpstreams{tools: map[string][]upstream.Tool{"github": tools}}, OutputStructured
+	})
 	for _, detail := range []string{detailNames, detailBrief, detailFull} {
 		for _, query := range []string{"huge", ""} {
-			text := found(t, b, fmt.Sprintf(`{"query":%q,"detail":%q,"limit":100000}`, query, detail))
+			args := fmt.Sprintf(`{"query":%q,"detail":%q,"limit":100000}`, query, detail)
+			if raw := b.searchTools(t.Context(), json.RawMessage(args)).RawStructuredContent; len(raw) > maxPageJSON+4096 || !json.Valid(raw) {
+				t.Errorf("%s of %q: %d bytes for programs", detail, query, len(raw))
+			}
+			text := found(t, b, args)
 			if len(text) > maxPageBytes+4096 || !strings.Contains(text, "huge_") || strings.Contains(text, "\x1b") {
 				t.Errorf("%s of %q: %d bytes: %.200q", detail, query, len(text), text)
 			}
