@@ -32,14 +32,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	a := &app{stdin: stdin, stdout: shown(stdout), stderr: shown(stderr), frames: stdout}
-	stdout, stderr = a.stdout, a.stderr
+	printed := &watched{w: shown(stdout)}
+	a := &app{stdin: stdin, stdout: printed, stderr: shown(stderr), frames: stdout}
+	stderr = a.stderr
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(printed)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := printed.unprinted(root.ExecuteContext(ctx), stderr)
 	if err == nil {
 		return exitOK
 	}

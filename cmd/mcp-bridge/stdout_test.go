@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// full takes nothing, as a disk without room.
+type full struct{}
+
+var errFull = errors.New("no room")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestFullStdout: whatever a command prints, that it couldn't be written is said, and the command has failed.
+func TestFullStdout(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_RUNTIME_DIR", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	t.Setenv("MCP_BRIDGE_RUNTIME", "unix://"+filepath.Join(home, "none.sock"))
+	config := filepath.Join(home, "servers.json")
+	if err := os.WriteFile(config, []byte(`{"mcpServers": {"files": {"command": "mcp-server-files"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MCP_BRIDGE_CONFIG", config)
+	for _, tc := range []struct {
+		args string
+		code int
+	}{
+		{"version", exitFailure},
+		{"--help", exitFailure},
+		{"serve --help", exitFailure},
+		{"servers", exitFailure},
+		{"servers --json", exitFailure},
+		{"tools --json files", exitFailure},
+		{"policy check", exitFailure},
+		{"policy test files.read", exitFailure},
+		{"policy list", exitFailure},
+		{"login --status", exitFailure},
+		{"doctor", exitUnavailable}, // with a code of its own, which stays
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			var stderr strings.Builder
+			code := run(strings.Fields(tc.args), strings.NewReader(""), full{}, &stderr)
+			if code != tc.code || !strings.Contains(stderr.String(), errFull.Error()) {
+				t.Errorf("code %d, want %d; stderr:\n%s", code, tc.code, stderr.String())
+			}
+			if strings.Count(stderr.String(), errFull.Error()) > 1 {
+				t.Errorf("it is said more than once:\n%s", stderr.String())
+			}
+		})
+	}
+}
