@@ -4,14 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
+// What else code can ask a server for, by MCP's names.
+const (
+	methodReadResource = "resources/read"
+	methodGetPrompt    = "prompts/get"
+	methodComplete     = "completion/complete"
+)
+
 // methods are MCP's names of what lists each kind: those that a policy has for it.
 var methods = map[upstream.Kind]string{
 	upstream.Resources: "resources/list", upstream.ResourceTemplates: "resources/templates/list", upstream.Prompts: "prompts/list",
+}
+
+// isMethod says whether a name is of one of MCP's methods that code can ask a server for.
+func isMethod(name string) bool {
+	switch name {
+	case methodReadResource, methodGetPrompt, methodComplete:
+		return true
+	}
+	return slices.Contains(slices.Collect(maps.Values(methods)), name)
 }
 
 // offered does a request for what a server offers besides tools, if the policy allows it, and records it. The server's answer is given
@@ -71,7 +89,7 @@ func (h *host) readResource(ctx context.Context, in helperInput) (any, error) {
 		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists", in.Server)
 	}
 	params := map[string]string{"uri": in.URI}
-	return offered(ctx, h, in.Server, "resources/read", params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	return offered(ctx, h, in.Server, methodReadResource, params, func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.ReadResource(ctx, server, in.URI)
 	})
 }
@@ -85,7 +103,7 @@ func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
 		return nil, err
 	}
 	params := map[string]any{"name": in.Name, "arguments": args}
-	return offered(ctx, h, in.Server, "prompts/get", params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	return offered(ctx, h, in.Server, methodGetPrompt, params, func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.GetPrompt(ctx, server, in.Name, args)
 	})
 }
@@ -105,7 +123,7 @@ func (h *host) complete(ctx context.Context, in helperInput) (any, error) {
 	} else if string(known) != "{}" {
 		params["context"] = map[string]any{"arguments": known}
 	}
-	return offered(ctx, h, in.Server, "completion/complete", params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	return offered(ctx, h, in.Server, methodComplete, params, func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.Complete(ctx, server, params)
 	})
 }

@@ -32,9 +32,12 @@ func (c *catalog) judged(e entry, tool string, annotations json.RawMessage) poli
 	return policy.Tool{Server: e.name, Name: tool, Also: c.definitions[e.name].Names()[1:], Annotations: annotations}
 }
 
-// Judge is the verdict on a tool of a configured server, as runs that begin now get it.
-func (b *Bridge) Judge(server string, t upstream.Tool) policy.Decision {
-	return b.catalog().judge(entry{name: server}, t)
+// judgeMethod is the verdict on what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources,
+// prompts and completion).
+func (c *catalog) judgeMethod(e entry, method string) policy.Decision {
+	t := c.judged(e, method, nil)
+	t.Method = true
+	return c.policy.Decide(t)
 }
 
 // permits are what one run may call. It is safe for concurrent use.
@@ -58,12 +61,9 @@ func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream
 	return p.decide(ctx, r, s, t, args, p.catalog.judge(s, t))
 }
 
-// method is the same for what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources,
-// prompts and completion).
+// method is the same for what isn't a tool.
 func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string, args json.RawMessage) error {
-	t := p.catalog.judged(s, method, nil)
-	t.Method = true
-	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.policy.Decide(t))
+	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.judgeMethod(s, method))
 }
 
 func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {

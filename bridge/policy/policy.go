@@ -126,6 +126,9 @@ func (p *Policy) Decide(t Tool) Decision {
 	}
 	if len(p.hints) > 0 {
 		said, who := readAnnotations(t.Annotations), "which the server claims"
+		if len(t.Annotations) == 0 {
+			who = "which a tool is of which nothing is said"
+		}
 		if t.Method {
 			said, who = annotations{readOnly: true, idempotent: true, openWorld: true}, "as MCP's methods only read"
 		}

@@ -16,6 +16,8 @@ const (
 	exitOK          = 0
 	exitFailure     = 1   // something went wrong; the code raised an exception
 	exitUsage       = 2   // the command line or the environment is wrong
+	exitAsked       = 3   // of policy test: the user would be asked
+	exitDenied      = 4   // of policy test: the call would be denied
 	exitUnavailable = 69  // the machine isn't ready, as EX_UNAVAILABLE in sysexits(3)
 	exitTimeout     = 124 // the code's time was up, as in timeout(1)
 	exitInterrupted = 130 // SIGINT, or the run was cancelled

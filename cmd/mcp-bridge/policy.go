@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,7 +13,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
-	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -128,88 +123,14 @@ func (a *app) policyCheck() error {
 	return nil
 }
 
-func (a *app) policyTestCmd() *cobra.Command {
-	var args string
-	cmd := &cobra.Command{
-		Use:   "test SERVER.TOOL",
-		Short: "Explain what would become of a call: which file, which line, which rule",
-		Long:  "Explain what would become of a call: which file, which line, which rule.\nThe server is started where it depends on what it says of its tool.",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if args != "" {
-				var object map[string]json.RawMessage
-				if err := json.Unmarshal([]byte(args), &object); err != nil {
-					return usageError{fmt.Errorf("--args is a JSON object: %w", err)}
-				}
-			}
-			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
-				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
-	return cmd
-}
-
-func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {
-	if p.broken != nil {
-		return p.broken
-	}
-	s, tool, err := splitTool(p.catalog, name)
-	if err != nil {
-		return err
-	}
-	t := upstream.Tool{Name: tool}
-	if _, hidden := s.HiddenBy(tool); !hidden && p.policy.Hinted(policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}) {
-		all, err := p.pool.Tools(ctx, s.Name)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool })
-		if i < 0 {
-			return fmt.Errorf("server %q has no tool %q, and it depends on what it says of it; mcp-bridge tools %q lists what it has", s.Name, tool, s.Name)
-		}
-		t = all[i]
-	}
-	d := p.bridge.Judge(s.Name, t)
-	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  by %s\n", tool, s.Name, d.Verdict, d.Why())
-	if d.Verdict == policy.Ask {
-		if err := a.sayGranted(bridge.GrantOf(s, tool)); err != nil {
-			return err
-		}
-	}
-	if err := p.policy.Run().Count(policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}, len(args)); err != nil && d.Verdict != policy.Deny {
-		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", err)
-	}
-	return nil
-}
-
-// sayGranted says whether the user has allowed a tool for good.
-func (a *app) sayGranted(g policy.Grant) error {
-	file := grantsFile()
-	if file == nil {
-		return nil
-	}
-	has, err := file.Has(g)
-	if err == nil && has {
-		fmt.Fprintln(a.stdout, "  which you have allowed for good: mcp-bridge policy list")
-	}
-	return err
-}
-
 // splitTool finds the server that SERVER.TOOL begins with: of several, the one with the longest name.
-func splitTool(c discovery.Catalog, name string) (discovery.Server, string, error) {
-	var found discovery.Server
-	var tool string
+func splitTool(c discovery.Catalog, name string) (found discovery.Server, tool string, ok bool) {
 	for _, s := range c.Servers {
-		if rest, ok := strings.CutPrefix(name, s.Name+"."); ok && rest != "" && len(s.Name) >= len(found.Name) {
-			found, tool = s, rest
+		if rest, has := strings.CutPrefix(name, s.Name+"."); has && rest != "" && len(s.Name) >= len(found.Name) {
+			found, tool, ok = s, rest, true
 		}
 	}
-	if tool == "" {
-		return found, "", usageError{fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
-	}
-	return found, tool, nil
+	return found, tool, ok
 }
 
 func (a *app) policyGrant(name string) error {
@@ -217,9 +138,9 @@ func (a *app) policyGrant(name string) error {
 	if err != nil {
 		return err
 	}
-	s, tool, err := splitTool(scan(cfg), name)
-	if err != nil {
-		return err
+	s, tool, ok := splitTool(scan(cfg), name)
+	if !ok {
+		return usageError{fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
 	}
 	file := grantsFile()
 	if file == nil {

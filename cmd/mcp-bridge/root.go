@@ -20,7 +20,7 @@ locked-down container and may call the tools of all your other MCP servers as mc
 Without a command, and with its input not a terminal, it serves MCP over stdio.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 69 the machine isn't ready (see mcp-bridge doctor); of run: the code's own
-status, 124 after a timeout, 130 when cancelled, 137 out of memory.`
+status, 124 after a timeout, 130 when cancelled, 137 out of memory; of policy test: 0 allowed, 3 the user is asked, 4 denied.`
 
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{

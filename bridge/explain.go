@@ -1,0 +1,48 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+)
+
+// Judge is the verdict on a tool of a server, as runs that begin now get it.
+func (b *Bridge) Judge(server string, t upstream.Tool) policy.Decision {
+	return b.catalog().judge(entry{name: server}, t)
+}
+
+// JudgeMethod is the same for one of MCP's methods that code can ask a server for; false where the name is none of these.
+func (b *Bridge) JudgeMethod(server, name string) (policy.Decision, bool) {
+	if !isMethod(name) {
+		return policy.Decision{}, false
+	}
+	return b.catalog().judgeMethod(entry{name: server}, name), true
+}
+
+// Unknown says why a call of that tool would reach nothing, as far as is known without starting the server: a clause with the names that
+// are near, or nothing where the tool is there.
+func (b *Bridge) Unknown(server, tool string) string {
+	c := b.catalog()
+	e, ok := c.byName[server]
+	if !ok {
+		return c.unknown(server, c.servers)
+	}
+	if isMethod(tool) {
+		return ""
+	}
+	box := c.shelf.known(e)
+	if box == nil {
+		return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", server)
+	}
+	all := names(box.listed)
+	if slices.Contains(all, tool) {
+		return ""
+	}
+	lists := "lists"
+	if !box.asOf.IsZero() {
+		lists = "listed " + age(box.asOf) + " ago"
+	}
+	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), server, lists, didYouMean(tool, all))
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+func (a *app) policyTestCmd() *cobra.Command {
+	var args string
+	cmd := &cobra.Command{
+		Use:   "test SERVER.TOOL",
+		Short: "Explain what would become of a call: which file, which line, which rule",
+		Long: "Explain what would become of a call: which file, which line, which rule.\n" +
+			"The server is started only where it depends on what it says of its tool. A server or tool that isn't known is explained as well,\n" +
+			"and it is said that it isn't.\n\n" +
+			"Exit codes: 0 the call would be made, 3 you would be asked first, 4 it would be refused; 1 failure, 2 wrong usage.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if args != "" {
+				var object map[string]json.RawMessage
+				if err := json.Unmarshal([]byte(args), &object); err != nil {
+					return usageError{fmt.Errorf("--args is a JSON object: %w", err)}
+				}
+			}
+			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
+	return cmd
+}
+
+func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {
+	if p.broken != nil {
+		return p.broken
+	}
+	s, tool, configured := splitTool(p.catalog, name)
+	if !configured {
+		s.Name, tool, _ = strings.Cut(name, ".") // as in a pattern
+	}
+	if s.Name == "" || tool == "" {
+		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
+	}
+	d, err := a.verdict(ctx, p, s, tool, configured)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  by %s\n", tool, s.Name, d.Verdict, d.Why())
+	granted := false
+	if d.Verdict == policy.Ask && configured {
+		if granted, err = a.sayGranted(bridge.GrantOf(s, tool)); err != nil {
+			return err
+		}
+	}
+	beyond := p.policy.Run().Count(judged(s, tool), len(args))
+	if beyond != nil && d.Verdict != policy.Deny {
+		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
+	}
+	if why := p.bridge.Unknown(s.Name, tool); why != "" {
+		fmt.Fprintf(a.stdout, "  but %s\n", why)
+	}
+	switch {
+	case d.Verdict == policy.Deny, beyond != nil:
+		return exitError{exitDenied}
+	case d.Verdict == policy.Ask && !granted:
+		return exitError{exitAsked}
+	}
+	return nil
+}
+
+// verdict is what the policy says of a tool, for which the server is started where its own word counts. What it doesn't list has said
+// nothing of itself.
+func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string, configured bool) (policy.Decision, error) {
+	if d, ok := p.bridge.JudgeMethod(s.Name, tool); ok {
+		return d, nil
+	}
+	t := upstream.Tool{Name: tool}
+	if _, hidden := s.HiddenBy(tool); configured && !hidden && p.policy.Hinted(judged(s, tool)) {
+		all, err := p.pool.Tools(ctx, s.Name)
+		if err != nil {
+			return policy.Decision{}, err
+		}
+		if i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
+			t = all[i]
+		}
+	}
+	return p.bridge.Judge(s.Name, t), nil
+}
+
+// judged is a tool as the policy knows it.
+func judged(s discovery.Server, tool string) policy.Tool {
+	return policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}
+}
+
+// sayGranted says whether the user has allowed a tool for good.
+func (a *app) sayGranted(g policy.Grant) (bool, error) {
+	file := grantsFile()
+	if file == nil {
+		return false, nil
+	}
+	has, err := file.Has(g)
+	if err == nil && has {
+		fmt.Fprintln(a.stdout, "  which you have allowed for good: mcp-bridge policy list")
+	}
+	return has, err
+}
