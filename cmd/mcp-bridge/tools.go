@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -26,6 +26,12 @@ func (a *app) toolsCmd() *cobra.Command {
 		Short: "Start the servers, or one, and list their tools",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.out != "" && !f.stubs:
+				return usageError{errors.New("--out is where --stubs writes its files: give both")}
+			case f.json && f.stubs:
+				return usageError{errors.New("--json and --stubs are two forms of the same: give one of them")}
+			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				alias := aliases(p.catalog)
 				var names []string
@@ -35,7 +41,7 @@ func (a *app) toolsCmd() *cobra.Command {
 					}
 				}
 				if len(args) == 1 && len(names) == 0 {
-					return usageError{fmt.Errorf("there is no server %q; mcp-bridge servers lists them", args[0])}
+					return usageError{errors.New(p.bridge.Unknown(args[0], ""))}
 				}
 				if len(names) == 0 && !f.json {
 					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is not used")
@@ -50,7 +56,6 @@ func (a *app) toolsCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the servers' own definitions as JSON")
 	cmd.Flags().BoolVar(&f.stubs, "stubs", false, "print the tools of one server as Python declarations, for mypy and pyright")
 	cmd.Flags().StringVar(&f.out, "out", "", "with --stubs: write them to `DIR`/<alias>.py, a file for each server")
-	cmd.MarkFlagsMutuallyExclusive("json", "stubs")
 	return cmd
 }
 
@@ -128,11 +133,7 @@ func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.
 			p.Description = s.Description
 		}
 	}
-	names := make([]string, 0, len(tools))
-	for _, t := range tools {
-		names = append(names, t.Name)
-	}
-	safe := entrypoint.Aliases(names)
+	safe := aliasesOf(tools)
 	for _, t := range tools {
 		if parts.bridge.Judge(name, t).Verdict == policy.Deny {
 			continue
@@ -148,18 +149,26 @@ func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	if err := os.WriteFile(path, []byte(stubs.Module(p)), 0o644); err != nil {
+		return err
+	}
 	fmt.Fprintln(a.stdout, path)
-	return os.WriteFile(path, []byte(stubs.Module(p)), 0o644)
+	return nil
 }
 
-func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
+// aliasesOf are the names that the tools of one server have in code, by their own.
+func aliasesOf(tools []upstream.Tool) map[string]string {
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)
 	}
-	safe := entrypoint.Aliases(names)
+	return entrypoint.Aliases(names)
+}
+
+func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
+	safe := aliasesOf(tools)
 	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
-	for _, t := range slices.Clone(tools) {
+	for _, t := range tools {
 		note := ""
 		if d := p.bridge.Judge(name, t); d.Verdict != policy.Allow {
 			note = fmt.Sprintf("[%s: %s] ", d.Verdict, d.Why())
