@@ -51,7 +51,7 @@ type Runner interface {
 	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
 }
 
-// Upstreams are the configured MCP servers, by name; *upstream.Pool is one. Both methods are used concurrently and end soon
+// Upstreams are the configured MCP servers, by name; *upstream.Pool is one. All methods are used concurrently and end soon
 // after their ctx.
 type Upstreams interface {
 	Tools(ctx context.Context, server string) ([]upstream.Tool, error)

@@ -35,8 +35,7 @@ type catalog struct {
 }
 
 // newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
-// Tools that the policy denies are in no listing; nil allows all. What
-// saved has of the servers' tools is known from the beginning.
+// Tools that the policy denies are in no listing; nil allows all. What saved has of the servers' tools is known from the beginning.
 func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *policy.Policy, saved *schemas.Store) *catalog {
 	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems,
 		definitions: map[string]discovery.Server{}, policy: cmp.Or(p, new(policy.Policy))}
