@@ -7,13 +7,11 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// syntaxCase is what is to come of one file: a server, or a part of a problem.
+type syntaxCase struct{ name, data, server, problem string }
+
 func TestTOML(t *testing.T) {
-	const path = "/home/u/.codex/config.toml"
-	for _, tt := range []struct {
-		name, data string
-		server     string
-		problem    string
-	}{
+	checkSyntax(t, "/home/u/.codex/config.toml", []syntaxCase{
 		{"empty", "", "", ""},
 		{"only comments", "# [mcp_servers.a]\n", "", ""},
 		{"byte order mark", "\ufeff[mcp_servers.a]\ncommand = \"a\"", "a: a", ""},
@@ -33,18 +31,11 @@ func TestTOML(t *testing.T) {
 		{"Latin-1", "a = \"\xe9\"", "", "it is not UTF-8 at line 1, column 6"},
 		{"JSON", `{"mcpServers": {}}`, "", "it is not valid TOML at line 1"},
 		{"the key of others", "[mcpServers.a]\ncommand = 'a'", "", `it has "mcpServers" but no "mcp_servers"`},
-	} {
-		t.Run(tt.name, func(t *testing.T) { checkSyntax(t, path, tt.data, tt.server, tt.problem) })
-	}
+	})
 }
 
 func TestYAML(t *testing.T) {
-	const path = "/home/u/.config/goose/config.yaml"
-	for _, tt := range []struct {
-		name, data string
-		server     string
-		problem    string
-	}{
+	checkSyntax(t, "/home/u/.config/goose/config.yaml", []syntaxCase{
 		{"empty", "", "", ""},
 		{"only comments", "# nothing\n---\n", "", ""},
 		{"null", "null", "", ""},
@@ -66,8 +57,33 @@ func TestYAML(t *testing.T) {
 		{"a long key again and again", "x: &x\n  ? " + strings.Repeat("y", 1<<17) + "\n  : 1\nz: [" + strings.Repeat("*x, ", 100) + "]", "", "its values have more than 4194304 bytes, aliases followed"},
 		{"laughs", laughs(), "", "it has more than 65536 values, aliases followed"},
 		{"a tab", "extensions:\n\ta: {}", "", "it is not valid YAML at line 2"},
+	})
+}
+
+// TestYAMLMerge: what a mapping holds, in order: of two merged ones the first one's members count, its own before both, wherever
+// they stand; a key that only looks like a merge is one like all others.
+func TestYAMLMerge(t *testing.T) {
+	for _, tt := range []struct{ name, data, want string }{
+		{"nothing", "{}", `{}`},
+		{"in order", "{b: 1, a: 2}", `{"b":1,"a":2}`},
+		{"own members last, and counting", "x: &x {a: 1, b: 2}\ny: {a: 3, <<: *x, c: 4}", `{"x":{"a":1,"b":2},"y":{"b":2,"a":3,"c":4}}`},
+		{"several, the first one's last", "x: &x {a: 1}\ny: &y {a: 2, b: 3}\nz: {<<: [*x, *y]}", `{"x":{"a":1},"y":{"a":2,"b":3},"z":{"a":2,"b":3,"a":1}}`},
+		{"merged of what is merged", "x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: *y}", `{"x":{"a":1},"y":{"a":1,"b":2},"z":{"a":1,"b":2}}`},
+		{"not of a scalar", "{<<: text, a: 1}", `{"a":1}`},
+		{"not of scalars in a list", "x: &x {a: 1}\ny: {<<: [text, *x, 7]}", `{"x":{"a":1},"y":{"a":1}}`},
+		{"a name in quotes", `{"<<": {a: 1}, b: 2}`, `{"<<":{"a":1},"b":2}`},
+		{"an alias as a key", "x: &x name\ny: {*x : 1}", `{"x":"name","y":{"name":1}}`},
+		{"keys that are no texts", "{1: a, true: b, ~: c}", `{"1":"a","true":"b","~":"c"}`},
 	} {
-		t.Run(tt.name, func(t *testing.T) { checkSyntax(t, path, tt.data, tt.server, tt.problem) })
+		t.Run(tt.name, func(t *testing.T) {
+			o, bad := parseYAML([]byte(tt.data))
+			if bad != (refusal{}) {
+				t.Fatal(bad)
+			}
+			if got := string(hujson.Value{Value: o}.Pack()); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -82,21 +98,25 @@ func laughs() string {
 	return b.String()
 }
 
-// checkSyntax checks a scan of one file: the server or the beginning of the problem that is to be there.
-func checkSyntax(t *testing.T, path, data, server, problem string) {
+// checkSyntax checks a scan of one file at a time.
+func checkSyntax(t *testing.T, path string, cases []syntaxCase) {
 	t.Helper()
-	c := Scan(tree{path: data}.fs(), linux())
-	servers, problems := brief(c)
-	if got := strings.Join(servers, "\n"); got != server {
-		t.Errorf("servers %q, want %q", got, server)
-	}
-	switch got := strings.Join(problems, "\n"); {
-	case problem == "" && got != "" || !strings.Contains(got, problem):
-		t.Errorf("problems %q, want %q", got, problem)
-	case strings.Contains(got, "secret"):
-		t.Errorf("the problem %q tells a secret", got)
-	case problem != "" && c.Problems[0].Next == "":
-		t.Error("no next step")
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Scan(tree{path: tt.data}.fs(), linux())
+			servers, problems := brief(c)
+			if got := strings.Join(servers, "\n"); got != tt.server {
+				t.Errorf("servers %q, want %q", got, tt.server)
+			}
+			switch got := strings.Join(problems, "\n"); {
+			case tt.problem == "" && got != "" || !strings.Contains(got, tt.problem):
+				t.Errorf("problems %q, want %q", got, tt.problem)
+			case strings.Contains(got, "secret"):
+				t.Errorf("the problem %q tells a secret", got)
+			case tt.problem != "" && c.Problems[0].Next == "":
+				t.Error("no next step")
+			}
+		})
 	}
 }
 

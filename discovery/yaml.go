@@ -87,6 +87,9 @@ func (c *yamlTree) mapping(n *yaml.Node, depth int) (v hujson.Value, bad refusal
 	names := map[string]bool{} // of own
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
 		c.bytes -= len(key.Value) // the next value is asked about it
 		item, bad := c.value(n.Content[i+1], depth+1)
 		if bad != (refusal{}) {
