@@ -63,6 +63,9 @@ func (f *filling) variable(name string, fallback *string) (string, refusal) {
 	if v := f.env[name]; v != "" {
 		return v, refusal{}
 	}
+	if v := f.row.form.given[name]; v != "" {
+		return v, refusal{}
+	}
 	if v := f.scan.env.Getenv(name); v != "" {
 		return v, refusal{}
 	}
@@ -111,6 +114,18 @@ var (
 	// braces is ${VAR} and ${VAR:-default}; $VAR is no reference. Of Claude Code, Kiro, Amp, Copilot CLI, and of our own files.
 	braces = dialect{regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`), func(f *filling, g []string) (string, refusal) {
 		return f.variable(g[1], fallback(g[2], g[3]))
+	}}
+
+	// options is ${user_config.NAME} too. Of Claude Code's plugins.
+	options = dialect{regexp.MustCompile(`\$\{(user_config\.)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`), func(f *filling, g []string) (string, refusal) {
+		if g[1] == "" {
+			return f.variable(g[2], fallback(g[3], g[4]))
+		}
+		if v, ok := f.row.form.option(g[2]); ok {
+			return v, refusal{}
+		}
+		return "", refusal{"its " + f.name + " needs the plugin's option " + display(g[2]) + ", which isn't in Claude Code's settings: it isn't set, or kept where nobody else can read it",
+			"list the server in a file of MCP_BRIDGE_CONFIG, with the value"}
 	}}
 
 	// dollars is $VAR too. Of Gemini CLI.

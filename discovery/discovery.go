@@ -100,33 +100,9 @@ func (s Server) HiddenBy(tool string) (Source, bool) {
 // join adds another entry for the same server.
 func (s *Server) join(other Server) {
 	s.Also = append(s.Also, other.Source)
-	if other.Name != s.Name || other.Tools.Allow != nil || other.Tools.Deny != nil {
+	if other.Name != s.Name || other.Tools.says() {
 		s.Twins = append(s.Twins, Twin{other.Source, other.Name, other.Tools})
 	}
-}
-
-// Filter is which tools of a server may be used, by their real names. Deny goes before Allow.
-type Filter struct {
-	Allow []string // nil: all; not nil and empty: none
-	Deny  []string
-	Globs bool // the names are patterns of path.Match, but that * and ? stand for slashes too, which a tool's name may have
-}
-
-// Allows says whether a tool passes the filter. A malformed pattern denies what it stands in Deny for, and allows nothing.
-func (f Filter) Allows(tool string) bool {
-	denied := slices.ContainsFunc(f.Deny, func(name string) bool { return f.match(name, tool, true) })
-	return !denied && (f.Allow == nil || slices.ContainsFunc(f.Allow, func(name string) bool { return f.match(name, tool, false) }))
-}
-
-func (f Filter) match(name, tool string, broken bool) bool {
-	if !f.Globs {
-		return name == tool
-	}
-	ok, err := glob(name, tool)
-	if err != nil {
-		return broken
-	}
-	return ok
 }
 
 // String names the server and its source. It leaves out everything that may be a secret.
@@ -236,7 +212,8 @@ func (s *scan) run() Catalog {
 	if s.env.Home == "" {
 		s.problem(Source{Host: own, Scope: "user", Path: "~"}, "", "the home directory is not known, so nothing below it was looked for", "set HOME")
 	}
-	s.claude, s.gemini = s.readPolicy(), s.readGemini()
+	s.readProfiles()
+	s.claude, s.gemini, s.openCode = s.readPolicy(), s.readGemini(), s.readOpenCode()
 	for _, p := range s.env.ConfigPaths {
 		s.listed(p)
 	}
@@ -253,13 +230,16 @@ type scan struct {
 	env    Env
 	places places
 	claude policy
-	gemini geminiLists
+	gemini geminiRules
 
-	files   map[string]*file // by path: read once, and reported once
-	values  map[string]value // by path: of the files that entries take values from, read once
-	memory  map[string]*file // by path: what a Scanner remembers; nil for nothing
-	listing map[string]bool  // paths that ConfigPaths lists: the user's word on them is enough
-	order   map[Source]int   // for sorting problems
+	openCode openCodeRules
+
+	files      map[string]*file  // by path: read once, and reported once
+	values     map[string]value  // by path: of the files that entries take values from, read once
+	memory     map[string]*file  // by path: what a Scanner remembers; nil for nothing
+	listing    map[string]bool   // paths that ConfigPaths lists: the user's word on them is enough
+	settingsOf map[string]string // directory of a profile of VS Code → that of another one, whose settings it has
+	order      map[Source]int    // for sorting problems
 
 	servers      []Server
 	byName       map[string]int       // index in servers
@@ -277,7 +257,7 @@ func newScan(fsys fs.FS, env Env) *scan {
 		env.Self.Names = []string{own}
 	}
 	s := &scan{
-		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, order: map[Source]int{},
+		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, settingsOf: map[string]string{}, order: map[Source]int{},
 		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{},
 	}
 	s.places = newPlaces(s)
@@ -329,7 +309,7 @@ func (s *scan) add(srv Server) {
 			refusal{fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host), rename})
 		return
 	}
-	if i, ok := s.byDefinition[srv.fingerprint()]; ok && s.servers[i].Source.Host != srv.Source.Host {
+	if i, ok := s.twin(srv); ok {
 		first := &s.servers[i]
 		first.join(srv)
 		s.refuse(srv.Source, display(srv.Name), Duplicate,
@@ -341,6 +321,20 @@ func (s *scan) add(srv Server) {
 		s.byDefinition[srv.fingerprint()] = len(s.servers)
 	}
 	s.servers = append(s.servers, srv)
+}
+
+// twin is the index of the server that is this one too: one of another host that is the Same, or, for one of a plugin's, any of
+// Claude Code's with its command line or URL, as Claude Code itself has it.
+func (s *scan) twin(srv Server) (int, bool) {
+	if srv.Source.Scope == pluginScope {
+		for i, first := range s.servers {
+			if first.Source.Host == srv.Source.Host && first.Transport == srv.Transport && first.Command == srv.Command && slices.Equal(first.Args, srv.Args) && first.URL == srv.URL {
+				return i, true
+			}
+		}
+	}
+	i, ok := s.byDefinition[srv.fingerprint()]
+	return i, ok && s.servers[i].Source.Host != srv.Source.Host
 }
 
 // rank is the place of a source's row in the table. The hosts' rules and what ConfigPaths lists come before all rows.

@@ -30,6 +30,9 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		if d.Description == "" {
 			d.Description = description
 		}
+		if r.form.rules != nil {
+			d.Tools.Rules = r.form.rules(s, name)
+		}
 		gate := s.gated(r, name)
 		if gate == (refusal{}) { // what isn't approved has no file read for it, and no variable
 			if bad = s.fill(r, &d); d.cannot == (refusal{}) {
@@ -80,6 +83,14 @@ func (s *scan) fill(r row, d *definition) (bad refusal) {
 	if bad == (refusal{}) {
 		bad = s.envFile(d)
 	}
+	if bad == (refusal{}) {
+		bad = r.form.pluginHelper(d)
+	}
+	for name, value := range r.form.given {
+		if _, said := d.Env[name]; d.Transport == Stdio && !said {
+			d.variable(name, value)
+		}
+	}
 	for _, name := range d.forward {
 		if v := s.env.Getenv(name); v != "" {
 			d.variable(name, v)
@@ -124,10 +135,31 @@ func (s *scan) unwanted(r row, d definition, gate refusal) (State, refusal) {
 	if bad := s.forbidden(r, d); bad != (refusal{}) {
 		return Denied, bad
 	}
-	if by, ok := s.claude.disabled[d.Name]; ok && r.host == claudeCode {
-		return Disabled, refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
+	if bad := s.switchedOff(r, d); bad != (refusal{}) {
+		return Disabled, bad
 	}
 	return Unapproved, gate
+}
+
+// switchedOff says whether the user has switched a server off elsewhere than in its entry.
+func (s *scan) switchedOff(r row, d definition) refusal {
+	if r.form.off != (refusal{}) {
+		return r.form.off
+	}
+	switch r.host {
+	case claudeCode:
+		if by, ok := s.claude.disabled[d.Name]; ok {
+			return refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
+		}
+	case gemini:
+		if by, ok := s.gemini.disabled[geminiName(d.Name)]; ok {
+			return refusal{"it is disabled in Gemini CLI, in " + by.String(), "enable it with `gemini mcp enable` and its name"}
+		}
+	}
+	if slices.ContainsFunc(d.Tools.Rules, RuleList.hidesAll) {
+		return refusal{r.host + " hides all of its tools", "take out the rule about them in its settings"}
+	}
+	return refusal{}
 }
 
 // unusable says why an entry that its host uses can't be started by the bridge.

@@ -77,6 +77,9 @@ func brief(c Catalog) (servers, problems []string) {
 		if s.Tools.Deny != nil {
 			line += fmt.Sprintf(" deny %q", s.Tools.Deny)
 		}
+		for _, l := range s.Tools.Rules {
+			line += fmt.Sprintf(" rules %s %v", l.Prefix, l.Rules)
+		}
 		if s.Dir != "" {
 			line += " in " + s.Dir
 		}
@@ -114,6 +117,9 @@ func full(c Catalog) string {
 		}
 		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
 			fmt.Fprintf(&b, "  header %s\n", k)
+		}
+		for _, l := range s.Tools.Rules {
+			fmt.Fprintf(&b, "  tools %s: %v\n", l.Prefix, l.Rules)
 		}
 		if s.Tools.Allow != nil || s.Tools.Deny != nil {
 			fmt.Fprintf(&b, "  tools %q but %q\n", s.Tools.Allow, s.Tools.Deny)

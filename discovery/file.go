@@ -11,7 +11,7 @@ import (
 
 // listed reads a path of MCP_BRIDGE_CONFIG, which has to be there.
 func (s *scan) listed(p string) {
-	r := row{host: own, scope: configPaths, form: ownForm}
+	r := row{host: own, scope: Listed, form: ownForm}
 	if rest, ok := strings.CutPrefix(p, "~"); ok && s.env.Home != "" && (rest == "" || rest[0] == '/' || s.places.windows && rest[0] == '\\') {
 		p = s.env.Home + rest
 	}
@@ -37,8 +37,8 @@ func (s *scan) listed(p string) {
 	s.file(r, p, true)
 }
 
-// configPaths is the scope of what MCP_BRIDGE_CONFIG lists.
-const configPaths = "MCP_BRIDGE_CONFIG"
+// Listed is the scope of what ConfigPaths lists.
+const Listed = "MCP_BRIDGE_CONFIG"
 
 // formOf is how a listed file is read: as its host does, if it is one of a host's, and without asking for the host's word.
 func (s *scan) formOf(p string) (form, func(*scan, Source, *hujson.Object) []servers) {

@@ -11,13 +11,18 @@ type form struct {
 	listed   bool     // the servers are an array of objects with a name
 	gate     gate
 	dialect  dialect
-	disabled string // the switch that is true for a server that isn't to be used
-	enabled  string // the switch that is false for one
-	allow    string // the list of the tools that a model may use
-	deny     string // the list of those that it may not
-	globs    bool   // both are patterns
-	noneAll  bool   // an empty allow means all
+	disabled string                                  // the switch that is true for a server that isn't to be used
+	enabled  string                                  // the switch that is false for one
+	allow    string                                  // the list of the tools that a model may use
+	deny     string                                  // the list of those that it may not
+	globs    bool                                    // both are patterns
+	noneAll  bool                                    // an empty allow means all
+	rules    func(s *scan, server string) []RuleList // what the host's settings say of the tools of its servers
 	cannot   []cannot
+	off      refusal                          // why none of these is used
+	given    map[string]string                // variables that the host itself sets
+	option   func(name string) (string, bool) // of a plugin, as its user has set it
+	access   bool                             // VS Code's settings may say that no servers are used
 
 	// Of programs.
 	command string

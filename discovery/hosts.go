@@ -29,7 +29,10 @@ var claudeForm = form{
 	keys: []string{"mcpServers"}, strict: true, dialect: braces, command: "command", env: "env",
 	urls: []urlMember{{"url", HTTP}}, typedURL: true, headers: "headers", helper: "headersHelper",
 	oauth: "oauth", oauthWords: oauthWords{clientID: "clientId", scopes: "scopes", port: "callbackPort", metadata: "authServerMetadataUrl"},
+	rules: func(s *scan, server string) []RuleList { return s.claude.toolRules(server) },
 }
+
+var claudePluginForm = claudeForm.with(func(f *form) { f.dialect = options })
 
 var claudeProjectForm = claudeForm.with(func(f *form) { f.foreign, f.gate = "servers", asked })
 
@@ -59,8 +62,11 @@ func codeForm(g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"servers"}, "mcpServers", g, editor
 		f.cwd, f.nullEnv, f.envFile, f.cannot = "cwd", true, "envFile", []cannot{noSandbox}
+		f.access = g == open
 	})
 }
+
+var visualStudioForm = codeForm(open).with(func(f *form) { f.access = false })
 
 // windsurfForm is of Windsurf and of its next name, Devin Desktop.
 func windsurfForm(g gate) form {
@@ -109,6 +115,7 @@ func openCodeForm(g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"mcp"}, "mcpServers", g, curly
 		f.array, f.env, f.cwd = true, "environment", "cwd"
+		f.rules = func(s *scan, server string) []RuleList { return s.openCode.of(server, s.places.windows) }
 		f.oauth, f.oauthWords = "oauth", oauthWords{clientID: "clientId", clientSecret: "clientSecret", scopes: "scope"}
 	})
 }

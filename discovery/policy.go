@@ -3,7 +3,6 @@ package discovery
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +28,11 @@ type policy struct {
 	anywhere approved          // by settings, which count in a trusted project only
 	here     approved          // by this project's own entry of ~/.claude.json
 	trusted  bool              // the project, or a directory that it is in
+
+	plugins       map[string]pluginWord     // by id
+	pluginOptions map[string]*hujson.Object // by id
+	marketplaces  *Source                   // the administrator's rules about where plugins come from
+	tools         []ToolRule                // tools that are denied, by their names in Claude Code
 
 	projects   []*hujson.Object // what ~/.claude.json says about this project, what counts first
 	projectsOf Source
@@ -64,7 +68,8 @@ var reserved = []string{"workspace", "claude-in-chrome", "computer-use", "Claude
 
 // readPolicy reads Claude Code's settings files and what ~/.claude.json says about this project.
 func (s *scan) readPolicy() policy {
-	p := policy{disabled: map[string]Source{}, rejected: map[string]Source{}, anywhere: approved{names: map[string]bool{}}}
+	p := policy{disabled: map[string]Source{}, rejected: map[string]Source{}, anywhere: approved{names: map[string]bool{}},
+		plugins: map[string]pluginWord{}, pluginOptions: map[string]*hujson.Object{}}
 	for _, path := range s.places.expand(managed("managed-mcp.json")) {
 		src := Source{claudeCode, "managed", path}
 		if f := s.load(src, true, false); f.root != nil {
@@ -155,6 +160,8 @@ func (s *scan) settings(p *policy, src Source, w word) {
 			p.pluginsOnly = &src
 		}
 	}
+	s.pluginSettings(p, src, f, w)
+	s.toolSettings(p, src, f.root)
 	if yes := s.approvals(p, src, f.root); w != guest && f.standard {
 		p.anywhere.all = p.anywhere.all || yes.all
 		maps.Copy(p.anywhere.names, yes.names)
@@ -259,14 +266,19 @@ func (s *scan) forbidden(r row, d definition) refusal {
 			return bad
 		}
 	}
-	if r.host == gemini {
+	switch {
+	case r.host == gemini:
 		return s.gemini.forbid(d.Name)
-	}
-	if !at {
+	case r.form.access && r.host != own: // a file that MCP_BRIDGE_CONFIG lists needs nobody else's word
+		return s.codeAccess(r.host, d.Source.Path)
+	case !at:
 		return refusal{}
 	}
 	if slices.Contains(reserved, d.Name) {
 		return refusal{"Claude Code keeps this name for a server of its own and skips it", "give it another name"}
+	}
+	if r.scope == pluginScope {
+		return p.pluginForbidden()
 	}
 	if p.pluginsOnly != nil && r.scope != "managed" {
 		return refusal{"Claude Code's administrator allows only servers of plugins, in " + p.pluginsOnly.String(), "ask the administrator"}
@@ -303,7 +315,7 @@ func (p *policy) allows(d definition, getenv func(string) string) bool {
 		if byKind {
 			return r.meets(d, getenv)
 		}
-		return r.name != "" && r.name == d.Name
+		return r.name != "" && r.name == d.Name && d.Source.Scope != pluginScope // their names are none that the list takes
 	})
 }
 
@@ -352,29 +364,39 @@ func (p *policy) approval(name string) refusal {
 	return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
 }
 
-// plain is a name as Claude Code compares it when a server is rejected.
+// plain is a name as Claude Code compares it when a server is rejected, and as it and OpenCode call servers and tools: with _ for
+// every other character, and for each half of one beyond 16 bits.
 func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case inName(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			b.WriteString("__")
+		default:
+			b.WriteByte('_')
 		}
-		return '_'
-	}, name)
+	}
+	return b.String()
 }
 
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+// inName says whether a character may be in what Claude Code and OpenCode call a tool.
+func inName(r rune) bool {
+	return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+}
 
 // expand fills in variables in the way of Claude Code. One that isn't set and has no default stays as it is.
 func expand(argv []string, getenv func(string) string) []string {
 	out := make([]string, 0, len(argv))
 	for _, a := range argv {
-		out = append(out, variable.ReplaceAllStringFunc(a, func(ref string) string {
-			m := variable.FindStringSubmatch(ref)
+		out = append(out, braces.ref.ReplaceAllStringFunc(a, func(ref string) string {
+			m := braces.ref.FindStringSubmatch(ref)
 			if v := getenv(m[1]); v != "" {
 				return v
 			}
 			if m[2] != "" {
-				return strings.TrimPrefix(m[2], ":-")
+				return m[3]
 			}
 			return ref
 		}))

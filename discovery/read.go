@@ -18,7 +18,7 @@ import (
 
 const (
 	maxFile    = 16 << 20  // bytes of one JSON file of the user's, such as ~/.claude.json, which holds much else
-	maxSmall   = 256 << 10 // bytes of one TOML or YAML file, whose parsers take long, and of a file that a project brings along
+	maxSmall   = 256 << 10 // bytes of one TOML or YAML file, whose parsers take long, and of a file that a project or a plugin brings along
 	maxMembers = 1 << 13   // tables and keys of one TOML file: its parser takes time in proportion to their square
 	maxDepth   = 200       // of nested objects and arrays: the parser recurses
 )
@@ -46,6 +46,12 @@ func (s *scan) stat(native string) (fs.FileInfo, error) { return fs.Stat(s.fsys,
 // list is the names of the files in a directory, hidden ones left out, sorted: of the *.json files, and of the *.yaml and *.yml
 // files too where the ending is .yaml.
 func (s *scan) list(dir, ending string) ([]string, error) {
+	names, err := s.names(dir)
+	return slices.DeleteFunc(names, func(n string) bool { return path.Ext(n) != ".json" && (ending != ".yaml" || !isYAML(n)) }), err
+}
+
+// names is what there is in a directory, hidden things left out, sorted.
+func (s *scan) names(dir string) ([]string, error) {
 	info, err := s.stat(dir)
 	if err != nil {
 		return nil, err
@@ -59,7 +65,7 @@ func (s *scan) list(dir, ending string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if n := e.Name(); !strings.HasPrefix(n, ".") && (path.Ext(n) == ".json" || ending == ".yaml" && isYAML(n)) {
+		if n := e.Name(); !strings.HasPrefix(n, ".") {
 			names = append(names, n)
 		}
 	}
@@ -118,7 +124,7 @@ func (s *scan) limit(native string) int64 {
 		return maxSmall
 	}
 	p, home := s.places.clean(native), s.places.clean(s.env.Home)
-	for _, dir := range s.places.by["workspace"] {
+	for _, dir := range slices.Concat(s.places.by["workspace"], s.places.by["plugins"]) {
 		if strings.HasPrefix(p, dir+"/") && !strings.HasPrefix(home+"/", dir+"/") {
 			return maxSmall
 		}

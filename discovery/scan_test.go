@@ -71,7 +71,7 @@ func TestSecrets(t *testing.T) {
 }
 
 // A broken file hides only itself: whichever file is broken, every server that another file defines is still used, or is
-// still a problem, but for what Claude Code's approvals and the administrator's rules say.
+// still a problem, but for what Claude Code's approvals and the administrator's rules say, and for files that another one names.
 func TestBrokenFileHidesOnlyItself(t *testing.T) {
 	files := archive(t, "all-hosts.txt")
 	whole := Scan(files.fs(), shop())
@@ -86,7 +86,9 @@ func TestBrokenFileHidesOnlyItself(t *testing.T) {
 			}
 			for _, s := range whole.Servers {
 				defined := append([]Source{s.Source}, s.Also...)
-				if slices.ContainsFunc(defined, func(d Source) bool { return d.Path != broken && d.Scope != "project" }) &&
+				if slices.ContainsFunc(defined, func(d Source) bool {
+					return d.Path != broken && !slices.Contains([]string{"project", pluginScope, "profile"}, d.Scope)
+				}) &&
 					!slices.ContainsFunc(c.Servers, func(o Server) bool { return o.Name == s.Name }) {
 					t.Errorf("%s is lost", s)
 				}
@@ -169,29 +171,52 @@ func FuzzScan(f *testing.F) {
 		"home/u/.config/opencode/opencode.json", "home/u/.config/zed/settings.json", "home/u/.config/crush/crush.json", "home/u/.codex/config.toml",
 		"home/u/.config/goose/config.yaml", "home/u/.continue/config.yaml",
 	}
+	rules := []string{ // and files that others name
+		"home/u/.claude/plugins/installed_plugins.json", "home/u/.config/Code/User/globalStorage/storage.json", "home/u/.config/Code/User/settings.json",
+		"home/u/.claude/plugins/known_marketplaces.json", "home/u/.gemini/mcp-server-enablement.json", "home/u/.gemini/trustedFolders.json", "plugin/.mcp.json", "plugin/.claude-plugin/plugin.json",
+		"home/u/.config/Code/User/profiles/p/mcp.json",
+	}
+	fixed := tree{
+		"/home/u/.claude/plugins/installed_plugins.json":       `{"plugins": {"p@m": [{"installPath": "/plugin"}]}}`,
+		"/home/u/.claude/plugins/known_marketplaces.json":      `{"m": {"installLocation": "/m"}}`,
+		"/m/.claude-plugin/marketplace.json":                   `{"plugins": [{"name": "p"}]}`,
+		"/home/u/.claude/settings.json":                        `{"enabledPlugins": {"p@m": true}}`,
+		"/home/u/.config/Code/User/globalStorage/storage.json": `{"userDataProfiles": [{"location": "p"}]}`,
+		"/home/u/.config/Code/User/settings.json":              `{}`,
+	}.fs()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		everywhere := fstest.MapFS{}
 		for _, p := range paths {
 			everywhere[p] = &fstest.MapFile{Data: data}
 			everyEntry(t, Scan(fstest.MapFS{p: {Data: data}}, shop()), "/"+p, data)
 		}
-		c := Scan(everywhere, shop())
-		for i := 1; i < len(c.Servers); i++ {
-			if c.Servers[i-1].Name >= c.Servers[i].Name {
-				t.Errorf("%q comes before %q", c.Servers[i-1].Name, c.Servers[i].Name)
-			}
+		for _, p := range rules {
+			everywhere[p] = &fstest.MapFile{Data: data}
 		}
-		for _, s := range c.Servers {
-			if s.Source.Host == "" || (s.Transport == Stdio) == (s.Command == "") || strings.Contains(s.Command, "\x00") || (s.Transport == Stdio) != (s.URL == "") {
-				t.Errorf("server %+v can't be started", s)
-			}
-		}
-		for _, p := range c.Problems {
-			if p.Reason == "" || strings.ContainsFunc(p.String(), hidden) {
-				t.Errorf("problem %q can't be shown", p.String())
-			}
-		}
+		sound(t, Scan(everywhere, shop()))
+		maps.Copy(everywhere, fixed)
+		sound(t, Scan(everywhere, shop()))
 	})
+}
+
+// sound checks what holds of every catalog.
+func sound(t *testing.T, c Catalog) {
+	t.Helper()
+	for i := 1; i < len(c.Servers); i++ {
+		if c.Servers[i-1].Name >= c.Servers[i].Name {
+			t.Errorf("%q comes before %q", c.Servers[i-1].Name, c.Servers[i].Name)
+		}
+	}
+	for _, s := range c.Servers {
+		if s.Source.Host == "" || (s.Transport == Stdio) == (s.Command == "") || strings.Contains(s.Command, "\x00") || (s.Transport == Stdio) != (s.URL == "") {
+			t.Errorf("server %+v can't be started", s)
+		}
+	}
+	for _, p := range c.Problems {
+		if p.Reason == "" || strings.ContainsFunc(p.String(), hidden) {
+			t.Errorf("problem %q can't be shown", p.String())
+		}
+	}
 }
 
 // everyEntry checks a scan of one file against what encoding/json finds in it.

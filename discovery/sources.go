@@ -27,6 +27,7 @@ func newPlaces(s *scan) places {
 	p.below("cline", s.env.Getenv("CLINE_DIR"), home, ".cline")
 	p.set("cline.json", p.clean(s.env.Getenv("CLINE_MCP_SETTINGS_PATH")))
 	p.set("opencode.json", p.clean(s.env.Getenv("OPENCODE_CONFIG")))
+	p.gemini(home, s.env.Getenv)
 	if dir != "" {
 		p.by["up"] = ancestors(dir)
 		p.set("workspace", dir)
@@ -40,6 +41,26 @@ func newPlaces(s *scan) places {
 		}
 	}
 	return p
+}
+
+// gemini sets where Gemini CLI keeps its files: all of them can be elsewhere.
+func (p places) gemini(home string, getenv func(string) string) {
+	elsewhere := func(variable, otherwise string) string {
+		if said := p.clean(getenv(variable)); said != "" {
+			return said
+		}
+		return otherwise
+	}
+	dir := joined(elsewhere("GEMINI_CLI_HOME", home), ".gemini")
+	p.set("gemini", dir)
+	p.set("gemini trust", elsewhere("GEMINI_CLI_TRUSTED_FOLDERS_PATH", joined(dir, "trustedFolders.json")))
+	system := map[string]string{"darwin": "/Library/Application Support/GeminiCli", "windows": "C:/ProgramData/gemini-cli"}[p.where]
+	if system == "" {
+		system = "/etc/gemini-cli"
+	}
+	settings := elsewhere("GEMINI_CLI_SYSTEM_SETTINGS_PATH", system+"/settings.json")
+	p.set("gemini system", settings)
+	p.set("gemini defaults", elsewhere("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", path.Dir(settings)+"/system-defaults.json"))
 }
 
 func (p places) set(name, dir string) {
@@ -123,6 +144,10 @@ func (p places) expand(where map[string][]string) []string {
 
 // row reads the files of one row.
 func (s *scan) row(r row) {
+	if read := readers[[2]string{r.host, r.scope}]; read != nil {
+		read(s, r)
+		return
+	}
 	for _, p := range s.places.expand(r.where) {
 		if r.form.gate != open && r.form.gate != asked && s.usersOwn(r.host, p) {
 			continue // in the home directory, a project's file is the user's

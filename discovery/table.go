@@ -12,6 +12,9 @@ type row struct {
 	form        form
 }
 
+// readers are the sources whose files other files name.
+var readers = map[[2]string]func(*scan, row){{claudeCode, pluginScope}: readPlugins}
+
 // servers is an object of entries and what its file says about all of them.
 type servers struct {
 	entries     *hujson.Object
@@ -30,21 +33,27 @@ var sources = []row{
 	{claudeCode, localScope, all("{claude.json}"), pickLocal, claudeForm},
 	{claudeCode, "project", all("{up}/.mcp.json"), nil, claudeProjectForm},
 	{claudeCode, "user", all("{claude.json}"), nil, claudeForm},
+	{claudeCode, pluginScope, nil, nil, claudePluginForm},
 	{"Claude Desktop", "user", perOS("Claude/claude_desktop_config.json"), nil, desktopForm},
 	{"Cursor", "project", all("{workspace}/.cursor/mcp.json"), nil, cursorForm(unknown)},
 	{"Cursor", "user", all("{home}/.cursor/mcp.json"), nil, cursorForm(open)},
 	{"VS Code", "workspace", all("{workspace}/.vscode/mcp.json"), nil, codeForm(unknown)},
 	{"VS Code", "user", perOS("Code/User/mcp.json"), nil, codeForm(open)},
+	{"VS Code", "profile", all("{VS Code profiles}/mcp.json"), nil, codeForm(open)},
 	{"VS Code Insiders", "user", perOS("Code - Insiders/User/mcp.json"), nil, codeForm(open)},
-	{"VS Code Server", "user", all("{home}/.vscode-server/data/User/mcp.json"), nil, codeForm(open)},
+	{"VS Code Insiders", "profile", all("{VS Code Insiders profiles}/mcp.json"), nil, codeForm(open)},
+	{"VSCodium", "user", perOS("VSCodium/User/mcp.json"), nil, codeForm(open)},
+	{"VSCodium", "profile", all("{VSCodium profiles}/mcp.json"), nil, codeForm(open)},
+	{"VS Code Server", "user", all("{home}/.vscode-server/data/User/mcp.json", "{home}/.vscode-server-insiders/data/User/mcp.json", "{home}/.vscodium-server/data/User/mcp.json"), nil, codeForm(open)},
 	{codex, "project", all("{workspace}/.codex/config.toml"), nil, codexForm(codexTrust)},
 	{codex, "user", all("{codex}/config.toml"), nil, codexForm(open)},
-	{gemini, "system", perSystem("/etc/gemini-cli/settings.json", "/Library/Application Support/GeminiCli/settings.json", "C:/ProgramData/gemini-cli/settings.json"), nil, geminiForm(open)},
+	{gemini, "system", all("{gemini system}"), nil, geminiForm(open)},
 	{gemini, "project", all("{workspace}/.gemini/settings.json"), nil, geminiForm(geminiTrust)},
-	{gemini, "user", all("{home}/.gemini/settings.json"), nil, geminiForm(open)},
-	{"OpenCode", "OPENCODE_CONFIG", all("{opencode.json}"), pickOpenCode, openCodeForm(open)},
-	{"OpenCode", "project", all("{workspace}/opencode.json", "{workspace}/opencode.jsonc"), pickOpenCode, openCodeForm(unasked)},
-	{"OpenCode", "user", all("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"), pickOpenCode, openCodeForm(open)},
+	{gemini, "user", all("{gemini}/settings.json"), nil, geminiForm(open)},
+	{gemini, "system defaults", all("{gemini defaults}"), nil, geminiForm(open)},
+	{openCode, "OPENCODE_CONFIG", all("{opencode.json}"), pickOpenCode, openCodeForm(open)},
+	{openCode, "project", all("{workspace}/opencode.json", "{workspace}/opencode.jsonc"), pickOpenCode, openCodeForm(unasked)},
+	{openCode, "user", all("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"), pickOpenCode, openCodeForm(open)},
 	{"Copilot CLI", "workspace", all("{workspace}/.github/mcp.json"), nil, copilotForm(unknown)},
 	{"Copilot CLI", "user", all("{copilot}/mcp-config.json"), nil, copilotForm(open)},
 	{"Devin Desktop", "project", all("{workspace}/.devin/mcp_config.json"), nil, windsurfForm(unknown)},
@@ -73,7 +82,7 @@ var sources = []row{
 	{"Amp", "user", onWindows("{config}/amp/settings.json", "{appdata}/amp/settings.json"), nil, ampForm(open)},
 	{"Crush", "project", all("{workspace}/.crush.json", "{workspace}/crush.json"), nil, crushForm(unasked)},
 	{"Crush", "user", onWindows("{config}/crush/crush.json", "{localappdata}/crush/crush.json"), nil, crushForm(open)},
-	{"Visual Studio", "user", map[string][]string{"linux": nil, "windows": {"{home}/.mcp.json"}}, nil, codeForm(open)},
+	{"Visual Studio", "user", map[string][]string{"linux": nil, "windows": {"{home}/.mcp.json"}}, nil, visualStudioForm},
 	{own, "shared", all("{config}/mcp/mcp.json"), nil, ownForm},
 	{own, "user", all("{config}/mcp/servers/*.json"), nil, ownForm},
 }

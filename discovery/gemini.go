@@ -1,0 +1,150 @@
+package discovery
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// geminiRules is what Gemini CLI's files say of which servers are used at all. It compares names without case.
+type geminiRules struct {
+	excluded map[string]Source
+	allowed  []geminiAllowed
+	disabled map[string]Source // by `gemini mcp disable`
+	trusting bool              // the user has switched trust in folders off: all are trusted, and nobody is asked
+	trust    trust             // in the working directory
+	trustOf  Source
+}
+
+type geminiAllowed struct {
+	source Source
+	names  []string
+}
+
+// trust is what a host was told of a folder.
+type trust int
+
+const (
+	unsaid trust = iota
+	trusted
+	distrusted
+)
+
+// readGemini reads mcp.allowed and mcp.excluded, the servers that are switched off, and whether the folder is trusted. A list of any
+// file takes away, so that a server has to be in every one there is.
+func (s *scan) readGemini() geminiRules {
+	g := geminiRules{excluded: map[string]Source{}, disabled: map[string]Source{}}
+	said := false
+	for _, r := range sources {
+		if r.host != gemini {
+			continue
+		}
+		for _, p := range s.places.expand(r.where) {
+			src := Source{gemini, r.scope, p}
+			f := s.load(src, false, false)
+			if f.root == nil {
+				continue
+			}
+			if word := kind(member(f.root, "security/folderTrust/enabled")); r.form.gate == open && !said && (word == "true" || word == "false") {
+				said, g.trusting = true, word == "false" // the rows are in the order in which they count
+			}
+			if o, ok := objectOf(get(f.root, "mcp")); ok {
+				s.geminiLists(&g, src, o)
+			}
+		}
+	}
+	s.geminiSwitches(&g)
+	if !g.trusting {
+		g.trust, g.trustOf = s.geminiTrust()
+	}
+	return g
+}
+
+func (s *scan) geminiLists(g *geminiRules, src Source, o *hujson.Object) {
+	for _, name := range s.strings(src, o, "excluded") {
+		g.excluded[geminiName(name)] = src
+	}
+	if k := kind(get(o, "allowed")); k != "nothing" && k != "null" {
+		a := geminiAllowed{source: src}
+		for _, name := range s.strings(src, o, "allowed") {
+			a.names = append(a.names, geminiName(name))
+		}
+		g.allowed = append(g.allowed, a)
+	}
+}
+
+// geminiSwitches reads what `gemini mcp disable` has written. Gemini CLI takes no comments there.
+func (s *scan) geminiSwitches(g *geminiRules) {
+	for _, p := range s.places.expand(all("{gemini}/mcp-server-enablement.json")) {
+		src := Source{gemini, "enablement", p}
+		f := s.load(src, true, false)
+		if f.root == nil {
+			continue
+		}
+		for _, m := range f.root.Members {
+			if o, ok := objectOf(&m.Value); ok && kind(get(o, "enabled")) == "false" {
+				g.disabled[geminiName(nameOf(m))] = src
+			} else {
+				delete(g.disabled, geminiName(nameOf(m))) // of two with one name the last counts
+			}
+		}
+	}
+}
+
+// geminiName is a server's name as Gemini CLI compares it.
+func geminiName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// geminiTrust is what Gemini CLI was told of the working directory: the longest rule that is about a folder it is in counts.
+func (s *scan) geminiTrust() (found trust, of Source) {
+	longest := -1
+	for _, p := range s.places.expand(all("{gemini trust}")) {
+		src := Source{gemini, "trusted folders", p}
+		f := s.load(src, false, false)
+		if f.root == nil {
+			continue
+		}
+		for _, m := range f.root.Members {
+			word, _ := stringOf(&m.Value)
+			folder := s.places.clean(nameOf(m))
+			length := len(folder)
+			if word == "TRUST_PARENT" {
+				folder = path.Dir(folder)
+			}
+			if length <= longest || length == 0 || !s.places.within(folder) {
+				continue
+			}
+			switch word {
+			case "TRUST_FOLDER", "TRUST_PARENT":
+				longest, found, of = length, trusted, src
+			case "DO_NOT_TRUST":
+				longest, found, of = length, distrusted, src
+			}
+		}
+	}
+	return found, of
+}
+
+// within says whether the working directory is a folder or in it.
+func (p places) within(folder string) bool {
+	return folder == "/" || slices.ContainsFunc(p.by["up"], func(dir string) bool {
+		return dir == folder || p.windows && strings.EqualFold(dir, folder)
+	})
+}
+
+// forbid says why Gemini CLI's lists, or its distrust, keep a server back, if they do.
+func (g geminiRules) forbid(name string) refusal {
+	if g.trust == distrusted {
+		return refusal{"Gemini CLI doesn't trust this folder, in " + g.trustOf.String() + ", and uses no servers in it", "trust it with /permissions in Gemini CLI"}
+	}
+	if src, ok := g.excluded[geminiName(name)]; ok {
+		return refusal{"Gemini CLI excludes it, in " + src.String(), "take it out of mcp.excluded there to use it"}
+	}
+	for _, a := range g.allowed {
+		if !slices.Contains(a.names, geminiName(name)) {
+			return refusal{"Gemini CLI doesn't allow it: it is not in mcp.allowed of " + a.source.String(), "add it there to use it"}
+		}
+	}
+	return refusal{}
+}

@@ -1,0 +1,103 @@
+package discovery
+
+import "testing"
+
+// TestGeminiSwitches: what Gemini CLI's own commands and lists keep back, in any case of letters.
+func TestGeminiSwitches(t *testing.T) {
+	const (
+		settings = "/home/u/.gemini/settings.json"
+		switches = "/home/u/.gemini/mcp-server-enablement.json"
+		disabled = "it is disabled in Gemini CLI, in " + switches + " (Gemini CLI, enablement)"
+	)
+	servers := `"mcpServers": {"Git Hub": {"command": "gh"}, "other": {"command": "o"}}`
+	for _, tt := range []struct {
+		name     string
+		files    tree
+		servers  []string
+		problems []string
+	}{
+		{"disabled by its command", tree{settings: `{` + servers + `}`, switches: `{"git hub": {"enabled": false}}`}, []string{"other: o"}, []string{"Git Hub: " + disabled}},
+		{"disabled by name as somebody wrote it", tree{settings: `{` + servers + `}`, switches: `{" GIT Hub": {"enabled": false}}`}, []string{"other: o"}, []string{"Git Hub: " + disabled}},
+		{"enabled again", tree{settings: `{` + servers + `}`, switches: `{"git hub": {"enabled": true}, "other": {}, "gone": {"enabled": false}}`}, []string{"Git Hub: gh", "other: o"}, nil},
+		{"the last word counts", tree{settings: `{` + servers + `}`, switches: `{"other": {"enabled": false}, "other": {"enabled": true}}`}, []string{"Git Hub: gh", "other: o"}, nil},
+		{"a comment, which Gemini CLI doesn't take there", tree{settings: `{` + servers + `}`, switches: "{\n// mine\n\"other\": {\"enabled\": false}}"}, []string{"Git Hub: gh", "other: o"},
+			[]string{switches + ": it has a comment or a trailing comma at line 2, column 1, so Gemini CLI rejects the whole file"}},
+		{"excluded in other letters", tree{settings: `{"mcp": {"excluded": ["git HUB "]}, ` + servers + `}`}, []string{"other: o"},
+			[]string{"Git Hub: Gemini CLI excludes it, in " + settings + " (Gemini CLI, user)"}},
+		{"allowed in other letters", tree{settings: `{"mcp": {"allowed": ["git HUB "]}, ` + servers + `}`}, []string{"Git Hub: gh"},
+			[]string{"other: Gemini CLI doesn't allow it: it is not in mcp.allowed of " + settings + " (Gemini CLI, user)"}},
+		{"of another host it says nothing", tree{"/home/u/.cursor/mcp.json": `{` + servers + `}`, switches: `{"other": {"enabled": false}}`}, []string{"Git Hub: gh", "other: o"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { check(t, Scan(tt.files.fs(), linux()), tt.servers, tt.problems) })
+	}
+}
+
+// TestGeminiTrust: the longest rule about a folder counts; one that isn't trusted has no servers at all, and trust that is switched
+// off is no word of the user's about a project.
+func TestGeminiTrust(t *testing.T) {
+	const (
+		rules    = "/home/u/.gemini/trustedFolders.json"
+		distrust = "Gemini CLI doesn't trust this folder, in " + rules + " (Gemini CLI, trusted folders), and uses no servers in it"
+		unasked  = "p: the bridge doesn't start what a project brings along unless its user has said so, and Gemini CLI asks nobody where folderTrust is switched off"
+		unsaid   = "p: Gemini CLI doesn't trust this folder"
+		system   = "/etc/gemini-cli/settings.json"
+	)
+	both := []string{"p: p", "u: u"}
+	none := []string{"p: " + distrust, "u: " + distrust}
+	off := `{"security": {"folderTrust": {"enabled": false}}}`
+	for _, tt := range []struct {
+		name     string
+		files    tree
+		servers  []string
+		problems []string
+	}{
+		{"nothing said", tree{}, []string{"u: u"}, []string{unsaid}},
+		{"trusted", tree{rules: `{"/w/p": "TRUST_FOLDER"}`}, both, nil},
+		{"trusted, with what is in it", tree{rules: `{"/w": "TRUST_FOLDER"}`}, both, nil},
+		{"with its parent", tree{rules: `{"/w/other": "TRUST_PARENT"}`}, both, nil},
+		{"not trusted", tree{rules: `{"/w/p": "DO_NOT_TRUST"}`}, nil, none},
+		{"the longest counts", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w": "TRUST_FOLDER"}`}, nil, none},
+		{"by what is written", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w/p/deep": "TRUST_PARENT"}`}, both, nil},
+		{"another folder", tree{rules: `{"/w/pq": "TRUST_FOLDER", "/x": "DO_NOT_TRUST"}`}, []string{"u: u"}, []string{unsaid}},
+		{"the root", tree{rules: `{"/": "TRUST_FOLDER"}`}, both, nil},
+		{"words that there aren't", tree{rules: `{"/w/p": "YES", "/w": 1, "w/p": "TRUST_FOLDER"}`}, []string{"u: u"}, []string{unsaid}},
+		{"switched off", tree{"/etc/gemini-cli/system-defaults.json": off, rules: `{"/w/p": "DO_NOT_TRUST"}`}, []string{"u: u"}, []string{unasked}},
+		{"switched off, and on again by the administrator", tree{"/etc/gemini-cli/system-defaults.json": off, system: `{"security": {"folderTrust": {"enabled": true}}}`,
+			rules: `{"/w/p": "DO_NOT_TRUST"}`}, nil, none},
+		{"a project doesn't switch it off", tree{"/w/p/.gemini/settings.json": `{"security": {"folderTrust": {"enabled": false}}, "mcpServers": {"p": {"command": "p"}}}`},
+			[]string{"u: u"}, []string{unsaid}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := tt.files.with("/home/u/.gemini/settings.json", `{"mcpServers": {"u": {"command": "u"}}}`)
+			if files["/w/p/.gemini/settings.json"] == "" {
+				files = files.with("/w/p/.gemini/settings.json", `{"mcpServers": {"p": {"command": "p"}}}`)
+			}
+			check(t, Scan(files.fs(), linux()), tt.servers, tt.problems)
+		})
+	}
+	t.Run("on windows, in any case", func(t *testing.T) {
+		env := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}
+		files := tree{`C:\w\p\.gemini\settings.json`: `{"mcpServers": {"p": {"command": "p"}}}`, `C:\Users\u\.gemini\trustedFolders.json`: `{"c:\\W\\P": "TRUST_FOLDER"}`}
+		check(t, Scan(files.fs(), env), []string{"p: p"}, nil)
+	})
+}
+
+// TestGeminiElsewhere: variables say where its files are, each of them.
+func TestGeminiElsewhere(t *testing.T) {
+	entry := func(name string) string { return `{"mcpServers": {"` + name + `": {"command": "x` + name + `"}}}` }
+	files := tree{
+		"/g/.gemini/settings.json": entry("user"), "/g/.gemini/mcp-server-enablement.json": `{"off": {"enabled": false}}`,
+		"/sys.json": entry("off"), "/def.json": entry("defaults"), "/trust.json": `{"/w/p": "TRUST_FOLDER"}`, "/w/p/.gemini/settings.json": entry("project"),
+		"/home/u/.gemini/settings.json": entry("unread"), "/etc/gemini-cli/settings.json": entry("unread"), "/etc/gemini-cli/system-defaults.json": entry("unread"),
+	}
+	env := linux("GEMINI_CLI_HOME=/g", "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/sys.json", "GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/def.json", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/trust.json")
+	check(t, Scan(files.fs(), env), []string{"defaults: xdefaults", "project: xproject", "user: xuser"},
+		[]string{"off: it is disabled in Gemini CLI, in /g/.gemini/mcp-server-enablement.json (Gemini CLI, enablement)"})
+	for _, tt := range []struct{ goos, home, file string }{
+		{"linux", "/home/u", "/etc/gemini-cli/settings.json"}, {"linux", "/home/u", "/etc/gemini-cli/system-defaults.json"},
+		{"darwin", "/Users/u", "/Library/Application Support/GeminiCli/settings.json"}, {"darwin", "/Users/u", "/Library/Application Support/GeminiCli/system-defaults.json"},
+		{"windows", `C:\Users\u`, `C:\ProgramData\gemini-cli\settings.json`}, {"windows", `C:\Users\u`, `C:\ProgramData\gemini-cli\system-defaults.json`},
+	} {
+		check(t, Scan(tree{tt.file: entry("s")}.fs(), Env{Home: tt.home, GOOS: tt.goos}), []string{"s: xs"}, nil)
+	}
+}

@@ -1,0 +1,126 @@
+package discovery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// pluginWord is the last word of Claude Code's settings on a plugin.
+type pluginWord struct {
+	on     bool
+	source Source
+	by     word
+}
+
+// pluginSettings reads what one settings file says of plugins: which are enabled, and how they are configured. The settings of a
+// project that isn't trusted may switch off, not on, and nobody overrules the administrator.
+func (s *scan) pluginSettings(p *policy, src Source, f *file, w word) {
+	for _, m := range objectIn(f.root, "enabledPlugins").Members {
+		on := kind(&m.Value) != "false" && kind(&m.Value) != "null" // a list is of versions
+		if before, ok := p.plugins[nameOf(m)]; ok && before.by == manager && w != manager || on && (w == guest || !f.standard) {
+			continue
+		}
+		p.plugins[nameOf(m)] = pluginWord{on, src, w}
+	}
+	if src.Scope != "user settings" && w != manager {
+		return // options of a project's settings aren't taken, trusted or not
+	}
+	for _, m := range objectIn(f.root, "pluginConfigs").Members {
+		if o, ok := objectOf(&m.Value); ok && f.standard {
+			p.pluginOptions[nameOf(m)] = onTop(objectIn(o, "options"), p.options(nameOf(m))) // the administrator's count, and were read first
+		}
+	}
+	for _, key := range []string{"strictKnownMarketplaces", "blockedMarketplaces"} {
+		if k := kind(get(f.root, key)); w == manager && k != "nothing" && k != "null" {
+			p.marketplaces = &src
+		}
+	}
+}
+
+// pluginOff says why none of a plugin's servers is used, if so.
+func (p *policy) pluginOff(g plugin) refusal {
+	if g.unlisted != (refusal{}) {
+		return g.unlisted
+	}
+	skill := strings.HasSuffix(g.id, skillsDir)
+	word, ok := p.plugins[g.id]
+	if other, said := p.plugins[g.name+skillsDir]; skill && said && !other.on {
+		word, ok = other, true // its directory may be called otherwise
+	}
+	switch {
+	case ok && !word.on:
+		return refusal{"its plugin " + display(g.id) + " is disabled in Claude Code, in " + word.source.String(), "enable it with /plugin in Claude Code"}
+	case !ok && (!skill || kind(get(g.manifest, "defaultEnabled")) == "false"):
+		return refusal{"its plugin " + display(g.id) + " is not enabled in Claude Code", "enable it with /plugin in Claude Code"}
+	}
+	return refusal{}
+}
+
+// pluginForbidden says why an administrator's rules keep a plugin's server back, if they do.
+func (p *policy) pluginForbidden() refusal {
+	if p.marketplaces == nil {
+		return refusal{}
+	}
+	return refusal{"Claude Code's administrator limits where plugins come from, in " + p.marketplaces.String() + ", and where this one does can't be told", "ask the administrator"}
+}
+
+func (p *policy) options(id string) *hujson.Object {
+	if o := p.pluginOptions[id]; o != nil {
+		return o
+	}
+	return &hujson.Object{}
+}
+
+// option is a function for what a plugin's user has set, or else the plugin's own default. What is sensitive is kept elsewhere.
+func (p *policy) option(g plugin) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		v := get(p.options(g.id), name)
+		if v == nil {
+			v = member(g.manifest, "userConfig/"+name+"/default")
+		}
+		if v == nil || kind(v) == "null" {
+			return "", false
+		}
+		lit, ok := v.Value.(hujson.Literal)
+		return lit.String(), ok
+	}
+}
+
+// pluginHelper fills in the plugin's directories in the command that makes headers, which is a shell's. Options would be read by the
+// shell too, so that Claude Code doesn't take them there.
+func (f *form) pluginHelper(d *definition) refusal {
+	if f.given == nil || d.HeadersHelper == "" {
+		return refusal{}
+	}
+	if strings.Contains(d.HeadersHelper, "${user_config.") {
+		return refusal{"its headersHelper has an option of the plugin in it, which Claude Code doesn't take there", "tell who made the plugin"}
+	}
+	for name, value := range f.given {
+		d.HeadersHelper = strings.ReplaceAll(d.HeadersHelper, "${"+name+"}", value)
+	}
+	return refusal{}
+}
+
+// toolSettings reads which tools of servers a settings file denies.
+func (s *scan) toolSettings(p *policy, src Source, root *hujson.Object) {
+	for _, name := range s.strings(src, objectIn(root, "permissions"), "deny") {
+		if strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "(") { // a rule about arguments is none about a tool
+			p.tools = append(p.tools, ToolRule{name, true}, ToolRule{name + "__*", true})
+		}
+	}
+	if len(p.tools) > maxRules {
+		s.problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of Claude Code's servers are hidden", maxRules), "take out what isn't needed")
+		p.tools = []ToolRule{{"*", true}}
+	}
+}
+
+// toolRules is what is denied of one server's tools.
+func (p *policy) toolRules(server string) []RuleList {
+	if len(p.tools) == 0 {
+		return nil
+	}
+	return []RuleList{{Prefix: "mcp__" + plain(server) + "__", Rules: slices.Clone(p.tools)}}
+}
