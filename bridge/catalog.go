@@ -77,9 +77,19 @@ func (c *catalog) unknown(name string, among []entry) string {
 	}
 	names := namesOf(among)
 	if len(names) == 0 {
-		return fmt.Sprintf("there is no server %q: none is there to be called; `mcp-bridge servers` shows what was found where", name)
+		return fmt.Sprintf("there is no server %q: none is there to be called%s; `mcp-bridge servers` shows what was found where", name, c.lost())
 	}
-	return fmt.Sprintf("there is no server %q%s; there are: %s", name, didYouMean(name, names), list(names))
+	return fmt.Sprintf("there is no server %q%s; there are: %s%s", name, didYouMean(name, names), list(names), c.lost())
+}
+
+// lost is a clause about the first file that can't be read, or nothing: it may define any server.
+func (c *catalog) lost() string {
+	for _, p := range c.problems {
+		if p.Server == "" && p.State == discovery.Broken {
+			return fmt.Sprintf("; what %s defines isn't known: %s", oneLine(p.Source.Path), oneLine(p.Reason))
+		}
+	}
+	return ""
 }
 
 // undefinedName is what Python says of a name that isn't there.

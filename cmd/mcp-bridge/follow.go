@@ -30,13 +30,27 @@ func (p *parts) found(c discovery.Catalog) {
 	p.bridge.Update(c.Servers, c.Problems)
 	added, changed, removed := differences(before.Servers, c.Servers)
 	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed, "servers", len(c.Servers), "not_used", len(c.Problems))
-	for _, problem := range c.Problems {
+	p.tell(before.Problems)
+}
+
+// tell says what isn't used, but for what is known already. A file that can't be read may hold any server, so that is a warning.
+func (p *parts) tell(known []discovery.Problem) {
+	for _, problem := range p.catalog.Problems {
 		switch {
-		case slices.Contains(before.Problems, problem):
-		case problem.Server == "":
+		case slices.Contains(known, problem):
+		case problem.Server == "" && problem.State == discovery.Broken:
 			p.log.Warn("a configuration file can't be used", "problem", problem.String())
 		default:
 			p.log.Debug("not used", "problem", problem.String())
+		}
+	}
+}
+
+// tellListed warns of the files that MCP_BRIDGE_CONFIG names and that can't be used: whoever has set it means them.
+func (p *parts) tellListed() {
+	for _, problem := range p.catalog.Problems {
+		if problem.Server == "" && problem.Source.Scope == discovery.Listed {
+			p.log.Warn("a configuration file can't be used", "problem", problem.String())
 		}
 	}
 }

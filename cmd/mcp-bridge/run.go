@@ -120,6 +120,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 		}
 	}
 	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+		p.tellListed()
 		r, err := p.bridge.RunDirect(ctx, d)
 		if wrong := bridge.ArgumentError(""); errors.As(err, &wrong) {
 			return usageError{err}

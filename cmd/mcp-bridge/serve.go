@@ -25,9 +25,7 @@ func (a *app) serveCmd() *cobra.Command {
 
 func (a *app) serve(ctx context.Context) error {
 	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
-		for _, problem := range p.catalog.Problems {
-			p.log.Debug("not used", "problem", problem.String())
-		}
+		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
 			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary user")
 		}

@@ -33,6 +33,7 @@ func (a *app) toolsCmd() *cobra.Command {
 				return usageError{errors.New("--json and --stubs are two forms of the same: give one of them")}
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				p.tellListed()
 				alias := aliases(p.catalog)
 				var names []string
 				for _, s := range p.catalog.Servers {
