@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -19,6 +23,69 @@ func TestBridgeBehindAnotherName(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "it is mcp-bridge itself") || !strings.Contains(string(out), "servers.json") {
 		t.Errorf("got %v:\n%s", err, out)
+	}
+}
+
+// proxy answers over HTTP with what a bridge answers on its standard input, as programs do that put a stdio server behind a URL.
+type proxy struct {
+	bridge atomic.Pointer[client]
+	asked  atomic.Int64 // handshakes
+	t      *testing.T
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := p.bridge.Load()
+	if r.Method != http.MethodPost || c == nil {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	var m message
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if m.Params == nil {
+		m.Params = json.RawMessage("{}")
+	}
+	if m.ID == nil {
+		c.send(map[string]any{"jsonrpc": "2.0", "method": m.Method, "params": m.Params})
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if m.Method == "initialize" {
+		p.asked.Add(1)
+	}
+	got := c.request(m.Method, m.Params)
+	answer := map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": got.Result}
+	if got.Error != nil {
+		answer = map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": got.Error}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// TestBridgeBehindURL: the bridge has no address of its own that its configuration could name, but a program that puts it behind one
+// is no way around: the bridge knows its own answer to the handshake, and calls nothing there.
+func TestBridgeBehindURL(t *testing.T) {
+	p := &proxy{t: t}
+	web := httptest.NewServer(p)
+	t.Cleanup(web.Close)
+	config := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(config, []byte(`{"mcpServers": {"loop": {"type": "http", "url": "`+web.URL+`/mcp"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, nil)
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
+	c := serve(t, cmd)
+	p.bridge.Store(c)
+	got := c.search(map[string]any{"query": "run python code", "server": "loop"})
+	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, config) || strings.Contains(got, "mcp_loop.run_python") {
+		t.Errorf("got %s", got)
+	}
+	if n := p.asked.Load(); n == 0 || n > 2 {
+		t.Errorf("it asked itself %d times", n)
 	}
 }
 
