@@ -14,6 +14,7 @@ from typing import Any
 from guest import errors, execute, limits, mcp_runtime, streams, wire
 from guest.calls import report_unawaited
 from guest.handover import Handover
+from guest.heir import Heir
 from guest.link import Link
 
 _exit = os._exit  # the code may put something else in its place
@@ -40,6 +41,7 @@ def main(fd: int) -> None:
     link = Link(fd)
     reserve = errors.Reserve()
     link.send({"type": "warm"})
+    heir = Heir()
     _prepare(link)
     frame = link.first()
     status = 1
@@ -55,7 +57,7 @@ def main(fd: int) -> None:
     except Exception as e:
         told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})
-        leave(status, handover)
+        leave(status, handover, heir)
     try:
         execute.run(str(frame.get("code")), namespace)
         status = 0
@@ -64,7 +66,7 @@ def main(fd: int) -> None:
     except BaseException as e:
         reserve.release()
         link.send({"type": "claim", "error": errors.told(e, namespace)})
-    leave(status, handover)
+    leave(status, handover, heir)
 
 
 def surroundings() -> dict[str, Any]:
@@ -94,7 +96,7 @@ def exit_status(code: object) -> int:
     return 1
 
 
-def leave(status: int, handover: Handover) -> None:
+def leave(status: int, handover: Handover, heir: Heir) -> None:
     """Ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output.
 
     Figures that are still open are shown between them: pyplot has an exit handler that closes them.
@@ -107,6 +109,7 @@ def leave(status: int, handover: Handover) -> None:
         except BaseException:
             sys.excepthook(*sys.exc_info())
     streams.flush()
+    heir.take_over()
     _exit(status)
 
 

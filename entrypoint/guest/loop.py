@@ -15,6 +15,8 @@ from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
 from guest.watch import INTERVAL, Watch
 
+ENDING = 5  # milliseconds that a child which is just ending has for it, before it is killed for using too much
+
 
 class Loop:
     """Moves frames, requests and output until `done` is sent, the host is gone, or it sent what can't be taken."""
@@ -61,7 +63,10 @@ class Loop:
             raise Stop(wire.EXIT_SILENT, f"nothing heard from the host for {wire.SILENCE:g} s")
         if self._watch and now - self._looked >= INTERVAL and not self._run.done:
             self._looked = now
-            self._run.kill(*self._watch.exceeded())
+            reason, because = self._watch.exceeded()
+            if reason:
+                self._let_end()
+                self._run.kill(reason, because)
         if self._output.due is not None and self._output.due <= now:
             self._output.flush()
         if self._run.status is not None and not self._run.done:
@@ -79,6 +84,13 @@ class Loop:
             # The code has been sent on its way above, and can't do much before the first look.
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
+
+    def _let_end(self) -> None:
+        """Between making its heir and its end, the child's memory is there twice to whoever counts it (heir.py)."""
+        poller = select.poll()
+        poller.register(self._wake[0], select.POLLIN)
+        poller.poll(ENDING)
+        self._reap()
 
     def _poller(self) -> select.poll:
         poller = select.poll()

@@ -148,10 +148,15 @@ def text(said: str) -> Frame:
 
 
 def run(
-    code: str, providers: list[Frame] | None = None, answer: Any = None, python: str = sys.executable, **options: Any
+    code: str,
+    providers: list[Frame] | None = None,
+    answer: Any = None,
+    python: str = sys.executable,
+    changed: dict[str, tuple[str, str]] | None = None,
+    **options: Any,
 ) -> Ran:
     """Runs code in a guest of its own. answer(frame) gives the tool_result's fields for a tool_call."""
-    with Guest(python=python) as guest:
+    with Guest(changed, python) as guest:
         guest.execute(code, providers, **options)
         frames: list[Frame] = []
         while not frames or frames[-1]["type"] != "done":
