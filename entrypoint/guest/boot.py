@@ -6,6 +6,7 @@ the files were there.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -74,4 +75,6 @@ def start(sources: dict[str, str]) -> None:
     sys.meta_path.insert(0, Sources(sources, compiled(sources.pop("", ""))))
     from guest import supervisor
 
-    sys.exit(supervisor.main(0, 1))
+    status = supervisor.main(0, 1)
+    sys.stderr.flush()
+    os._exit(status)  # to take an interpreter apart takes longer than a short run

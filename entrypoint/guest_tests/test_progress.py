@@ -148,7 +148,10 @@ class Cancelling(unittest.TestCase):
                 frames.append(frame)
                 if frame["type"] == "tool_cancel":
                     ids.append(frame["callId"])
-                    guest.send({"type": "tool_result", "callId": frame["callId"], **CANCELLED})
+                    try:
+                        guest.send({"type": "tool_result", "callId": frame["callId"], **CANCELLED})
+                    except BrokenPipeError:  # the run is over already
+                        pass
                 elif frame["type"] == "tool_call" and frame["input"] == {"n": 0}:
                     guest.send(result(frame))
             self.assertEqual(guest.status(), 0, guest.errors())
