@@ -27,15 +27,16 @@ try:
     e.resources.read("demo://nothing")
 except ToolError as error:
     print("no such", "demo://nothing" in str(error))
+print("none", mcp_filesystem.prompts.list(), mcp_filesystem.resources.list())
 try:
-    mcp_filesystem.prompts.list()
+    mcp_filesystem.prompts.get("any")
 except ToolError as error:
     print("not offered", error.server)
 `, map[string]any{"timeout": 60, "servers": []string{"everything", "filesystem"}})
 	for _, want := range []string{
 		"static ['demo://resource/static/document/features.md']\n", "read str True True\n", "made demo://resource/dynamic/text/7 True\n", "blob True True\n",
 		"proposed ['12'] []\n", "prompts ['args-prompt', 'completable-prompt']\n", "filled What's weather in Bern, BE?\n",
-		"completed ['Sales', 'Support'] ['Eve']\n", "no such True\n", "not offered filesystem\n",
+		"completed ['Sales', 'Support'] ['Eve']\n", "no such True\n", "none [] []\n", "not offered filesystem\n",
 	} {
 		if !strings.Contains(got.Text, want) {
 			t.Errorf("there is no %q in\n%s", want, got.Text)
