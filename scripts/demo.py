@@ -6,6 +6,7 @@ code that calls those servers' tools. Everything that is shown came out of the b
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -98,8 +99,11 @@ class Bridge:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self.process.stdin
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Failure(f"the bridge has ended, with {self.process.wait()}") from None
 
     def notify(self, method: str) -> None:
         self._send({"method": method})
@@ -125,7 +129,8 @@ class Bridge:
 
     def close(self) -> None:
         assert self.process.stdin
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # of what it wasn't sent any more
+            self.process.stdin.close()
         try:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
@@ -207,3 +212,6 @@ if __name__ == "__main__":
         main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
     except Failure as failure:
         sys.exit(f"demo: {failure}")
+    except KeyboardInterrupt:  # which the bridge has had as well, from the terminal
+        print("\ndemo: stopped; the bridge, its servers and its containers are gone", file=sys.stderr)
+        sys.exit(130)
