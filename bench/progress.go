@@ -38,7 +38,7 @@ func (c scale) takes(part string) time.Duration {
 	case "f":
 		d += times(c.gathers, pause+2*slowTool)
 	case "g":
-		d += times(c.outputs, 2*pause+oneOutput) + times(keptOutputs, oneOutput/4)
+		d += times(c.outputs, 2*pause+oneOutput) + times(keptOutputs+c.flat, oneOutput/10)
 	case "h":
 		d += times(2*len(c.callers), c.load)
 	case "i":
@@ -66,7 +66,7 @@ func (s *suite) plan(parts []benchmark) {
 		all += d
 		each = append(each, fmt.Sprintf("%s %v", b.part, d.Round(time.Second)))
 	}
-	s.say("on two quiet cores this takes about %v: %s", all.Round(time.Minute), strings.Join(each, ", "))
+	s.say("on two quiet cores this takes about %v: %s", all.Round(10*time.Second), strings.Join(each, ", "))
 }
 
 // doAll measures the parts of these names, all if there is none.

@@ -37,7 +37,7 @@ type suite struct {
 // scale is how often each thing is done.
 type scale struct {
 	starts, first, warm, bare, bursts, cold, podman, docker int
-	roundTrips, gathers, outputs                            int
+	roundTrips, gathers, outputs, flat                      int
 	load                                                    time.Duration
 	calls                                                   int
 	items, growth                                           int
@@ -56,13 +56,13 @@ const (
 
 func scaleOf(o options) scale {
 	if o.quick {
-		return scale{starts: 3, first: 1, warm: 2, bare: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1,
+		return scale{starts: 3, first: 1, warm: 2, bare: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1, flat: 4,
 			load: 300 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
 			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
 	}
 	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
 	return scale{starts: of(200), first: of(12), warm: of(200), bare: of(100), bursts: of(13), cold: of(100), podman: of(40), docker: of(100),
-		roundTrips: of(10), gathers: of(30), outputs: max(of(16), 8), load: o.load, calls: o.calls, items: of(20), growth: of(60), block: 10, warming: 3,
+		roundTrips: of(10), gathers: of(30), outputs: of(16), flat: max(of(100), 40), load: o.load, calls: o.calls, items: of(20), growth: of(60), block: 10, warming: 3,
 		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
 }
 
