@@ -154,12 +154,13 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// digest takes one line and returns what mcp-go is to see of it, as lines.
+// digest takes one message, or one batch of them, and returns what mcp-go is to see of it, as lines.
 func (in *inbox) digest(line []byte) []byte {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 	}
+	line = oneLine(line)
 	var seen []byte
 	var batch []json.RawMessage // part of one revision of the protocol
 	if bytes.HasPrefix(line, []byte("[")) && json.Unmarshal(line, &batch) == nil {
@@ -169,6 +170,16 @@ func (in *inbox) digest(line []byte) []byte {
 		return seen
 	}
 	return in.message(line)
+}
+
+// oneLine is a JSON text without the line breaks that HTTP lets it have: what mcp-go is to see ends with its line. Another text stays as
+// it is.
+func oneLine(text []byte) []byte {
+	var compact bytes.Buffer
+	if !bytes.ContainsAny(text, "\r\n") || json.Compact(&compact, text) != nil {
+		return text
+	}
+	return compact.Bytes()
 }
 
 func (in *inbox) message(raw []byte) []byte {
