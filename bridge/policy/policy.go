@@ -10,6 +10,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -116,7 +117,7 @@ func (p *Policy) Decide(t Tool) Decision {
 	var found Decision
 	for _, r := range p.rules {
 		if r.verdict > found.Verdict {
-			if g, ok := r.tools.match(t); ok {
+			if g, ok := r.match(t); ok {
 				found = Decision{r.verdict, p.at(fmt.Sprintf("rule %q", g.text), r.line), r.reason}
 			}
 		}
@@ -222,29 +223,46 @@ var hintKeys = []struct {
 // selection is tools by patterns: those that one of in matches and none of except.
 type selection struct{ in, except []glob }
 
-// match gives the first pattern that has t.
+// match gives the pattern by which the rule speaks of t. An allow leaves out what it excepts under any of the server's names, so that a
+// further name, from another host's file, gives nobody what the rule was not to have.
+func (r rule) match(t Tool) (glob, bool) {
+	if r.verdict == Allow {
+		for _, name := range t.names() {
+			if r.tools.excepts(name) {
+				return glob{}, false
+			}
+		}
+	}
+	return r.tools.match(t)
+}
+
+// names are the tool under each of its server's names.
+func (t Tool) names() []Tool {
+	out := []Tool{{Server: t.Server, Name: t.Name}}
+	for _, server := range t.Also {
+		out = append(out, Tool{Server: server, Name: t.Name})
+	}
+	return out
+}
+
+// match gives the first pattern that has t under one of its names, and does not except it under the same.
 func (s selection) match(t Tool) (glob, bool) {
-	for _, server := range append([]string{t.Server}, t.Also...) {
-		if g, ok := s.matchAs(Tool{Server: server, Name: t.Name}); ok {
-			return g, true
+	for _, name := range t.names() {
+		for _, g := range s.in {
+			if g.match(name) {
+				if s.excepts(name) {
+					break
+				}
+				return g, true
+			}
 		}
 	}
 	return glob{}, false
 }
 
-func (s selection) matchAs(t Tool) (glob, bool) {
-	for _, g := range s.in {
-		if !g.match(t) {
-			continue
-		}
-		for _, x := range s.except {
-			if x.match(t) {
-				return glob{}, false
-			}
-		}
-		return g, true
-	}
-	return glob{}, false
+// excepts says whether one of the exceptions has t, under its first name.
+func (s selection) excepts(t Tool) bool {
+	return slices.ContainsFunc(s.except, func(x glob) bool { return x.match(t) })
 }
 
 // String is the patterns as people read them.
@@ -262,7 +280,7 @@ func (p *Policy) Hinted(t Tool) bool {
 		return false
 	}
 	for _, r := range p.rules {
-		if _, ok := r.tools.match(t); ok {
+		if _, ok := r.match(t); ok {
 			return false
 		}
 	}

@@ -231,8 +231,30 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestOtherNames: a server that has several names is held to what is said of any of them, the strictest first; an exception of one
-// name is no exception of another.
+// TestExceptedUnderAnyName: a further name of a server doesn't get back what an allow was not to have.
+func TestExceptedUnderAnyName(t *testing.T) {
+	for _, text := range []string{
+		"default='deny'\n[[rule]]\ntools=['*.*']\nexcept=['github.delete_*']\nverdict='allow'",
+		"[[rule]]\ntools=['*.*']\nexcept=['github.delete_*']\nverdict='allow'\n[hints]\ndestructive='deny'",
+	} {
+		p := parse(t, text)
+		for _, x := range []Tool{
+			{Server: "github", Name: "delete_repo"},
+			{Server: "github", Name: "delete_repo", Also: []string{"gh"}},
+			{Server: "gh", Name: "delete_repo", Also: []string{"x", "github"}},
+		} {
+			if got := p.Decide(x); got.Verdict != Deny {
+				t.Errorf("%+v: %v by %s", x, got.Verdict, got.Why())
+			}
+		}
+		if got := p.Decide(Tool{Server: "gh", Name: "get_repo", Also: []string{"github"}}); got.Verdict != Allow {
+			t.Errorf("what isn't excepted: %v by %s", got.Verdict, got.Why())
+		}
+	}
+}
+
+// TestOtherNames: a server that has several names is held to what is said of any of them, the strictest first; what an ask or a
+// deny excepts under one name it still has under another.
 func TestOtherNames(t *testing.T) {
 	p := parse(t, `
 default = "deny"

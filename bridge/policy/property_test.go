@@ -76,6 +76,11 @@ func TestProperties(t *testing.T) {
 		if byRule && more.Decide(tool).Verdict < got.Verdict {
 			t.Fatalf("%v: a further rule has loosened %s", tool, got.Why())
 		}
+		named := tool
+		named.Also = []string{r.name()}
+		if _, allowed := parse(t, strings.Join(rules, "")).allows(Tool{Server: named.Also[0], Name: tool.Name}); !allowed && byRule && p.Decide(named).Verdict < got.Verdict {
+			t.Fatalf("%v: a further name of its server, %q, which nothing allows, has loosened %s", tool, named.Also[0], got.Why())
+		}
 		tool.Annotations = json.RawMessage(r.pick(`{"readOnlyHint":true}`, "null", "1"))
 		if d := without.Decide(tool); d.Verdict == Deny && p.Decide(tool).Verdict != Deny && byRule {
 			t.Fatalf("%v: a hint has overridden a deny", tool)
@@ -86,6 +91,16 @@ func TestProperties(t *testing.T) {
 			t.Errorf("only %d verdicts were %v: the test has lost its aim", seen[v], v)
 		}
 	}
+}
+
+// allows says whether a rule allows the tool.
+func (p *Policy) allows(t Tool) (rule, bool) {
+	for _, r := range p.rules {
+		if _, ok := r.match(t); ok && r.verdict == Allow {
+			return r, true
+		}
+	}
+	return rule{}, false
 }
 
 // TestLiteral: a literal pattern matches its own tool and none that differs, whatever the names are.
