@@ -60,7 +60,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := b.unready(); err != nil {
+	if err := b.unready(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := b.runner.Prepare(ctx, d.Progress); err != nil {
@@ -74,11 +74,11 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	res, err := b.execute(ctx, req, a, nil)
 	if err != nil {
 		status = statusUnavailable
-		b.books(b.log.With("run", id)).ran(id, args, refused(id, status, err), began)
+		b.books(b.log.With("run", id)).ran(ctx, id, args, refused(id, status, err), began)
 		return Report{}, err
 	}
 	o := newOutcome(id, a, res, directBytes)
 	status = o.Status
-	b.books(b.log.With("run", id)).ran(id, args, o, began)
+	b.books(b.log.With("run", id)).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

@@ -24,20 +24,20 @@ type books struct {
 }
 
 // ready says why nothing may be done now, since it could not be recorded.
-func (b books) ready() error {
+func (b books) ready(ctx context.Context) error {
 	if b.audit == nil {
 		return nil
 	}
-	return b.audit.Ready()
+	return b.audit.Ready(ctx)
 }
 
 // enter records what ended just now. That it can't be written refuses what comes next, see ready; what has been done is done.
-func (b books) enter(r audit.Record, began time.Time) {
+func (b books) enter(ctx context.Context, r audit.Record, began time.Time) {
 	if b.audit == nil {
 		return
 	}
 	r.TookMs = float64(time.Since(began).Microseconds()) / 1000
-	if err := b.audit.Record(r); err != nil {
+	if err := b.audit.Record(ctx, r); err != nil {
 		b.log.Error("nothing more is run until this is recorded", "err", err)
 	}
 }
@@ -49,17 +49,17 @@ func (b books) arguments(r *audit.Record, args json.RawMessage) {
 	}
 }
 
-// ran records a run.
-func (b books) ran(id string, raw json.RawMessage, o outcome, began time.Time) {
+// ran records a run, which may have ended with ctx.
+func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o outcome, began time.Time) {
 	r := audit.Record{Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls), ResultBytes: len(o.Stdout) + len(o.Stderr)}
 	b.arguments(&r, raw)
-	b.enter(r, began)
+	b.enter(context.WithoutCancel(ctx), r, began)
 }
 
 // recorded does an inner call and records it, however it ends. The call is not made when it could not be recorded. What do learns of
 // the call, it notes in the record: names are those that were asked for until then.
 func recorded[T any](ctx context.Context, h *host, server, tool string, do func(context.Context, *audit.Record) (T, error)) (result T, err error) {
-	if err := h.books.ready(); err != nil {
+	if err := h.books.ready(ctx); err != nil {
 		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "the call was not made: " + hinted(err)}
 	}
 	began := time.Now()
@@ -68,7 +68,7 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 	r.Outcome = entrypoint.CodeInternal // of a panic
 	defer func() {
 		r.Server, r.Tool = named(r.Server), named(r.Tool)
-		h.books.enter(r, began)
+		h.books.enter(ctx, r, began)
 		_, known := h.catalog.byName[r.Server]
 		end(r, known, time.Since(began))
 	}()

@@ -30,7 +30,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	t.total = time.Since(began)
 	o.timed(t)
 	status = o.Status
-	b.books(b.log.With("run", id)).ran(id, raw, o, began)
+	b.books(b.log.With("run", id)).ran(ctx, id, raw, o, began)
 	b.log.Info("run_python", "run", id, "status", o.Status,
 		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
 	return o.render(b.structured)
@@ -55,7 +55,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return refused(id, statusInvalid, err)
 	}
-	if err := b.unready(); err != nil {
+	if err := b.unready(ctx); err != nil {
 		return refused(id, statusUnavailable, err)
 	}
 	order := orderOf(ctx)
@@ -112,11 +112,11 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 func (b *Bridge) books(log *slog.Logger) books { return books{b.audit, log} }
 
 // unready says why no code may run whatever the engine says: what it may call isn't known, or what it does can't be recorded.
-func (b *Bridge) unready() error {
+func (b *Bridge) unready(ctx context.Context) error {
 	if b.broken != nil {
 		return b.broken
 	}
-	return b.books(b.log).ready()
+	return b.books(b.log).ready(ctx)
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {

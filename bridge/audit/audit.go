@@ -34,6 +34,7 @@ const (
 	maxPending   = 10_000           // records that wait to be written; far more than can be under way
 	pendingBytes = 16 << 20         // of these
 	lockWait     = 5 * time.Second  // for another bridge that writes
+	lockPause    = time.Second      // until that is waited for again
 	reserved     = 2 * maxArguments // bytes on the disk that there must be before anything begins that is to be recorded
 
 	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
@@ -73,11 +74,14 @@ type Config struct {
 type Log struct {
 	cfg Config
 
+	turn chan struct{} // holds one while somebody writes, or waits to, for all: nobody else tries meanwhile
+
 	mu      sync.Mutex
-	pending [][]byte // lines that have not been written
-	held    int      // bytes of them
-	lost    int      // lines beyond maxPending or pendingBytes
-	err     error    // why they have not
+	pending [][]byte  // lines that have not been written
+	held    int       // bytes of them
+	lost    int       // lines beyond maxPending or pendingBytes
+	busy    error     // of the last attempt, where another process had the lock all the time
+	until   time.Time // and nobody tries again before this
 }
 
 // Open makes the file if it isn't there, readable for the user alone, and sees whether it can be written.
@@ -91,8 +95,8 @@ func Open(cfg Config) (*Log, error) {
 	if cfg.Path == "" || cfg.MaxBytes < 0 || cfg.MaxFiles < 1 {
 		return nil, errors.New("audit: the path is empty, or a bound is not positive")
 	}
-	l := &Log{cfg: cfg}
-	return l, l.Ready()
+	l := &Log{cfg: cfg, turn: make(chan struct{}, 1)}
+	return l, l.Ready(context.Background())
 }
 
 // SetArguments notes the arguments of what the record is of.
@@ -105,19 +109,12 @@ func (l *Log) SetArguments(r *Record, args json.RawMessage) {
 	}
 }
 
-// Ready says why nothing can be recorded now, having tried. It is nil when everything is written.
-func (l *Log) Ready() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err == nil && len(l.pending) == 0 {
-		_, err := l.append(nil)
-		return l.failed(err)
-	}
-	return l.flush()
-}
+// Ready says why nothing can be recorded now, having tried. It is nil when everything is written. It takes lockWait at most, however many
+// ask at once, and ends with ctx.
+func (l *Log) Ready(ctx context.Context) error { return l.flush(ctx, true) }
 
-// Record writes a line. An error means that it is kept for later, as Ready will say too.
-func (l *Log) Record(r Record) error {
+// Record writes a line. An error means that it is kept for later, as Ready will say too. It waits for others who write as long as Ready does.
+func (l *Log) Record(ctx context.Context, r Record) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now()
 	}
@@ -128,39 +125,90 @@ func (l *Log) Record(r Record) error {
 	if err := enc.Encode(r); err != nil {
 		return fmt.Errorf("encoding a record of the audit: %w", err)
 	}
+	l.keep(line.Bytes())
+	return l.flush(ctx, false)
+}
+
+// keep has a line wait to be written.
+func (l *Log) keep(line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending) < maxPending && l.held+line.Len() <= pendingBytes {
-		l.pending = append(l.pending, line.Bytes())
-		l.held += line.Len()
+	if len(l.pending) < maxPending && l.held+len(line) <= pendingBytes {
+		l.pending = append(l.pending, line)
+		l.held += len(line)
 	} else {
 		l.lost++
 	}
-	return l.flush()
 }
 
-// flush writes what waits, in its order. It is called with mu held.
-func (l *Log) flush() error {
-	n, err := l.append(l.pending)
-	for _, line := range l.pending[:n] {
+// flush writes what waits, in its order. With look it also looks whether there is room for more.
+func (l *Log) flush(ctx context.Context, look bool) error {
+	if err := l.take(ctx); err != nil {
+		return l.failed(err)
+	}
+	defer func() { <-l.turn }()
+	lines, err := l.waiting()
+	if err != nil {
+		return l.failed(err)
+	}
+	written := 0
+	if look || len(lines) > 0 {
+		written, err = l.append(ctx, lines)
+	}
+	return l.failed(l.done(ctx, written, err))
+}
+
+// take takes the turn, which is had at once where it is free, whatever ctx is.
+func (l *Log) take(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("another call was still waiting to write it: %w", context.Cause(ctx))
+	}
+}
+
+// waiting are the lines to be written, unless it was just seen that another process doesn't give the lock back.
+func (l *Log) waiting() ([][]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy != nil && time.Now().Before(l.until) {
+		return nil, l.busy
+	}
+	l.busy = nil
+	return l.pending, nil
+}
+
+// done notes what became of an attempt, and says why not everything is recorded.
+func (l *Log) done(ctx context.Context, written int, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.pending[:written] {
 		l.held -= len(line)
 	}
-	l.pending = l.pending[n:]
-	if err == nil && l.lost > 0 {
-		err = fmt.Errorf("%d records are lost, since nothing could be written when they came; start the bridge anew", l.lost)
-	}
-	if err == nil {
+	l.pending = l.pending[written:]
+	if len(l.pending) == 0 {
 		l.pending = nil
 	}
-	return l.failed(err)
+	switch {
+	case err == nil && l.lost > 0:
+		return fmt.Errorf("%d records are lost, since nothing could be written when they came; start the bridge anew", l.lost)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		l.busy, l.until = err, time.Now().Add(lockPause)
+	}
+	return err
 }
 
-// failed keeps an error, with what it is of.
+// failed is an error with what it is of.
 func (l *Log) failed(err error) error {
 	if err != nil {
 		err = &Error{Path: l.cfg.Path, Err: err}
 	}
-	l.err = err
 	return err
 }
 
@@ -185,10 +233,10 @@ func (e *Error) Hint() string {
 	return "nothing is run that can't be recorded: make room or give leave for that file, name another with MCP_BRIDGE_AUDIT, or unset it"
 }
 
-// append writes lines to the file, each whole or not at all, and says how many. While it does so no other bridge does, so that a file
+// append writes lines to the file, each whole or not at all, and says how many; called by whoever has the turn. While it does so no other bridge does, so that a file
 // that one is about to write isn't moved away by another.
-func (l *Log) append(lines [][]byte) (written int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	release, err := filelock.Acquire(ctx, l.cfg.Path+".lock")
 	if err != nil {

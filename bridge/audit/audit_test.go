@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 )
 
 // lines are all records of a log, of its files from the oldest to the newest. Each is a whole one, or the test fails.
@@ -57,7 +63,7 @@ func TestRecord(t *testing.T) {
 	}
 	r := Record{Kind: KindCall, Run: "r1", Server: "s\n", Tool: "x", Outcome: "ok", Verdict: "allow"}
 	l.SetArguments(&r, json.RawMessage(`{"token":"hunter2"}`))
-	if err := l.Record(r); err != nil {
+	if err := l.Record(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	got := lines(t, path)
@@ -82,7 +88,7 @@ func TestArguments(t *testing.T) {
 	for _, args := range []string{"{\"a\":\n1}", `{"a":`, `"` + strings.Repeat("x", maxArguments) + `"`, ""} {
 		r := Record{Kind: KindCall}
 		l.SetArguments(&r, json.RawMessage(args))
-		if err := l.Record(r); err != nil {
+		if err := l.Record(t.Context(), r); err != nil {
 			t.Error(err)
 		}
 	}
@@ -98,7 +104,7 @@ func TestRotation(t *testing.T) {
 	path := filepath.Join(dir, "audit.jsonl")
 	l := open(t, Config{Path: path, MaxBytes: 1000, MaxFiles: 3})
 	for i := range 100 {
-		if err := l.Record(Record{Kind: KindRun, Run: strconv.Itoa(i)}); err != nil {
+		if err := l.Record(t.Context(), Record{Kind: KindRun, Run: strconv.Itoa(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +126,7 @@ func TestRotation(t *testing.T) {
 	if len(got) < 9 {
 		t.Errorf("only %d are kept", len(got))
 	}
-	if err := open(t, Config{Path: path, MaxBytes: 10, MaxFiles: 1}).Record(Record{Run: "last"}); err != nil {
+	if err := open(t, Config{Path: path, MaxBytes: 10, MaxFiles: 1}).Record(t.Context(), Record{Run: "last"}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || strings.Count(string(text), "\n") != 1 { // longer than a file may be, but there
@@ -138,20 +144,20 @@ func TestUnwritable(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for i := range 3 {
-		if err := l.Record(Record{Run: strconv.Itoa(i)}); !errors.As(err, &unwritable) {
+		if err := l.Record(t.Context(), Record{Run: strconv.Itoa(i)}); !errors.As(err, &unwritable) {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Ready(); err != nil {
+	if err := l.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := lines(t, path); len(got) != 3 || got[0].Run != "0" || got[2].Run != "2" {
 		t.Errorf("got %+v", got)
 	}
-	if err := l.Ready(); err != nil {
+	if err := l.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := lines(t, path); len(got) != 3 {
@@ -171,12 +177,12 @@ func TestLostRecordsAreSaid(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "later")
 			l, _ := Open(Config{Path: filepath.Join(dir, "audit.jsonl")})
 			for range tc.lines {
-				_ = l.Record(tc.record)
+				_ = l.Record(t.Context(), tc.record)
 			}
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Ready(); err == nil || !strings.Contains(err.Error(), "5 records are lost") {
+			if err := l.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "5 records are lost") {
 				t.Errorf("got %v", err)
 			}
 			if l.held != 0 {
@@ -198,11 +204,53 @@ func TestOddFiles(t *testing.T) {
 	if err := os.WriteFile(cut, []byte(`{"run":"1`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, Config{Path: cut}).Record(Record{Run: "2"}); err != nil {
+	if err := open(t, Config{Path: cut}).Record(t.Context(), Record{Run: "2"}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(cut)
 	if first, rest, _ := strings.Cut(string(text), "\n"); err != nil || first != `{"run":"1` || !json.Valid([]byte(rest)) {
 		t.Errorf("after a line that was cut off: %s, %v", text, err)
 	}
+}
+
+// TestLockThatIsHeld: however many wait for another process's lock, they wait once, and no longer than they themselves have time; what they
+// have to record is kept, and written when the lock is free.
+func TestLockThatIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, Config{Path: path})
+		release, err := filelock.Acquire(t.Context(), path+".lock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		var all sync.WaitGroup
+		for i := range 64 {
+			all.Go(func() {
+				if err := l.Ready(t.Context()); err == nil {
+					t.Error("it can be written while another has the lock")
+				}
+				if err := l.Record(t.Context(), Record{Run: strconv.Itoa(i)}); err == nil {
+					t.Error("it was written while another had the lock")
+				}
+			})
+		}
+		brief, cancel := context.WithTimeout(t.Context(), lockWait/10)
+		defer cancel()
+		if err := l.Ready(brief); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > lockWait/10+lockPause/10 {
+			t.Errorf("who had less time waited %v: %v", time.Since(begin), err)
+		}
+		all.Wait()
+		if waited := time.Since(begin); waited > 2*lockWait {
+			t.Errorf("64 callers have waited %v for a lock", waited)
+		}
+		release()
+		time.Sleep(lockPause)
+		if err := l.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := lines(t, path); len(got) != 64 {
+			t.Errorf("%d of 64 records were written", len(got))
+		}
+	})
 }

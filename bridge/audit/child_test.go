@@ -4,6 +4,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,7 +59,7 @@ func write(args []string) error {
 	for g := range goroutines {
 		wg.Go(func() {
 			for i := range each {
-				if err := l.Record(Record{Kind: KindRun, Run: fmt.Sprintf("%s-%d-%d", args[1], g, i)}); err != nil {
+				if err := l.Record(context.Background(), Record{Kind: KindRun, Run: fmt.Sprintf("%s-%d-%d", args[1], g, i)}); err != nil {
 					errs <- err
 					return
 				}
@@ -81,7 +82,7 @@ func full(args []string) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 		return err
 	}
-	if err := l.Record(Record{Run: "0"}); err != nil {
+	if err := l.Record(context.Background(), Record{Run: "0"}); err != nil {
 		return err
 	}
 	info, err := os.Stat(args[0])
@@ -93,7 +94,7 @@ func full(args []string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := l.Record(Record{Run: "1"}); err == nil {
+	if err := l.Record(context.Background(), Record{Run: "1"}); err == nil {
 		return fmt.Errorf("a record beyond the limit was written")
 	}
 	text, err := os.ReadFile(args[0])
@@ -106,7 +107,7 @@ func full(args []string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 		return err
 	}
-	return l.Ready()
+	return l.Ready(context.Background())
 }
 
 // TestFullDisk: a line that has no room leaves no beginning of it, and is there once there is room.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,7 +25,7 @@ func small(args []string) error {
 	}
 	l, err := Open(Config{Path: filepath.Join(dir, "audit.jsonl")})
 	if err == nil {
-		err = l.Ready()
+		err = l.Ready(context.Background())
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("on a file system without room it is ready: %v", err)
@@ -32,7 +33,7 @@ func small(args []string) error {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=1m"); err != nil {
 		return err
 	}
-	if err := l.Ready(); err != nil {
+	if err := l.Ready(context.Background()); err != nil {
 		return fmt.Errorf("with room again: %w", err)
 	}
 	return nil
