@@ -112,12 +112,11 @@ func (l *loaded) sustain(ctx context.Context, span time.Duration) error {
 func (l *loaded) rate() float64 { return float64(len(l.each.values)) / l.took.Seconds() }
 
 func (l *loaded) figures(r *Report, what, name string, baseline bool) {
-	one := func(v float64) series { return series{values: []float64{v}} }
 	r.Loads = append(r.Loads, Load{Of: name, Callers: l.callers, Rate: l.rate(), Spans: l.spans})
-	r.figure("h", what+name+"s", baseline, "1/s", one(l.rate()))
+	r.figure("h", what+name+"s", baseline, "1/s", single(l.rate()))
 	r.figure("h", what+"each "+name, baseline, "ms", l.each)
-	r.figure("h", what+"processor time, whole machine, each "+name, baseline, "ms", one(l.work.busy/float64(len(l.each.values))))
-	r.figure("h", what+"processors busy", baseline, "%", one(l.work.share(l.work.busy)))
+	r.figure("h", what+"processor time, whole machine, each "+name, baseline, "ms", single(l.work.busy/float64(len(l.each.values))))
+	r.figure("h", what+"processors busy", baseline, "%", single(l.work.share(l.work.busy)))
 }
 
 // used is the bridge of part h, and how many calls it has had.

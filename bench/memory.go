@@ -61,8 +61,8 @@ func (s *suite) resident(when string, c *client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.report.figure("i", "the bridge's memory "+when, false, "MB", series{values: []float64{own}})
-	s.report.figure("i", "all its child processes "+when, false, "MB", series{values: []float64{children}})
+	s.report.figure("i", "the bridge's memory "+when, false, "MB", single(own))
+	s.report.figure("i", "all its child processes "+when, false, "MB", single(children))
 	return own, nil
 }
 
@@ -112,7 +112,7 @@ func (s *suite) manyCalls(ctx context.Context) (err error) {
 	}
 	what := fmt.Sprintf("during %d calls of %d callers", own, manyCallers)
 	s.report.figure("i", "each call "+what, false, "ms", calls)
-	perCall := func(i int) series { return series{values: []float64{(after[i] - before[i]) / float64(own)}} }
+	perCall := func(i int) series { return single((after[i] - before[i]) / float64(own)) }
 	s.report.figure("i", "processor time of a call, the bridge", false, "ms", perCall(0))
 	s.report.figure("i", "processor time of a call, podman's service and the watchdog", false, "ms", perCall(1))
 	s.report.figure("i", "the bridge's memory "+what, false, "MB", memory)

@@ -188,12 +188,14 @@ func TestQuickReportsSayNothingOfTargets(t *testing.T) {
 func TestReportIsJSON(t *testing.T) {
 	r := sample()
 	r.figure("b", "nothing", false, "ms", series{failed: 1})
+	none := loaded{callers: 2, each: series{failed: 3}, took: time.Second, work: work{busy: 5, all: 10}} // not one call has succeeded
+	none.figures(&r, "callers: 2: ", "call", false)
 	var out bytes.Buffer
 	if err := r.json(&out); err != nil {
 		t.Fatal(err)
 	}
 	var back Report
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back.Figures) != 3 || back.Figures[2].Failed != 1 {
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back.Figures) != 7 || back.Figures[2].Failed != 1 || back.Loads[0].Callers != 2 {
 		t.Errorf("%v, %+v", err, back)
 	}
 }

@@ -39,6 +39,14 @@ func (s *series) fail(err error) {
 	}
 }
 
+// single is what was measured once, or nothing where that is no number: of no calls there is no time for each.
+func single(v float64) series {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return series{}
+	}
+	return series{values: []float64{v}}
+}
+
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // quantile is the smallest value that at least the share q of all is not above; NaN of none.
