@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -92,21 +93,43 @@ func (d document) held() (n int64) {
 // kept: a mark says where.
 func (d document) slice(from, to int64) (text string, lost int64) {
 	var b strings.Builder
-	at := int64(0)
-	for _, s := range d {
-		begin, end := max(from-at, 0), min(to-at, s.size())
-		at += s.size()
-		switch {
-		case begin >= end:
-		case s.lost > 0:
-			lost += end - begin
-			fmt.Fprintf(&b, "\n[... %s bytes were not kept ...]\n", count(end-begin))
-		default:
-			text := s.whole()
-			b.WriteString(text[back(text, begin):back(text, end)])
+	for s, part := range d.between(from, to) {
+		if s.lost > 0 {
+			lost += part.to - part.from
+			fmt.Fprintf(&b, "\n[... %s bytes were not kept ...]\n", count(part.to-part.from))
+			continue
 		}
+		text := s.whole()
+		b.WriteString(text[back(text, part.from):back(text, part.to)])
 	}
 	return b.String(), lost
+}
+
+// lost is how many bytes from one offset to another were not kept.
+func (d document) lost(from, to int64) (n int64) {
+	for s, part := range d.between(from, to) {
+		if s.lost > 0 {
+			n += part.to - part.from
+		}
+	}
+	return n
+}
+
+// part is a part of a span, by offsets into it.
+type part struct{ from, to int64 }
+
+// between are the spans from one offset to another, with the part of each that lies there.
+func (d document) between(from, to int64) iter.Seq2[span, part] {
+	return func(yield func(span, part) bool) {
+		at := int64(0)
+		for _, s := range d {
+			p := part{max(from-at, 0), min(to-at, s.size())}
+			at += s.size()
+			if p.from < p.to && !yield(s, p) {
+				return
+			}
+		}
+	}
 }
 
 // align moves an offset back to where a character begins.
@@ -141,8 +164,7 @@ func (d document) cut(limit int64, mark func(offset, n, lost int64) string) (tex
 	from, to := d.align(limit/2), d.align(size-limit/2)
 	head, lostHead := d.slice(0, from)
 	tail, lostTail := d.slice(to, size)
-	_, lost := d.slice(from, to)
-	return head + mark(from, to-from, lost) + tail, to - from + lostHead + lostTail
+	return head + mark(from, to-from, d.lost(from, to)) + tail, to - from + lostHead + lostTail
 }
 
 // count writes a number with a comma behind each three digits.

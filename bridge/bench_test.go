@@ -1,0 +1,39 @@
+package bridge
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// BenchmarkCall is the bridge's own part of a tool call, from the sandbox's question to the server's, with nothing recorded or exported.
+func BenchmarkCall(b *testing.B) {
+	br := build(b, nil)
+	ctx, c, release := br.pin(b.Context())
+	defer release()
+	h := br.host("run", arguments{catalog: c, servers: c.servers}, nil, nil)
+	call := sandbox.Call{Run: "run", ID: "1", Provider: "github", Tool: "me", Input: json.RawMessage(`{"text":"x"}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := h.Call(ctx, call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 64 kB shown.
+func BenchmarkOutcome(b *testing.B) {
+	line := strings.Repeat(strings.Repeat("x", 99)+"\n", 640)
+	var chunks []sandbox.Chunk
+	for range 32 {
+		chunks = append(chunks, sandbox.Chunk{Stream: "stdout", Text: line})
+	}
+	chunks = slices.Concat(chunks, []sandbox.Chunk{{Stream: "stdout", Lost: 6_000_000}}, chunks)
+	b.ReportAllocs()
+	for b.Loop() {
+		newOutcome("run", arguments{}, sandbox.Result{Output: chunks}, shownBytes)
+	}
+}
