@@ -76,5 +76,5 @@ const (
 	unknown                 // the host asks, and keeps the answer where it can't be read
 	unasked                 // the host doesn't ask, but what a project brings along is not for the bridge to start unasked
 	codexTrust              // Codex uses it in a project that its own file calls trusted
-	geminiTrust             // Gemini CLI uses it in a folder that is trusted
+	geminiTrust             // Gemini CLI uses it in a folder that is trusted, as it does the user's own
 )

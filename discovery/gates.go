@@ -3,6 +3,9 @@ package discovery
 // gated says why a server of a project is not to be used without its user's word, if it isn't.
 func (s *scan) gated(r row, name string) refusal {
 	const list = "list the file in MCP_BRIDGE_CONFIG if you trust it"
+	if r.host == gemini && s.env.Dir != "" && !s.gemini.trusting && s.gemini.trust != trusted {
+		return refusal{"Gemini CLI uses no servers in this folder until it is trusted", "start gemini in this directory and trust it, or " + list}
+	}
 	switch r.form.gate {
 	case asked:
 		return s.claude.approval(name)
@@ -15,11 +18,8 @@ func (s *scan) gated(r row, name string) refusal {
 			return refusal{"Codex doesn't trust this project", "start codex in this directory and trust it, or " + list}
 		}
 	case geminiTrust:
-		switch {
-		case s.gemini.trusting:
+		if s.gemini.trusting {
 			return refusal{"the bridge doesn't start what a project brings along unless its user has said so, and Gemini CLI asks nobody where folderTrust is switched off", list}
-		case s.gemini.trust != trusted:
-			return refusal{"Gemini CLI doesn't trust this folder", "start gemini in this directory and trust it, or " + list}
 		}
 	}
 	return refusal{}

@@ -8,7 +8,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// geminiRules is what Gemini CLI's files say of which servers are used at all. It compares names without case.
+// geminiRules is what Gemini CLI's files say of which servers are used at all. It compares names without case. In a folder that it
+// wasn't told to trust it uses none, the user's own neither.
 type geminiRules struct {
 	excluded map[string]Source
 	allowed  []geminiAllowed

@@ -5,6 +5,7 @@ import "testing"
 // TestGeminiSwitches: what Gemini CLI's own commands and lists keep back, in any case of letters.
 func TestGeminiSwitches(t *testing.T) {
 	const (
+		trust    = "/home/u/.gemini/trustedFolders.json"
 		settings = "/home/u/.gemini/settings.json"
 		switches = "/home/u/.gemini/mcp-server-enablement.json"
 		disabled = "it is disabled in Gemini CLI, in " + switches + " (Gemini CLI, enablement)"
@@ -28,7 +29,9 @@ func TestGeminiSwitches(t *testing.T) {
 			[]string{"other: Gemini CLI doesn't allow it: it is not in mcp.allowed of " + settings + " (Gemini CLI, user)"}},
 		{"of another host it says nothing", tree{"/home/u/.cursor/mcp.json": `{` + servers + `}`, switches: `{"other": {"enabled": false}}`}, []string{"Git Hub: gh", "other: o"}, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) { check(t, Scan(tt.files.fs(), linux()), tt.servers, tt.problems) })
+		t.Run(tt.name, func(t *testing.T) {
+			check(t, Scan(tt.files.with(trust, `{"/w": "TRUST_FOLDER"}`).fs(), linux()), tt.servers, tt.problems)
+		})
 	}
 }
 
@@ -39,11 +42,12 @@ func TestGeminiTrust(t *testing.T) {
 		rules    = "/home/u/.gemini/trustedFolders.json"
 		distrust = "Gemini CLI doesn't trust this folder, in " + rules + " (Gemini CLI, trusted folders), and uses no servers in it"
 		unasked  = "p: the bridge doesn't start what a project brings along unless its user has said so, and Gemini CLI asks nobody where folderTrust is switched off"
-		unsaid   = "p: Gemini CLI doesn't trust this folder"
+		until    = "Gemini CLI uses no servers in this folder until it is trusted"
 		system   = "/etc/gemini-cli/settings.json"
 	)
 	both := []string{"p: p", "u: u"}
 	none := []string{"p: " + distrust, "u: " + distrust}
+	unsaid := []string{"p: " + until, "u: " + until}
 	off := `{"security": {"folderTrust": {"enabled": false}}}`
 	for _, tt := range []struct {
 		name     string
@@ -51,21 +55,21 @@ func TestGeminiTrust(t *testing.T) {
 		servers  []string
 		problems []string
 	}{
-		{"nothing said", tree{}, []string{"u: u"}, []string{unsaid}},
+		{"nothing said", tree{}, nil, unsaid},
 		{"trusted", tree{rules: `{"/w/p": "TRUST_FOLDER"}`}, both, nil},
 		{"trusted, with what is in it", tree{rules: `{"/w": "TRUST_FOLDER"}`}, both, nil},
 		{"with its parent", tree{rules: `{"/w/other": "TRUST_PARENT"}`}, both, nil},
 		{"not trusted", tree{rules: `{"/w/p": "DO_NOT_TRUST"}`}, nil, none},
 		{"the longest counts", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w": "TRUST_FOLDER"}`}, nil, none},
 		{"by what is written", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w/p/deep": "TRUST_PARENT"}`}, both, nil},
-		{"another folder", tree{rules: `{"/w/pq": "TRUST_FOLDER", "/x": "DO_NOT_TRUST"}`}, []string{"u: u"}, []string{unsaid}},
+		{"another folder", tree{rules: `{"/w/pq": "TRUST_FOLDER", "/x": "DO_NOT_TRUST"}`}, nil, unsaid},
 		{"the root", tree{rules: `{"/": "TRUST_FOLDER"}`}, both, nil},
-		{"words that there aren't", tree{rules: `{"/w/p": "YES", "/w": 1, "w/p": "TRUST_FOLDER"}`}, []string{"u: u"}, []string{unsaid}},
+		{"words that there aren't", tree{rules: `{"/w/p": "YES", "/w": 1, "w/p": "TRUST_FOLDER"}`}, nil, unsaid},
 		{"switched off", tree{"/etc/gemini-cli/system-defaults.json": off, rules: `{"/w/p": "DO_NOT_TRUST"}`}, []string{"u: u"}, []string{unasked}},
 		{"switched off, and on again by the administrator", tree{"/etc/gemini-cli/system-defaults.json": off, system: `{"security": {"folderTrust": {"enabled": true}}}`,
 			rules: `{"/w/p": "DO_NOT_TRUST"}`}, nil, none},
 		{"a project doesn't switch it off", tree{"/w/p/.gemini/settings.json": `{"security": {"folderTrust": {"enabled": false}}, "mcpServers": {"p": {"command": "p"}}}`},
-			[]string{"u: u"}, []string{unsaid}},
+			nil, unsaid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := tt.files.with("/home/u/.gemini/settings.json", `{"mcpServers": {"u": {"command": "u"}}}`)
@@ -75,6 +79,18 @@ func TestGeminiTrust(t *testing.T) {
 			check(t, Scan(files.fs(), linux()), tt.servers, tt.problems)
 		})
 	}
+	t.Run("each in its state, and where no directory is known", func(t *testing.T) {
+		files := tree{"/home/u/.gemini/settings.json": `{"mcpServers": {"u": {"command": "u"}}}`}
+		if c := Scan(files.fs(), linux()); len(c.Problems) != 1 || c.Problems[0].State != Unapproved {
+			t.Errorf("nothing said: %v", c.Problems)
+		}
+		if c := Scan(files.with(rules, `{"/w/p": "DO_NOT_TRUST"}`).fs(), linux()); len(c.Problems) != 1 || c.Problems[0].State != Denied {
+			t.Errorf("not trusted: %v", c.Problems)
+		}
+		env := linux()
+		env.Dir = ""
+		check(t, Scan(files.fs(), env), []string{"u: u"}, nil)
+	})
 	t.Run("on windows, in any case", func(t *testing.T) {
 		env := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}
 		files := tree{`C:\w\p\.gemini\settings.json`: `{"mcpServers": {"p": {"command": "p"}}}`, `C:\Users\u\.gemini\trustedFolders.json`: `{"c:\\W\\P": "TRUST_FOLDER"}`}

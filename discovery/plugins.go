@@ -45,11 +45,11 @@ func readPlugins(s *scan, r row) {
 	}
 	project := r
 	project.form = r.form.with(func(f *form) { f.gate = unknown }) // its approvals are kept under names that nobody has written down
-	for _, d := range s.places.by["workspace"] {
-		if skills := s.places.native(d + "/.claude/skills"); !slices.Contains(s.places.expand(all("{claude}/skills")), skills) {
+	if dirs := s.places.by["workspace"]; len(dirs) > 0 {           // of the directory itself, not of the repository
+		skills := s.places.native(dirs[0] + "/.claude/skills")
+		if !slices.Contains(s.places.expand(all("{claude}/skills")), skills) {
 			s.skills(project, skills)
 		}
-		break // only of the directory itself
 	}
 }
 

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -62,7 +63,7 @@ trust_level = "trusted"
 			"/home/u/.codex/config.toml": "[mcp_servers.a]\ncommand = 7\n[mcp_servers.b]\ncommand = \"b\"\nenabled_tools = \"x\"\n[mcp_servers.c]\ncommand = \"c\"\nenv_vars = [1]\n[mcp_servers.d]\ncommand = \"d\"\nenabled = \"no\"\n"},
 			nil, []string{"a: its command is a number, not a string", "b: its enabled_tools is a string, not an array",
 				"c: its env_vars[0] is no name of a variable", "d: its enabled is a string, not true or false"}},
-		{"Gemini CLI", linux(vars...), tree{"/home/u/.gemini/settings.json": `{
+		{"Gemini CLI", linux(vars...), tree{"/home/u/.gemini/trustedFolders.json": `{"/w/p": "TRUST_FOLDER"}`, "/home/u/.gemini/settings.json": `{
 	// written by hand
 	"mcp": {"excluded": ["bad"]},
 	"mcpServers": {
@@ -78,7 +79,7 @@ trust_level = "trusted"
 				"typed: http https://h/mcp2 {Off:true ClientID:id ClientSecret: Scopes:[s] CallbackPort:0 MetadataURL: Resource:}"},
 			[]string{"bad: Gemini CLI excludes it, in /home/u/.gemini/settings.json (Gemini CLI, user)", "lost: " + unset("its args[0]")}},
 		{"Gemini CLI, a folder that isn't trusted", linux(), tree{"/w/p/.gemini/settings.json": `{"mcpServers": {"a": {"command": "a"}}}`},
-			nil, []string{"a: Gemini CLI doesn't trust this folder"}},
+			nil, []string{"a: Gemini CLI uses no servers in this folder until it is trusted"}},
 		{"Gemini CLI, one that is", linux(), tree{"/w/p/.gemini/settings.json": `{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`,
 			"/home/u/.gemini/trustedFolders.json": `{"/w/p": "TRUST_FOLDER", "/w": "DO_NOT_TRUST"}`},
 			[]string{"a: a"}, []string{"b: Gemini CLI doesn't allow it: it is not in mcp.allowed of /w/p/.gemini/settings.json (Gemini CLI, project)"}},
@@ -231,8 +232,14 @@ extensions:
 func TestPlaces(t *testing.T) {
 	const servers = `{"mcpServers": {"s": {"command": "x"}}}`
 	linux, mac := linux(), Env{Home: "/Users/u", GOOS: "darwin"}
+	linux.Dir = ""
 	windows := Env{Home: `C:\Users\u`, GOOS: "windows"}
 	const toml, yaml = "[mcp_servers.s]\ncommand = \"x\"\n", "extensions: {s: {type: stdio, cmd: x}}"
+	const code = `{"servers": {"s": {"command": "x"}}}`
+	missing := map[string]bool{}
+	for _, r := range sources {
+		missing[r.host] = true
+	}
 	for _, tt := range []struct {
 		host, data           string
 		linux, darwin, other string // below the home directory
@@ -261,8 +268,27 @@ func TestPlaces(t *testing.T) {
 		{"Amp", `{"amp.mcpServers": {"s": {"command": "x"}}}`, ".config/amp/settings.json", "", `AppData\Roaming\amp\settings.json`},
 		{"Crush", `{"mcp": {"s": {"type": "stdio", "command": "x"}}}`, ".config/crush/crush.json", "", `AppData\Local\crush\crush.json`},
 		{"VS Code", `{"servers": {"s": {"command": "x"}}}`, ".config/Code/User/mcp.json", "Library/Application Support/Code/User/mcp.json", `AppData\Roaming\Code\User\mcp.json`},
+		{"VS Code Insiders", code, ".config/Code - Insiders/User/mcp.json", "Library/Application Support/Code - Insiders/User/mcp.json", `AppData\Roaming\Code - Insiders\User\mcp.json`},
+		{"VSCodium", code, ".config/VSCodium/User/mcp.json", "Library/Application Support/VSCodium/User/mcp.json", `AppData\Roaming\VSCodium\User\mcp.json`},
+		{"VS Code Server", code, ".vscode-server/data/User/mcp.json", "", ""},
+		{"VS Code Server", code, ".vscode-server-insiders/data/User/mcp.json", "", ""},
+		{"VS Code Server", code, ".vscodium-server/data/User/mcp.json", "", ""},
+		{"Claude Code", servers, ".claude.json", "", ""},
+		{"Claude Desktop", servers, ".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json", `AppData\Roaming\Claude\claude_desktop_config.json`},
+		{"Cursor", servers, ".cursor/mcp.json", "", ""},
+		{"Cline", servers, ".cline/data/settings/cline_mcp_settings.json", "", ""},
+		{"Cline", servers, ".config/VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+			"Library/Application Support/Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+			`AppData\Roaming\VSCodium\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
+		{"Roo Code", servers, ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+			"Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+			`AppData\Roaming\Code\User\globalStorage\rooveterinaryinc.roo-cline\settings\mcp_settings.json`},
+		{"Continue", servers, ".continue/mcpServers/s.json", "", ""},
+		{own, servers, ".config/mcp/mcp.json", "", ""},
+		{own, servers, ".config/mcp/servers/s.json", "", ""},
 		{"Visual Studio", `{"servers": {"s": {"command": "x"}}}`, "", "", `.mcp.json`},
 	} {
+		delete(missing, tt.host)
 		for _, on := range []struct {
 			env        Env
 			below, sep string
@@ -281,5 +307,50 @@ func TestPlaces(t *testing.T) {
 				}
 			})
 		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("of these hosts no file is tried: %v", missing)
+	}
+}
+
+// TestProjectPlaces: a file of a project's is found in the working directory and in the root of its repository, on each system, and
+// nobody's servers are started but those that their user has said yes to.
+func TestProjectPlaces(t *testing.T) {
+	const servers, code = `{"mcpServers": {"s": {"command": "x"}}}`, `{"servers": {"s": {"command": "x"}}}`
+	files := map[string]string{
+		".cursor/mcp.json": servers, ".vscode/mcp.json": code, ".codex/config.toml": "[mcp_servers.s]\ncommand = \"x\"\n", ".gemini/settings.json": servers,
+		"opencode.json": `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`, "opencode.jsonc": `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`,
+		".github/mcp.json": servers, ".devin/mcp_config.json": servers, ".roo/mcp.json": servers, ".zed/settings.json": `{"context_servers": {"s": {"command": "x"}}}`,
+		".continue/mcpServers/s.yaml": "mcpServers: [{name: s, command: x}]", ".junie/mcp/mcp.json": servers, ".kiro/settings/mcp.json": servers,
+		".agents/mcp_config.json": servers, ".amp/settings.json": `{"amp.mcpServers": {"s": {"command": "x"}}}`, ".crush.json": `{"mcp": {"s": {"command": "x"}}}`,
+		"crush.json": `{"mcp": {"s": {"command": "x"}}}`, ".mcp.json": servers,
+	}
+	for file, data := range files {
+		for _, env := range []Env{linux(), {Home: "/Users/u", Dir: "/w/p", GOOS: "darwin"}, {Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}} {
+			native := func(p string) string {
+				if env.GOOS == "windows" {
+					return strings.ReplaceAll(p, "/", `\`)
+				}
+				return p
+			}
+			found := tree{env.Dir + native("/"+file): data, env.Dir + native("/.git/HEAD"): ""}
+			for _, below := range []string{"", "/deep/er"} {
+				here := env
+				here.Dir += native(below)
+				c := Scan(found.fs(), here)
+				if len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].State != Unapproved || c.Problems[0].Server != "s" {
+					t.Errorf("%s on %s in %s: %v, %v", file, env.GOOS, here.Dir, c.Servers, c.Problems)
+				}
+			}
+		}
+	}
+	projects := 0
+	for _, r := range sources {
+		if r.form.gate != open {
+			projects += len(r.where["linux"])
+		}
+	}
+	if projects != len(files) {
+		t.Errorf("there are %d files of projects in the table, and %d tried", projects, len(files))
 	}
 }

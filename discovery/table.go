@@ -24,8 +24,6 @@ type servers struct {
 // localScope is of servers that stand in another file than the project's, under its path.
 const localScope = "local"
 
-const extensions = "Code/User/globalStorage/" // of VS Code: where each keeps its own
-
 // sources is every source, the first to define a name wins. Within a host the order is the host's own: what is nearer to the
 // project first.
 var sources = []row{
@@ -61,9 +59,9 @@ var sources = []row{
 	{"Windsurf", "user", all("{home}/.codeium/windsurf/mcp_config.json"), nil, windsurfForm(open)},
 	{"Cline", "CLINE_MCP_SETTINGS_PATH", all("{cline.json}"), nil, clineForm},
 	{"Cline", "shared", all("{cline}/data/settings/cline_mcp_settings.json"), nil, clineForm},
-	{"Cline", "VS Code", perOS(extensions + "saoudrizwan.claude-dev/settings/cline_mcp_settings.json"), nil, clineForm},
+	{"Cline", "VS Code", extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"), nil, clineForm},
 	{"Roo Code", "project", all("{workspace}/.roo/mcp.json"), nil, rooForm(unasked)},
-	{"Roo Code", "VS Code", perOS(extensions + "rooveterinaryinc.roo-cline/settings/mcp_settings.json"), nil, rooForm(open)},
+	{"Roo Code", "VS Code", extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"), nil, rooForm(open)},
 	{"Zed", "project", all("{workspace}/.zed/settings.json"), nil, zedForm(unknown)},
 	{"Zed", "user", onWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json"), nil, zedForm(open)},
 	{"Goose", "user", onWindows("{config}/goose/config.yaml", "{appdata}/Block/goose/config/config.yaml"), nil, gooseForm},
@@ -97,6 +95,17 @@ func onWindows(others, windows string) map[string][]string {
 // perOS is a file below the directory where the system's programs keep their users' settings.
 func perOS(file string) map[string][]string {
 	return perSystem("{config}/"+file, "{home}/Library/Application Support/"+file, "{appdata}/"+file)
+}
+
+// extension is a file that an extension of VS Code keeps, in each edition.
+func extension(file string) map[string][]string {
+	where := map[string][]string{}
+	for _, e := range editions {
+		for system, patterns := range perOS(e.dir + "/globalStorage/" + file) {
+			where[system] = append(where[system], patterns...)
+		}
+	}
+	return where
 }
 
 func perSystem(linux, darwin, windows string) map[string][]string {
