@@ -16,6 +16,8 @@ const (
 	unheardAge = 5 * time.Minute  // how long a list is good of which neither is said
 	minAge     = 30 * time.Second // however short its server says it is
 	maxAge     = time.Hour        // and however long
+
+	goodHold = 10 * time.Second // from which on a request that was held open counts as one that was good for something
 )
 
 // listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as the session does. It isn't use: a
@@ -25,13 +27,14 @@ func (s *session) listen(ctx context.Context) {
 		return
 	}
 	for pause := time.Duration(0); outlasts(s, time.After(pause)); {
+		began := time.Now()
 		heard, err := s.subscribe(ctx)
 		var refusal *RPCError
 		var login *LoginError
 		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
 			return
 		}
-		if heard {
+		if heard && time.Since(began) >= goodHold {
 			pause = 0
 		}
 		pause = nextPause(pause)

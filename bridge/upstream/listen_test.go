@@ -98,8 +98,8 @@ func acknowledge(s *session, id string) {
 		mcp.MetaKeySubscriptionID, id))
 }
 
-// TestListeningAgain: a request that ends is made again after a pause, which grows as long as none is acknowledged, and no more once the
-// server has refused it.
+// TestListeningAgain: a request that ends is made again after a pause, which grows as long as none is acknowledged and held for a while,
+// and no more once the server has refused it.
 func TestListeningAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -107,8 +107,18 @@ func TestListeningAgain(t *testing.T) {
 		want   string
 	}{
 		{"never acknowledged", func(*session, string) error { return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
-		{"acknowledged and ended", func(s *session, id string) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 4s 6s 8s 10s 12s 14s]"},
-		{"for another request", func(s *session, _ string) error { acknowledge(s, "b-99"); return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
+		{"acknowledged and ended", func(s *session, id string) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
+		{"held, and not acknowledged", func(*session, string) error { time.Sleep(30 * time.Second); return fmt.Errorf("it broke") }, "[0s 32s 1m6s 1m44s 2m30s]"},
+		{"held for a while", func(s *session, id string) error {
+			acknowledge(s, id)
+			time.Sleep(30 * time.Second)
+			return fmt.Errorf("it broke")
+		}, "[0s 32s 1m4s 1m36s 2m8s 2m40s 3m12s]"},
+		{"held, and acknowledged for another request", func(s *session, _ string) error {
+			acknowledge(s, "b-99")
+			time.Sleep(30 * time.Second)
+			return fmt.Errorf("it broke")
+		}, "[0s 32s 1m6s 1m44s 2m30s]"},
 		{"refused", func(s *session, id string) error {
 			s.in.message(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"error":{"code":-32601,"message":"no"}}`, id))
 			return nil
@@ -129,6 +139,32 @@ func TestListeningAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestUnsubscribed: a server over pipes that tells no more takes back what it was asked, which ends that request and no other.
+func TestUnsubscribed(t *testing.T) {
+	m := newMask(nil, nil)
+	in := newInbox(strings.NewReader(""), 1<<20, m, newQuestions("fake", nil, func([]byte) {}), func([]byte) {}, func(error) {})
+	in.expect("b-1", nil)
+	in.expect("b-2", nil)
+	in.subscribe("b-2")
+	takeBack := func(id string) string {
+		return string(in.message([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)))
+	}
+	for _, id := range []string{`"b-1"`, `""`, `null`, `2`} {
+		if got := takeBack(id); got != "" {
+			t.Errorf("what it takes back as %s ends with %s", id, got)
+		}
+	}
+	if got := takeBack(`"b-2"`); !strings.Contains(got, `"id":"b-2"`) {
+		t.Errorf("the request for changes ends with %q", got)
+	}
+	if _, err := in.take("b-2"); err != nil {
+		t.Error(err)
+	}
+	if _, err := in.take("b-1"); err == nil {
+		t.Error("a call was ended too")
 	}
 }
 

@@ -84,6 +84,31 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
+// TestStartsAreParallel: a server that takes its time to start keeps no other one from starting.
+func TestStartsAreParallel(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slow := fake("slow", fifo)
+	slow.Name = "slow"
+	p := open(t, nil, slow, fake("normal"))
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Call(t.Context(), "slow", "echo", nil)
+		done <- err
+	}()
+	f, err := os.OpenFile(fifo, os.O_WRONLY, 0) // blocks until that one is under way
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, p, "echo", "")
+	_ = f.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStartFails(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	missing := fake("normal")
