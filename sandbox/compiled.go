@@ -75,7 +75,7 @@ func (s *Sandbox) compile(m machine) {
 	spec.Command = entrypoint.Compiler()
 	spec.MaxAge = compileTimeout + ageSlack
 	out := &headWriter{limit: maxCompiled}
-	exit, err := s.driver.Run(ctx, spec, runtime.Stdio{Stdin: bytes.NewReader(entrypoint.Source()), Stdout: out, Stderr: &tailWriter{limit: stderrTail}})
+	exit, err := s.driver.Run(ctx, spec, runtime.Stdio{Stdin: bytes.NewReader(entrypoint.Source()), Stdout: out, Stderr: &runtime.Tail{Limit: stderrTail}})
 	var source []byte
 	if err == nil && exit.Code == 0 && !out.cut {
 		source, err = entrypoint.SourceWith(out.data)

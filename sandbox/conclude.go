@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -171,27 +170,4 @@ func wait(done *entrypoint.FromGuest) entrypoint.Wait {
 		return entrypoint.Wait{}
 	}
 	return *done.Wait
-}
-
-// tailWriter keeps the last bytes written to it. It is safe for concurrent use.
-type tailWriter struct {
-	limit int
-	mu    sync.Mutex
-	buf   []byte
-}
-
-func (t *tailWriter) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p[max(0, len(p)-t.limit):]...)
-	if over := len(t.buf) - t.limit; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tailWriter) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(strings.TrimSpace(string(t.buf)), "\uFFFD")
 }

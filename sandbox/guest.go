@@ -17,7 +17,7 @@ type guest struct {
 	stdin   *entrypoint.Writer
 	frames  *entrypoint.Reader // for one goroutine at a time
 	hello   entrypoint.FromGuest
-	stderr  *tailWriter
+	stderr  *runtime.Tail
 
 	begun time.Time // when its container was asked for
 	up    time.Time // when it was ready; zero until then
@@ -40,7 +40,7 @@ type guest struct {
 
 // startGuest asks for a container, without waiting for anything. Whoever calls it sees to it that end is called.
 func (s *Sandbox) startGuest(m machine) *guest {
-	g := &guest{machine: m, begun: time.Now(), stderr: &tailWriter{limit: stderrTail}, gone: make(chan struct{}), checking: make(chan struct{}, 1)}
+	g := &guest{machine: m, begun: time.Now(), stderr: &runtime.Tail{Limit: stderrTail}, gone: make(chan struct{}), checking: make(chan struct{}, 1)}
 	// No call's context: a guest may outlive the call that had it started, or have no call at all.
 	g.life, g.kill = context.WithCancelCause(context.Background())
 	var stdinR *io.PipeReader

@@ -72,7 +72,7 @@ func (s *Sandbox) tryPython(ctx context.Context, i runtime.Image) (Python, error
 	spec := s.spec(i.ID)
 	spec.Command = []string{"python3", "-I", "-B", "-c", probeProgram}
 	spec.MaxAge = s.cfg.StartTimeout + ageSlack
-	stdout, stderr := &tailWriter{limit: stderrTail}, &tailWriter{limit: stderrTail}
+	stdout, stderr := &runtime.Tail{Limit: stderrTail}, &runtime.Tail{Limit: stderrTail}
 	exit, err := s.driver.Run(ctx, spec, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr})
 	if cause := context.Cause(ctx); err == nil && errors.Is(cause, errStartTimeout) {
 		return Python{}, &StartError{Image: i.Ref, Exit: exit, Stderr: stderr.String(), Err: fmt.Errorf("%w: it had %v", cause, s.cfg.StartTimeout)}

@@ -125,7 +125,7 @@ func (d *doctor) settings(lookup func(string) (string, bool)) {
 	for name := range fieldsOf(reflect.TypeFor[config]()) {
 		if v, ok := lookup(name); ok {
 			if isURL(v) {
-				v = redact(v)
+				v = runtime.Redacted(v)
 			}
 			set = append(set, name+"="+v)
 		}

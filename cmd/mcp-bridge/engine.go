@@ -2,7 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +73,7 @@ func (e engines) podman(endpoint string) detect.Candidate {
 	if e.guard != nil {
 		cfg.Guard = e.guard
 	}
-	return detect.Candidate{Name: "podman", Endpoint: redact(endpoint), Open: func() runtime.Driver { return podman.New(cfg) }}
+	return detect.Candidate{Name: "podman", Endpoint: runtime.Redacted(endpoint), Open: func() runtime.Driver { return podman.New(cfg) }}
 }
 
 func (e engines) docker(endpoint string) detect.Candidate {
@@ -89,7 +88,7 @@ func (e engines) docker(endpoint string) detect.Candidate {
 	if e.guard != nil {
 		cfg.Guard = e.guard
 	}
-	return detect.Candidate{Name: "docker", Endpoint: redact(endpoint), Open: func() runtime.Driver { return docker.New(cfg) }}
+	return detect.Candidate{Name: "docker", Endpoint: runtime.Redacted(endpoint), Open: func() runtime.Driver { return docker.New(cfg) }}
 }
 
 // setting is the variable that names an endpoint; empty for the engines' own.
@@ -104,15 +103,6 @@ func (e engines) setting() string {
 var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
-
-// redact keeps a password in a URL out of what people see.
-func redact(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
-}
 
 // cacheDir is where answers that take long to find are kept; empty where the system has no such place.
 func cacheDir() string {

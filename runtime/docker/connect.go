@@ -207,7 +207,7 @@ func (d *Driver) client(e endpoint, dial dialer) (*client.Client, error) {
 // greet asks an engine what it is.
 func (d *Driver) greet(ctx context.Context, e endpoint, dial dialer, cli *client.Client) (*connection, error) {
 	no := func(err error) error {
-		return d.unavailable(e.url, errors.New(oneLine(err.Error())), d.afterNoAnswer(err))
+		return d.unavailable(e.url, errors.New(runtime.OneLine(err.Error())), d.afterNoAnswer(err))
 	}
 	ping, err := cli.Ping(ctx)
 	if err != nil {
@@ -293,8 +293,6 @@ func unreachable(err error) bool {
 // goneError is what an engine's death looked like from here, in one line.
 type goneError struct{ err error }
 
-func (e *goneError) Error() string { return "it went away: " + oneLine(e.err.Error()) }
+func (e *goneError) Error() string { return "it went away: " + runtime.OneLine(e.err.Error()) }
 
 func (e *goneError) Unwrap() error { return e.err }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

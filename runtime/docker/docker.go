@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/url"
 	"sync"
 	"time"
 
@@ -106,14 +105,5 @@ func (d *Driver) warn(warnings []string) {
 var errClosed = errors.New("the driver is closed")
 
 func (d *Driver) unavailable(endpoint string, err error, next string) *runtime.UnavailableError {
-	return &runtime.UnavailableError{Engine: "docker", Endpoint: redact(endpoint), Err: err, Next: next}
-}
-
-// redact keeps a password in a URL out of errors and logs.
-func redact(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
+	return &runtime.UnavailableError{Engine: "docker", Endpoint: runtime.Redacted(endpoint), Err: err, Next: next}
 }

@@ -24,7 +24,7 @@ func facts(info system.Info, e endpoint, api string) runtime.Facts {
 		Engine:        "docker",
 		Version:       info.ServerVersion,
 		APIVersion:    api,
-		Endpoint:      redact(e.url),
+		Endpoint:      runtime.Redacted(e.url),
 		OCIRuntime:    info.DefaultRuntime,
 		Desktop:       e.vm || info.OperatingSystem == "Docker Desktop" || info.OperatingSystem == "OrbStack",
 		CgroupVersion: 1,

@@ -81,7 +81,7 @@ func (c *connection) forget(ref string) {
 }
 
 func imageMissing(ref string, err error) error {
-	return &runtime.ImageError{Ref: ref, Err: errors.New(oneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
+	return &runtime.ImageError{Ref: ref, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
 }
 
 // PullImage implements runtime.Driver.

@@ -91,7 +91,7 @@ func (p *progress) downloading(m message) {
 }
 
 func (p *progress) say(line string) {
-	if line = oneLine(line); line != "" && p.to != nil {
+	if line = runtime.OneLine(line); line != "" && p.to != nil {
 		p.to(line)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
@@ -67,7 +68,7 @@ type relays struct {
 type relay struct {
 	in, out *os.File // the program's
 	process *guard.Process
-	said    *lastLines
+	said    *runtime.Tail
 	forget  func()
 
 	heard atomic.Bool // anything at all
@@ -87,7 +88,7 @@ func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, a
 	if err != nil {
 		return nil, errors.Join(err, theirIn.Close(), in.Close())
 	}
-	said := &lastLines{limit: 2 << 10}
+	said := &runtime.Tail{Limit: 2 << 10}
 	cmd := exec.Command(name, args...) //nolint:noctx // ended as a group
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, said
 	cmd.WaitDelay = time.Second // for a ProxyCommand of ssh's, which may live on and hold stderr
@@ -149,7 +150,7 @@ func (r *relay) explain(err error) error {
 		return err
 	}
 	_ = r.process.End(relayGrace) // its last words are in once it is reaped
-	return &net.OpError{Op: "dial", Net: "ssh", Err: fmt.Errorf("ssh ended: %s", r.said)}
+	return &net.OpError{Op: "dial", Net: "ssh", Err: fmt.Errorf("ssh ended: %s", runtime.OneLine(r.said.String()))}
 }
 
 // CloseWrite ends the program's standard input.
@@ -183,26 +184,3 @@ type relayAddr struct{}
 func (relayAddr) Network() string { return "ssh" }
 
 func (relayAddr) String() string { return "ssh" }
-
-// lastLines keeps the end of what a program said.
-type lastLines struct {
-	limit int
-	mu    sync.Mutex
-	buf   []byte
-}
-
-func (l *lastLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.buf = append(l.buf, p...)
-	if over := len(l.buf) - l.limit; over > 0 {
-		l.buf = l.buf[over:]
-	}
-	return len(p), nil
-}
-
-func (l *lastLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return oneLine(string(l.buf))
-}

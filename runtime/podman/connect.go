@@ -303,7 +303,7 @@ func (d *Driver) Close() error {
 type goneError struct{ err error }
 
 func (e *goneError) Error() string {
-	return "it went away: " + oneLine(strings.ReplaceAll(e.err.Error(), "\n", "; "))
+	return "it went away: " + runtime.OneLine(strings.ReplaceAll(e.err.Error(), "\n", "; "))
 }
 
 func (e *goneError) Unwrap() error { return e.err }

@@ -21,7 +21,7 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 		Engine:        "podman",
 		Version:       info.Version.Version,
 		APIVersion:    api,
-		Endpoint:      redact(e.url),
+		Endpoint:      runtime.Redacted(e.url),
 		Rootless:      info.Host.Security.Rootless,
 		Remote:        elsewhere(info, e),
 		Desktop:       e.machine,

@@ -103,7 +103,7 @@ func (d *Driver) noRuntime(c *connection, err error) error {
 	if err == nil || want == "" || !strings.Contains(err.Error(), "OCI runtime") || !strings.Contains(err.Error(), "not available") {
 		return nil
 	}
-	return d.unavailable(c.facts.Endpoint, fmt.Errorf("it has no OCI runtime %s: %s", want, oneLine(err.Error())), "install it there, or choose another: MCP_BRIDGE_OCI_RUNTIME")
+	return d.unavailable(c.facts.Endpoint, fmt.Errorf("it has no OCI runtime %s: %s", want, runtime.OneLine(err.Error())), "install it there, or choose another: MCP_BRIDGE_OCI_RUNTIME")
 }
 
 // hardenCalls gives the engine our seccomp profile where it can read it: podman's API takes the path of a file on the engine's
@@ -162,7 +162,7 @@ func readable(ctx context.Context, c *connection, path string) error {
 	case strings.Contains(err.Error(), "no such file"), strings.Contains(err.Error(), "permission denied"):
 		return errElsewhere
 	}
-	return errors.New(oneLine(err.Error()))
+	return errors.New(runtime.OneLine(err.Error()))
 }
 
 // profile is a seccomp profile as a file.

@@ -152,7 +152,7 @@ func (l *line) carry(std runtime.Stdio) error {
 			to = std.Stderr
 		case 3:
 			said, _ := io.ReadAll(io.LimitReader(frame, 2<<10))
-			return fmt.Errorf("the engine says of the container's streams: %s", oneLine(string(said)))
+			return fmt.Errorf("the engine says of the container's streams: %s", runtime.OneLine(string(said)))
 		default:
 			return fmt.Errorf("the engine sent a stream of number %d, and there are none but 0 to 3", header[0])
 		}

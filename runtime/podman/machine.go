@@ -172,7 +172,7 @@ func (d *Driver) startMachine(ctx context.Context, p runtime.Progress) (name str
 
 // command runs podman's own program and hands on what it says. What it leaves running, as a machine is, is none of ours to end.
 func (d *Driver) command(ctx context.Context, p runtime.Progress, args ...string) error {
-	said := &lastLines{limit: 2 << 10}
+	said := &runtime.Tail{Limit: 2 << 10}
 	lines := &lineWriter{to: func(line string) {
 		_, _ = said.Write([]byte(line + "\n"))
 		if p != nil {
@@ -190,7 +190,7 @@ func (d *Driver) command(ctx context.Context, p runtime.Progress, args ...string
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return fmt.Errorf("%w; it said: %s", err, oneLine(said.String()))
+	return fmt.Errorf("%w; it said: %s", err, runtime.OneLine(said.String()))
 }
 
 // awake keeps the machine from being stopped until release is called. One that we have stopped it starts again, and one that

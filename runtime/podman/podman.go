@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	goruntime "runtime"
 	"sync"
 	"time"
@@ -131,14 +130,5 @@ func (d *Driver) spawn(f func()) bool {
 func (d *Driver) Name() string { return "podman" }
 
 func (d *Driver) unavailable(endpoint string, err error, next string) *runtime.UnavailableError {
-	return &runtime.UnavailableError{Engine: "podman", Endpoint: redact(endpoint), Err: err, Next: next}
-}
-
-// redact keeps a password in a URL out of errors and logs.
-func redact(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
+	return &runtime.UnavailableError{Engine: "podman", Endpoint: runtime.Redacted(endpoint), Err: err, Next: next}
 }

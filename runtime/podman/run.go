@@ -202,7 +202,7 @@ func (r *run) createError(ctx context.Context, s runtime.Spec, err error) error 
 	}
 	// Podman 4 answers 500 for an unknown image.
 	if _, has, herr := r.d.FindImage(ctx, s.Image); herr == nil && !has {
-		return &runtime.ImageError{Ref: s.Image, Err: errors.New(oneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
+		return &runtime.ImageError{Ref: s.Image, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull"}
 	}
 	if none := r.d.noRuntime(r.c, err); none != nil {
 		return none

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +27,7 @@ type child struct {
 	process *guard.Process
 	dir     string
 	socket  string
-	said    *lastLines
+	said    *runtime.Tail
 	forget  func() // the guard was told of dir
 	once    sync.Once
 }
@@ -57,7 +56,7 @@ func (d *Driver) launch(what string, command func(socket string) *exec.Cmd) (*ch
 	if err != nil {
 		return nil, err
 	}
-	c := &child{what: what, dir: dir, socket: filepath.Join(dir, "podman.sock"), said: &lastLines{limit: 2 << 10}, forget: forget}
+	c := &child{what: what, dir: dir, socket: filepath.Join(dir, "podman.sock"), said: &runtime.Tail{Limit: 2 << 10}, forget: forget}
 	cmd := command(c.socket)
 	cmd.Stderr = c.said
 	cmd.Dir = filepath.Dir(dir) // conmon leaves a file "oom" where podman was started when a container runs out of memory
@@ -107,7 +106,7 @@ func (c *child) listens(ctx context.Context) error {
 // quoted adds what the program said to an error.
 func (c *child) quoted(err error) error {
 	if said := c.said.String(); said != "" {
-		return fmt.Errorf("%w; it said: %s", err, oneLine(said))
+		return fmt.Errorf("%w; it said: %s", err, runtime.OneLine(said))
 	}
 	return err
 }
@@ -217,29 +216,4 @@ func (d *Driver) stopService() {
 	d.service = nil
 	d.mu.Unlock()
 	d.stop(s)
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// lastLines keeps the end of what a program said.
-type lastLines struct {
-	limit int
-	mu    sync.Mutex
-	buf   []byte
-}
-
-func (l *lastLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.buf = append(l.buf, p...)
-	if over := len(l.buf) - l.limit; over > 0 {
-		l.buf = l.buf[over:]
-	}
-	return len(p), nil
-}
-
-func (l *lastLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.TrimSpace(string(l.buf))
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // tunnel is ssh as a child, which brings the engine's socket on another machine to a private one here. It takes the place of
@@ -81,13 +83,13 @@ func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
 
 // askSocket asks the other machine's podman where it listens.
 func askSocket(ctx context.Context, ssh string, args []string) (string, error) {
-	said := &lastLines{limit: 2 << 10}
+	said := &runtime.Tail{Limit: 2 << 10}
 	cmd := exec.CommandContext(ctx, ssh, append(args[:len(args):len(args)], "podman info --format '{{.Host.RemoteSocket.Path}}'")...)
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("asking podman on that host for its socket: %w: %s", err, oneLine(said.String()))
+		return "", fmt.Errorf("asking podman on that host for its socket: %w: %s", err, runtime.OneLine(said.String()))
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "unix://"), nil
 }

@@ -1,0 +1,46 @@
+package runtime
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// Tail keeps the last bytes that were written to it, for errors that quote a program. It is safe for concurrent use.
+type Tail struct {
+	Limit int // bytes
+
+	mu  sync.Mutex
+	buf []byte
+}
+
+// Write implements io.Writer. It never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-t.Limit):]...)
+	if over := len(t.buf) - t.Limit; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// String is what was kept, without the space around it. What is no UTF-8, as a character that was cut, is replaced.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.buf)), "\uFFFD")
+}
+
+// OneLine is text of an engine or a program on one line, as errors are.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Redacted is an endpoint without the password that may be in it, for errors and logs; empty for one that is no URL, in which it
+// can't be found.
+func Redacted(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}
