@@ -23,7 +23,10 @@ func (a *app) watchdogCmd() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			over := make(chan struct{})
+			go keepReapingServers(over) // ends with this process: a look that is under way is not waited for
 			killed, err := guard.Watch(os.Stdin)
+			close(over)
 			if !killed {
 				return err
 			}

@@ -76,11 +76,12 @@ func clientMain() int {
 
 // scene is a client, its bridge, their server and their container, in the middle of a run.
 type scene struct {
-	t      *testing.T
-	client *exec.Cmd
-	bridge int // pid
-	mark   string
-	before []string // runtime directories that were there before
+	t        *testing.T
+	client   *exec.Cmd
+	bridge   int // pid
+	watchdog int // its watchdog's
+	mark     string
+	before   []string // runtime directories that were there before
 }
 
 func stage(t *testing.T) *scene {
@@ -117,6 +118,7 @@ func stage(t *testing.T) *scene {
 		s.client.Process.Kill()
 		t.Fatalf("the run did not begin: %s", log.String())
 	}
+	s.watchdog = watchdogOf(t, s.bridge)
 	if n := len(s.marked()); n != 2 {
 		t.Errorf("%d processes of the server run, want 2", n)
 	}
@@ -168,6 +170,13 @@ func runtimeDirs(t *testing.T) []string {
 	return dirs
 }
 
+// anothers says whether a directory belongs to another bridge or watchdog, which lives: what they do is their own affair.
+func (s *scene) anothers(dir string) bool {
+	self := runtime.Self()
+	o, ok := runtime.OwnerNamed(filepath.Base(dir), self)
+	return ok && !o.Orphaned(self) && o.PID != s.bridge && o.PID != s.watchdog
+}
+
 // left is what is still there of the scene.
 func (s *scene) left() []string {
 	var left []string
@@ -179,7 +188,7 @@ func (s *scene) left() []string {
 	}
 	left = append(left, monitorsOf([]int{s.bridge})...)
 	for _, d := range runtimeDirs(s.t) {
-		if slices.Contains(s.before, d) {
+		if slices.Contains(s.before, d) || s.anothers(d) {
 			continue
 		}
 		left = append(left, "directory "+d)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -51,4 +53,16 @@ func childrenOf(parent int) (found []int) {
 		}
 	}
 	return found
+}
+
+// watchdogOf is the watchdog that a bridge has started.
+func watchdogOf(t *testing.T, bridge int) int {
+	t.Helper()
+	for _, child := range childrenOf(bridge) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil && bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
+			return child
+		}
+	}
+	t.Fatal("it has no watchdog")
+	return 0
 }

@@ -19,49 +19,61 @@ type orphanJSON struct {
 	Running  bool      `json:"running"`
 }
 
-// reap shows what dead bridges have left, and removes it: their containers, and where their watchdog was killed too, the
-// directories of their API services and what still runs for those.
+// reaped is what dead bridges had left.
+type reaped struct {
+	containers  []runtime.Orphan
+	directories []leftDir
+	servers     []leftProcess
+}
+
+// reap shows what dead bridges have left, and removes it: their containers, and where their watchdog was killed too, their servers,
+// the directories of their API services and what still runs for those.
 func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
 	self := runtime.Self()
-	dirs, err := reapDirs(runtimeParents(), self)
-	var orphans []runtime.Orphan
-	_, ferr := p.driver.Facts(ctx) // it chooses the engine
-	if ferr == nil {
-		if orphans, ferr = runtime.Reap(ctx, p.driver, self); ferr != nil {
-			ferr = fmt.Errorf("not all containers of dead bridges could be removed: %w", ferr)
+	var r reaped
+	var errs [3]error
+	r.servers, errs[0] = reapServers(self)
+	r.directories, errs[1] = reapDirs(runtimeParents(), self)
+	if _, errs[2] = p.driver.Facts(ctx); errs[2] == nil { // it chooses the engine
+		if r.containers, errs[2] = runtime.Reap(ctx, p.driver, self); errs[2] != nil {
+			errs[2] = fmt.Errorf("not all containers of dead bridges could be removed: %w", errs[2])
 		}
 	}
-	err = errors.Join(err, ferr)
+	err := errors.Join(errs[:]...)
 	if asJSON {
-		return errors.Join(printReaped(a.stdout, orphans, dirs), err)
+		return errors.Join(r.print(a.stdout), err)
 	}
-	a.sayReaped(orphans, dirs, err == nil)
+	r.say(a.stdout, err == nil)
 	return err
 }
 
-func printReaped(w io.Writer, orphans []runtime.Orphan, dirs []leftDir) error {
+// print is for programs.
+func (r reaped) print(w io.Writer) error {
 	all := []orphanJSON{}
-	for _, o := range orphans {
+	for _, o := range r.containers {
 		all = append(all, orphanJSON{o.ID, o.Name, o.Created, o.Owner.PID, o.Running})
 	}
-	return printJSON(w, map[string]any{"removed": all, "directories": dirs})
+	return printJSON(w, map[string]any{"removed": all, "directories": r.directories, "processes": r.servers})
 }
 
-// sayReaped is for people; clean says that nothing of it is left.
-func (a *app) sayReaped(orphans []runtime.Orphan, dirs []leftDir, clean bool) {
+// say is for people; clean says that nothing of it is left.
+func (r reaped) say(w io.Writer, clean bool) {
 	now := time.Now()
-	for _, o := range orphans {
-		fmt.Fprintln(a.stdout, orphanLine(o, now))
+	for _, o := range r.containers {
+		fmt.Fprintln(w, orphanLine(o, now))
 	}
-	for _, d := range dirs {
-		fmt.Fprintf(a.stdout, "directory %s, owner pid %d\n", d.Path, d.OwnerPID)
+	for _, d := range r.directories {
+		fmt.Fprintf(w, "directory %s, owner pid %d\n", d.Path, d.OwnerPID)
 	}
-	switch n := len(orphans) + len(dirs); {
+	for _, s := range r.servers {
+		fmt.Fprintf(w, "server process %d, owner pid %d\n", s.PID, s.OwnerPID)
+	}
+	switch n := len(r.containers) + len(r.directories) + len(r.servers); {
 	case !clean: // the error says it
 	case n > 0:
-		fmt.Fprintf(a.stdout, "removed: %d\n", n)
+		fmt.Fprintf(w, "removed: %d\n", n)
 	default:
-		fmt.Fprintln(a.stdout, "no container of a dead bridge is left")
+		fmt.Fprintln(w, "nothing of a dead bridge is left")
 	}
 }
 

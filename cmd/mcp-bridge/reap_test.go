@@ -5,12 +5,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -62,15 +62,7 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 	}
 	pid := cmd.Process.Pid
 	c.killed = true
-	send := func(pid int, s syscall.Signal) {
-		t.Helper()
-		if err := sendSignal(pid, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	send(pid, syscall.SIGSTOP) // or it would start another
-	send(watchdogOf(t, pid), syscall.SIGKILL)
-	send(pid, syscall.SIGKILL)
+	killBoth(t, pid)
 	if err := cmd.Wait(); err == nil {
 		t.Error("it was killed and ended well")
 	}
@@ -106,14 +98,50 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 	within(t, "no container is left", func() bool { return len(containersOf(t, []int{pid}))+len(monitorsOf([]int{pid})) == 0 })
 }
 
-// watchdogOf is the watchdog that a bridge has started.
-func watchdogOf(t *testing.T, bridge int) int {
-	t.Helper()
-	for _, child := range childrenOf(bridge) {
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil && bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
-			return child
+// TestServersAfterBothWereKilled: a server that heeds neither the end of its input nor SIGTERM, and a child of its, end with the
+// next bridge that somebody uses, or with doctor --reap, where bridge and watchdog were killed.
+func TestServersAfterBothWereKilled(t *testing.T) {
+	needEngine(t)
+	doctor := func(t *testing.T) {
+		if out, err := command(t, nil, "doctor", "--reap").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	t.Fatal("it has no watchdog")
-	return 0
+	for _, tt := range []struct {
+		name string
+		reap func(t *testing.T)
+	}{
+		{"the next bridge", func(t *testing.T) {
+			if got := serve(t, command(t, nil)).python("print(1)", map[string]any{"servers": []string{}}); got.IsError {
+				t.Errorf("got %+v", got)
+			}
+		}},
+		{"doctor", doctor},
+	} {
+		s := stage(t)
+		killBoth(t, s.bridge)
+		if n := len(s.marked()); n != 2 {
+			t.Errorf("%d processes of the server are left, want 2, or this test can't fail", n)
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			tt.reap(t)
+			withinTime(t, reapServersAfter+30*time.Second, "no process of the server is left", func() bool { return len(s.marked()) == 0 })
+		})
+		doctor(t) // for the directories
+		s.cleared()
+	}
+}
+
+// killBoth kills a bridge and its watchdog, so that neither can do anything about it.
+func killBoth(t *testing.T, bridge int) {
+	t.Helper()
+	send := func(pid int, s syscall.Signal) {
+		t.Helper()
+		if err := sendSignal(pid, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(bridge, syscall.SIGSTOP) // or it would start another
+	send(watchdogOf(t, bridge), syscall.SIGKILL)
+	send(bridge, syscall.SIGKILL)
 }

@@ -89,7 +89,7 @@ func doctorSays(t *testing.T, more ...string) report {
 func TestDetection(t *testing.T) {
 	needEngine(t)
 	if os.Getenv("CONTAINER_HOST") != "" {
-		t.Skip("CONTAINER_HOST names an engine")
+		t.Skip("CONTAINER_HOST names an engine, so that there is nothing to detect")
 	}
 	r := doctorSays(t, "MCP_BRIDGE_RUNTIME=", "DOCKER_HOST=unix:///nonexistent/docker.sock")
 	if !r.Works || !find(r.Rows, row{"engine podman", fine, "podman ", "chosen", ""}) || !find(r.Rows, row{"engine docker", toKnow, "/nonexistent/docker.sock", "passed over", ""}) {
@@ -330,10 +330,15 @@ const keptReady = 1
 // within waits for something for at most twenty seconds.
 func within(t *testing.T, what string, is func() bool) {
 	t.Helper()
+	withinTime(t, 20*time.Second, what, is)
+}
+
+func withinTime(t *testing.T, most time.Duration, what string, is func() bool) {
+	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for begin := time.Now(); !is(); <-tick.C {
-		if time.Since(begin) > 20*time.Second {
+		if time.Since(begin) > most {
 			t.Fatalf("after %v it is still not so that %s", time.Since(begin), what)
 		}
 	}
@@ -363,7 +368,7 @@ func TestPinned(t *testing.T) {
 func TestOCIRuntimeOnEngine(t *testing.T) {
 	name := anyEngine(t)
 	if os.Getenv("MCP_BRIDGE_OCI_RUNTIME") != "" {
-		t.Skip("MCP_BRIDGE_OCI_RUNTIME is set")
+		t.Skip("MCP_BRIDGE_OCI_RUNTIME chooses the engine's service, whose runtime can't be another one's for a test")
 	}
 	r := doctorSays(t, "MCP_BRIDGE_OCI_RUNTIME=nonesuch")
 	if r.Works || !find(r.Rows, row{"engine " + name, broken, "nonesuch", "", ""}) {

@@ -102,7 +102,7 @@ func newGuard(log *slog.Logger) (*guard.Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
+	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log, NewMark: runtime.Self().NewName})
 }
 
 // startWatchdog starts it too.

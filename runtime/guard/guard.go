@@ -16,6 +16,9 @@
 // signal sent to it alone does end it; the bridge then starts another.) It holds no descriptor but the pipe and the null
 // device, and once the pipe ends it ends too, after its work.
 //
+// Where the watchdog is killed together with the bridge, children of Process get SIGTERM all the same, on Linux, by the
+// parent-death signal. What ignores that, or was started by a child, is left, until somebody calls EndLeft.
+//
 // # Between fork and registration
 //
 // A registration counts from the moment it is written: the pipe keeps it however soon the bridge dies. For the time before
@@ -35,6 +38,7 @@
 package guard
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,6 +62,10 @@ type Config struct {
 	Argv []string     // the command, which must end up in Watch(os.Stdin); required
 	Env  []string     // its whole environment; it keeps no more than it is given
 	Log  *slog.Logger // one line for each watchdog that was lost or could not be started; nil means silence
+
+	// NewMark makes the mark of a child of LaunchTracked: at least 16 characters that nobody could guess, without a NUL. One that
+	// tells whose it is lets a later process end what is left; see EndLeft. Nil: random letters, which tell nothing.
+	NewMark func() string
 }
 
 // A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be called concurrently.
@@ -136,6 +144,13 @@ func (g *Guard) File(path string) (forget func()) {
 // child's group is registered or, to have the watchdog end what left the group too, when nothing of it is left. Launch and
 // LaunchTracked do all of it.
 func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
+
+func (g *Guard) newMark() string {
+	if g.cfg.NewMark == nil {
+		return rand.Text()
+	}
+	return g.cfg.NewMark()
+}
 
 // Close forgets everything that is registered, without ending or removing any of it, and ends the watchdog. It takes at
 // most a few seconds. Registrations after Close do nothing.

@@ -10,6 +10,8 @@ func Others(func(Other) bool) {}
 // Args are none.
 func (o Other) Args() []string { return nil }
 
+func (o Other) mark() string { return "" }
+
 // Program is not known.
 func (o Other) Program() string { return "" }
 

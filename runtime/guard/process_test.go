@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"crypto/rand"
 	"maps"
 	"os"
 	"os/exec"
@@ -176,7 +177,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 	}
 	select {
 	case <-p.Exited():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the registered process was not ended")
 	}
 }
@@ -185,6 +186,8 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 type unregistered struct{ lines strings.Builder }
 
 func (u *unregistered) Group(int) func() { return func() {} }
+
+func (u *unregistered) newMark() string { return rand.Text() }
 
 func (u *unregistered) Mark(mark string) func() {
 	u.lines.WriteString("1 mark " + mark + "\n")
@@ -225,7 +228,7 @@ func TestMarkIsForgottenOnceRegistered(t *testing.T) {
 func TestStatOfOddNames(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
-		t.Skip("no sleep here")
+		t.Fatal(err) // the other tests need it too
 	}
 	odd := filepath.Join(t.TempDir(), "a) Z 1 (b")
 	if err := os.Symlink(sleep, odd); err != nil {
@@ -281,5 +284,35 @@ func TestEndTracked(t *testing.T) {
 			t.Error(err)
 		}
 		other.released(t)
+	}
+}
+
+// TestEndLeft: what is left of children whose bridge is dead is ended, by the mark that tells so, and nobody else is.
+func TestEndLeft(t *testing.T) {
+	mark := "of a dead bridge: " + rand.Text()
+	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}, NewMark: func() string { return mark }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	alive, _ := start(t)
+	te, other := newTether(t), newTether(t)
+	p := launched(t, te, g, "loner")
+	te.ready(t)
+	te.ready(t)
+	q, untracked := launched(t, other, alive, "loner"), launched(t, other, g, "meek")
+	for range 3 {
+		other.ready(t)
+	}
+	left, err := EndLeft(func(m string) bool { return m == mark }, 100*time.Millisecond)
+	if err != nil || len(left) != 2 || !slices.Contains(left, Left{p.PID(), mark}) {
+		t.Errorf("got %v, %v; want process %d and its child", left, err, p.PID())
+	}
+	te.released(t)
+	if n := signalMarked([]string{q.mark}, look); n != 2 {
+		t.Errorf("%d processes of a living bridge are left, want 2", n)
+	}
+	if !populated(untracked.PID()) {
+		t.Error("one that isn't tracked was ended")
 	}
 }

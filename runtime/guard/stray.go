@@ -1,7 +1,10 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"time"
 )
 
@@ -44,4 +47,36 @@ func unmarkedWithin(marks []string, what int, d time.Duration) bool {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// Left is a process that was found to be left of a child of LaunchTracked.
+type Left struct {
+	PID  int
+	Mark string // which Config.NewMark has made
+}
+
+// EndLeft ends what is left of children of LaunchTracked whose bridge is dead, and its watchdog too. By the mark, dead says for
+// certain whether that is so. It looks only at processes of this user, and ends no other than those with such a mark: SIGTERM,
+// after the grace, a second at most, SIGKILL. It takes at most five seconds more for each mark; an error names what is still there.
+//
+// The mark is in the environment, which a process can write over, but only its own: whoever has one there that is not its own has
+// itself ended. It never ends the process that calls it.
+func EndLeft(dead func(mark string) bool, grace time.Duration) ([]Left, error) {
+	var left []Left
+	var marks []string
+	for o := range Others {
+		mark := o.mark()
+		if len(mark) < minMark || o.PID == os.Getpid() || !o.Ours() || !dead(mark) {
+			continue
+		}
+		left = append(left, Left{o.PID, mark})
+		if !slices.Contains(marks, mark) {
+			marks = append(marks, mark)
+		}
+	}
+	var errs []error
+	for _, mark := range marks {
+		errs = append(errs, endMarked(mark, min(grace, strayGrace)))
+	}
+	return left, errors.Join(errs...)
 }
