@@ -4,7 +4,6 @@ package podman
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -21,27 +20,16 @@ import (
 // fakeAPI answers what a driver asks to get to know an engine.
 func fakeAPI(t *testing.T, info map[string]any) (endpoint string) {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "podman.sock")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Libpod-API-Version", "4.3.1")
-		w.Header().Set("Content-Type", "application/json")
+	return served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply := asPodman(w, "4.3.1")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/_ping"):
 		case strings.HasSuffix(r.URL.Path, "/info"):
-			if err := json.NewEncoder(w).Encode(info); err != nil {
-				t.Error(err)
-			}
+			reply(http.StatusOK, info)
 		default:
 			http.NotFound(w, r)
 		}
-	})}
-	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
-	return "unix://" + socket
+	}))
 }
 
 func info(rootless bool, cgroups string, controllers ...string) map[string]any {

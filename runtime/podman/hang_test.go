@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -40,12 +38,7 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done() // the client's
 		return
 	}
-	w.Header().Set("Libpod-API-Version", "4.3.1")
-	w.Header().Set("Content-Type", "application/json")
-	reply := func(status int, v any) {
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(v)
-	}
+	reply := asPodman(w, "4.3.1")
 	switch {
 	case last == "_ping":
 	case last == "info":
@@ -61,12 +54,10 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mu.Unlock()
 		reply(201, map[string]any{"Id": spec.Name})
 	case last == "attach":
-		conn, buf, err := w.(http.Hijacker).Hijack()
-		if err != nil {
+		conn := attached(w)
+		if conn == nil {
 			return
 		}
-		_, _ = buf.WriteString("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
-		_ = buf.Flush()
 		if h.at != "json" { // which is asked for once the streams have ended; else they never end by themselves
 			_, _ = io.Copy(io.Discard, conn)
 		}
@@ -101,14 +92,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	for _, at := range []string{"create", "attach", "start", "wait", "json"} {
 		t.Run(at, func(t *testing.T) {
 			h := &hanging{at: at, reached: make(chan struct{}), names: map[string]bool{}}
-			l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &http.Server{Handler: h}
-			go s.Serve(l)
-			defer s.Close()
-			d := New(Config{Endpoint: "unix://" + l.Addr().String()})
+			d := New(Config{Endpoint: served(t, h)})
 			d.cleanup = 2 * time.Second // the bindings try three times, 0.6 s in all
 			defer d.Close()
 			ctx, cancel := context.WithCancel(t.Context())

@@ -5,7 +5,6 @@ package podman
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -104,7 +103,7 @@ func (v *vm) expect(want, answer string) {
 		if got != want {
 			v.t.Errorf("podman was asked to %s, want %s", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		v.t.Fatalf("podman was not asked to %s", want)
 	}
 	if strings.Contains(want, "start") {
@@ -138,12 +137,11 @@ func (v *vm) down() {
 }
 
 func (v *vm) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Libpod-API-Version", "5.4.2")
-	w.Header().Set("Content-Type", "application/json")
+	reply := asPodman(w, "5.4.2")
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/_ping"):
 	case strings.HasSuffix(path, "/info"):
-		_ = json.NewEncoder(w).Encode(info(false, "v2"))
+		reply(http.StatusOK, info(false, "v2"))
 	case strings.HasSuffix(path, "/containers/json"):
 		v.mu.Lock()
 		defer v.mu.Unlock()

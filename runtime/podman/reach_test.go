@@ -99,14 +99,7 @@ func TestRequestsOfARun(t *testing.T) {
 		defer mu.Unlock()
 		asked = append(asked, r.Method+" "+parts[len(parts)-1])
 	})
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: h}
-	go s.Serve(l)
-	defer s.Close()
-	d := New(Config{Endpoint: "unix://" + l.Addr().String(), AllowRootful: true})
+	d := New(Config{Endpoint: served(t, h), AllowRootful: true})
 	defer d.Close()
 	g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
 	if _, err := d.Facts(t.Context()); err != nil {
@@ -141,12 +134,8 @@ func oneOf(t *testing.T, g runtimetest.Target) error {
 func TestDebts(t *testing.T) {
 	h := &hanging{at: "start", reached: make(chan struct{}), names: map[string]bool{}}
 	var dead atomic.Bool
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	removed := make(chan struct{}, 1)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/start") {
 			dead.Store(true)
 		}
@@ -158,10 +147,8 @@ func TestDebts(t *testing.T) {
 		if r.Method == http.MethodDelete {
 			removed <- struct{}{}
 		}
-	})}
-	go s.Serve(l)
-	defer s.Close()
-	d := New(Config{Endpoint: "unix://" + l.Addr().String()})
+	}))
+	d := New(Config{Endpoint: endpoint})
 	defer d.Close()
 	d.silence, d.retry = 50*time.Millisecond, 10*time.Millisecond
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}

@@ -3,11 +3,8 @@
 package podman
 
 import (
-	"encoding/json"
 	"io"
-	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -38,12 +35,7 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.requests = append(a.requests, what)
 	a.mu.Unlock()
-	w.Header().Set("Libpod-API-Version", "4.3.1")
-	w.Header().Set("Content-Type", "application/json")
-	reply := func(status int, v any) {
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(v)
-	}
+	reply := asPodman(w, "4.3.1")
 	switch {
 	case last == "_ping":
 	case last == "info":
@@ -51,13 +43,9 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case last == "create":
 		reply(201, map[string]any{"Id": "c"})
 	case last == "attach":
-		conn, buf, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			return
+		if conn := attached(w); conn != nil {
+			conn.Close()
 		}
-		_, _ = buf.WriteString("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
-		_ = buf.Flush()
-		conn.Close()
 	case last == "start":
 		<-a.waited
 		w.WriteHeader(204)
@@ -90,14 +78,7 @@ func (a *asked) taken() []string {
 // TestRequests: what the engine is asked to be found, for its image, and for each run, and nothing else.
 func TestRequests(t *testing.T) {
 	a := &asked{waited: make(chan struct{}, 10)}
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: a}
-	go s.Serve(l)
-	defer s.Close()
-	d := New(Config{Endpoint: "unix://" + l.Addr().String()})
+	d := New(Config{Endpoint: served(t, a)})
 	defer d.Close()
 	expect := func(when string, want ...string) {
 		t.Helper()
