@@ -6,28 +6,34 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 )
 
-const wantFiles = "MCP_BRIDGE_TEST_FILES" // in the environment of the child that has fewer
+// asLimited says, in a process that was started with few descriptors, how many openFiles must say.
+const asLimited = "MCP_BRIDGE_TEST_OPEN_FILES"
 
-// TestOpenFiles: a user who may have fewer descriptors than a container would get gives it no more than those; an engine without root
-// would start none otherwise.
+// TestOpenFiles: a container gets no more descriptors than the user may have, and no more than noFile. The bridge itself may open as many as
+// the user may have, but its children start with the limit that it was started with: some programs count on a low one (select(2)).
 func TestOpenFiles(t *testing.T) {
-	if want, err := strconv.ParseInt(os.Getenv(wantFiles), 10, 64); err == nil {
-		if got := openFiles(); got != want {
-			t.Errorf("got %d, want %d", got, want)
+	if want := os.Getenv(asLimited); want != "" {
+		if got := strconv.FormatInt(openFiles(), 10); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		limits, err := exec.Command("sh", "-c", "ulimit -Sn; ulimit -Hn").Output()
+		if got := strings.Fields(string(limits)); err != nil || len(got) != 2 || got[0] != "90" || got[1] != os.Getenv(asLimited+"_HARD") {
+			t.Errorf("a child has the limits %v, %v", got, err)
 		}
 		return
 	}
 	if got := openFiles(); got <= 0 || got > noFile {
 		t.Errorf("here: got %d, want at most %d", got, noFile)
 	}
-	for _, limit := range []string{"200", strconv.Itoa(noFile)} {
-		cmd := exec.Command("sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run='^TestOpenFiles$' -test.count=1`, os.Args[0])
-		cmd.Env = append(os.Environ(), wantFiles+"="+limit)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("with a limit of %s: %v: %s", limit, err, out)
+	for _, tt := range []struct{ hard, want string }{{"200", "200"}, {"1024", "1024"}, {"1025", "1024"}} {
+		limited := exec.Command("sh", "-c", `ulimit -Sn 90 && ulimit -Hn "$1" && exec "$0" -test.run '^TestOpenFiles$' -test.v`, self(t), tt.hard)
+		limited.Env = append(os.Environ(), asLimited+"="+tt.want, asLimited+"_HARD="+tt.hard)
+		if out, err := limited.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestOpenFiles") {
+			t.Errorf("with at most %s: %v\n%s", tt.hard, err, out)
 		}
 	}
 }

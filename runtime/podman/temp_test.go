@@ -1,0 +1,84 @@
+//go:build unix
+
+package podman
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// asFull makes the test process one that can write no byte to a file.
+const asFull = "MCP_BRIDGE_TEST_FULL"
+
+// TestWritableTemp: a directory for temporary files that podman could not use is told, and nothing is left in one.
+func TestWritableTemp(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sealed := t.TempDir()
+	if err := os.Chmod(sealed, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		sealed = "/proc" // elsewhere root may write whatever the modes say
+	}
+	for _, tt := range []struct {
+		name, dir string
+		bad       bool
+	}{
+		{"unset", "", false},
+		{"usable", t.TempDir(), false},
+		{"not there", filepath.Join(t.TempDir(), "none"), true},
+		{"a file", file, true},
+		{"not writable", sealed, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("TMPDIR", tt.dir)
+			err := writableTemp()
+			if (err != nil) != tt.bad || err != nil && (!strings.Contains(err.Error(), "TMPDIR") || errors.Is(err, fs.ErrNotExist)) {
+				t.Errorf("got %v", err)
+			}
+			if tt.dir != "" && !tt.bad {
+				empty(t, tt.dir)
+			}
+		})
+	}
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in %s: %v, %v", dir, left, err)
+	}
+}
+
+// TestFullTempDir: a directory in which a file can be made and nothing can be written is a full one. The limit of a file's size stands
+// for that, in a process of its own.
+func TestFullTempDir(t *testing.T) {
+	if os.Getenv(asFull) != "" {
+		signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then fails, as on a full disk
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := writableTemp(); err == nil || !strings.Contains(err.Error(), "TMPDIR") || !strings.Contains(err.Error(), syscall.EFBIG.Error()) {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	dir := t.TempDir()
+	full := exec.Command(os.Args[0], "-test.run", "^TestFullTempDir$", "-test.v")
+	full.Env = append(os.Environ(), asFull+"=1", "TMPDIR="+dir)
+	if out, err := full.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFullTempDir") {
+		t.Errorf("%v: %s", err, out)
+	}
+	empty(t, dir)
+}
