@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 // leaked gives goroutines that a moment hasn't ended: the last ones of a test may still be on their way out.
 func leaked() string {
 	var left []string
-	for range 100 {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) { // between two looks
 		buf := make([]byte, 1<<20)
 		buf = buf[:goruntime.Stack(buf, true)]
 		left = nil
@@ -62,7 +62,6 @@ func leaked() string {
 		if len(left) == 0 {
 			return ""
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	return strings.Join(left, "\n\n")
 }

@@ -137,7 +137,7 @@ func orderLines(t *testing.T) []string {
 func TestAnyOrderOfFrames(t *testing.T) {
 	lines := orderLines(t)
 	rounds := 300
-	if testing.Short() {
+	if testing.Short() { // each waits for what the host may say
 		rounds = 50
 	}
 	var before goruntime.MemStats

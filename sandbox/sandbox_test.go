@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		for deadline := time.Now().Add(5 * time.Second); ; goruntime.Gosched() {
+		for deadline := time.Now().Add(30 * time.Second); ; goruntime.Gosched() {
 			buf := make([]byte, 1<<20)
 			stacks := string(buf[:goruntime.Stack(buf, true)])
 			if !strings.Contains(stacks, "mcp-bridge/sandbox.") { // the tests' own package is another

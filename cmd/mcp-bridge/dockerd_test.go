@@ -29,7 +29,7 @@ func newDaemon(t *testing.T) daemon {
 	}
 	dir := os.Getenv("MCP_BRIDGE_TEST_RESTART")
 	if dir == "" {
-		t.Skip("nobody starts dockerd again")
+		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was killed")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -234,7 +234,7 @@ class Flooding(unittest.TestCase):
             frame: Frame = {"type": "pong"}
             while frame["type"] != "done":
                 if frame["type"] == "pong":
-                    time.sleep(0.2)
+                    time.sleep(0.2)  # a host pings now and then
                     with contextlib.suppress(BrokenPipeError):  # done is under way
                         guest.send({"type": "ping", "n": 1})
                 frame = guest.read() or {"type": "no done"}
@@ -244,8 +244,8 @@ class Flooding(unittest.TestCase):
 
     def test_results_for_a_closed_link_are_dropped(self) -> None:
         with Guest() as guest:
-            leave_unread(guest, "os.close(link)\ntime.sleep(1000)", 0)
-            time.sleep(0.3)
+            leave_unread(guest, "os.close(link)\nprint('closed')\ntime.sleep(1000)", 0)
+            guest.until("output")
             for n in range(1, 7):
                 guest.send({"type": "tool_result", "callId": str(n), "ok": True, "result": "x" * (15 << 20)})
             guest.send({"type": "cancel", "id": "run-1"})

@@ -151,11 +151,11 @@ class Watching(unittest.TestCase):
     def test_mapped_files_of_tmpfs_count_once(self) -> None:
         code = (
             "from multiprocessing import shared_memory\nimport time\nm = shared_memory.SharedMemory(create=True, size=55 << 20)\n"
-            "m.buf[:] = bytes(55 << 20)\ntime.sleep(0.5)\nm.close(); m.unlink()"
+            "m.buf[:] = bytes(55 << 20)\ntime.sleep(%s)\nm.close(); m.unlink()"
         )
-        ran = run(code, watch={"memoryBytes": 180 * MIB})
+        ran = run(code % 0.5, watch={"memoryBytes": 180 * MIB})
         self.assertTrue(ran.ok, ran.error)
-        self.assertEqual(run(code, watch={"memoryBytes": 60 * MIB}).wait.get("killed"), "memory")
+        self.assertEqual(run(code % 1000, watch={"memoryBytes": 60 * MIB}).wait.get("killed"), "memory")
 
     def test_a_crowd_is_counted_before_it_is_looked_at(self) -> None:
         bounded = watch.Watch(0, 20, None)
@@ -236,9 +236,9 @@ class Watching(unittest.TestCase):
 
     def test_the_machine_runs_short(self) -> None:
         short = {"watch": ("self._floor = ", "self._floor = (1 << 50) + ")}
-        for bounds, killed in (({"memoryBytes": 500 * MIB}, "memory"), ({"processes": 50}, None)):
+        for bounds, killed, sleep in (({"memoryBytes": 500 * MIB}, "memory", 1000), ({"processes": 50}, None, 0.5)):
             with Guest(short) as guest:
-                guest.execute("import time\ntime.sleep(0.5)", watch=bounds)
+                guest.execute(f"import time\ntime.sleep({sleep})", watch=bounds)
                 ran = Ran(guest.until("done"))
                 self.assertEqual((ran.wait.get("killed"), ran.ok), (killed, killed is None))
                 if killed:

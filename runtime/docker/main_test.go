@@ -50,7 +50,7 @@ func relayTo(socket string) int {
 // leaked are the goroutines that work in this package or for an HTTP client, after they had time to end.
 func leaked() string {
 	var left []string
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
 		buf := make([]byte, 1<<20)
 		left = nil
 		for g := range strings.SplitSeq(string(buf[:goruntime.Stack(buf, true)]), "\n\n") {

@@ -178,7 +178,7 @@ func TestWatchdogKilled(t *testing.T) {
 // replacement waits for a watchdog other than old.
 func replacement(t *testing.T, g *Guard, old *dog) *dog {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); goruntime.Gosched() {
 		g.mu.Lock()
 		d := g.dog
 		g.mu.Unlock()

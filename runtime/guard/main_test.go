@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 
 // leaks fails the run when goroutines or children are left.
 func leaks() int {
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for goruntime.NumGoroutine() > 2 && time.Now().Before(deadline) { // this one, and os/signal's
 		goruntime.Gosched()
 	}
@@ -139,7 +139,7 @@ func newTether(t *testing.T) *tether {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close(); _ = w.Close() })
-	_ = r.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = r.SetReadDeadline(time.Now().Add(time.Minute))
 	return &tether{r: bufio.NewReader(r), w: w}
 }
 
@@ -176,7 +176,7 @@ func ended(t *testing.T, pid int) {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 20000)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000)
 		if err == unix.EINTR {
 			continue
 		}
@@ -190,7 +190,7 @@ func ended(t *testing.T, pid int) {
 // ignoring waits until a process has got as far as to ignore SIGTERM.
 func ignoring(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); goruntime.Gosched() {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			t.Fatal(err)
