@@ -3,34 +3,57 @@ package sandbox
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
-// backlog counts bytes that wait for somebody to take them, and has those who would add to them wait while there are too
-// many. Who is through already may still add: it bounds how many begin, not what each brings.
+// backlog counts the bytes of results that wait for the guest to take them, of one run. While there are many it has calls wait
+// that would bring more. Those under way may still bring theirs, up to a bound: how much that will be nobody can tell before.
 type backlog struct {
-	limit int64
+	limit int64         // from which on no call begins
+	most  int64         // that there are
+	held  *atomic.Int64 // by all runs
+	total int64         // that those are at most
 
 	mu    sync.Mutex
 	bytes int64
-	room  chan struct{} // closed while there is room
+	room  chan struct{} // closed while calls may begin
 }
 
-func newBacklog(limit int64) *backlog {
-	b := &backlog{limit: limit, room: make(chan struct{})}
+// heldBacklogs is how many runs may hold results to their bound at a time; further ones can hold less.
+const heldBacklogs = 2
+
+func newBacklog(limit, most int64, held *atomic.Int64) *backlog {
+	b := &backlog{limit: limit, most: most, held: held, total: heldBacklogs * most, room: make(chan struct{})}
 	close(b.room)
 	return b
 }
 
-// add counts n more bytes, or less.
-func (b *backlog) add(n int64) {
+// hold counts n more bytes until they are released. False says that there are too many already; then they are not counted.
+func (b *backlog) hold(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bytes+n > b.most {
+		return false
+	}
+	if b.held.Add(n) > b.total {
+		b.held.Add(-n)
+		return false
+	}
+	before := b.bytes < b.limit
+	b.bytes += n
+	if before && b.bytes >= b.limit {
+		b.room = make(chan struct{})
+	}
+	return true
+}
+
+func (b *backlog) release(n int64) {
+	b.held.Add(-n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.bytes < b.limit
-	b.bytes += n
-	switch after := b.bytes < b.limit; {
-	case before && !after:
-		b.room = make(chan struct{})
-	case !before && after:
+	b.bytes -= n
+	if !before && b.bytes < b.limit {
 		close(b.room)
 	}
 }

@@ -2,18 +2,26 @@ package sandbox
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
 
 func TestBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBacklog(10)
+		var held atomic.Int64
+		b := newBacklog(10, 22, &held)
+		hold := func(b *backlog, n int64, want bool) {
+			t.Helper()
+			if got := b.hold(n); got != want {
+				t.Errorf("holding %d more of %d: got %v", n, b.bytes, got)
+			}
+		}
 		if !b.wait(t.Context()) {
 			t.Error("an empty backlog has no room")
 		}
-		b.add(4)
-		b.add(8)
+		hold(b, 4, true)
+		hold(b, 8, true)
 		through := make(chan bool)
 		go func() { through <- b.wait(t.Context()) }()
 		synctest.Wait()
@@ -22,19 +30,29 @@ func TestBacklog(t *testing.T) {
 			t.Error("there is room in a full backlog")
 		default:
 		}
-		b.add(-4)
+		b.release(4)
 		if !<-through {
 			t.Error("there is no room after some was taken")
 		}
-		b.add(10)
+		hold(b, 10, true)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if b.wait(ctx) {
 			t.Error("room for a context that has ended")
 		}
-		b.add(-18)
-		if b.bytes != 0 {
-			t.Errorf("%d bytes are left", b.bytes)
+		hold(b, 5, false)
+		hold(b, 4, true)
+		hold(b, 1, false)
+		others := []*backlog{newBacklog(10, 22, &held), newBacklog(10, 22, &held)}
+		hold(others[0], 21, true)
+		hold(others[1], 2, false) // of all runs
+		hold(others[1], 1, true)
+		b.release(22)
+		hold(others[1], 2, true)
+		others[0].release(21)
+		others[1].release(3)
+		if b.bytes != 0 || held.Load() != 0 {
+			t.Errorf("%d bytes are left, and %d of all", b.bytes, held.Load())
 		}
 	})
 }

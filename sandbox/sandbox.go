@@ -200,7 +200,8 @@ type Sandbox struct {
 	prepare preparation
 	looks   atomic.Uint64 // at the engine, counted
 
-	filesHeld atomic.Int64 // bytes of the files of all runs under way
+	filesHeld   atomic.Int64 // bytes of the files of all runs under way
+	resultsHeld atomic.Int64 // and of results that their code has not taken
 
 	probes   probes
 	compiled compiled

@@ -1,5 +1,5 @@
-# Asks for 400 MB of results and reads none of them for a while. They wait where they came from: neither the run nor the bridge
-# pays for them, and the code may still read them all.
+# Asks for 400 MB of results and reads none of them for a while. They wait with the bridge, which bounds them: the run doesn't pay
+# for them, and the code may still read them all.
 # want: {"status":"ok","stdout":"slept\n400000000\n"}
 # alone
 import json
