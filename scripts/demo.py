@@ -7,16 +7,20 @@ code that calls those servers' tools. Everything that is shown came out of the b
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import queue
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +142,48 @@ class Bridge:
             raise Failure("the bridge didn't end when its input did") from None
 
 
+SCRATCH = "mcp-bridge-demo-"
+
+
+def held(path: Path) -> int | None:
+    """A descriptor of a directory of ours, with a lock that lasts as long as this process; None where somebody has it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):  # and wasn't removed meanwhile
+                return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+@contextlib.contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A directory that is removed at the end; or, where this process is killed, when the next one makes its own."""
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(SCRATCH + "*"):
+        if (descriptor := held(left)) is not None:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(descriptor)
+    for _ in range(10):
+        path = Path(tempfile.mkdtemp(prefix=SCRATCH)).resolve()
+        if (descriptor := held(path)) is not None:
+            break
+        shutil.rmtree(path, ignore_errors=True)  # another demo has taken it for left, since its lock came a moment too late
+    else:
+        raise Failure(f"no directory in {parent} can be locked; set TMPDIR to one on a local file system")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
 def servers(bridge: Path, npm: Path, scratch: Path, files: Path) -> dict[str, Any]:
     """The entries of the config file, in the form that Claude Desktop made common."""
     # The bridge never lists itself, so its made-up shop gets a name of its own.
@@ -172,8 +218,7 @@ def show(title: str, code: str, bridge: Bridge, use: list[str]) -> None:
 
 
 def main(bridge_path: Path, npm: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="mcp-bridge-demo-") as name:
-        scratch = Path(name).resolve()
+    with scratch_directory() as scratch:
         files = scratch / "files"
         files.mkdir()
         note, report = files / "note.txt", files / "report.txt"
@@ -208,10 +253,12 @@ def main(bridge_path: Path, npm: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(f"usage: {sys.argv[0]} BRIDGE NPM_DIRECTORY")
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, signal.default_int_handler)  # so that they clean up too
     try:
         main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
     except Failure as failure:
         sys.exit(f"demo: {failure}")
-    except KeyboardInterrupt:  # which the bridge has had as well, from the terminal
+    except KeyboardInterrupt:  # Ctrl-C, which the bridge has had as well; or what the signals above are made
         print("\ndemo: stopped; the bridge, its servers and its containers are gone", file=sys.stderr)
         sys.exit(130)

@@ -244,8 +244,11 @@ class Flooding(unittest.TestCase):
 
     def test_results_for_a_closed_link_are_dropped(self) -> None:
         with Guest() as guest:
-            leave_unread(guest, "os.close(link)\nprint('closed')\ntime.sleep(1000)", 0)
-            guest.until("output")
+            line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
+            code = f"for n in range(1, 7): os.write(link, b'{line}' % n)\nos.close(link)\nprint('closed')\nimport time\ntime.sleep(1000)"
+            guest.execute(LINK + code)
+            kinds = [frame["type"] for _ in range(9) if (frame := guest.read())]
+            self.assertEqual(sorted(kinds), ["output", "ready", "started"] + ["tool_call"] * 6)
             for n in range(1, 7):
                 guest.send({"type": "tool_result", "callId": str(n), "ok": True, "result": "x" * (15 << 20)})
             guest.send({"type": "cancel", "id": "run-1"})
