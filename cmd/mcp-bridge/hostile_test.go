@@ -150,14 +150,19 @@ func TestHostileSuite(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	peak := peakMemory(t, c.cmd.Process.Pid)
+	t.Logf("the bridge took %d MiB of memory for those", peak>>20)
 	for _, p := range alone {
 		try(p)
+		if now := peakMemory(t, c.cmd.Process.Pid); now > peak {
+			t.Logf("%s: %d MiB", p.name, now>>20)
+			peak = now
+		}
 	}
 	t.Logf("%d programs in %v", len(programs), time.Since(begin).Round(time.Second))
 	s := &scene{t: t, bridge: c.cmd.Process.Pid}
 	within(t, "no container is left but a standby", func() bool { return len(s.containers()) <= keptReady })
 	// The most that one of them has it hold is 400 MB of results; the collector lets garbage grow as large, the race detector more.
-	peak := peakMemory(t, c.cmd.Process.Pid)
 	t.Logf("the bridge took %d MiB of memory at most", peak>>20)
 	if peak > 4<<30 {
 		t.Errorf("the bridge took %d MiB of memory", peak>>20)
