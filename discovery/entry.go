@@ -34,6 +34,9 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 			d.Tools.Rules = r.form.rules(s, name)
 		}
 		gate := s.gated(r, name)
+		if gate == (refusal{}) {
+			gate = s.runsProject(r, d)
+		}
 		if gate == (refusal{}) { // what isn't approved has no file read for it, and no variable
 			if bad = s.fill(r, &d); d.cannot == (refusal{}) {
 				d.cannot = bad

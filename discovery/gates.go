@@ -1,5 +1,7 @@
 package discovery
 
+import "strings"
+
 // gated says why a server of a project is not to be used without its user's word, if it isn't.
 func (s *scan) gated(r row, name string) refusal {
 	const list = "list the file in MCP_BRIDGE_CONFIG if you trust it"
@@ -20,6 +22,27 @@ func (s *scan) gated(r row, name string) refusal {
 	case geminiTrust:
 		if s.gemini.trusting {
 			return refusal{"the bridge doesn't start what a project brings along unless its user has said so, and Gemini CLI asks nobody where folderTrust is switched off", list}
+		}
+	}
+	return refusal{}
+}
+
+// runsProject says of an entry, as it is written, that using it would run what lies in a project, before its user has trusted that: a
+// program of it, variables out of a file of it, with which any program can be made to do anything, or a command line for the shell.
+func (s *scan) runsProject(r row, d definition) refusal {
+	if r.host == claudeCode {
+		if d.HeadersHelper != "" && (r.scope == "project" || r.scope == localScope) && !s.claude.trusted {
+			return refusal{"its headersHelper is a command, and this project is not yet trusted in Claude Code", "start claude in this directory and trust it"}
+		}
+		return refusal{}
+	}
+	if r.host == own {
+		return refusal{}
+	}
+	for _, t := range [][2]string{{"command", d.Command}, {"envFile", d.envFile}} {
+		if strings.Contains(t[1], "${workspaceFolder}") {
+			return refusal{"its " + t[0] + " is of whatever project the bridge runs in, and whether " + r.host + " trusts that can't be read from outside",
+				"name it by its whole path, or list the file in MCP_BRIDGE_CONFIG"}
 		}
 	}
 	return refusal{}
