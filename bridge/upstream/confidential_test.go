@@ -29,9 +29,9 @@ func TestLoginsAreConfidential(t *testing.T) {
 		}
 		req := &http.Request{Header: http.Header{}}
 		c := newCredentials(&session{mask: newMask(nil, nil), cfg: Config{Logins: anyLogin{}}, server: discovery.Server{URL: raw}}, u)
-		login, err := c.apply(t.Context(), req, "")
-		if got := req.Header.Get("Authorization"); err != nil || got != want || (login != "") != (want != "") {
-			t.Errorf("%s: sent %q, %q, %v", raw, got, login, err)
+		used, err := c.apply(t.Context(), req, sent{})
+		if got := req.Header.Get("Authorization"); err != nil || got != want || (used.login != "") != (want != "") {
+			t.Errorf("%s: sent %q, %q, %v", raw, got, used.login, err)
 		}
 	}
 }

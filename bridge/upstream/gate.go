@@ -198,7 +198,7 @@ func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firs
 func (g *gate) send(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	attempt := req.Clone(ctx)
-	login, err := g.credentials.apply(ctx, attempt, "")
+	used, err := g.credentials.apply(ctx, attempt, sent{})
 	if err != nil {
 		return nil, err
 	}
@@ -212,17 +212,12 @@ func (g *gate) send(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 	}
-	renewed, err := g.credentials.renew(ctx)
-	if err == nil {
-		var next string
-		next, err = g.credentials.apply(ctx, again, login)
-		renewed = renewed || next != login && next != ""
-	}
+	next, err := g.credentials.apply(ctx, again, used)
 	if err != nil {
 		_ = closeWith(resp)
 		return nil, err
 	}
-	if !renewed {
+	if next.helped == used.helped && (next.login == used.login || next.login == "") {
 		return resp, nil
 	}
 	_ = closeWith(resp)

@@ -82,9 +82,9 @@ func TestMaskLasts(t *testing.T) {
 		Headers: map[string]string{"X-Key": "Bearer configured-key"}, BearerTokenEnv: "TOKEN",
 	}}
 	c := newCredentials(s, u)
-	c.helped, c.ran, c.server.HeadersHelper = map[string]string{"X-Other": "printed-secret"}, true, "true"
+	c.helper.now = helped{headers: map[string]string{"X-Other": "printed-secret"}, run: 1}
 	for i := range 2 * maxLearned {
-		if _, err := c.apply(t.Context(), &http.Request{Header: http.Header{}}, ""); err != nil {
+		if _, err := c.apply(t.Context(), &http.Request{Header: http.Header{}}, sent{}); err != nil {
 			t.Fatal(err)
 		}
 		s.mask.add(fmt.Sprintf("later-%03d", i))
