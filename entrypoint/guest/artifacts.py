@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import threading
 from collections.abc import Iterator
 
@@ -13,6 +14,8 @@ MAX_FILES = 100  # of one run
 OVERHEAD = 256  # bytes that a piece counts beside its data
 DEFAULT_LIMIT = 16 << 20  # bytes of all files of a run, where the host says nothing
 MAX_NAME = 200  # bytes
+MIME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+;=_-]*")
+BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 MAX_PARTS = 8  # directories of a name, the file's own name included
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import os
 import select
@@ -44,6 +45,9 @@ def main(fd: int) -> None:
     heir = Heir()
     _prepare(link)
     frame = link.first()
+    gc.freeze()  # boot.py has switched it off; what there is now counts as old at once, and isn't looked through when the code begins
+    gc.unfreeze()
+    gc.enable()
     status = 1
     namespace: dict[str, Any] = {}
     options = frame.get("options") or {}

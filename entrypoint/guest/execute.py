@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import linecache
-import re
 from types import CodeType
 from typing import Any
 
@@ -13,9 +12,7 @@ from guest import wire
 
 CO_COROUTINE = 0x80
 
-_COMMENT = re.compile(r"#.*")
-_SEMICOLON = re.compile(r"[\s)\\]*;")  # what can stand behind a last expression is closing parentheses, line ends and this
-_UNSUITABLE = re.compile("[\0\ud800-\udfff]")
+_BEHIND = " \t\f\v\r\n)\\"  # what can stand behind a last expression is this, and a semicolon
 
 
 def run(code: str, namespace: dict[str, Any]) -> None:
@@ -54,8 +51,17 @@ def lines_of(code: str) -> list[str]:
 
 def _check(lines: list[str]) -> None:
     """Raises SyntaxError, with its place, for characters that compile refuses without one."""
+    text = "".join(lines)
+    try:
+        text.encode()
+        if "\0" not in text:
+            return
+    except UnicodeEncodeError:
+        pass
+    import re  # to compile it takes longer than to run most code
+
     for number, line in enumerate(lines, 1):
-        if found := _UNSUITABLE.search(line):
+        if found := re.search("[\0\ud800-\udfff]", line):
             what = "a NUL character" if found[0] == "\0" else f"half of a surrogate pair ({ascii(found[0])[1:-1]})"
             shown = line.encode("ascii", "backslashreplace").decode().replace("\0", " ")
             raise SyntaxError(
@@ -72,7 +78,7 @@ def compiled(code: str, lines: list[str]) -> list[CodeType]:
     tree = compile(code, wire.USER_FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Module)
     last: list[ast.stmt] = []
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not _SEMICOLON.match(_behind(tree.body[-1], lines)):
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not _behind(tree.body[-1], lines).lstrip(_BEHIND).startswith(";"):
         last.append(tree.body.pop())
     parts = []
     if tree.body:
@@ -86,4 +92,4 @@ def _behind(statement: ast.stmt, lines: list[str]) -> str:
     """The text of the code behind a statement, without comments; the statement is the last one, so there are no strings."""
     row, column = statement.end_lineno or 1, statement.end_col_offset or 0
     rest = lines[row - 1].encode()[column:].decode() if row <= len(lines) else ""
-    return _COMMENT.sub("", rest + "".join(lines[row:]))
+    return "".join(line.partition("#")[0] for line in [rest, *lines[row:]])

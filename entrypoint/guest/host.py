@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from guest import wire
 from guest.run import Run, Stop
-
-# How the bridge writes a result. Read so far and no further: a result of megabytes is the child's to parse, once.
-_RESULT = re.compile(rb'\{"type":"tool_result","callId":"([0-9]{1,18})",')
 
 
 class Host:
@@ -25,8 +20,8 @@ class Host:
     def _take(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
             raise Stop(wire.EXIT_PROTOCOL, f"the host sent a frame above the limit of {wire.MAX_FRAME} bytes")
-        if match := _RESULT.match(line):
-            self._result(match[1].decode(), line)
+        if call := wire.call_id(line, wire.RESULT):  # a result of megabytes is the child's to parse, once
+            self._result(call, line)
             return
         frame = wire.decode(line)
         if frame is None:

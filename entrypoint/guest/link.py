@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -13,8 +12,6 @@ from guest import wire
 Deliver = Callable[[wire.Frame], None]
 
 _getpid, _write = os.getpid, os.write  # the code may put something else in their place
-
-_RESULT = re.compile(rb'\{"type":"tool_result","callId":"([0-9]{1,18})",')
 
 _WHY = "the answer can't be read as JSON here: it is nested too deeply, or has a number of too many digits"
 _UNREADABLE: wire.Frame = {"ok": False, "error": {"code": "serialization_error", "message": _WHY}}
@@ -132,8 +129,7 @@ class Link:
     def _settle(self, line: bytes) -> None:
         frame = wire.decode(line)
         if frame is None:  # an answer that Python can't hold is still the answer of its call
-            match = _RESULT.match(line)
-            frame = {"callId": match[1].decode() if match else "", **_UNREADABLE}
+            frame = {"callId": wire.call_id(line, wire.RESULT), **_UNREADABLE}
         if frame.get("type") == "progress":
             if observe := self._waiting.get(str(frame.get("callId"))):
                 observe(frame)

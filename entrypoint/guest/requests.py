@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from guest import wire
 from guest.output import Output
 from guest.run import Run
 
-# What can be seen of a call on a line that was too long to be kept.
-_CALL_ID = re.compile(rb'\{"type":"tool_call","callId":"([0-9]{1,18})",')
 _CODES = {
     "runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error", "denied", "call_limit",
     "memory_limit",  # of Python's own MemoryError
 }  # fmt: skip
 _NAME = 1000  # characters of a name
-_MIME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+;=_-]*")
-_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 class Requests:
@@ -51,13 +45,11 @@ class Requests:
 
     def _one(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
-            match = _CALL_ID.match(line)
-            self._call({"callId": match[1].decode()} if match else {}, f"above the limit of {wire.MAX_FRAME} bytes a frame")
+            self._call({"callId": wire.call_id(line, wire.CALL)}, f"above the limit of {wire.MAX_FRAME} bytes a frame")
             return
         frame = wire.decode(line)
         if frame is None:
-            match = _CALL_ID.match(line)
-            self._call({"callId": match[1].decode()} if match else {}, "no JSON")
+            self._call({"callId": wire.call_id(line, wire.CALL)}, "no JSON")
         elif frame.get("type") == "tool_call":
             self._call(frame, "")
         elif frame.get("type") == "tool_cancel":
@@ -79,7 +71,7 @@ class Requests:
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
         call = frame.get("callId")
-        if not self._run.running or not isinstance(call, str) or not re.fullmatch("[1-9][0-9]{0,17}", call):
+        if not self._run.running or not isinstance(call, str) or not _is_id(call):
             return
         if int(call) <= self._run.last_call:
             return
@@ -111,6 +103,10 @@ class Requests:
             return b""
 
 
+def _is_id(call: str) -> bool:
+    return len(call) <= 18 and call.isascii() and call.isdigit() and not call.startswith("0")
+
+
 OVERHEAD = 256  # bytes that a piece of a file counts beside its data
 
 
@@ -121,14 +117,14 @@ def cost(piece: wire.Frame) -> tuple[str, int]:
 
 def artifact(frame: wire.Frame) -> wire.Frame | None:
     """A piece of a file, rebuilt field by field; None when it is none."""
-    from guest.artifacts import MAX_NAME, safe  # few runs hand anything over
+    from guest.artifacts import BASE64, MAX_NAME, MIME, safe  # few runs hand anything over
 
     name, mime, data, chunk, of = (frame.get(key) for key in ("name", "mime", "data", "chunk", "of"))
     if not (isinstance(name, str) and len(name) <= MAX_NAME and safe(name) == name):
         return None
-    if not (isinstance(mime, str) and len(mime) <= 100 and _MIME.fullmatch(mime)):
+    if not (isinstance(mime, str) and len(mime) <= 100 and MIME.fullmatch(mime)):
         return None
-    if not (isinstance(data, str) and _BASE64.fullmatch(data)):
+    if not (isinstance(data, str) and BASE64.fullmatch(data)):
         return None
     if type(chunk) is not int or type(of) is not int or not 1 <= chunk <= of < 1 << 20:
         return None

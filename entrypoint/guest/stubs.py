@@ -10,7 +10,6 @@ import builtins
 import io
 import json
 import os
-import re
 from typing import Any
 
 from guest import wire
@@ -18,6 +17,7 @@ from guest.servers import Server, Servers
 
 DIR = "/ipc/servers"
 
+_ALIAS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _NOT_YET = "# The tools of the MCP server %s, mcp_%s in code, are not known: it hasn't been asked yet.\n"
 _HOW = "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations are here then.\n"
 _TOO_LONG = "# The declarations of the tools of the MCP server %s, mcp_%s in code, are too long to be sent here.\n"
@@ -50,7 +50,7 @@ class Files:
 
     def add(self, server: Server, provider: wire.Frame | None) -> None:
         """Takes a server up; provider is what the host said of it, with its tools or without."""
-        if not re.fullmatch("[a-z0-9_]{1,200}", server._alias):
+        if not 0 < len(server._alias) <= 200 or not _ALIAS.issuperset(server._alias):
             return
         server._on_load.append(lambda loaded: self._put(server._alias, _text(server, loaded)))
         if server._known is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 import sys
@@ -43,6 +44,8 @@ def main(stdin: int, stdout: int) -> int:
             signal.signal(number, signal.SIG_IGN)
     from guest.loop import Loop  # while the child makes itself ready
 
+    gc.freeze()  # boot.py has switched it off
+    gc.enable()
     return Loop(host_in, host_out, link, (pipes[0][0], pipes[1][0]), pid, own).run()
 
 

@@ -28,6 +28,9 @@ EXIT_INTERNAL = 70  # the supervisor failed, or the child died before there was 
 USER_FILE = "<run_python>"  # the file name under which the code is compiled
 GUEST_FILES = "<guest>/"  # the beginning of the file names of the guest's own modules
 
+CALL = b'{"type":"tool_call","callId":"'  # how the guest begins one
+RESULT = b'{"type":"tool_result","callId":"'  # how the bridge does
+
 Frame = dict[str, Any]
 
 
@@ -47,6 +50,14 @@ def decode(line: bytes) -> Frame | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def call_id(line: bytes, beginning: bytes) -> str | None:
+    """The id of a call on a line that begins as CALL or RESULT does. What follows it isn't looked at: it may be megabytes."""
+    if not line.startswith(beginning):
+        return None
+    found, end, _ = line[len(beginning) : len(beginning) + 20].partition(b'",')
+    return found.decode() if end and len(found) <= 18 and found.isdigit() else None
 
 
 def _refuse(name: str) -> None:
