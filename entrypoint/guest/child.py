@@ -44,18 +44,21 @@ def main(fd: int) -> None:
     link.send({"type": "warm"})
     heir = Heir()
     _prepare(link)
+    status = 1
+    namespace = fresh_main()
+    handover = Handover(link)
+    runtime = mcp_runtime.Runtime(link, namespace)
+    if not _is_asked(link, 0):
+        _rehearse()
     frame = link.first()
-    gc.freeze()  # boot.py has switched it off; what there is now counts as old at once, and isn't looked through when the code begins
+    gc.freeze()  # boot.py has switched it off; so what there is now counts as old, and isn't looked through when the code begins
     gc.unfreeze()
     gc.enable()
-    status = 1
-    namespace: dict[str, Any] = {}
     options = frame.get("options") or {}
-    handover = Handover(link, options.get("maxArtifactBytes") or 0)
     try:
-        namespace = surroundings()
-        mcp_runtime.Runtime(link, frame, namespace).install()
-        handover.install()
+        surroundings()
+        runtime.install(frame)
+        handover.install(options.get("maxArtifactBytes") or 0)
         watched = any((options.get("watch") or {}).values())
         limits.apply(options.get("rlimits") or {}, options.get("cores") or 0, watched)
     except Exception as e:
@@ -73,8 +76,16 @@ def main(fd: int) -> None:
     leave(status, handover, heir)
 
 
-def surroundings() -> dict[str, Any]:
-    """The module __main__ of the code: its names, with the working directory and HOME set."""
+def fresh_main() -> dict[str, Any]:
+    """The names of the code's module __main__."""
+    main = type(sys)("__main__")
+    sys.modules["__main__"] = main
+    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    return main.__dict__
+
+
+def surroundings() -> None:
+    """Sets the working directory, HOME and what a script finds in sys."""
     if os.path.isdir(HOME):
         os.chdir(HOME)
         os.environ["HOME"] = HOME
@@ -84,10 +95,6 @@ def surroundings() -> dict[str, Any]:
             pass
     sys.path.insert(0, "")
     sys.argv[:] = [wire.USER_FILE]
-    main = type(sys)("__main__")
-    sys.modules["__main__"] = main
-    main.__dict__["__builtins__"] = sys.modules["builtins"]
-    return main.__dict__
 
 
 def exit_status(code: object) -> int:
@@ -128,6 +135,14 @@ def _prepare(link: Link) -> None:
         except ImportError:  # a Python without ssl, say
             pass
         patience = 0
+
+
+def _rehearse() -> None:
+    """Goes once through what a run goes through, while nobody waits: the first time, pages are missing and nothing is cached."""
+    frame = wire.decode(wire.encode({"code": "text = f'{1}'\nNone", "options": {"rlimits": {"core": 0}}}))
+    assert frame is not None
+    execute.run(frame["code"], {})
+    sys.stdout.write("")
 
 
 def _is_asked(link: Link, patience: int) -> bool:

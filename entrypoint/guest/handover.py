@@ -21,11 +21,13 @@ PYPLOT = "matplotlib.pyplot"
 class Handover:
     """The builtins `display` and `save_artifact` of one run, and its displayhook."""
 
-    def __init__(self, link: Link, limit: int) -> None:
-        self._link, self._limit = link, limit
+    def __init__(self, link: Link) -> None:
+        self._link, self._limit = link, 0
         self._made: Screen | None = None
 
-    def install(self) -> None:
+    def install(self, limit: int) -> None:
+        """limit: bytes of all files that the run may hand over."""
+        self._limit = limit
         builtins.display = self.display  # type: ignore[attr-defined]
         builtins.save_artifact = self.save_artifact  # type: ignore[attr-defined]
         sys.displayhook = self.last_value

@@ -1,7 +1,7 @@
 """Ending without having to wait for the kernel to take this process's memory apart.
 
-A parent is told of its child's end only when the memory is freed, which takes longer than all else at the end of a short run. Whoever
-shares the memory inherits that work.
+A parent is told of its child's end only when the memory is freed, which takes longer than all else at the end of a short run.
+Whoever shares the memory inherits that work.
 """
 
 from __future__ import annotations

@@ -65,29 +65,31 @@ class ServerModule(ModuleType):
 class Runtime:
     """Makes the names of one run, and those of a server that is added to it."""
 
-    def __init__(self, link: Link, execute: wire.Frame, namespace: dict[str, Any]) -> None:
-        self._namespace = namespace
+    def __init__(self, link: Link, namespace: dict[str, Any]) -> None:
+        """Makes ahead what every run has."""
+        self._link, self._namespace = link, namespace
         self._servers = Servers()
         self._files = stubs.Files(self._servers)
-        found = (execute.get("options") or {}).get("discovered") or []
-        self._discovered = [entry for entry in found if isinstance(entry, dict)]
+        self._discovered: list[dict[str, Any]] = []
         self._mcp, self._package = ModuleType("mcp"), ModuleType("mcp.servers")
         self._runtime = RuntimeModule("mcp.runtime", "Finding tools, and calling them by name.")
-        sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         helpers = Helpers(link, self._servers, self._discovered, self._add)
         functions = helpers.functions()
         self._runtime.__dict__.update(functions, __all__=sorted(functions))
-        for provider in execute.get("providers") or []:
-            self._add(Server(link, provider), provider)
-
-    def install(self) -> None:
-        """Makes them known; modules of the image with the same names are not found any more."""
         for package in (self._mcp, self._package):
             package.__path__ = []
         self._mcp.__dict__.update(runtime=self._runtime, servers=self._package)
         for module in (self._mcp, self._runtime):
             module.__dict__.update({kind.__name__: kind for kind in _KINDS})
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
+
+    def install(self, execute: wire.Frame) -> None:
+        """Makes the names of an execute known; modules of the image with the same names are not found any more."""
+        sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
+        found = (execute.get("options") or {}).get("discovered") or []
+        self._discovered += [entry for entry in found if isinstance(entry, dict)]
+        for provider in execute.get("providers") or []:
+            self._add(Server(self._link, provider), provider)
         self._namespace.update(
             mcp=self._mcp,
             runtime=self._runtime,
