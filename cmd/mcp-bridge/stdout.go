@@ -42,7 +42,7 @@ func (w *watched) unprinted(err error, stderr io.Writer) error {
 	var ends exitError
 	switch {
 	case lost == nil:
-	case err == nil:
+	case err == nil, errors.Is(err, lost) && err.Error() == lost.Error(): // that same error, in no words of the command's own
 		return lostError{lost}
 	case errors.As(err, &ends):
 		fmt.Fprintln(stderr, "mcp-bridge: "+lostError{lost}.Error())

@@ -46,7 +46,7 @@ func TestFullStdout(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			var stderr strings.Builder
 			code := run(strings.Fields(tc.args), strings.NewReader(""), full{}, &stderr)
-			if code != tc.code || !strings.Contains(stderr.String(), errFull.Error()) {
+			if code != tc.code || !strings.Contains(stderr.String(), "standard output can't be written, and what is missing there is lost: no room\n") {
 				t.Errorf("code %d, want %d; stderr:\n%s", code, tc.code, stderr.String())
 			}
 			if strings.Count(stderr.String(), errFull.Error()) > 1 {
