@@ -87,6 +87,30 @@ func TestFirst(t *testing.T) {
 	}
 }
 
+// TestWordsInTwo: two words of a query that the tools write as one are that one, too, whatever the ending is that one loses.
+func TestWordsInTwo(t *testing.T) {
+	x := indexOf(t, "shop", Tool{Name: "show", Description: "The filename, and a screenshot."})
+	for query, want := range map[string]string{"file name": "filenam file name", "file names": "filenam file name", "screen shots": "screenshot screen shot", "file shot": "file shot"} {
+		if got := strings.Join(x.asked(query), " "); got != want {
+			t.Errorf("%q asks for %q, want %q", query, got, want)
+		}
+	}
+}
+
+// TestOwnWords: what nearly all names of a server's tools have in common says nothing of one of them.
+func TestOwnWords(t *testing.T) {
+	tools := []Tool{{Name: "git_add"}, {Name: "git_log"}, {Name: "git_show_commit"}}
+	p := NewPart("vcs", tools)
+	for i, want := range []string{"add", "log", "show commit"} {
+		if got := strings.Join(p.tools[i].own, " "); got != want {
+			t.Errorf("%s: its own are %q, want %q", tools[i].Name, got, want)
+		}
+	}
+	if p := NewPart("vcs", tools[:2]); strings.Join(p.tools[0].own, " ") != "git add" {
+		t.Errorf("two tools don't tell: %q", p.tools[0].own)
+	}
+}
+
 func TestDistance(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string

@@ -112,7 +112,7 @@ func namesIn(query string) map[string]bool {
 	return found
 }
 
-// asked are the words of a query, each of them once, with words written apart or together made those that the tools have.
+// asked are the words of a query, each of them once: with two of them as one where the tools have that, and one as two.
 func (x *Index) asked(query string) []string {
 	given := words(query)
 	var out []string
@@ -131,10 +131,10 @@ func (x *Index) asked(query string) []string {
 				continue
 			}
 		}
-		if i+1 < len(given) && x.words[w+given[i+1]] != nil {
-			add(w + given[i+1])
-			i++
-			continue
+		if i+1 < len(given) {
+			if one := stem(w + given[i+1]); x.words[one] != nil {
+				add(one)
+			}
 		}
 		if front, back, ok := x.halves(w); ok {
 			add(front, back)
