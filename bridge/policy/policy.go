@@ -112,7 +112,7 @@ func (p *Policy) Asks() bool {
 }
 
 // Decide gives the verdict on a tool: the strictest of the rules that match it; else the strictest of the hints that apply; else
-// the default. Of several that are equally strict, the first in the file is named.
+// the default. Of several rules that are equally strict, the first in the file is named.
 func (p *Policy) Decide(t Tool) Decision {
 	var found Decision
 	for _, r := range p.rules {

@@ -75,6 +75,18 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestFirstOfEquals: of rules that are equally strict the first in the file is named, of hints the first in the order of docs/policy.md.
+func TestFirstOfEquals(t *testing.T) {
+	p := parse(t, "[[rule]]\ntools = [\"a.*\"]\nverdict = \"deny\"\nreason = \"one\"\n[[rule]]\ntools = [\"*.b\"]\nverdict = \"deny\"\nreason = \"two\"\n"+
+		"[hints]\nopen_world = \"ask\"\ndestructive = \"ask\"\n")
+	for tool, want := range map[string]string{"a.b": `rule "a.*" (policy.toml, line 1): one`, "c.b": `rule "*.b" (policy.toml, line 5): two`, "c.c": "hints.destructive, "} {
+		server, name, _ := strings.Cut(tool, ".")
+		if d := p.Decide(Tool{Server: server, Name: name}); !strings.HasPrefix(d.Why(), want) {
+			t.Errorf("%s: by %s, want %s", tool, d.Why(), want)
+		}
+	}
+}
+
 // TestMethodsAreHintedByMCP: what isn't a tool has no annotations, and nobody is said to have claimed any.
 func TestMethodsAreHintedByMCP(t *testing.T) {
 	d := parse(t, example).Decide(Tool{Server: "db", Name: "completion/complete", Method: true})
