@@ -287,6 +287,25 @@ func TestSearchOfSavedTools(t *testing.T) {
 	}
 }
 
+// TestDeniedSince: of a tool that the policy denies by what its server says of it now, it is said that it is denied, not that it is gone.
+func TestDeniedSince(t *testing.T) {
+	up := fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "purge", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}}}
+	b := build(t, func(c *Config) {
+		c.Upstreams, c.Servers, c.Policy = up, []discovery.Server{{Name: "github"}}, policyOf(t, "[hints]\ndestructive = \"deny\"\n")
+	})
+	if text := found(t, b, `{}`); text != "mcp_github.purge" {
+		t.Fatalf("got %s", text)
+	}
+	up.tools["github"] = []upstream.Tool{{Name: "purge"}}
+	h := hostFor(t, b, `["github"]`)
+	if got := ask(t, h, "call_tool", `{"server":"github","tool":"purge"}`); !strings.HasPrefix(got, `denied: tool "purge" of server "github" may not be called, by hints.destructive`) {
+		t.Errorf("a call: %s", got)
+	}
+	if got := ask(t, h, "load_server", `{"server":"github"}`); strings.Contains(got, `"gone"`) || !strings.Contains(got, `"denied":{"purge":`) {
+		t.Errorf("the guest is told: %s", got)
+	}
+}
+
 // TestSearchAsksWhoRuns: a server that runs says itself which tools it has, unless it takes too long.
 func TestSearchAsksWhoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
