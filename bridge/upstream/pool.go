@@ -79,7 +79,8 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 
 // Call calls a tool with a JSON object, or nil for none, and returns the CallToolResult as the server sent it, byte for
 // byte, but for bytes that are no UTF-8, which are replaced by U+FFFD. A result with isError is a result. The server is
-// started if need be; a call is sent once or not at all, never again.
+// started if need be; a call is sent once or not at all, and again only where a result over the newer protocol asks for that, with the
+// answers of the client that ctx has: see WithClient.
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError around a *RPCError, the context's error, or what ended the
 // session. When ctx ends Call returns at once and the server is told to stop.

@@ -2,8 +2,8 @@
 // by all calls. It hands out what a server said as it said it: raw tool definitions, raw results, raw errors.
 //
 // A Pool starts a server with the first call that needs it, under its own context; who waits for that waits under the
-// caller's. A server that died is started again by the next call, and no call is ever repeated: a tool may have done its
-// work before the connection broke. Close ends every server with everything it started, within a bound.
+// caller's. A server that died is started again by the next call, and no call is ever repeated of which nothing
+// was heard: a tool may have done its work before the connection broke. Close ends every server with everything it started, within a bound.
 //
 // A server is a program of ours (process.go) or at a URL (remote.go): a session has one peer, and is the same over both.
 //

@@ -179,7 +179,7 @@ func (s *Source) renew(srv discovery.Server, h *held, refused string) error {
 }
 
 // Logout revokes a server's grant and forgets it. ErrNone says that there was none. Where the authorization server can't be told,
-// the login is forgotten all the same, and the error says so.
+// the login is forgotten all the same, and the error says so; where the keyring doesn't let it go it is not: see Store.Delete.
 func (s *Source) Logout(ctx context.Context, srv discovery.Server) error {
 	unlock, err := s.store.Lock(ctx, srv)
 	if err != nil {
@@ -187,11 +187,8 @@ func (s *Source) Logout(ctx context.Context, srv discovery.Server) error {
 	}
 	defer unlock()
 	g, _, err := s.store.Get(srv)
-	if errors.Is(err, ErrNone) {
-		return ErrNone
-	}
 	var told error
-	if err == nil {
+	if err == nil { // else there is none, or only the keyring knows it
 		if told = s.client.revoke(ctx, g); told != nil {
 			told = fmt.Errorf("the login is forgotten here, and the authorization server could not be told: %w", told)
 		}

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +54,53 @@ func TestWhoGivesUpIsNotHeld(t *testing.T) {
 	}
 	if n := as.Requests("refresh"); n != 1 {
 		t.Errorf("%d refreshes, want 1", n)
+	}
+}
+
+// TestLogoutWithALockedKeyring: it fails and says why, and succeeds once the keyring is open, whatever was logged in to meanwhile.
+func TestLogoutWithALockedKeyring(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		again bool  // logged in while it is locked
+		after error // of Get, after the logout that fails
+	}{{"a login in the keyring", false, nil}, {"and another one in the file", true, ErrNone}} {
+		t.Run(tt.name, func(t *testing.T) {
+			as, srv := protected(t, nil)
+			ring := &keys{all: map[string]string{}}
+			store := &Store{Dir: t.TempDir(), Keyring: ring}
+			login := func() {
+				t.Helper()
+				g, _, err := kept(t, srv).Get(srv)
+				if err == nil {
+					_, err = store.Put(srv, g)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := NewSource(NewClient("test"), store)
+			defer s.Close()
+			login()
+			ring.set(errors.New("locked"))
+			if tt.again {
+				login()
+			}
+			if err := s.Logout(t.Context(), srv); err == nil || !strings.Contains(err.Error(), "locked; unlock it, and log out again") {
+				t.Errorf("from a locked keyring: %v", err)
+			}
+			ring.set(nil)
+			if _, _, err := store.Get(srv); !errors.Is(err, tt.after) {
+				t.Errorf("after that there is %v, want %v", err, tt.after)
+			}
+			if err := s.Logout(t.Context(), srv); err != nil || len(ring.all) > 0 {
+				t.Errorf("from an open one: %v; left: %v", err, ring.all)
+			}
+			if err := s.Logout(t.Context(), srv); !errors.Is(err, ErrNone) {
+				t.Errorf("once more: %v", err)
+			}
+			if as.Requests("revoke") != 1 {
+				t.Errorf("%d logins were revoked, want 1", as.Requests("revoke"))
+			}
+		})
 	}
 }

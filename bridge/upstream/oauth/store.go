@@ -155,7 +155,7 @@ func (s *Store) drop(name string, r record) error {
 		return nil
 	}
 	if err := s.Keyring.Delete(name); known && err != nil && !errors.Is(err, ErrNone) {
-		return fmt.Errorf("taking the login out of the keyring: %w", err)
+		return fmt.Errorf("taking the login out of the keyring: %w; unlock it, and log out again", err)
 	}
 	return nil
 }
@@ -214,22 +214,25 @@ func (s *Store) makeDir() error {
 	return nil
 }
 
-// Delete forgets a server's grant, wherever it is. ErrNone says that there was none. Its caller has Lock.
+// Delete forgets a server's grant, wherever it is. ErrNone says that there was none. A grant that is in a keyring which doesn't let it go
+// isn't forgotten: the error says so, and the next Delete tries again. Its caller has Lock.
 func (s *Store) Delete(srv discovery.Server) error {
 	name := account(srv)
 	r, _ := s.read(name) // what can't be read is removed as well
 	s.sweep(name)
-	var errs []error
 	if err := s.drop(name, r); err != nil {
-		errs = append(errs, err)
+		if r.Grant != nil { // that is forgotten; what the keyring has besides is known to be there
+			err = errors.Join(err, s.write(name, record{Older: true}))
+		}
+		return err
 	}
 	switch err := os.Remove(s.file(name)); {
 	case errors.Is(err, fs.ErrNotExist):
-		errs = append(errs, ErrNone)
+		return ErrNone
 	case err != nil:
-		errs = append(errs, fmt.Errorf("removing the login: %w", err))
+		return fmt.Errorf("removing the login: %w", err)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Lock keeps other processes, and other callers of this one, from renewing a server's grant. It waits until ctx ends, and a minute at
