@@ -42,8 +42,15 @@ func (s *session) converse(ctx context.Context, method string, params map[string
 	put := 0
 	for round := 0; ; round++ {
 		result, err := s.request(ctx, method, params)
-		if err != nil || s.meta == nil || !asksInput(result) {
+		if err != nil || s.meta == nil {
 			return result, err
+		}
+		switch kind := typeOf(result); kind {
+		case "", mcp.ResultTypeComplete:
+			return result, nil
+		case mcp.ResultTypeInputRequired:
+		default:
+			return nil, fmt.Errorf("its answer is of a type that is not known here: %.40q", kind)
 		}
 		if !slices.Contains(asking, method) {
 			return nil, fmt.Errorf("it asks for input in its answer to %s, where the protocol has none", method)
@@ -91,11 +98,13 @@ func setOrDelete(params map[string]any, key string, value any, set bool) {
 	}
 }
 
-// asksInput says whether a result is one that asks. Most are not, and long ones aren't decoded to know it.
-func asksInput(result json.RawMessage) bool {
+// typeOf is what kind of result one is; empty where it doesn't say, as in the older protocol.
+func typeOf(result json.RawMessage) mcp.ResultType {
 	var fields map[string]json.RawMessage
-	return bytes.Contains(result, []byte(mcp.ResultTypeInputRequired)) && json.Unmarshal(result, &fields) == nil &&
-		textOf(fields["resultType"]) == string(mcp.ResultTypeInputRequired)
+	if !bytes.Contains(result, []byte(`"resultType"`)) || json.Unmarshal(result, &fields) != nil {
+		return ""
+	}
+	return mcp.ResultType(textOf(fields["resultType"]))
 }
 
 // readInput is what a result asks, within bounds.

@@ -65,6 +65,7 @@ var misbehaviours = []bad{
 	{what: "asks in a result for what no client has", mode: "modern", play: answering("demand the unknown"), next: true},
 	{what: "asks in a result for nothing at all", mode: "modern", play: answering("demand nothing"), next: true},
 	{what: "asks in a result by a list", mode: "modern", play: answering("demand no object"), next: true},
+	{what: "answers over the newer protocol with a kind of result that nobody knows", mode: "modern", tool: "demand the future", next: true},
 	{what: "asks before it lists its tools", mode: "modern asks", next: true},
 	{what: "says that its list is good for no time", mode: "modern stale", play: readOften, next: true},
 	{what: "sends 8,000 changes where it is listened to for changes, and ends that", mode: "modern floods", next: true},
