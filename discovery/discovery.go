@@ -309,7 +309,8 @@ func (s *scan) add(srv Server) {
 			refusal{fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host), rename})
 		return
 	}
-	if i, ok := s.twin(srv); ok {
+	identity := srv.fingerprint()
+	if i, ok := s.twin(srv, identity); ok {
 		first := &s.servers[i]
 		first.join(srv)
 		s.refuse(srv.Source, display(srv.Name), Duplicate,
@@ -317,15 +318,15 @@ func (s *scan) add(srv Server) {
 		return
 	}
 	s.byName[srv.Name] = len(s.servers)
-	if _, ok := s.byDefinition[srv.fingerprint()]; !ok {
-		s.byDefinition[srv.fingerprint()] = len(s.servers)
+	if _, ok := s.byDefinition[identity]; !ok {
+		s.byDefinition[identity] = len(s.servers)
 	}
 	s.servers = append(s.servers, srv)
 }
 
 // twin is the index of the server that is this one too: one of another host that is the Same, or, for one of a plugin's, any of
 // Claude Code's with its command line or URL, as Claude Code itself has it.
-func (s *scan) twin(srv Server) (int, bool) {
+func (s *scan) twin(srv Server, identity [32]byte) (int, bool) {
 	if srv.Source.Scope == pluginScope {
 		for i, first := range s.servers {
 			if first.Source.Host == srv.Source.Host && first.Transport == srv.Transport && first.Command == srv.Command && slices.Equal(first.Args, srv.Args) && first.URL == srv.URL {
@@ -333,7 +334,7 @@ func (s *scan) twin(srv Server) (int, bool) {
 			}
 		}
 	}
-	i, ok := s.byDefinition[srv.fingerprint()]
+	i, ok := s.byDefinition[identity]
 	return i, ok && s.servers[i].Source.Host != srv.Source.Host
 }
 

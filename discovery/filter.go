@@ -19,7 +19,7 @@ type Filter struct {
 type RuleList struct {
 	Prefix  string
 	Rules   []ToolRule
-	AnyCase bool // upper and lower case are the same
+	AnyCase bool // upper and lower case are the same; Prefix and the patterns are in lower case then
 }
 
 // A ToolRule shows or hides the tools whose names are as Pattern, in which * stands for any characters and ? for one.
@@ -55,8 +55,11 @@ func (f Filter) says() bool { return f.Allow != nil || f.Deny != nil || f.Rules 
 
 func (l RuleList) hides(tool string) bool {
 	name := l.Prefix + plain(tool)
+	if l.AnyCase {
+		name = strings.ToLower(name)
+	}
 	for _, r := range slices.Backward(l.Rules) {
-		if r.matches(name, l.AnyCase) {
+		if r.matches(name) {
 			return r.Deny
 		}
 	}
@@ -66,28 +69,38 @@ func (l RuleList) hides(tool string) bool {
 // hidesAll says whether the list hides every tool there can be.
 func (l RuleList) hidesAll() bool {
 	for _, r := range slices.Backward(l.Rules) {
-		head, _, open := strings.Cut(strings.ReplaceAll(r.Pattern, "?", "*"), "*")
-		prefix := l.Prefix
-		if l.AnyCase {
-			head, prefix = strings.ToLower(head), strings.ToLower(prefix)
+		head, rest := r.Pattern, ""
+		if i := strings.IndexAny(r.Pattern, "*?"); i >= 0 {
+			head, rest = r.Pattern[:i], r.Pattern[i:]
 		}
 		switch {
-		case !strings.HasPrefix(prefix, head) && !strings.HasPrefix(head, prefix): // it is about none of them
+		case !strings.HasPrefix(l.Prefix, head) && !strings.HasPrefix(head, l.Prefix): // it is about none of them
 		case !r.Deny:
 			return false // some may be shown
-		case open && strings.HasPrefix(prefix, head) && strings.Trim(r.Pattern[len(head):], "*") == "":
+		case rest != "" && strings.HasPrefix(l.Prefix, head) && strings.Trim(rest, "*") == "":
 			return true
 		}
 	}
 	return false
 }
 
-// matches says whether the rule is about a name.
-func (r ToolRule) matches(name string, anyCase bool) bool {
-	pattern := strings.NewReplacer(`\`, `\\`, "[", `\[`).Replace(r.Pattern)
-	if anyCase {
-		pattern, name = strings.ToLower(pattern), strings.ToLower(name)
+// matches says whether the rule is about a name, which is of ASCII. There may be many of both: it takes no memory, and time in
+// proportion to the product of both lengths at most.
+func (r ToolRule) matches(name string) bool {
+	p, n, star, from := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(r.Pattern) && r.Pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(r.Pattern) && (r.Pattern[p] == '?' || r.Pattern[p] == name[n]):
+			p, n = p+1, n+1
+		case star >= 0: // only the last star takes one more
+			from++
+			p, n = star+1, from
+		default:
+			return false
+		}
 	}
-	ok, err := glob(pattern, name)
-	return ok && err == nil
+	return strings.Trim(r.Pattern[p:], "*") == ""
 }

@@ -3,6 +3,7 @@ package discovery
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -48,6 +49,11 @@ func (s *scan) readOpenCode() (lists openCodeRules) {
 			continue // what OPENCODE_CONFIG names is the user's too
 		}
 		rules := toolRules(tools, permission)
+		if s.places.windows { // where OpenCode's patterns are of any case
+			for i := range rules {
+				rules[i].Pattern = strings.ToLower(rules[i].Pattern)
+			}
+		}
 		if len(rules) > maxRules {
 			if len(lists) == 0 {
 				s.problem(last, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of OpenCode's servers are hidden", maxRules), "take out what isn't needed")
@@ -63,8 +69,12 @@ func (s *scan) readOpenCode() (lists openCodeRules) {
 
 // of is the lists for one server.
 func (o openCodeRules) of(server string, anyCase bool) (lists []RuleList) {
+	prefix := plain(server) + "_"
+	if anyCase {
+		prefix = strings.ToLower(prefix)
+	}
 	for _, rules := range o {
-		lists = append(lists, RuleList{Prefix: plain(server) + "_", Rules: rules, AnyCase: anyCase})
+		lists = append(lists, RuleList{Prefix: prefix, Rules: rules, AnyCase: anyCase})
 	}
 	return lists
 }
@@ -137,7 +147,7 @@ func toolRules(tools, permission *hujson.Object) (rules []ToolRule) {
 			continue
 		}
 		for _, when := range inner.Members {
-			if word, ok := stringOf(&when.Value); ok && (ToolRule{Pattern: nameOf(when)}).matches("*", false) {
+			if word, ok := stringOf(&when.Value); ok && (ToolRule{Pattern: nameOf(when)}).matches("*") {
 				rules = append(rules, ToolRule{nameOf(m), word == "deny"})
 			}
 		}

@@ -108,6 +108,22 @@ func manyRules() string {
 	return strings.Join(rules, ", ")
 }
 
+// FuzzToolRule: of names as they are there, it is as a glob without classes.
+func FuzzToolRule(f *testing.F) {
+	for _, seed := range [][2]string{{"a*b?c", "axxbyc"}, {"**", ""}, {"*a*a", "aa"}, {"?", "a"}, {"", "a"}, {"a_*", "a_"}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if strings.ContainsFunc(pattern+name, func(r rune) bool { return !inName(r) && !strings.ContainsRune("*?", r) }) || strings.ContainsAny(name, "*?") {
+			return
+		}
+		want, err := glob(pattern, name)
+		if got := (ToolRule{Pattern: pattern}).matches(name); err != nil || got != want {
+			t.Errorf("%q of %q: %v, want %v, %v", pattern, name, got, want, err)
+		}
+	})
+}
+
 // TestHidesAll: it is said of a list only where no name at all passes.
 func TestHidesAll(t *testing.T) {
 	for _, tt := range []struct {

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -122,5 +121,5 @@ func (p *policy) toolRules(server string) []RuleList {
 	if len(p.tools) == 0 {
 		return nil
 	}
-	return []RuleList{{Prefix: "mcp__" + plain(server) + "__", Rules: slices.Clone(p.tools)}}
+	return []RuleList{{Prefix: "mcp__" + plain(server) + "__", Rules: p.tools}}
 }

@@ -80,7 +80,10 @@ func (s *scan) installedAt(v *hujson.Value) (root string, ok bool) {
 func (s *scan) skills(r row, dir string) {
 	names, err := s.names(dir)
 	if err != nil {
-		return // there are none
+		if reason, next := unreadable(err, false); reason != "" {
+			s.problem(Source{claudeCode, pluginScope, dir}, "", reason, next)
+		}
+		return
 	}
 	for _, name := range names[:min(len(names), maxPlugins)] {
 		root := s.places.clean(dir) + "/" + name
