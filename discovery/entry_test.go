@@ -44,6 +44,7 @@ func TestEntry(t *testing.T) {
 		{"disabled", `{"command": "x", "disabled": true}`, "", "it is disabled there"},
 		{"not enabled", `{"command": "x", "enabled": false}`, "", "it is disabled there"},
 		{"enabled", `{"command": "x", "disabled": false, "enabled": true}`, "s: x", ""},
+		{"one switch of two is enough", `{"command": "x", "disabled": true, "enabled": true}`, "", "it is disabled there"},
 		{"disabled a string", `{"command": "x", "disabled": "yes"}`, "", "its disabled is a string, not true or false"},
 		{"disabled comes before remote", `{"url": "https://x", "disabled": true}`, "", "it is disabled there"},
 		{"url", `{"url": "https://x"}`, "s: http https://x", ""},

@@ -88,6 +88,16 @@ func TestOpenCodeTools(t *testing.T) {
 			t.Errorf("got %+v", c.Servers)
 		}
 	})
+	t.Run("what is nearest to the working directory counts", func(t *testing.T) {
+		env := linux()
+		env.Dir = "/w/p/deep"
+		files := tree{user: "{" + servers + "}", "/w/p/.git/HEAD": "", project: `{"tools": {"my_server_get": false, "my_server_put": true}}`,
+			"/w/p/deep/opencode.json": `{"tools": {"my_server_get": true, "my_server_put": false}}`}
+		c := Scan(files.fs(), env)
+		if len(c.Servers) != 1 || !c.Servers[0].Tools.Allows("get") || c.Servers[0].Tools.Allows("put") {
+			t.Errorf("got %+v", c.Servers)
+		}
+	})
 	t.Run("another host's entry for the same server opens nothing", func(t *testing.T) {
 		files := tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {"cs": {"command": "x"}}}`, user: `{"tools": {"s_get": false}, "mcp": {"s": {"type": "local", "command": ["x"]}}}`}
 		c := Scan(files.fs(), linux())
