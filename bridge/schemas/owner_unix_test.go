@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -36,5 +37,30 @@ func TestFilesOfAnother(t *testing.T) {
 	}
 	if err := private(owned{about, os.Geteuid()}); err != nil {
 		t.Errorf("our own: %v", err)
+	}
+}
+
+// TestDirectoryOfAnother: nothing is written into another user's directory, which is left as it is.
+func TestDirectoryOfAnother(t *testing.T) {
+	dir := "/" // root's
+	if os.Geteuid() == 0 {
+		dir = t.TempDir()
+		if err := os.Chown(dir, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Open(dir).Save("k", List{}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		t.Errorf("got %v", err)
+	}
+	after, err := os.Stat(dir)
+	if err != nil || after.Mode() != before.Mode() {
+		t.Errorf("its mode was %v and is %v, %v", before.Mode(), after.Mode(), err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*"+suffix)); err != nil || len(left) > 0 {
+		t.Errorf("%v is left there, %v", left, err)
 	}
 }
