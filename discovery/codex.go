@@ -1,0 +1,37 @@
+package discovery
+
+// codexRequirements is what an administrator demands of Codex on a machine. What reaches it over the network or from a system's own
+// management of devices can't be read from outside.
+const codexRequirements = "/etc/codex/requirements.toml"
+
+// codexForbids says whether the administrator keeps a server of Codex's files back. Where the requirements list servers, Codex uses those
+// alone, by their names and by what they are: the command without its arguments, or the URL.
+func (s *scan) codexForbids(d definition) refusal {
+	src := Source{codex, "requirements", codexRequirements}
+	if s.env.GOOS == "windows" {
+		return refusal{}
+	}
+	blind := refusal{"it can't be told whether Codex's administrator allows it: " + src.String() + " can't be used", "correct that file"}
+	f := s.load(src, false, false)
+	if f.broken {
+		return blind
+	}
+	if f.root == nil {
+		return refusal{}
+	}
+	v := get(f.root, "mcp_servers")
+	if v == nil {
+		return refusal{}
+	}
+	list, ok := objectOf(v)
+	if !ok {
+		return blind
+	}
+	identity := objectIn(objectIn(list, d.Name), "identity")
+	command, _ := stringOf(get(identity, "command"))
+	url, _ := stringOf(get(identity, "url"))
+	if d.Transport == Stdio && command != "" && command == d.Command || d.Transport != Stdio && url != "" && url == d.URL {
+		return refusal{}
+	}
+	return refusal{"Codex's administrator doesn't allow it: mcp_servers of " + src.String() + " has none of this name that is the same", "ask the administrator"}
+}
