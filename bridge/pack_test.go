@@ -66,18 +66,9 @@ func TestKeptIsCompressed(t *testing.T) {
 	for range calls {
 		p.call(`{"code":"x"}`)
 	}
-	held := func() (held, printed int64) {
-		b.kept.mu.Lock()
-		defer b.kept.mu.Unlock()
-		for _, r := range b.kept.kept {
-			held += r.doc.held()
-			printed += r.doc.size()
-		}
-		return held, printed
-	}
 	var now, printed int64
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if now, printed = held(); now < printed/4 {
+		if now, printed = keptBytes(b); now < printed/4 {
 			break
 		}
 	}
@@ -85,4 +76,15 @@ func TestKeptIsCompressed(t *testing.T) {
 	if now >= printed/4 || printed != min(calls, fits)*int64(len(text)) {
 		t.Errorf("%d bytes are held of %d that were printed, of runs of %d", now, printed, len(text))
 	}
+}
+
+// keptBytes is how much memory what runs printed takes, and how much it is.
+func keptBytes(b *Bridge) (held, printed int64) {
+	b.kept.mu.Lock()
+	defer b.kept.mu.Unlock()
+	for _, r := range b.kept.kept {
+		held += r.doc.held()
+		printed += r.doc.size()
+	}
+	return held, printed
 }
