@@ -116,7 +116,7 @@ func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *oauth.Source,
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		g, err := oauth.NewClient("test").Login(ctx, oauth.Login{Server: srv, Scopes: more, Show: func(string) {}, Open: func(page string) {
+		g, err := oauth.NewClient("test").Login(ctx, oauth.Login{Server: srv, Scopes: more, Show: func(string, oauth.Parties) {}, Open: func(page string) {
 			resp, err := http.Get(page)
 			if err != nil {
 				t.Error(err)

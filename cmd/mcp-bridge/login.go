@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,7 +147,9 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	if !o.noBrowser && open != nil {
 		l.Open = open
 	}
-	l.Show = func(page string) {
+	l.Confirm = a.confirmParties
+	l.Show = func(page string, p oauth.Parties) {
+		fmt.Fprintf(a.stderr, "You log in at %s; the code that gives goes to %s (issuer %s), the token to the server.\n", p.Page, p.Receivers(), p.Issuer)
 		fmt.Fprintf(a.stderr, "To log in to %s, agree here:\n\n  %s\n\n", srv.Name, page)
 		if l.Open == nil {
 			fmt.Fprintln(a.stderr, "If that browser is on another machine it will end at an address that it can't open: paste that address here.")
@@ -166,6 +170,38 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	}
 	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, kept(in))
 	return nil
+}
+
+var errUnanswered = errors.New("there was no answer; run it at a terminal")
+
+// confirmParties asks on the terminal whether the parties of a login belong together. What is typed ahead stays with stdin.
+func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
+	fmt.Fprintf(a.stderr, "You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
+		"Whoever is there could act as you at the first. Say yes only if you know that they belong together.\nGo on? [y/N] ", p.Page, p.Receivers(), p.Issuer)
+	said := make(chan string, 1)
+	go func() { said <- readAnswer(a.stdin) }() // a read of a terminal can't be ended; it ends with the process
+	select {
+	case answer := <-said:
+		if answer == "" {
+			return false, errUnanswered
+		}
+		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))), nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// readAnswer reads one line and nothing beyond it; empty where there is none.
+func readAnswer(r io.Reader) string {
+	const limit = 64 // bytes; a longer one is neither yes nor no
+	var line []byte
+	for b := make([]byte, 1); len(line) < limit; {
+		n, err := r.Read(b)
+		if line = append(line, b[:n]...); err != nil || n > 0 && b[0] == '\n' {
+			break
+		}
+	}
+	return string(line)
 }
 
 func kept(in string) string {

@@ -147,6 +147,10 @@ func TestRemoteCommands(t *testing.T) {
 	has(run(2, "login", "nobody"), "there is no server")
 	has(run(1, "logout", "guarded"), "nobody has logged in")
 
+	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "https://evil.example/token" })
+	has(run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example", "run it at a terminal")
+	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "" })
+
 	has(logIn(t, program("login", "guarded", "--no-browser")), "logged in to guarded")
 	has(run(0, "tools", "guarded"), "mcp_guarded.greet")
 	has(run(0, "login", "--status"), "guarded  yes, renews itself", "file")

@@ -31,15 +31,26 @@ type Login struct {
 	Server discovery.Server
 	Scopes []string // to ask for besides
 
-	Show  func(page string) // is given the page where the user agrees; required
-	Open  func(page string) // opens it in a browser; nil: the user does
-	Paste io.Reader         // lines of which one may be the address that the browser was sent to; nil for none. It is read until the login ends, and one line on
+	Show  func(page string, p Parties) // is given the page where the user agrees, and who takes part; required
+	Open  func(page string)            // opens it in a browser; nil: the user does
+	Paste io.Reader                    // lines of which one may be the address that the browser was sent to; nil for none. It is read until the login ends, and one line on
+
+	// Confirm asks the user, before anything is opened or sent, whether parties of several origins belong together. It returns soon after
+	// its context ends. nil: nobody can be asked, and such a login fails.
+	Confirm func(ctx context.Context, p Parties) (bool, error)
 }
 
 // Login has the user agree and returns what was given. It waits for the user until ctx ends.
 func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	a, err := c.find(ctx, l.Server)
 	if err != nil {
+		return Grant{}, err
+	}
+	p, err := a.parties()
+	if err != nil {
+		return Grant{}, err
+	}
+	if err := l.agreed(ctx, p); err != nil {
 		return Grant{}, err
 	}
 	listener, redirect, err := listen(l.Server.OAuth)
@@ -64,7 +75,7 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 		return Grant{}, err
 	}
 	w := &waiter{state: state, issuer: a.issuer, issNeeded: a.issInAnswer, done: make(chan outcome, 1)}
-	code, err := l.await(ctx, w, listener, page)
+	code, err := l.await(ctx, w, listener, page, p)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -186,7 +197,7 @@ func (w *waiter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // await shows the page and waits for the answer, through the port or from a pasted line.
-func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page string) (string, error) {
+func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page string, p Parties) (string, error) {
 	server := &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	served := make(chan struct{})
 	go func() { // ends with the listener
@@ -201,7 +212,7 @@ func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page
 		}
 		<-served
 	}()
-	l.Show(page)
+	l.Show(page, p)
 	if l.Open != nil {
 		l.Open(page)
 	}

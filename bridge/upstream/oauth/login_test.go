@@ -42,7 +42,7 @@ func login(t *testing.T, srv discovery.Server, more ...string) (Grant, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string) {}, Open: browse(t)})
+	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {}, Open: browse(t)})
 }
 
 // TestLogin: a token is given, and is good, with every kind of server that is right in its own way.
@@ -231,7 +231,7 @@ func TestForeignAnswers(t *testing.T) {
 	_, srv := protected(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	l := Login{Server: srv, Show: func(page string) {
+	l := Login{Server: srv, Show: func(page string, _ Parties) {
 		u, _ := url.Parse(page)
 		redirect := u.Query().Get("redirect_uri")
 		for _, foreign := range []string{"?code=x", "?code=x&state=guess", "?error=access_denied&state="} {
@@ -261,14 +261,14 @@ func TestPaste(t *testing.T) {
 	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	g, err := NewClient("test").Login(ctx, Login{Server: srv, Paste: r, Show: func(page string) {
+	g, err := NewClient("test").Login(ctx, Login{Server: srv, Paste: r, Show: func(page string, _ Parties) {
 		_, header := status(elsewhere, http.MethodGet, page, "")
 		go func() { _, _ = io.WriteString(w, "what?\n\n"+header.Get("Location")+"\n") }() // ends with r
 	}})
 	if err != nil || g.AccessToken == "" {
 		t.Fatalf("got %v, %v", g, err)
 	}
-	_, err = NewClient("test").Login(ctx, Login{Server: srv, Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string) {}})
+	_, err = NewClient("test").Login(ctx, Login{Server: srv, Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string, Parties) {}})
 	if err == nil || !strings.Contains(err.Error(), "another login") {
 		t.Errorf("the answer to another login: %v", err)
 	}
@@ -279,7 +279,7 @@ func TestLoginWaitsForNobody(t *testing.T) {
 	_, srv := protected(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var redirect string
-	_, err := NewClient("test").Login(ctx, Login{Server: srv, Show: func(page string) {
+	_, err := NewClient("test").Login(ctx, Login{Server: srv, Show: func(page string, _ Parties) {
 		u, _ := url.Parse(page)
 		redirect = u.Query().Get("redirect_uri")
 		cancel()
@@ -346,7 +346,7 @@ func TestSlowServers(t *testing.T) {
 		t.Fatal("the client has no limits")
 	}
 	transport.ResponseHeaderTimeout = 50 * time.Millisecond
-	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow", URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string) {}})
+	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow", URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string, Parties) {}})
 	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") || strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("got %v", err)
 	}

@@ -6,8 +6,9 @@
 // or in files that only the user can read. A Source hands them out to connections and renews them, one at a time
 // over all processes of the user, since a refresh token may be good only once.
 //
-// The servers it speaks to are not trusted: every answer is bounded, nothing follows a redirection, a token goes only to
-// the issuer that the user agreed with, and no secret is in an error.
+// The servers it speaks to are not trusted: every answer is bounded, nothing follows a redirection, and no secret is in an error. Codes and
+// tokens go to the origin whose page the user has agreed at, to others only where the user has been asked about them, and access tokens to
+// the server besides.
 package oauth
 
 import (

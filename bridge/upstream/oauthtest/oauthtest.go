@@ -43,6 +43,7 @@ type Traps struct {
 	NoPKCE             bool   // it doesn't say that it supports PKCE
 	OpenIDOnly         bool   // its metadata is only where OpenID Connect has it
 	TokenEndpoint      string // that its metadata names; empty: the right one
+	RevokeEndpoint     string // likewise
 	NoRegistration     bool   // it names no endpoint to register at
 	RefuseRegistration bool
 	Secret             bool   // it gives clients a secret
@@ -180,7 +181,7 @@ func (s *Server) metadata(openID bool) http.HandlerFunc {
 		}
 		m := map[string]any{
 			"issuer": or(t.Issuer, s.URL), "authorization_endpoint": s.URL + "/authorize?tenant=1", "token_endpoint": or(t.TokenEndpoint, s.URL+"/token"),
-			"registration_endpoint": s.URL + "/register", "revocation_endpoint": s.URL + "/revoke",
+			"registration_endpoint": s.URL + "/register", "revocation_endpoint": or(t.RevokeEndpoint, s.URL+"/revoke"),
 			"code_challenge_methods_supported": []string{"plain", "S256"}, "authorization_response_iss_parameter_supported": true,
 			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_post"},
 		}

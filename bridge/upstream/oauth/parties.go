@@ -1,0 +1,71 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parties are who takes part in a login beside the server and the user, in plain ASCII. The server has named them all: nothing else says
+// that they belong together.
+type Parties struct {
+	Page   string   // the origin at which the user agrees
+	Others []string // further origins to which the code or tokens go; none where all is one
+	Issuer string   // as it calls itself
+}
+
+// parties are an authority's.
+func (a *authority) parties() (p Parties, err error) {
+	page, err := url.Parse(a.authorize)
+	if err != nil {
+		return p, errors.New("the authorization endpoint can't be used")
+	}
+	p.Page, p.Issuer = legible(hostOf(page)), legible(a.issuer)
+	for _, raw := range []string{a.token, a.revoke} {
+		if raw == "" {
+			continue
+		}
+		u, err := url.Parse(raw)
+		if err != nil {
+			return p, errors.New("an endpoint of the authorization server can't be used")
+		}
+		if name := legible(hostOf(u)); !sameOrigin(u, page) && !slices.Contains(p.Others, name) {
+			p.Others = append(p.Others, name)
+		}
+	}
+	return p, nil
+}
+
+// legible is a server's text with what may look like other text spelled out. The longest name of a host is shown whole.
+func legible(s string) string { return strings.Trim(strconv.QuoteToASCII(plain(s)), `"`) }
+
+// Receivers names where the code and the tokens go.
+func (p Parties) Receivers() string {
+	if len(p.Others) == 0 {
+		return p.Page
+	}
+	return strings.Join(p.Others, " and ")
+}
+
+// agreed returns nil where the user needn't be asked, or has said yes. A server may show the page of one authorization server, which the
+// user trusts, and have the code and its verifier sent to another: whoever has both can act as the user at the first.
+func (l Login) agreed(ctx context.Context, p Parties) error {
+	if len(p.Others) == 0 {
+		return nil
+	}
+	apart := fmt.Sprintf("the server has you log in at %s, and what that gives sent to %s", p.Page, p.Receivers())
+	if l.Confirm == nil {
+		return errors.New(apart + "; nobody can be asked whether these belong together, so the login was not begun")
+	}
+	switch yes, err := l.Confirm(ctx, p); {
+	case err != nil:
+		return fmt.Errorf("%s; asking whether these belong together: %w", apart, err)
+	case !yes:
+		return errors.New(apart + ", with which you didn't agree; the login was not begun")
+	}
+	return nil
+}
