@@ -99,7 +99,7 @@ class Loop:
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
         if room and self._run.running:
-            for fd in self._output.open:
+            for fd in self._output.awaited(time.monotonic()):
                 poller.register(fd, select.POLLIN)
         takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
@@ -112,6 +112,8 @@ class Loop:
         """Milliseconds to the next thing that is to be done by the clock."""
         now = time.monotonic()
         times = [self._heard + wire.SILENCE, now + 1.0]
+        if self._output.rests_until > now:
+            times.append(self._output.rests_until)
         if self._output.due is not None:
             times.append(self._output.due)
         if self._watch:

@@ -11,6 +11,8 @@ from guest import wire
 
 QUANTUM = 0.005  # seconds that text may wait for more, once some has just been sent
 CHUNK = 1 << 16  # bytes of text from which on it doesn't wait
+SMALL = 1 << 14  # bytes; a pipe that held less is left to fill for a moment
+REST = 0.0004  # seconds of that moment; poll makes a millisecond of it
 
 _decoder = codecs.getincrementaldecoder("utf-8")
 
@@ -29,6 +31,7 @@ class Output:
         self._pending: list[tuple[str, str]] = []
         self._size = 0
         self._sent = 0.0
+        self._resting, self.rests_until = -1, 0.0
         self.open = {stdout, stderr}
 
     @property
@@ -38,8 +41,23 @@ class Output:
             return None
         return 0.0 if self._size >= CHUNK else self._sent + QUANTUM
 
+    def awaited(self, now: float) -> set[int]:
+        """The pipes to wait for. One that has just been read rests: to wake up for each line of a flood costs more than to read it.
+
+        Nothing is told later for that, since text that follows other text waits longer (QUANTUM).
+        """
+        return self.open - {self._resting} if now < self.rests_until else self.open
+
     def take(self, fd: int) -> int:
-        """Reads once what one pipe holds now and gives how much that was."""
+        """Reads once what one pipe holds now and gives how much that was. What the pipe at rest holds is read before it."""
+        rested, self._resting = self._resting, -1
+        if rested not in (-1, fd) and rested in self.open:
+            self.take(rested)
+        n = self._take(fd)
+        self._resting, self.rests_until = (fd, time.monotonic() + REST) if 0 < n < SMALL else (-1, 0.0)
+        return n
+
+    def _take(self, fd: int) -> int:
         data = wire.read_some(fd, CHUNK)
         if data is None:
             return 0
@@ -60,7 +78,7 @@ class Output:
     def take_all(self) -> None:
         """Reads both pipes once: all that was written before a request of the same process is there by then."""
         for fd in sorted(self.open):
-            self.take(fd)
+            self._take(fd)
 
     def flush(self) -> None:
         run: list[str] = []
@@ -76,7 +94,7 @@ class Output:
         """Reads up to limit bytes of what is still in the pipes, waiting for nothing, and ends both streams."""
         for fd in sorted(self.open):
             left = limit
-            while left > 0 and (n := self.take(fd)):
+            while left > 0 and (n := self._take(fd)):
                 left -= n
                 if self._size >= CHUNK:
                     self.flush()

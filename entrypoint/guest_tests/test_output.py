@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 
+from guest import output
 from guest_tests.host import Guest, run
 
 
@@ -72,6 +74,39 @@ class Output(unittest.TestCase):
         ran = run("for n in range(20_000): print(n)")
         self.assertEqual(ran.stdout, "".join(f"{n}\n" for n in range(20_000)))
         self.assertLess(len(ran.frames), 500)
+
+
+class Resting(unittest.TestCase):
+    def setUp(self) -> None:
+        self.sent: list[tuple[str, str]] = []
+        (out, self.stdout), (err, self.stderr) = os.pipe(), os.pipe()
+        for fd in (out, err):
+            os.set_blocking(fd, False)
+        self.out, self.err = out, err
+        self.output = output.Output(out, err, lambda stream, seq, text: self.sent.append((stream, text)))
+        for fd in (self.stdout, self.stderr):
+            self.addCleanup(os.close, fd)
+        self.addCleanup(self.output.finish, 0)
+
+    def test_a_pipe_that_held_little_is_waited_for_again_when_it_has_rested(self) -> None:
+        os.write(self.stdout, b"a\n")
+        self.output.take(self.out)
+        self.assertEqual(self.output.awaited(self.output.rests_until - output.REST), {self.err})
+        self.assertEqual(self.output.awaited(self.output.rests_until), {self.out, self.err})
+
+    def test_a_pipe_that_held_much_does_not_rest(self) -> None:
+        os.write(self.stdout, b"a" * output.SMALL)
+        self.output.take(self.out)
+        self.assertEqual(self.output.awaited(0.0), {self.out, self.err})
+
+    def test_what_was_written_meanwhile_comes_before_what_ends_the_rest(self) -> None:
+        os.write(self.stdout, b"a\n")
+        self.output.take(self.out)
+        os.write(self.stdout, b"b\n")
+        os.write(self.stderr, b"c\n")
+        self.output.take(self.err)
+        self.output.flush()
+        self.assertEqual(self.sent, [("stdout", "a\nb\n"), ("stderr", "c\n")])
 
 
 class Errors(unittest.TestCase):
