@@ -12,12 +12,15 @@ else:
     from typing import Any as Buffer
 
 
+_write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print
+
+
 class Unheld(io.BufferedWriter):
     """Writes all of what it is given at once: nothing is lost at os._exit, a crash or a kill, and the order holds."""
 
     def write(self, data: Buffer, /) -> int:
-        n = super().write(data)
-        self.flush()
+        n = _write(self, data)
+        _flush(self)
         return n
 
 
