@@ -170,7 +170,7 @@ type Catalog struct {
 type Self struct {
 	Executable string   // absolute, with links resolved; empty when it isn't known
 	Names      []string // of its program, packages and images; nil means mcp-bridge
-	Listen     []string // host:port of each address at which it serves; nil when it serves at none
+	Listen     []string // host:port of each address at which it serves; nil when it serves at none, as mcp-bridge does so far
 	Hosts      []string // names and addresses of this machine, beside localhost and loopback addresses
 }
 
