@@ -37,6 +37,8 @@ func grants() bridge.Grants {
 	return nil
 }
 
+var errNoPlace = errors.New("there is no place where it would be kept that something is allowed for good: set HOME")
+
 func grantsFile() *policy.Grants {
 	if dir := stateDir(); dir != "" {
 		return policy.NewGrants(filepath.Join(dir, "grants.json"))
@@ -144,7 +146,7 @@ func (a *app) policyGrant(name string) error {
 	}
 	file := grantsFile()
 	if file == nil {
-		return errors.New("there is no place to keep it: set HOME")
+		return errNoPlace
 	}
 	if err := file.Add(bridge.GrantOf(s, tool)); err != nil {
 		return err
@@ -160,7 +162,7 @@ func (a *app) policyGrant(name string) error {
 func (a *app) policyList() error {
 	file := grantsFile()
 	if file == nil {
-		return nil
+		return errNoPlace
 	}
 	all, err := file.List()
 	if err != nil {
@@ -181,7 +183,7 @@ func (a *app) policyList() error {
 func (a *app) policyForget(patterns []string) error {
 	file := grantsFile()
 	if file == nil {
-		return nil
+		return errNoPlace
 	}
 	for _, text := range patterns {
 		fits, err := policy.Matcher(text)
