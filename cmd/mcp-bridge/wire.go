@@ -73,6 +73,7 @@ func (w purpose) usual() slog.Level {
 
 // wire makes all parts. Close ends them.
 func (a *app) wire(what purpose) (*parts, error) {
+	boundGarbage()
 	cfg, err := readConfig()
 	if err != nil {
 		return nil, err
