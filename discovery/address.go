@@ -29,3 +29,9 @@ func Loopback(u *url.URL) bool {
 func Confidential(u *url.URL) bool {
 	return strings.EqualFold(u.Scheme, "https") || Loopback(u)
 }
+
+// OnThisMachine says whether a URL names this machine, as containers and every address of the loopback network do too. A name of another
+// kind may lead here all the same.
+func OnThisMachine(u *url.URL) bool {
+	return isLocal(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+}
