@@ -129,13 +129,15 @@ type ownWorkKey struct{}
 // of another one.
 func ownWork(ctx context.Context) context.Context { return context.WithValue(ctx, ownWorkKey{}, true) }
 
+func isOwnWork(ctx context.Context) bool { return ctx.Value(ownWorkKey{}) != nil }
+
 func newQuestions(server string, log *slog.Logger, reply func([]byte)) *questions {
 	return &questions{server: server, log: log, reply: reply, calls: map[int64]caller{}, open: map[string]context.CancelFunc{}}
 }
 
 // during is ctx for one call, which may be asked in the course of until over is called.
 func (q *questions) during(ctx context.Context) (call context.Context, over func()) {
-	if ctx.Value(ownWorkKey{}) != nil {
+	if isOwnWork(ctx) {
 		return ctx, func() {}
 	}
 	c := ClientOf(ctx)

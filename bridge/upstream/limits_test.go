@@ -49,6 +49,46 @@ func TestIdleServerIsEnded(t *testing.T) {
 	}
 }
 
+// TestOwnListsAreNoUse: a server that says again and again that its tools changed is listed anew each time, and is at rest all the same. A
+// caller's list is use, also while it waits for such a one.
+func TestOwnListsAreNoUse(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	names(t, p)
+	s := p.current.entries["fake"].live
+	long := time.Now().Add(-time.Hour)
+	resting := func() bool {
+		s.rest.mu.Lock()
+		defer s.rest.mu.Unlock()
+		return s.rest.users == 0 && s.rest.last.Equal(long)
+	}
+	s.rest.mu.Lock()
+	s.rest.last = long
+	s.rest.mu.Unlock()
+	for range 3 {
+		s.changed()
+		if _, err := s.listTools(ownWork(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !resting() {
+		t.Error("its own lists were use")
+	}
+	s.tools.turn <- struct{}{} // an own list is under way
+	listed := make(chan error, 1)
+	go func() {
+		_, err := s.listTools(t.Context())
+		listed <- err
+	}()
+	eventually(t, "a caller that waits is a user", func() bool { return !resting() })
+	<-s.tools.turn
+	if err := <-listed; err != nil || resting() {
+		t.Errorf("the caller's list: %v; at rest: %v", err, resting())
+	}
+	if lists := look(t, p).Lists; lists != 4 {
+		t.Errorf("%d lists, want 4", lists)
+	}
+}
+
 // TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and who waits leaves with its context.
 func TestCallsAreLimited(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 3; c.MaxQueue = 2 }, fake("normal"))

@@ -26,7 +26,7 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer s.rest.use()()
+	defer s.used(ctx)()
 	ctx, over := s.asks.during(ctx)
 	defer over()
 	id := s.newID()
@@ -57,6 +57,15 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	default:
 		return nil, errors.New(s.mask.text(err.Error()))
 	}
+}
+
+// used says that the session is used until done is called. What it does of itself is no use: a server that says again and again that its
+// tools have changed would never be at rest.
+func (s *session) used(ctx context.Context) (done func()) {
+	if isOwnWork(ctx) {
+		return func() {}
+	}
+	return s.rest.use()
 }
 
 // newID is the id of one request.
@@ -146,7 +155,7 @@ func (s *session) work(ctx context.Context, method string, params map[string]any
 		return nil, err
 	}
 	defer s.turns.leave()
-	defer s.rest.use()() // also while somebody thinks about an answer
+	defer s.used(ctx)() // also while somebody thinks about an answer
 	bounded, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 	result, err := s.converse(bounded, method, params)

@@ -30,6 +30,7 @@ type toolCache struct {
 // listTools is the server's tools, from the cache if they didn't change. Of several callers one lists, under its own
 // context, and the others wait under theirs.
 func (s *session) listTools(ctx context.Context) ([]Tool, error) {
+	defer s.used(ctx)() // also while another one lists
 	c := &s.tools
 	select {
 	case c.turn <- struct{}{}:
