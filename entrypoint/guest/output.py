@@ -32,6 +32,7 @@ class Output:
         self._size = 0
         self._sent = 0.0
         self._resting, self.rests_until = -1, 0.0
+        self._left_out = -1  # the pipe that is not waited for just now
         self.open = {stdout, stderr}
 
     @property
@@ -46,13 +47,14 @@ class Output:
 
         Nothing is told later for that, since text that follows other text waits longer (QUANTUM).
         """
-        return self.open - {self._resting} if now < self.rests_until else self.open
+        self._left_out = self._resting if now < self.rests_until else -1
+        return self.open - {self._left_out}
 
     def take(self, fd: int) -> int:
-        """Reads once what one pipe holds now and gives how much that was. What the pipe at rest holds is read before it."""
-        rested, self._resting = self._resting, -1
-        if rested not in (-1, fd) and rested in self.open:
-            self.take(rested)
+        """Reads once what one pipe holds now and gives how much that was. What a pipe at rest holds is read before it."""
+        if self._left_out != fd and self._left_out in self.open:
+            self._take(self._left_out)
+        self._left_out = -1
         n = self._take(fd)
         self._resting, self.rests_until = (fd, time.monotonic() + REST) if 0 < n < SMALL else (-1, 0.0)
         return n

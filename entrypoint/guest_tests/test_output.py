@@ -102,11 +102,23 @@ class Resting(unittest.TestCase):
     def test_what_was_written_meanwhile_comes_before_what_ends_the_rest(self) -> None:
         os.write(self.stdout, b"a\n")
         self.output.take(self.out)
+        self.output.awaited(self.output.rests_until - output.REST)
         os.write(self.stdout, b"b\n")
         os.write(self.stderr, b"c\n")
         self.output.take(self.err)
         self.output.flush()
         self.assertEqual(self.sent, [("stdout", "a\nb\n"), ("stderr", "c\n")])
+
+    def test_what_comes_when_nothing_rests_is_read_as_it_woke_up(self) -> None:
+        os.write(self.stdout, b"a\n")
+        self.output.take(self.out)
+        self.output.awaited(self.output.rests_until)
+        os.write(self.stderr, b"b\n")
+        os.write(self.stdout, b"c\n")  # only now, when the poll has returned for stderr
+        self.output.take(self.err)
+        self.output.take(self.out)
+        self.output.flush()
+        self.assertEqual(self.sent, [("stdout", "a\n"), ("stderr", "b\n"), ("stdout", "c\n")])
 
 
 class Errors(unittest.TestCase):
