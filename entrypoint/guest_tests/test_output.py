@@ -53,7 +53,11 @@ class Output(unittest.TestCase):
 
     def test_order(self) -> None:
         ran = run(
-            "import sys, time\nfor n in range(5):\n    print(n); time.sleep(.02); print(-n, file=sys.stderr); time.sleep(.02)"
+            "import fcntl, sys, termios, time\n"
+            "def say(text, stream):\n"
+            "    print(text, file=stream)\n"
+            "    while any(fcntl.ioctl(stream, termios.FIONREAD, bytes(4))): time.sleep(.001)\n"
+            "for n in range(5): say(n, sys.stdout); say(-n, sys.stderr)"
         )
         outputs = [frame for frame in ran.frames if frame["type"] == "output"]
         self.assertEqual([frame["seq"] for frame in outputs], list(range(1, len(outputs) + 1)))
