@@ -64,7 +64,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry is not sent", "err", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry is not sent", "err", failure(err)) }))
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", cfg.Name), attribute.String("service.version", cfg.Version)),
 		resource.WithFromEnv())
@@ -110,7 +110,9 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for _, f := range t.shutdown {
-		errs = append(errs, f(ctx))
+		if err := f(ctx); err != nil {
+			errs = append(errs, failure(err))
+		}
 	}
 	t.shutdown = nil
 	return errors.Join(errs...)

@@ -1,0 +1,41 @@
+package telemetry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"regexp"
+)
+
+// answered finds the status in what the exporters say of an answer that is a refusal; its reason and its body come after it.
+var answered = regexp.MustCompile(`failed to send (?:metrics )?to \S+: (\d{3})\b`)
+
+// putOff and partly begin what they say of two other answers, before the collector's words.
+var (
+	putOff = regexp.MustCompile(`retry-able request failure: body: `)
+	partly = regexp.MustCompile(`OTLP partial success: `)
+)
+
+// failure is why something was not sent, in no words of the collector: it may say again what it was sent, the headers with its key
+// among it. What isn't known to hold none is not shown.
+func failure(err error) error {
+	var certificate *tls.CertificateVerificationError
+	var connection *net.OpError
+	text := err.Error()
+	switch m := answered.FindStringSubmatch(text); {
+	case m != nil:
+		return errors.New("the collector answered with status " + m[1])
+	case putOff.MatchString(text):
+		return errors.New("the collector answered that it takes nothing now (status 429, 502, 503 or 504)")
+	case partly.MatchString(text):
+		return errors.New("the collector has not taken all of it")
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.As(err, &connection):
+		return connection
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("the collector did not answer in time")
+	}
+	return errors.New("something else went wrong, of which no more is shown: it may hold what was sent; see whether OTEL_EXPORTER_OTLP_ENDPOINT is a collector's, and what that logs")
+}
