@@ -12,6 +12,7 @@ import (
 
 const (
 	compileAfter   = 3       // guests that were ready: who runs less gains nothing by it
+	maxCompileWait = 10      // doublings of that, one for each try that failed
 	maxCompiled    = 4 << 20 // bytes of a guest's code that are kept
 	compileTimeout = 30 * time.Second
 )
@@ -22,8 +23,9 @@ const (
 type compiled struct {
 	mu     sync.Mutex
 	image  string // id
-	guests int    // that were ready in containers of it
-	source []byte // nil until it is made, and where it could not be
+	guests int    // that were ready in containers of it since the last try
+	failed int    // tries in a row
+	source []byte // nil until it is made
 }
 
 // sourceFor is what a guest in a container of an image is to be sent.
@@ -43,10 +45,10 @@ func (s *Sandbox) seenReady(m machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.image != m.image.ID {
-		c.image, c.guests, c.source = m.image.ID, 0, nil
+		c.image, c.guests, c.failed, c.source = m.image.ID, 0, 0, nil
 	}
 	c.guests++
-	if c.guests != compileAfter {
+	if c.guests != compileAfter<<min(c.failed, maxCompileWait) {
 		return
 	}
 	select {
@@ -62,7 +64,8 @@ func (s *Sandbox) seenReady(m machine) {
 	go s.compile(m)
 }
 
-// compile runs the compiler once.
+// compile runs the compiler once. Where that fails it is tried again after twice as many guests as before, be it for a moment's lack of
+// memory or an image that can't ever.
 func (s *Sandbox) compile(m machine) {
 	defer s.runs.Done()
 	defer func() {
@@ -82,12 +85,16 @@ func (s *Sandbox) compile(m machine) {
 	}
 	if source == nil {
 		s.log.Debug("the guest's code was not compiled ahead", "image", m.image.ID, "code", exit.Code, "err", err)
-		return
 	}
-	s.compiled.mu.Lock()
-	defer s.compiled.mu.Unlock()
-	if s.compiled.image == m.image.ID {
-		s.compiled.source = source
+	c := &s.compiled
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.image != m.image.ID:
+	case source == nil:
+		c.guests, c.failed = 0, c.failed+1
+	default:
+		c.source = source
 	}
 }
 

@@ -21,6 +21,7 @@ type sources struct {
 	mu       sync.Mutex
 	sizes    []int
 	compiled int // containers in which the compiler ran
+	broken   int // of which so many of the first fail
 }
 
 func (e *sources) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
@@ -30,7 +31,11 @@ func (e *sources) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 	if isProbe(spec) {
 		e.mu.Lock()
 		e.compiled++
+		fails := e.compiled <= e.broken
 		e.mu.Unlock()
+		if fails {
+			return runtime.Exit{Code: 137}, nil
+		}
 		return e.Local.Run(ctx, spec, std)
 	}
 	var head bytes.Buffer
@@ -99,5 +104,37 @@ func TestCompiledOnce(t *testing.T) {
 	}
 	if _, compiled := e.seen(); compiled != 1 {
 		t.Errorf("it was compiled %d times, want once", compiled)
+	}
+}
+
+// TestCompiledAfterFailure: a compiler that failed is tried again, after twice as many guests.
+func TestCompiledAfterFailure(t *testing.T) {
+	e := &sources{broken: 1}
+	s, err := sandbox.New(e, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	plain := 0
+	for end := time.Now().Add(time.Minute); ; {
+		r, err := s.Run(t.Context(), sandbox.Request{Code: "pass", Timeout: 30 * time.Second}, hostFunc(echo))
+		if err != nil || r.Status != sandbox.StatusOK {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		size, _ := e.seen()
+		if plain == 0 {
+			plain = size
+		}
+		if size > plain {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no guest was sent the code")
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if guests := len(e.sizes); e.compiled != 2 || guests <= 3+6 {
+		t.Errorf("it was tried %d times for %d guests, want twice for more than 9", e.compiled, guests)
 	}
 }
