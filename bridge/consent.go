@@ -42,7 +42,7 @@ type consent struct {
 // inquiry is what is known of the user's will on one tool in this run.
 type inquiry struct {
 	turn chan struct{} // holds one while nobody asks
-	said string        // the answer that holds for the run, or empty; of who has the turn
+	said string        // the answer that holds for the run, or empty, as while a grant holds; of who has the turn
 }
 
 func newConsent(definitions map[string]discovery.Server, grants Grants,
@@ -73,8 +73,8 @@ func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMe
 	case <-ctx.Done():
 		return deniedCall(s, tool, "the call has ended before the user was asked")
 	}
-	if q.said == "" && c.granted(g) {
-		q.said = answerAlways
+	if q.said == "" && c.granted(g) { // of each call anew: it may be forgotten meanwhile
+		return nil
 	}
 	if q.said == "" {
 		answer, err := c.answer(ctx, s, tool, args, d)
@@ -82,11 +82,10 @@ func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMe
 			return err
 		}
 		c.log.Info("the user was asked", "server", s.name, "tool", tool, "answer", answer)
-		if answer == answerOnce {
+		if answer == answerOnce || answer == answerAlways && c.keep(g) {
 			return nil
 		}
 		q.said = answer
-		c.keep(g, answer)
 	}
 	if q.said == answerNo {
 		return deniedCall(s, tool, "the user has said no, for all of this run")
@@ -106,14 +105,16 @@ func (c *consent) granted(g policy.Grant) bool {
 	return ok && err == nil
 }
 
-// keep remembers an answer that is for good. Where it can't, the answer holds for the run.
-func (c *consent) keep(g policy.Grant, answer string) {
-	if answer != answerAlways || c.grants == nil {
-		return
+// keep remembers an answer that is for good, and says whether it can. Where it can't, the answer holds for the run.
+func (c *consent) keep(g policy.Grant) bool {
+	if c.grants == nil {
+		return false
 	}
-	if err := c.grants.Add(g); err != nil {
+	err := c.grants.Add(g)
+	if err != nil {
 		c.log.Warn("the user's answer can't be kept beyond this run", "server", g.Server, "tool", g.Tool, "err", err)
 	}
+	return err == nil
 }
 
 // answer has the user answer. Whatever is no clear consent is a no.

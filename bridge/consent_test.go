@@ -127,6 +127,35 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestForgottenInTheRun: a grant that another process forgets is forgotten in the runs under way too; one that can't be kept holds for
+// its run.
+func TestForgottenInTheRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "grants.json")
+	u := newUser(answer("always"), answer("no"))
+	c := u.consent(policy.NewGrants(path))
+	for range 2 {
+		if err := c.ask(t.Context(), guarded, "x", nil, askRule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := policy.NewGrants(path).Remove(func(policy.Grant) bool { return true }); n != 1 || err != nil {
+		t.Fatalf("%d grants were forgotten, %v", n, err)
+	}
+	if err := c.ask(t.Context(), guarded, "x", nil, askRule); denied(t, err) == "" || len(u.saw) != 2 {
+		t.Errorf("got %v by %d questions, want a no to the second", err, len(u.saw))
+	}
+	nowhere := newUser(answer("always"))
+	c = nowhere.consent(policy.NewGrants(filepath.Join(path, "grants.json")))
+	for range 3 {
+		if err := c.ask(t.Context(), guarded, "x", nil, askRule); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(nowhere.saw) != 1 {
+		t.Errorf("%d questions where nothing can be kept, want 1", len(nowhere.saw))
+	}
+}
+
 func TestQuestion(t *testing.T) {
 	u := newUser(answer("no"))
 	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))

@@ -32,7 +32,7 @@ func (g Grant) same(o Grant) bool {
 }
 
 // Grants are the user's, in a file that only the user can read. They are read anew each time, so that what is forgotten in another
-// process is forgotten here. Grants are safe for concurrent use, by several processes too.
+// process is forgotten here, for the next call of a run under way. Grants are safe for concurrent use, by several processes too.
 type Grants struct{ path string }
 
 // NewGrants takes the path of the file; it and its directory are made when there is something to keep.
