@@ -30,7 +30,7 @@ demo: ## from nothing to a run of real code over real servers
 test: ## everything: what check does, then real containers, real servers, a real client
 	@scripts/test
 
-check: fmt vet lint unit python ## the minute a developer waits for
+check: fmt vet lint unit python ## some minutes, no engine
 
 setup: ## install what is missing on this machine
 	@scripts/setup
