@@ -175,8 +175,11 @@ func (in *inbox) digest(line []byte) []byte {
 // oneLine is a JSON text without the line breaks that HTTP lets it have: what mcp-go is to see ends with its line. Another text stays as
 // it is.
 func oneLine(text []byte) []byte {
+	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 { // much faster than ContainsAny, over megabytes
+		return text
+	}
 	var compact bytes.Buffer
-	if !bytes.ContainsAny(text, "\r\n") || json.Compact(&compact, text) != nil {
+	if json.Compact(&compact, text) != nil {
 		return text
 	}
 	return compact.Bytes()

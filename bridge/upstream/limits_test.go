@@ -112,7 +112,7 @@ func TestCallsAreLimited(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if s := until(t, p, func(s seen) bool { return len(s.Cancelled) >= 3 }); len(s.Waiting) != 3 {
+	if s := until(t, p, func(s seen) bool { return len(s.Cancelled) >= 3 }); len(s.Waiting) > 3 { // fewer where a call was given up before it was sent
 		t.Errorf("%d calls reached the server", len(s.Waiting))
 	}
 }
