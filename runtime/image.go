@@ -37,6 +37,7 @@ func DigestOf(ref string, names []string) string {
 
 // An ImageImporter is a Driver that can make an image from a tar of its root file system.
 type ImageImporter interface {
+	// ImportImage reads tar to its end, and leaves closing it to its caller.
 	ImportImage(ctx context.Context, ref string, tar io.Reader) error
 }
 

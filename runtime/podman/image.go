@@ -101,7 +101,8 @@ func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) err
 	if err != nil {
 		return err
 	}
-	if _, err := images.Import(c.with(ctx), tar, new(images.ImportOptions).WithReference(ref)); err != nil {
+	// A file would be closed, as what a request of HTTP is made of; it is its caller's.
+	if _, err := images.Import(c.with(ctx), struct{ io.Reader }{tar}, new(images.ImportOptions).WithReference(ref)); err != nil {
 		return d.lost(c, fmt.Errorf("importing image %s: %w", ref, err))
 	}
 	return nil
