@@ -24,6 +24,9 @@ const (
 	answerRun    = "run"
 	answerAlways = "always"
 	answerNo     = "no"
+
+	// answerUnclear is offered to nobody: the user closed the question, or the client gave no answer that it offers. It counts as a no.
+	answerUnclear = "no clear answer"
 )
 
 // consent asks the user, through the client, what a policy doesn't decide, and remembers what was answered for the run. It is safe
@@ -87,8 +90,11 @@ func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMe
 		}
 		q.said = answer
 	}
-	if q.said == answerNo {
+	switch q.said {
+	case answerNo:
 		return deniedCall(s, tool, "the user has said no, for all of this run")
+	case answerUnclear:
+		return deniedCall(s, tool, "the user gave no clear yes, which counts as a no for all of this run")
 	}
 	return nil
 }
@@ -136,10 +142,13 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 			Answer string `json:"answer"`
 		} `json:"content"`
 	}
-	if json.Unmarshal(raw, &r) == nil && r.Action == "accept" && slices.Contains(offered, r.Content.Answer) {
+	switch readable := json.Unmarshal(raw, &r) == nil; {
+	case readable && r.Action == "accept" && slices.Contains(offered, r.Content.Answer):
 		return r.Content.Answer, nil
+	case readable && r.Action == "decline":
+		return answerNo, nil
 	}
-	return answerNo, nil
+	return answerUnclear, nil
 }
 
 // where says in which directory a grant of a server's tool has to be given, as far as that counts: not its name, which is none of the

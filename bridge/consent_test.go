@@ -75,22 +75,24 @@ func denied(t testing.TB, err error) string {
 }
 
 func TestAnswers(t *testing.T) {
+	const saidNo, unclear = "the user has said no, for all of this run", "the user gave no clear yes, which counts as a no for all of this run"
 	for _, tc := range []struct {
 		name, answer string
 		want         string // for each of three calls: y or n
 		questions    int
 		kept         bool
+		says         string // of a denial
 	}{
-		{"once", answer("once"), "yyy", 3, false},
-		{"for the run", answer("run"), "yyy", 1, false},
-		{"for good", answer("always"), "yyy", 1, true},
-		{"no", answer("no"), "nnn", 1, false},
-		{"declined", `{"action":"decline"}`, "nnn", 1, false},
-		{"closed", `{"action":"cancel"}`, "nnn", 1, false},
-		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false},
-		{"accepted without an answer", `{"action":"accept"}`, "nnn", 1, false},
-		{"accepted with another answer", answer("yes"), "nnn", 1, false},
-		{"nothing that can be read", `[]`, "nnn", 1, false},
+		{"once", answer("once"), "yyy", 3, false, ""},
+		{"for the run", answer("run"), "yyy", 1, false, ""},
+		{"for good", answer("always"), "yyy", 1, true, ""},
+		{"no", answer("no"), "nnn", 1, false, saidNo},
+		{"declined", `{"action":"decline"}`, "nnn", 1, false, saidNo},
+		{"closed", `{"action":"cancel"}`, "nnn", 1, false, unclear},
+		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false, saidNo},
+		{"accepted without an answer", `{"action":"accept"}`, "nnn", 1, false, unclear},
+		{"accepted with another answer", answer("yes"), "nnn", 1, false, unclear},
+		{"nothing that can be read", `[]`, "nnn", 1, false, unclear},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := newUser(tc.answer)
@@ -98,10 +100,14 @@ func TestAnswers(t *testing.T) {
 			c := u.consent(grants)
 			got := ""
 			for range 3 {
-				if denied(t, c.ask(t.Context(), guarded, "x", nil, askRule)) == "" {
+				why := denied(t, c.ask(t.Context(), guarded, "x", nil, askRule))
+				if why == "" {
 					got += "y"
 				} else {
 					got += "n"
+				}
+				if !strings.HasSuffix(why, tc.says) {
+					t.Errorf("got %q, want %q", why, tc.says)
 				}
 			}
 			kept, err := grants.Has(GrantOf(defined, "x"))
