@@ -292,13 +292,45 @@ func TestLoginWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestNoLogin: a server that asks for nothing and names nobody can't be logged in to.
+// TestNoLogin: a server that names nobody can't be logged in to. What it answers is said, and "doesn't ask" only of one that doesn't.
 func TestNoLogin(t *testing.T) {
-	open := httptest.NewServer(http.NotFoundHandler())
-	defer open.Close()
-	_, err := login(t, discovery.Server{Name: "open", URL: open.URL})
-	if !errors.Is(err, ErrNoLogin) {
-		t.Errorf("got %v", err)
+	const doesNotAsk = "doesn't ask for a login"
+	for _, tc := range []struct {
+		name      string
+		post, get int
+		to, want  string
+	}{
+		{"open", 200, 200, "", doesNotAsk},
+		{"open, of the older transport", 405, 200, "", doesNotAsk},
+		{"asks", 401, 401, "", "it answers 401 and names no authorization server; write a token into the headers of its entry in servers.json"},
+		{"asks, of the older transport", 405, 401, "", "it answers 401 and names"},
+		{"broken", 500, 200, "", "it answers 500, which asks for no login, and names no authorization server; see whether the URL is right in its entry in servers.json"},
+		{"not there", 404, 404, "", "it answers 404, which"},
+		{"moved", 307, 307, "https://far.example/s3cr3t", "it answers 307, a redirection to https://far.example, and names no authorization server; if that is right, write"},
+		{"moved within", 307, 307, "/s3cr3t", "it answers 307, which"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				w.Header().Set("Location", tc.to)
+				switch {
+				case r.URL.Path != "/mcp":
+					w.WriteHeader(http.StatusNotFound)
+				case r.Method == http.MethodPost:
+					w.WriteHeader(tc.post)
+				default:
+					w.WriteHeader(tc.get)
+				}
+			}))
+			defer far.Close()
+			_, err := login(t, discovery.Server{Name: "far", URL: far.URL + "/mcp", Source: discovery.Source{Path: "servers.json"}})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cr3t") {
+				t.Errorf("got %v", err)
+			}
+			if errors.Is(err, ErrNoLogin) != (tc.want == doesNotAsk) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

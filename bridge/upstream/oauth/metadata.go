@@ -47,7 +47,12 @@ type serverMetadata struct {
 }
 
 // challenge is what a server says where it refuses (RFC 6750, RFC 9728 5.1).
-type challenge struct{ metadata, scope string }
+type challenge struct {
+	metadata, scope string
+
+	status   int    // of the refusal, or of what was answered in its place
+	location string // the origin that the answer redirects to; empty where it doesn't, or stays where it is
+}
 
 var (
 	challengeMetadata = regexp.MustCompile(`(?i)\bresource_metadata\s*=\s*(?:"([^"\\]{1,1000})"|([^\s",]{1,1000}))`)
@@ -68,6 +73,23 @@ func readChallenge(h http.Header) (c challenge) {
 
 // ErrNoLogin says that a server neither asks for a login nor says who would give one.
 var ErrNoLogin = errors.New("the server doesn't ask for a login, and doesn't say who would authorize for it")
+
+// noLogin says of a server for which nobody authorizes what it answered instead, and what to do about it.
+func (ch challenge) noLogin(s discovery.Server) error {
+	entry := "its configuration"
+	if s.Source.Path != "" {
+		entry = "its entry in " + s.Source.Path
+	}
+	switch {
+	case ch.status == http.StatusUnauthorized:
+		return fmt.Errorf("it answers 401 and names no authorization server; write a token into the headers of %s", entry)
+	case ch.status/100 == 2:
+		return ErrNoLogin
+	case ch.location != "":
+		return fmt.Errorf("it answers %d, a redirection to %s, and names no authorization server; if that is right, write its URL there into %s", ch.status, ch.location, entry)
+	}
+	return fmt.Errorf("it answers %d, which asks for no login, and names no authorization server; see whether the URL is right in %s", ch.status, entry)
+}
 
 // find finds out who authorizes for a server.
 func (c *Client) find(ctx context.Context, s discovery.Server) (*authority, error) {
@@ -96,10 +118,15 @@ func (c *Client) find(ctx context.Context, s discovery.Server) (*authority, erro
 	if s.OAuth.Scopes != nil {
 		a.scopes = s.OAuth.Scopes
 	}
-	return a, c.authorizer(ctx, a, meta.Servers, s.OAuth.MetadataURL, server)
+	err = c.authorizer(ctx, a, meta.Servers, s.OAuth.MetadataURL, server)
+	if errors.Is(err, ErrNoLogin) {
+		err = ch.noLogin(s)
+	}
+	return a, err
 }
 
-// probe asks the server without any authorization, to be refused: by POST, and by GET for the older transport.
+// probe asks the server without any authorization, to be refused: by POST, and by GET for the older transport, whose answer counts where
+// the server takes no POST there.
 func (c *Client) probe(ctx context.Context, s discovery.Server) (ch challenge, err error) {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocolVersion + `","capabilities":{},"clientInfo":{"name":"mcp-bridge","version":"login"}}}`
 	for _, method := range []string{http.MethodPost, http.MethodGet} {
@@ -128,10 +155,24 @@ func (c *Client) probe(ctx context.Context, s discovery.Server) (ch challenge, e
 		}
 		_ = resp.Body.Close() // it may be a stream that doesn't end
 		if resp.StatusCode == http.StatusUnauthorized {
-			return readChallenge(resp.Header), nil
+			ch = readChallenge(resp.Header)
+			ch.status = resp.StatusCode
+			return ch, nil
+		}
+		if ch.status == 0 || resp.StatusCode/100 == 2 && (ch.status == http.StatusNotFound || ch.status == http.StatusMethodNotAllowed) {
+			ch = challenge{status: resp.StatusCode, location: elsewhere(resp, req.URL)}
 		}
 	}
 	return ch, nil
+}
+
+// elsewhere is the origin that an answer redirects to, without the path, which may hold something secret; empty for the same one or none.
+func elsewhere(resp *http.Response, from *url.URL) string {
+	to, err := resp.Location()
+	if err != nil || resp.StatusCode/100 != 3 || to.Host == "" || sameOrigin(to, from) {
+		return ""
+	}
+	return hostOf(to)
 }
 
 // resource is the server's own metadata: where the refusal says, else at the well-known places, else none, and then the server's
