@@ -36,6 +36,11 @@ func (b *Bridge) Unknown(server, tool string) string {
 	if box == nil {
 		return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", server)
 	}
+	return box.without(tool)
+}
+
+// without says that the box's server has not listed a tool, with the names that are near; empty where it has.
+func (box *toolbox) without(tool string) string {
 	all := names(box.listed)
 	if slices.Contains(all, tool) {
 		return ""
@@ -44,5 +49,34 @@ func (b *Bridge) Unknown(server, tool string) string {
 	if !box.asOf.IsZero() {
 		lists = "listed " + age(box.asOf) + " ago"
 	}
-	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), server, lists, didYouMean(tool, all))
+	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), box.server.name, lists, didYouMean(tool, all))
+}
+
+// Missing says why a call of that tool would reach nothing at any of these servers, whose last lists are all known: a clause with the
+// names that are near. It is empty where one has it, or one has listed nothing yet. No server is started.
+func (b *Bridge) Missing(servers []string, tool string) string {
+	if isMethod(tool) {
+		return ""
+	}
+	c := b.catalog()
+	var all []string
+	why := ""
+	for _, name := range servers {
+		e, ok := c.byName[name]
+		if !ok {
+			continue
+		}
+		box := c.shelf.known(e)
+		if box == nil {
+			return ""
+		}
+		if why = box.without(tool); why == "" {
+			return ""
+		}
+		all = append(all, names(box.listed)...)
+	}
+	if len(servers) > 1 {
+		why = fmt.Sprintf("there is no tool %q in the last list of any of its %d servers%s", tool, len(servers), didYouMean(tool, all))
+	}
+	return why
 }

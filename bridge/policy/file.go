@@ -113,8 +113,10 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// Parse reads the text of a policy file; path is what it is called in decisions and errors.
+// Parse reads the text of a policy file; path is what it is called in decisions and errors. A byte order mark before it is no part of
+// it, as in the files that name servers.
 func Parse(path string, text []byte) (*Policy, error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
 		return nil, decodeError(path, err)
@@ -247,6 +249,7 @@ func (r *reader) globs(key string, texts []string) []glob {
 		if err != nil {
 			r.fail(key, "%w", err)
 		}
+		g.line = r.line(key)
 		out = append(out, g)
 	}
 	return out

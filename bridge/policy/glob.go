@@ -14,6 +14,7 @@ const maxPattern = 1 << 10
 // the dot into the other: g* is no pattern, and g*.read can't match tool "x" of server "g.read".
 type glob struct {
 	text         string
+	line         int // of the key in the file that has it; 0 where it is of none
 	server, tool []element
 }
 
@@ -108,6 +109,35 @@ func Literal(t Tool) string {
 		return b.String()
 	}
 	return escape(t.Server, `*?\".`) + "." + escape(t.Name, `*?\`)
+}
+
+// ErrPattern says of a text that it is for any number of tools.
+var ErrPattern = errors.New("it is a pattern, not the name of one tool")
+
+// Exact is the one tool that a pattern such as Literal's has; the error is ErrPattern where it has * or ?, which stand for any.
+func Exact(pattern string) (Tool, error) {
+	g, err := parseGlob(pattern)
+	if err != nil {
+		return Tool{}, err
+	}
+	server, ok := exact(g.server)
+	tool, also := exact(g.tool)
+	if !ok || !also {
+		return Tool{}, ErrPattern
+	}
+	return Tool{Server: server, Name: tool}, nil
+}
+
+// exact is the only name that half of a pattern matches; false where there are others.
+func exact(half []element) (string, bool) {
+	var b strings.Builder
+	for _, e := range half {
+		if e.kind != 0 {
+			return "", false
+		}
+		b.WriteRune(e.char)
+	}
+	return b.String(), true
 }
 
 // Matcher says which tools a pattern has.

@@ -159,22 +159,53 @@ func (p *Policy) at(what string, line int) string {
 // Unused are the patterns whose server is none of these, one clause each: most likely they are misspelt.
 func (p *Policy) Unused(servers []string) []string {
 	var out []string
-	look := func(g glob, line int) {
-		for _, s := range servers {
-			if match(g.server, s) {
-				return
+	for _, s := range p.selections() {
+		for _, g := range s.in {
+			if len(g.serversOf(servers)) == 0 {
+				out = append(out, p.at(fmt.Sprintf("pattern %q is of no server that is configured", g.text), g.line))
 			}
 		}
-		out = append(out, p.at(fmt.Sprintf("pattern %q is of no server that is configured", g.text), line))
 	}
-	for _, r := range p.rules {
-		for _, g := range r.tools.in {
-			look(g, r.line)
+	return out
+}
+
+// Missing are the patterns, those of exceptions among them, that name one tool which none of their servers has, one clause each. why is
+// asked for the reason; it is empty where one of the servers has the tool, or that isn't known.
+func (p *Policy) Missing(servers []string, why func(servers []string, tool string) string) []string {
+	var out []string
+	for _, s := range p.selections() {
+		for _, g := range slices.Concat(s.in, s.except) {
+			tool, ok := exact(g.tool)
+			of := g.serversOf(servers)
+			if !ok || len(of) == 0 {
+				continue
+			}
+			if reason := why(of, tool); reason != "" {
+				out = append(out, p.at(fmt.Sprintf("pattern %q is of no tool: %s", g.text, reason), g.line))
+			}
 		}
 	}
+	return out
+}
+
+// selections are those of all rules and limits, in the order of the file's tables.
+func (p *Policy) selections() []selection {
+	out := make([]selection, 0, len(p.rules)+len(p.limits))
+	for _, r := range p.rules {
+		out = append(out, r.tools)
+	}
 	for _, l := range p.limits {
-		for _, g := range l.tools.in {
-			look(g, l.line)
+		out = append(out, l.tools)
+	}
+	return out
+}
+
+// serversOf are those of the servers that a pattern's first half matches.
+func (g glob) serversOf(servers []string) []string {
+	var out []string
+	for _, s := range servers {
+		if match(g.server, s) {
+			out = append(out, s)
 		}
 	}
 	return out

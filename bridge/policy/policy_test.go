@@ -215,8 +215,52 @@ func TestRead(t *testing.T) {
 func TestUnused(t *testing.T) {
 	p := parse(t, "[[rule]]\ntools = [\"github.*\", \"gitub.x\"]\nverdict = \"deny\"\n[[limit]]\ntools=[\"*.x\", \"a.b\"]\ncalls=1")
 	got := strings.Join(p.Unused([]string{"github"}), "\n")
-	if want := `pattern "gitub.x" is of no server that is configured (policy.toml, line 1)` + "\n" + `pattern "a.b" is of no server that is configured (policy.toml, line 4)`; got != want {
+	if want := `pattern "gitub.x" is of no server that is configured (policy.toml, line 2)` + "\n" + `pattern "a.b" is of no server that is configured (policy.toml, line 5)`; got != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestMissing: a misspelt tool is named by its pattern and its key's line, in exceptions too; what may be for several is not.
+func TestMissing(t *testing.T) {
+	p := parse(t, "[[rule]]\ntools = [\"time.*\", \"time.now\", \"time.nw\", \"none.nw\"]\nexcept = [\n\"*.zon\"]\nverdict = \"allow\"\n[[limit]]\ntools=['t\\ime.n?w', 'tim\\e.a\\*']\ncalls=1")
+	got := strings.Join(p.Missing([]string{"time", "clock"}, func(servers []string, tool string) string {
+		if tool == "now" {
+			return ""
+		}
+		return strings.Join(servers, " and ") + " without " + tool
+	}), "\n")
+	want := `pattern "time.nw" is of no tool: time without nw (policy.toml, line 2)
+pattern "*.zon" is of no tool: time and clock without zon (policy.toml, line 3)
+pattern "tim\\e.a\\*" is of no tool: time without a* (policy.toml, line 7)`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestExact(t *testing.T) {
+	for _, one := range []Tool{{Server: "a", Name: "b"}, {Server: "my.files", Name: "read.x"}, {Server: `o"d\`, Name: `a*?\`}} {
+		if got, err := Exact(Literal(one)); err != nil || got.String() != one.String() || got.Server != one.Server {
+			t.Errorf("%v: got %v, %v", one, got, err)
+		}
+	}
+	for _, text := range []string{"a.*", "*.b", "a?.b"} {
+		if _, err := Exact(text); !errors.Is(err, ErrPattern) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := Exact("a"); err == nil || errors.Is(err, ErrPattern) {
+		t.Errorf("without a dot: %v", err)
+	}
+}
+
+// TestByteOrderMark: a file that an editor begins with one is read, and its lines are counted as in the editor.
+func TestByteOrderMark(t *testing.T) {
+	p, err := Parse("policy.toml", []byte("\ufeff[[rule]]\ntools = [\"a.b\"]\nverdict = \"deny\""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Decide(Tool{Server: "a", Name: "b"}); d.Verdict != Deny || !strings.Contains(d.Source, "line 1") {
+		t.Errorf("got %+v", d)
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -94,35 +96,45 @@ func (a *app) policyCmd() *cobra.Command {
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.policyCheck() }},
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, a.policyCheck) }},
 		a.policyTestCmd(),
 		&cobra.Command{Use: "list", Short: "Show what you have allowed for good", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.policyList() }},
 		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Allow for good a tool that the policy would have you asked about", Args: cobra.ExactArgs(1),
-			RunE: func(_ *cobra.Command, args []string) error { return a.policyGrant(args[0]) }},
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withParts(cmd.Context(), once, func(_ context.Context, p *parts) error { return a.policyGrant(p, args[0]) })
+			}},
 		forget)
 	return cmd
 }
 
-func (a *app) policyCheck() error {
-	cfg, err := readConfig()
-	if err != nil {
-		return err
-	}
-	if cfg.Policy == "" {
+func (a *app) policyCheck(_ context.Context, p *parts) error {
+	switch {
+	case p.broken != nil:
+		return p.broken
+	case p.policy.Path() == "":
 		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
 		return nil
 	}
-	p, err := cfg.policy()
-	if err != nil {
-		return err
-	}
-	rules, limits := p.Size()
-	fmt.Fprintf(a.stdout, "%s: in order; rules: %d, limits: %d\n", p.Path(), rules, limits)
-	for _, line := range p.Unused(serverNames(scan(cfg))) {
+	rules, limits := p.policy.Size()
+	fmt.Fprintf(a.stdout, "%s: in order; rules: %d, limits: %d\n", p.policy.Path(), rules, limits)
+	known := serverNames(p.catalog)
+	missing := func(names []string, tool string) string { return p.bridge.Missing(firstNames(p.catalog, names), tool) }
+	for _, line := range slices.Concat(p.policy.Unused(known), p.policy.Missing(known, missing)) {
 		fmt.Fprintln(a.stdout, "warning: "+line)
 	}
 	return nil
+}
+
+// firstNames are the servers of these names, each once, by the name that it is used under.
+func firstNames(c discovery.Catalog, names []string) []string {
+	var out []string
+	for _, s := range c.Servers {
+		if slices.ContainsFunc(s.Names(), func(name string) bool { return slices.Contains(names, name) }) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
 }
 
 // splitTool finds the server that SERVER.TOOL begins with: of several, the one with the longest name.
@@ -135,14 +147,30 @@ func splitTool(c discovery.Catalog, name string) (found discovery.Server, tool s
 	return found, tool, ok
 }
 
-func (a *app) policyGrant(name string) error {
-	cfg, err := readConfig()
+// grantee is the one tool that a grant is for: as it is called, or as a policy would have it, with backslashes or quotes.
+func grantee(c discovery.Catalog, name string) (discovery.Server, string, error) {
+	one, err := policy.Exact(name)
+	if errors.Is(err, policy.ErrPattern) {
+		return discovery.Server{}, "", usageError{fmt.Errorf(`%q is a pattern, and a grant is for one tool: write a rule with verdict = "allow" into the file that MCP_BRIDGE_POLICY names. `+
+			`In the name of one tool, write \* for * and \? for ?`, name)}
+	}
+	if err == nil && strings.ContainsAny(name, `\"`) {
+		for _, s := range c.Servers {
+			if s.Name == one.Server {
+				return s, one.Name, nil
+			}
+		}
+	}
+	if s, tool, ok := splitTool(c, name); ok {
+		return s, tool, nil
+	}
+	return discovery.Server{}, "", usageError{fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
+}
+
+func (a *app) policyGrant(p *parts, name string) error {
+	s, tool, err := grantee(p.catalog, name)
 	if err != nil {
 		return err
-	}
-	s, tool, ok := splitTool(scan(cfg), name)
-	if !ok {
-		return usageError{fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
 	}
 	file := grantsFile()
 	if file == nil {
@@ -156,6 +184,9 @@ func (a *app) policyGrant(name string) error {
 		where = " and started in this directory"
 	}
 	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; a policy that denies it still does\n", tool, s.Name, where)
+	if why := p.bridge.Unknown(s.Name, tool); why != "" {
+		fmt.Fprintf(a.stdout, "  but %s\n", why)
+	}
 	return nil
 }
 
