@@ -39,17 +39,17 @@ func (b *Bridge) Unknown(server, tool string) string {
 	return box.without(tool)
 }
 
-// without says that the box's server has not listed a tool, with the names that are near; empty where it has.
-func (box *toolbox) without(tool string) string {
-	all := names(box.listed)
+// without says that the server has not listed a tool, with the names that are near; empty where it has.
+func (b *toolbox) without(tool string) string {
+	all := names(b.listed)
 	if slices.Contains(all, tool) {
 		return ""
 	}
 	lists := "lists"
-	if !box.asOf.IsZero() {
-		lists = "listed " + age(box.asOf) + " ago"
+	if !b.asOf.IsZero() {
+		lists = "listed " + age(b.asOf) + " ago"
 	}
-	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), box.server.name, lists, didYouMean(tool, all))
+	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), b.server.name, lists, didYouMean(tool, all))
 }
 
 // Missing says why a call of that tool would reach nothing at any of these servers, whose last lists are all known: a clause with the
