@@ -68,7 +68,7 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 	r.Outcome = entrypoint.CodeInternal // of a panic
 	defer func() {
 		r.Server, r.Tool = named(r.Server), named(r.Tool)
-		h.books.enter(ctx, r, began)
+		h.books.enter(context.WithoutCancel(ctx), r, began) // the call may have ended with ctx
 		_, known := h.catalog.byName[r.Server]
 		end(r, known, time.Since(began))
 	}()

@@ -12,30 +12,29 @@ type backlog struct {
 	limit int64         // from which on no call begins
 	most  int64         // that there are
 	held  *atomic.Int64 // by all runs
-	total int64         // that those are at most
+	total int64         // that those are at most, but for share
+	share int64         // that a run may hold whatever others do
 
 	mu    sync.Mutex
 	bytes int64
 	room  chan struct{} // closed while calls may begin
 }
 
-// heldBacklogs is how many runs may hold results to their bound at a time; further ones can hold less.
-const heldBacklogs = 2
-
-func newBacklog(limit, most int64, held *atomic.Int64) *backlog {
-	b := &backlog{limit: limit, most: most, held: held, total: heldBacklogs * most, room: make(chan struct{})}
+func newBacklog(limit, most, total int64, held *atomic.Int64) *backlog {
+	b := &backlog{limit: limit, most: most, held: held, total: total, share: limit / 4, room: make(chan struct{})}
 	close(b.room)
 	return b
 }
 
-// hold counts n more bytes until they are released. False says that there are too many already; then they are not counted.
+// hold counts n more bytes until they are released. False says that there are too many already; then they are not counted. Runs that
+// take nothing leave every other one its share: a result as long as can be sent.
 func (b *backlog) hold(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bytes+n > b.most {
 		return false
 	}
-	if b.held.Add(n) > b.total {
+	if b.held.Add(n) > b.total && b.bytes+n > b.share {
 		b.held.Add(-n)
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 func TestBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held atomic.Int64
-		b := newBacklog(10, 22, &held)
+		b := newBacklog(10, 22, 27, &held)
 		hold := func(b *backlog, n int64, want bool) {
 			t.Helper()
 			if got := b.hold(n); got != want {
@@ -43,13 +43,14 @@ func TestBacklog(t *testing.T) {
 		hold(b, 5, false)
 		hold(b, 4, true)
 		hold(b, 1, false)
-		others := []*backlog{newBacklog(10, 22, &held), newBacklog(10, 22, &held)}
-		hold(others[0], 21, true)
-		hold(others[1], 2, false) // of all runs
-		hold(others[1], 1, true)
+		others := []*backlog{newBacklog(10, 22, 27, &held), newBacklog(10, 22, 27, &held)}
+		hold(others[0], 5, true)
+		hold(others[1], 3, false) // of all runs
+		hold(others[1], 2, true)  // its share, whatever others hold
+		hold(others[1], 1, false)
 		b.release(22)
-		hold(others[1], 2, true)
-		others[0].release(21)
+		hold(others[1], 1, true)
+		others[0].release(5)
 		others[1].release(3)
 		if b.bytes != 0 || held.Load() != 0 {
 			t.Errorf("%d bytes are left, and %d of all", b.bytes, held.Load())

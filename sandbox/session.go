@@ -56,7 +56,7 @@ func newSession(s *Sandbox, r Request, h Host, m machine) *session {
 		captured: newCapture(s.cfg.OutputLimit),
 		files:    newCollector(s.cfg.ArtifactLimit, &s.filesHeld),
 		callIDs:  map[string]bool{},
-		unsent:   newBacklog(maxPendingBytes, maxUnsent, &s.resultsHeld),
+		unsent:   newBacklog(maxPendingBytes, maxUnsent, allUnsent, &s.resultsHeld),
 		untaken:  newCredit(maxUntaken),
 		slots:    map[string]chan struct{}{"": make(chan struct{}, s.cfg.Concurrency)}, // of providers that nobody has
 	}
@@ -202,11 +202,12 @@ func (n *session) artifact(f entrypoint.FromGuest) {
 // Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to about 1,024 at a time.
 const (
 	maxPending      = 4096
-	maxPendingBytes = 64 << 20  // of their inputs; and of results that could not be sent yet, before further calls wait
-	maxUnsent       = 512 << 20 // of these at most; a result beyond is dropped, and its call fails
-	maxUntaken      = 16 << 20  // bytes of results that are with the guest's supervisor, before further ones wait
-	maxCallID       = 128       // bytes
-	maxCallName     = 4 << 10   // bytes of a server's or tool's name
+	maxPendingBytes = 64 << 20                // of their inputs; and of results that could not be sent yet, before further calls wait
+	maxUnsent       = 512 << 20               // of these at most; a result beyond is dropped, and its call fails
+	allUnsent       = maxUnsent + maxUnsent/4 // of all runs, but for a share of each
+	maxUntaken      = 16 << 20                // bytes of results that are with the guest's supervisor, before further ones wait
+	maxCallID       = 128                     // bytes
+	maxCallName     = 4 << 10                 // bytes of a server's or tool's name
 )
 
 // toolCall answers one call in a goroutine of its own. Calls wait for a slot there, so that the guest's output is still read
@@ -265,7 +266,7 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 var errUnsent = &entrypoint.CallError{
 	Code: entrypoint.CodeOutputLimit,
 	Message: fmt.Sprintf("the tool's answer was dropped: results that the code has not read yet may hold %d MiB of a run, and %d of all runs; read them before you ask for more, or ask for less at a time",
-		maxUnsent>>20, heldBacklogs*maxUnsent>>20),
+		maxUnsent>>20, allUnsent>>20),
 }
 
 // answering runs f in the background and counts it, and the bytes it holds, while it runs.

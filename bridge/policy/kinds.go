@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // kind is what a value of the file has to be.
@@ -45,17 +46,21 @@ func isList[T any](v any) bool {
 }
 
 // check looks whether the values are what their keys need. The decoder doesn't do that alone: it speaks of Go's types, and takes
-// a number for a verdict.
+// a number for a verdict. And it takes a key in any case for the one in small letters, so that one of two would count.
 func (r *reader) check(file map[string]any) {
 	type mistake struct {
-		key  string
-		kind kind
-		is   any
+		key   string
+		kind  kind
+		is    any
+		small bool // it would be a key in small letters
 	}
 	var found []mistake
 	look := func(key, name string, v any) {
-		if k, known := kinds[name]; known && !k.is(v) {
-			found = append(found, mistake{key, k, v})
+		switch k, known := kinds[name]; {
+		case known && !k.is(v):
+			found = append(found, mistake{key: key, kind: k, is: v})
+		case !known && kinds[strings.ToLower(name)].is != nil:
+			found = append(found, mistake{key: key, small: true})
 		}
 	}
 	for name, v := range file {
@@ -76,6 +81,10 @@ func (r *reader) check(file map[string]any) {
 	first := slices.MinFunc(found, func(a, b mistake) int {
 		return cmp.Or(cmp.Compare(r.line(a.key), r.line(b.key)), cmp.Compare(a.key, b.key))
 	})
+	if first.small {
+		r.fail(first.key, "there is no such key; it is written in small letters")
+		return
+	}
 	r.fail(first.key, "it must be %s, not %s", first.kind.wants, stands(first.is))
 }
 

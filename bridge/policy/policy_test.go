@@ -344,3 +344,15 @@ calls = 1
 		t.Error("a limit on the other name doesn't hold")
 	}
 }
+
+// TestKeysInOtherLetters: a key is itself in small letters only. The decoder would take both for one, and lose what one of them says.
+func TestKeysInOtherLetters(t *testing.T) {
+	for _, text := range []string{
+		"Default = 'deny'", "Default = 1", "[Hints]\nread_only = 'deny'", "[hints]\nRead_only = 'deny'", "[[Rule]]\ntools=['a.b']\nverdict='deny'",
+		"[[rule]]\ntools=['*.*']\nexcept=['a.b']\nExcept=['x.y']\nverdict='allow'", "[[limit]]\ntools=['*.*']\nCalls=1",
+	} {
+		if _, err := Parse("policy.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), "small letters") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

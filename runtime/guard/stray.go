@@ -56,7 +56,7 @@ type Left struct {
 }
 
 // EndLeft ends what is left of children of LaunchTracked whose bridge is dead, and its watchdog too. By the mark, dead says for
-// certain whether that is so. It looks only at processes of this user, and ends no other than those with such a mark: SIGTERM,
+// certain whether that is so. It takes the marks of processes of this user only, and ends no other than those with such a mark: SIGTERM,
 // after the grace, a second at most, SIGKILL. It takes at most five seconds more for each mark; an error names what is still there.
 //
 // The mark is in the environment, which a process can write over, but only its own: whoever has one there that is not its own has
