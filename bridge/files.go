@@ -25,9 +25,9 @@ func present(run string, files []sandbox.Artifact, links bool) (contents []mcp.C
 	var shown gallery
 	for _, f := range files {
 		if slices.Contains(imageTypes, f.Mime) {
-			mime, why := shown.show(f.Data)
+			data, mime, why := shown.show(f.Data)
 			if why == "" {
-				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(f.Data), mime))
+				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(data), mime))
 				continue
 			}
 			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, size(int64(len(f.Data))), why))

@@ -37,12 +37,20 @@ var decoding sync.Mutex
 // gallery counts the images of one result against their bounds.
 type gallery struct{ shown, bytes, pixels int }
 
-// show says of an image's data as what type it can be shown, and counts it, or why not. What a file is called says nothing.
-//
-// A PNG of which only the checksum of an ancillary chunk is wrong is not shown either, though many viewers leave such a chunk out: those
-// who get it here may refuse it, and without the chunk, which can be the one with the transparency, it would be another picture than the
-// code has handed over.
-func (g *gallery) show(data []byte) (mime, why string) {
+// show says of an image what data of which type stand for it, and counts them, or why none do. What a file is called says nothing.
+// The data are the image's own, but for what mendPNG leaves out.
+func (g *gallery) show(data []byte) (shown []byte, mime, why string) {
+	if len(data) <= maxImageBytes {
+		data = mendPNG(data)
+	}
+	if mime, why = g.judge(data); why != "" {
+		return nil, "", why
+	}
+	return data, mime, ""
+}
+
+// judge is show for data that are shown as they are.
+func (g *gallery) judge(data []byte) (mime, why string) {
 	switch {
 	case len(data) > maxImageBytes:
 		return "", fmt.Sprintf("an image that is shown has at most %s", size(maxImageBytes))

@@ -1,0 +1,64 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+)
+
+const (
+	pngSignature = "\x89PNG\r\n\x1a\n"
+	pngAround    = 12 // bytes of a chunk beside its data: length, type, checksum
+)
+
+// pngNeeded are ancillary chunks without which it would be another picture than the code has handed over: the transparency, and what
+// belongs to an animation, of which one frame less is a fault too.
+var pngNeeded = map[string]bool{"tRNS": true, "acTL": true, "fcTL": true, "fdAT": true}
+
+// mendPNG leaves out of a PNG the ancillary chunks whose checksum is wrong, as many viewers do: Go's decoder refuses the whole image, and
+// so may those who get it. Chunks that the picture needs stay as they are, and so do all data whose chunks aren't well-formed up to the
+// end of the image: the decoder judges them. The data are copied only where something is left out.
+func mendPNG(data []byte) []byte {
+	if !bytes.HasPrefix(data, []byte(pngSignature)) {
+		return data
+	}
+	var mended []byte
+	kept := 0 // data before it is in mended, or was left out
+	for at := len(pngSignature); ; {
+		rest := data[at:]
+		if len(rest) < pngAround {
+			return data
+		}
+		n := uint64(binary.BigEndian.Uint32(rest))
+		if n > uint64(len(rest)-pngAround) {
+			return data
+		}
+		size := pngAround + int(n)
+		kind := rest[4:8]
+		if !isLetters(kind) {
+			return data
+		}
+		if string(kind) == "IEND" {
+			break
+		}
+		ancillary := kind[0]&0x20 != 0 // lower case: PNG, third edition, 5.4
+		if ancillary && !pngNeeded[string(kind)] && crc32.ChecksumIEEE(rest[4:size-4]) != binary.BigEndian.Uint32(rest[size-4:]) {
+			mended = append(mended, data[kept:at]...)
+			kept = at + size
+		}
+		at += size
+	}
+	if kept == 0 {
+		return data
+	}
+	return append(mended, data[kept:]...)
+}
+
+func isLetters(b []byte) bool {
+	for _, c := range b {
+		if c |= 0x20; c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}
