@@ -224,8 +224,17 @@ func TestReadOutput(t *testing.T) {
 	if got.String() != text+"stderr:\nwarned" {
 		t.Error("what was read piece by piece isn't what was printed")
 	}
-	if res := read(fmt.Sprintf(`{"run":%q,"offset":"-6"}`, run)); res.Content[0].Text != fmt.Sprintf("warned\n[bytes %d to %d of %d; that is the end]", total-6, total, total) {
+	if res := read(fmt.Sprintf(`{"run":%q,"offset":"-6"}`, run)); res.Content[0].Text != fmt.Sprintf("warned\n[bytes %d to %d of %d; offset=-6 counts from the end; that is the end]", total-6, total, total) {
 		t.Errorf("got %q", res.Content[0].Text)
+	}
+	for limit, want := range map[int]string{
+		20:      fmt.Sprintf("[bytes 0 to 64 of %d; limit=20 became 64: it is from 64 to 262144 bytes; offset=64 reads on]", total),
+		1000000: "; limit=1000000 became 262144: it is from 64 to 262144 bytes; ",
+		64:      fmt.Sprintf("[bytes 0 to 64 of %d; offset=64 reads on]", total),
+	} {
+		if res := read(fmt.Sprintf(`{"run":%q,"limit":%d}`, run, limit)); !strings.Contains(res.Content[0].Text, want) {
+			t.Errorf("limit %d: got %.400q, want %s", limit, res.Content[0].Text, want)
+		}
 	}
 	for args, want := range map[string]string{
 		`{}`:                                 `argument "run"`,

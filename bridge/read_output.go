@@ -62,14 +62,20 @@ func (b *Bridge) outputOf(raw json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return r.read(offset, min(max(limit, minRead), maxRead))
+	return r.read(offset, limit)
 }
 
-// read gives a piece and a line on where it is. An offset below 0 counts from the end.
+// read gives a piece and a line on where it is, and on what was made of offset and limit: an offset below 0 counts from the end.
 func (r *keptRun) read(offset, limit int64) (string, error) {
 	total := r.doc.size()
+	var said string
 	if offset < 0 {
+		said = fmt.Sprintf("offset=%d counts from the end; ", offset)
 		offset = max(0, total+offset)
+	}
+	if within := min(max(limit, minRead), maxRead); within != limit {
+		said += fmt.Sprintf("limit=%d became %d: it is from %d to %d bytes; ", limit, within, minRead, maxRead)
+		limit = within
 	}
 	if offset > total || offset == total && total > 0 {
 		return "", bad("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
@@ -84,7 +90,7 @@ func (r *keptRun) read(offset, limit int64) (string, error) {
 	if to < total {
 		next = fmt.Sprintf("offset=%d reads on", to)
 	}
-	return fmt.Sprintf("%s[bytes %d to %d of %d; %s]", text, from, to, total, next), nil
+	return fmt.Sprintf("%s[bytes %d to %d of %d; %s%s]", text, from, to, total, said, next), nil
 }
 
 // decodeInteger takes a whole number, also one that is written as a string, as some models do.
