@@ -90,7 +90,8 @@ class Server:
         tool = self._tool(name) or self._extra(name)
         if tool is None:
             listed = names.choices(self._load(), "tools", name)
-            raise AttributeError(f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}")
+            # With a name and no object, tracebacks don't add a "Did you mean" of their own to the one that is here.
+            raise AttributeError(f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}", name=name, obj=None)
         return tool
 
     def _since(self, name: str) -> str:

@@ -57,6 +57,12 @@ class Arguments(unittest.TestCase):
                     self.assertIn(word, ran.error["message"])
                 self.assertNotIn("tool_call", [frame["type"] for frame in ran.frames])
                 self.assertNotIn("<guest>", ran.error["traceback"])
+                self.assertLessEqual(ran.error["traceback"].lower().count("did you mean"), 1)
+
+    def test_python_adds_no_second_suggestion(self) -> None:
+        """It looks among the names of the error's obj, from 3.12 on also where tracebacks are made by the module of that name."""
+        code = "try:\n    mcp_shop.prcie\nexcept AttributeError as e:\n    print(e.name, e.obj)"
+        self.assertEqual(run(code, [provider("price")]).stdout, "prcie None\n")
 
 
 class Results(unittest.TestCase):
