@@ -234,7 +234,7 @@ func (d *Driver) none(passed []error, err error) error {
 			" then run: mcp-bridge doctor"
 	case errors.Is(err, errNoService):
 		next = "run: podman machine init && podman machine start"
-	case d.ignored != nil: // podman itself refuses it too
+	case d.ignored != nil: // and podman, which was started without it, has found no other
 		next = "set XDG_RUNTIME_DIR to a directory of your own that nobody else can write to, or unset it; then run: mcp-bridge doctor"
 	case ready != nil && ready.Next != "":
 		next = ready.Next

@@ -100,6 +100,7 @@ func (d *Driver) ask(ctx context.Context, answer any, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, d.cfg.Binary, args...)
+	cmd.Env = d.environ()
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {

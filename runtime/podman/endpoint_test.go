@@ -164,6 +164,9 @@ func TestForeignSockets(t *testing.T) {
 			if ignored := d.cfg.RuntimeDir == ""; ignored != (tt.dir != 0o700) {
 				t.Errorf("XDG_RUNTIME_DIR is ignored for our own directories: %v", ignored)
 			}
+			if withheld := d.environ() != nil; withheld != (tt.dir != 0o700) {
+				t.Errorf("XDG_RUNTIME_DIR is kept from podman: %v", withheld)
+			}
 			if tells := strings.Contains(d.none(nil, errors.New("it ended")).(*runtime.UnavailableError).Next, "set XDG_RUNTIME_DIR"); tells != (tt.dir != 0o700) {
 				t.Errorf("where there is no engine, the next step names XDG_RUNTIME_DIR: %v", tells)
 			}

@@ -3,6 +3,7 @@
 package podman
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,18 @@ func (d *Driver) hasRuntime(ctx context.Context) error {
 		return nil
 	}
 	have := slices.DeleteFunc(slices.Clone(ociRuntimes), func(name string) bool { return !installed(name) })
-	return d.unavailable("", fmt.Errorf("there is no OCI runtime %s; there are: %s", want, strings.Join(have, ", ")),
-		"install "+filepath.Base(want)+" (Debian: sudo apt install "+filepath.Base(want)+"), or choose another: MCP_BRIDGE_OCI_RUNTIME")
+	return d.unavailable("", fmt.Errorf("there is no OCI runtime %s; there are: %s", want, cmp.Or(strings.Join(have, ", "), "none")), obtain(want))
+}
+
+// obtain is the next step where an OCI runtime is missing.
+func obtain(name string) string {
+	switch {
+	case name == "crun" || name == "runc":
+		return "install " + name + " (Debian: sudo apt install " + name + "), or choose another: MCP_BRIDGE_OCI_RUNTIME"
+	case slices.Contains(ociRuntimes, name):
+		return "install " + name + ", or choose another: MCP_BRIDGE_OCI_RUNTIME"
+	}
+	return "set MCP_BRIDGE_OCI_RUNTIME to one that there is, or unset it for the engine's choice"
 }
 
 // ociRuntimes are those that podman looks for by itself.
@@ -93,6 +104,7 @@ func (d *Driver) knowsRuntime(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, d.cfg.Binary, "--runtime="+name, "info", "--format", "{{.Host.OCIRuntime.Name}}")
+	cmd.Env = d.environ()
 	cmd.WaitDelay = time.Second
 	return cmd.Run() == nil
 }

@@ -180,6 +180,7 @@ func (d *Driver) command(ctx context.Context, p runtime.Progress, args ...string
 		}
 	}}
 	cmd := exec.CommandContext(ctx, d.cfg.Binary, args...)
+	cmd.Env = d.environ()
 	cmd.Stdout, cmd.Stderr = lines, lines
 	cmd.WaitDelay = time.Second // the machine's processes hold on to these
 	apart(cmd)

@@ -9,7 +9,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	goruntime "runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,6 +116,15 @@ func (d *Driver) lookAtRuntimeDir() {
 		d.cfg.RuntimeDir = ""
 		d.log.Warn("XDG_RUNTIME_DIR is ignored", "path", d.named, "err", err)
 	}
+}
+
+// environ is the environment of podman's own program: where XDG_RUNTIME_DIR is ignored here, podman must not use it either. Nil means
+// this process's own.
+func (d *Driver) environ() []string {
+	if d.ignored == nil {
+		return nil
+	}
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") })
 }
 
 // spawn runs f in the background, which Close waits for. It says whether it did: a closed driver starts nothing.

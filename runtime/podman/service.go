@@ -157,7 +157,9 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	d.stopService() // one that died
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
 		args := append(runtimeFlags(d.cfg.Hardening.OCIRuntime), "system", "service", "--time=0", "unix://"+socket)
-		return exec.Command(bin, args...)
+		cmd := exec.Command(bin, args...)
+		cmd.Env = d.environ()
+		return cmd
 	})
 	if err != nil {
 		return "", err
