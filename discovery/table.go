@@ -85,6 +85,21 @@ var sources = []row{
 	{own, "user", all("{config}/mcp/servers/*.json"), nil, ownForm},
 }
 
+// Hosts is how many programs there are whose files are looked at, the bridge not counted.
+func Hosts() int {
+	hosts := map[string]bool{}
+	for _, r := range sources {
+		hosts[r.host] = r.host != own
+	}
+	n := 0
+	for _, counts := range hosts {
+		if counts {
+			n++
+		}
+	}
+	return n
+}
+
 func all(patterns ...string) map[string][]string { return map[string][]string{"linux": patterns} }
 
 // onWindows is a file that is elsewhere on windows than on all others.

@@ -69,6 +69,9 @@ func readConfig() (config, error) {
 	if err := unknownVariable(os.Environ()); err != nil {
 		return c, usageError{err}
 	}
+	if err := unsetEmpty(); err != nil {
+		return c, err
+	}
 	if err := envconfig.Process(prefix, &c); err != nil {
 		var parse *envconfig.ParseError
 		if errors.As(err, &parse) {
@@ -83,6 +86,18 @@ func readConfig() (config, error) {
 		return c, usageError{err}
 	}
 	return c, nil
+}
+
+// unsetEmpty has an empty variable mean its default, as hosts write "" for what isn't filled in. Envconfig takes it for a value.
+func unsetEmpty() error {
+	for _, name := range variables() {
+		if v, set := os.LookupEnv(name); set && v == "" {
+			if err := os.Unsetenv(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // unparsed is why a value couldn't be read. Our own types say it themselves; of plain numbers strconv would tell its functions.

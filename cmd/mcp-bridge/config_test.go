@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,5 +97,26 @@ func TestUpstreamVariables(t *testing.T) {
 	}
 	if c := (&parts{cfg: cfg}).poolConfig(); c.IdleTimeout < 1<<62 || c.StartTimeout != 7*time.Second {
 		t.Errorf("idle after %v, started within %v; want never and 7s", c.IdleTimeout, c.StartTimeout)
+	}
+}
+
+// TestEmptyVariables: each means its default.
+func TestEmptyVariables(t *testing.T) {
+	for _, name := range variables() {
+		t.Setenv(name, "") // and back at the end
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := readConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range variables() {
+		t.Setenv(name, "")
+	}
+	got, err := readConfig()
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }

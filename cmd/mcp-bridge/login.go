@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +60,10 @@ func (a *app) loginCmd() *cobra.Command {
 		Short: "Log in to a remote server in the browser, or show the logins",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.scopes, err = scopes(o.scopes); err != nil {
+				return usageError{err}
+			}
 			cfg, err := readConfig()
 			if err != nil {
 				return err
@@ -81,8 +86,20 @@ func (a *app) loginCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&o.status, "status", false, "show which remote servers somebody has logged in to")
 	cmd.Flags().BoolVar(&o.json, "json", false, "with --status: print JSON")
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "open no browser; the address that another one is sent to can be pasted")
-	cmd.Flags().StringSliceVar(&o.scopes, "scope", nil, "a `scope` to ask for besides; may be repeated")
+	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "a `scope` to ask for besides; may be repeated")
 	return cmd
+}
+
+// scopes are those that are given one by one, or several with spaces or commas between them.
+func scopes(given []string) ([]string, error) {
+	var all []string
+	for _, s := range strings.FieldsFunc(strings.Join(given, " "), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) { // RFC 6749, 3.3
+			return nil, fmt.Errorf(`--scope: %q can't be the name of a scope: those have no quotes, no \ and only ASCII`, s)
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 func (a *app) logoutCmd() *cobra.Command {

@@ -22,6 +22,7 @@ const (
 	exitTimeout     = 124 // the code's time was up, as in timeout(1)
 	exitInterrupted = 130 // SIGINT, or the run was cancelled
 	exitMemory      = 137 // the code ran out of memory
+	exitPipe        = 141 // who reads standard output has gone, as of a program that SIGPIPE has ended
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

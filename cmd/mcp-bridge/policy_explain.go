@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,11 +28,8 @@ func (a *app) policyTestCmd() *cobra.Command {
 			"Exit codes: 0 the call would be made, 3 you would be asked first, 4 it would be refused; 1 failure, 2 wrong usage.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if args != "" {
-				var object map[string]json.RawMessage
-				if err := json.Unmarshal([]byte(args), &object); err != nil {
-					return usageError{fmt.Errorf("--args is a JSON object: %w", err)}
-				}
+			if err := checkObject(args); args != "" && err != nil {
+				return usageError{fmt.Errorf(`--args is a JSON object such as {"path": "/tmp"}%w`, err)}
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
@@ -40,6 +38,23 @@ func (a *app) policyTestCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
 	return cmd
+}
+
+// checkObject is what speaks against text being a JSON object, as the end of a sentence.
+func checkObject(text string) error {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return fmt.Errorf("; what is given is no JSON: %w", err)
+	}
+	switch v.(type) {
+	case map[string]any:
+		return nil
+	case []any:
+		return errors.New(", not an array")
+	case nil:
+		return errors.New(", not null")
+	}
+	return errors.New(", not a single value")
 }
 
 func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {

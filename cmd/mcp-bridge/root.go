@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -20,7 +22,8 @@ locked-down container and may call the tools of all your other MCP servers as mc
 Without a command, and with its input not a terminal, it serves MCP over stdio.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 69 the machine isn't ready (see mcp-bridge doctor); of run: the code's own
-status, 124 after a timeout, 130 when cancelled, 137 out of memory; of policy test: 0 allowed, 3 the user is asked, 4 denied.`
+status, 124 after a timeout, 130 when cancelled, 137 out of memory; of policy test: 0 allowed, 3 the user is asked, 4 denied;
+141 who reads the output has gone.`
 
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
@@ -49,8 +52,8 @@ func (a *app) root() *cobra.Command {
 func usageArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError{err}
+			if check(cmd, args) != nil {
+				return usageError{wrongArguments(cmd, args)}
 			}
 			return nil
 		}
@@ -58,6 +61,21 @@ func usageArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		usageArgs(sub)
 	}
+}
+
+// wrongArguments says what a command takes instead of args.
+func wrongArguments(cmd *cobra.Command, args []string) error {
+	path := cmd.CommandPath()
+	_, takes, some := strings.Cut(cmd.Use, " ")
+	switch {
+	case cmd.HasSubCommands() && len(args) > 0:
+		return fmt.Errorf("there is no command %q of %s; %s --help lists them", args[0], path, path)
+	case !some:
+		return fmt.Errorf("%s takes no argument, but got %q", path, args[0])
+	case len(args) == 0:
+		return fmt.Errorf("%s lacks its argument: %s %s", path, path, takes)
+	}
+	return fmt.Errorf("%s got %d arguments, more than it takes: %s %s", path, len(args), path, takes)
 }
 
 // isTerminal is true of a character device that isn't the null device: good enough to choose between help and service.

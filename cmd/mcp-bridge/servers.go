@@ -67,7 +67,10 @@ func (a *app) serversText(c discovery.Catalog) error {
 		return err
 	}
 	if len(c.Servers) == 0 {
-		fmt.Fprintln(a.stdout, "no servers that can be used were found; add some to a host's configuration, or to a file that MCP_BRIDGE_CONFIG names")
+		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
+			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
+			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/path"]}}}`+"\n",
+			discovery.Hosts(), "~/.config/mcp/servers/my.json")
 	}
 	return a.problemsText(c.Problems)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 )
 
 // watched is a writer that remembers its first failure: what a command prints is lost where the disk is full or the reader is gone,
@@ -42,6 +43,10 @@ func (w *watched) unprinted(err error, stderr io.Writer) error {
 	var ends exitError
 	switch {
 	case lost == nil:
+	case errors.Is(lost, syscall.EPIPE): // who has read enough, as head(1), needs no word of it
+		if err == nil || errors.Is(err, lost) {
+			return exitError{exitPipe}
+		}
 	case err == nil, errors.Is(err, lost) && err.Error() == lost.Error(): // that same error, in no words of the command's own
 		return lostError{lost}
 	case errors.As(err, &ends):

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -14,6 +15,26 @@ type full struct{}
 var errFull = errors.New("no room")
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// gone is a pipe whose reader has left.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+}
+
+// TestReaderHasGone: as of other programs, that is no fault to be told.
+func TestReaderHasGone(t *testing.T) {
+	for _, args := range []string{"version", "--help", "servers --json"} {
+		t.Run(args, func(t *testing.T) {
+			t.Setenv("HOME", t.TempDir())
+			var stderr strings.Builder
+			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exitPipe || stderr.Len() > 0 {
+				t.Errorf("code %d, want %d; stderr:\n%s", code, exitPipe, stderr.String())
+			}
+		})
+	}
+}
 
 // TestFullStdout: whatever a command prints, that it couldn't be written is said, and the command has failed.
 func TestFullStdout(t *testing.T) {
