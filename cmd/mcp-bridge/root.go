@@ -26,6 +26,7 @@ status, 124 after a timeout, 130 when cancelled, 137 out of memory; of policy te
 141 who reads the output has gone.`
 
 func (a *app) root() *cobra.Command {
+	var askedVersion bool
 	cmd := &cobra.Command{
 		Use:           "mcp-bridge",
 		Short:         "One MCP server that runs Python over all your other MCP servers",
@@ -34,17 +35,23 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if askedVersion {
+				a.printVersion()
+				return nil
+			}
 			if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
 				return cmd.Help()
 			}
 			return a.serve(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&askedVersion, "version", false, "print the version, as the command version does")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.policyCmd(), a.loginCmd(), a.logoutCmd(), a.versionCmd(),
 		a.watchdogCmd(), a.demoServerCmd())
 	usageArgs(cmd)
+	strictHelp(cmd)
 	return cmd
 }
 
@@ -69,7 +76,7 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 	_, takes, some := strings.Cut(cmd.Use, " ")
 	switch {
 	case cmd.HasSubCommands() && len(args) > 0:
-		return fmt.Errorf("there is no command %q of %s; %s --help lists them", args[0], path, path)
+		return unknownCommand(cmd, args[0])
 	case !some:
 		return fmt.Errorf("%s takes no argument, but got %q", path, args[0])
 	case len(args) == 0:

@@ -12,9 +12,11 @@ func (a *app) versionCmd() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		Run:   func(*cobra.Command, []string) { fmt.Fprintln(a.stdout, "mcp-bridge", version()) },
+		Run:   func(*cobra.Command, []string) { a.printVersion() },
 	}
 }
+
+func (a *app) printVersion() { fmt.Fprintln(a.stdout, "mcp-bridge", version()) }
 
 // version is what Go put into the binary: the module's version, or the revision it was built from.
 func version() string {
