@@ -30,9 +30,11 @@ type Report struct {
 	outcome outcome
 }
 
-// JSON is all of it as one object, as structuredContent in OutputStructured. Paths say where the caller has put files, by name.
-func (r Report) JSON(paths map[string]string) json.RawMessage {
+// JSON is all of it as one object, as structuredContent in OutputStructured, but that exitCode is the caller's: what its own process
+// ends with. Paths say where the caller has put files, by name.
+func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 	o := r.outcome
+	o.ExitCode = exitCode
 	o.Artifacts = slices.Clone(o.Artifacts)
 	for i, f := range o.Artifacts {
 		o.Artifacts[i].Path = paths[f.Name]

@@ -92,7 +92,7 @@ const (
 type Result struct {
 	ID       string
 	Status   Status
-	ExitCode int    // of the process that ran the code; 128+n after signal n
+	ExitCode int    // of the process that ran the code; 128+n after signal n; -1 when it was stopped or nobody knows
 	Signal   int    // that ended it, or 0
 	Message  string // for the model: what ended the run, Limit included; empty when Status is StatusOK
 	Limit    string // a sentence on the limit that an exception came from; empty for none

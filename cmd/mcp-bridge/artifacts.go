@@ -16,7 +16,7 @@ import (
 // the error, and the others are written all the same.
 func writeArtifacts(dir string, files []sandbox.Artifact) (map[string]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the directory for the files can't be made: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -139,12 +139,16 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 	if o.files != "" && len(r.Result.Artifacts) > 0 {
 		paths, unwritten = writeArtifacts(o.files, r.Result.Artifacts)
 	}
-	if o.json {
-		_, lost = fmt.Fprintln(a.stdout, string(r.JSON(paths)))
-	} else {
-		a.explain(r, paths)
-	}
 	code := exitCode(r.Result)
+	if o.json {
+		ends := code
+		if ends == exitOK && unwritten != nil {
+			ends = exitFailure
+		}
+		_, lost = fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
+	} else {
+		a.explain(o, r, paths)
+	}
 	switch {
 	case code != exitOK && unwritten != nil:
 		fmt.Fprintf(a.stderr, "mcp-bridge: %v\n", unwritten)
@@ -160,7 +164,7 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 }
 
 // explain says on stderr what the output itself doesn't. Paths are those of the files that were written, by name.
-func (a *app) explain(r bridge.Report, paths map[string]string) {
+func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
 		fmt.Fprint(a.stderr, e.Traceback)
 		if e.Traceback == "" {
@@ -171,6 +175,8 @@ func (a *app) explain(r bridge.Report, paths map[string]string) {
 		where := "was handed over; --artifacts DIR writes it"
 		if p, written := paths[f.Name]; written {
 			where = "is in " + p
+		} else if o.files != "" {
+			where = "was handed over, but not written"
 		}
 		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) %s\n", f.Name, f.Mime, len(f.Data), where)
 	}
