@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -11,18 +12,25 @@ import (
 // underWay are the calls of a run that have no result yet, so that the code can cancel them. It is safe for concurrent use.
 type underWay struct {
 	mu    sync.Mutex
-	calls map[string]context.CancelFunc
+	calls map[string]pendingCall
+}
+
+type pendingCall struct {
+	provider, tool string // as the code says
+	since          time.Time
+	cancel         context.CancelFunc
 }
 
 // begin gives a call a context of its own. end forgets the call.
-func (u *underWay) begin(ctx context.Context, id string) (call context.Context, end func()) {
+func (u *underWay) begin(ctx context.Context, f entrypoint.FromGuest) (call context.Context, end func()) {
+	id := f.CallID
 	call, cancel := context.WithCancel(ctx)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.calls == nil {
-		u.calls = map[string]context.CancelFunc{}
+		u.calls = map[string]pendingCall{}
 	}
-	u.calls[id] = cancel
+	u.calls[id] = pendingCall{provider: f.Provider, tool: f.Tool, since: time.Now(), cancel: cancel}
 	return call, func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
@@ -35,8 +43,8 @@ func (u *underWay) begin(ctx context.Context, id string) (call context.Context, 
 func (u *underWay) cancel(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if cancel := u.calls[id]; cancel != nil {
-		cancel()
+	if c, pending := u.calls[id]; pending {
+		c.cancel()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -296,5 +297,24 @@ func (a *answered) Run(_ context.Context, spec runtime.Spec, std runtime.Stdio) 
 		if json.Unmarshal(line, &f) == nil && f.Type == entrypoint.TypeToolResult {
 			a.ids[f.CallID]++
 		}
+	}
+}
+
+// TestTimeoutNamesWhatItWaitedFor: who was out of time learns of the call that had no answer, and of no other.
+func TestTimeoutNamesWhatItWaitedFor(t *testing.T) {
+	t.Parallel()
+	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+		if c.Tool == "echo" {
+			return echo(ctx, c)
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{
+		Code: "mcp_shop.echo(text='a')\nmcp_shop.slow()", Timeout: 5 * time.Second, Providers: shop("echo", "slow"),
+	}, host)
+	want := regexp.MustCompile(`^The code was stopped after 5s, its time limit, while it waited for mcp_shop\.slow \(\d\.\ds\)\.$`)
+	if err != nil || r.Status != sandbox.StatusTimeout || r.ExitCode != -1 || !want.MatchString(r.Message) {
+		t.Errorf("got %s %d %q, %v, want %s", r.Status, r.ExitCode, r.Message, err, want)
 	}
 }

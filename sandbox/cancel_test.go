@@ -12,7 +12,7 @@ func TestToolCancel(t *testing.T) {
 	n := &session{callIDs: map[string]bool{"1": true, "2": true, "3": true}}
 	calls, ends := map[string]context.Context{}, map[string]func(){}
 	for id := range n.callIDs {
-		calls[id], ends[id] = n.underWay.begin(t.Context(), id)
+		calls[id], ends[id] = n.underWay.begin(t.Context(), entrypoint.FromGuest{CallID: id})
 	}
 	ends["1"]()
 	for _, id := range []string{"1", "2", "2", "", "77"} {

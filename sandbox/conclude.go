@@ -35,7 +35,7 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 		r.Took.Start, r.Took.Run = n.executed.Sub(n.begin), n.ended.Sub(n.executed)
 	}
 	n.mu.Lock()
-	stopped := n.stopped
+	stopped, waited := n.stopped, n.waited
 	n.mu.Unlock()
 	if n.badFrames > 0 {
 		n.sandbox.log.Warn("frames not understood", "run", n.req.ID, "count", n.badFrames)
@@ -48,11 +48,11 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	finished := n.done != nil && wait(n.done).Killed != "cancel"
 	switch {
 	case !finished && stopped == byCaller:
-		r.Status = StatusCancelled
+		r.Status, r.ExitCode = StatusCancelled, -1
 		r.Message = "The run was cancelled."
 	case !finished && stopped == byDeadline:
-		r.Status = StatusTimeout
-		r.Message = fmt.Sprintf("The code was stopped after %v, its time limit.", n.req.Timeout)
+		r.Status, r.ExitCode = StatusTimeout, -1
+		r.Message = fmt.Sprintf("The code was stopped after %v, its time limit%s.", n.req.Timeout, waited)
 	case n.done != nil:
 		n.byWait(&r, e.exit)
 	case n.executed.IsZero():

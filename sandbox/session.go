@@ -44,6 +44,7 @@ type session struct {
 	mu      sync.Mutex
 	clock   *clock
 	stopped stoppage
+	waited  string // what calls were under way when the deadline came
 	over    bool
 }
 
@@ -148,6 +149,9 @@ func (n *session) stop(why stoppage) {
 		return
 	}
 	n.stopped = why
+	if why == byDeadline {
+		n.waited = n.underWay.waitedFor(n.req.Providers)
+	}
 	begun := n.clock != nil
 	n.mu.Unlock()
 	if !begun {
@@ -239,7 +243,7 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	if !known {
 		slots = n.slots[""]
 	}
-	call, end := n.underWay.begin(ctx, f.CallID)
+	call, end := n.underWay.begin(ctx, f)
 	n.answering(size, func() {
 		defer end()
 		select {
