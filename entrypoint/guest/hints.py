@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from guest import exhausted, names
+from guest import exhausted, names, wire
 
 MAX_LISTED = 40  # installed packages that are named
 _TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
@@ -18,6 +18,8 @@ _CLIENTS = {"requests", "httpx", "aiohttp", "urllib3", "urllib", "socket", "http
 _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _WRITABLE = ("/workspace", "/tmp")
 _FORGOTTEN = re.compile(r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)")
+_NO_COROUTINE = re.compile("a coroutine was expected, got|coroutine or an awaitable is required")
+_NOT_JSON = re.compile("the JSON object must be str, bytes or bytearray, not (ToolData|dict|list|int|float|bool)$")
 _FILES = "code can write below /workspace and /tmp only; what is left in /workspace/out is handed over"
 
 
@@ -25,7 +27,7 @@ def hint(error: BaseException, namespace: dict[str, Any]) -> str:
     """A sentence without a period, or "" when there is nothing to add."""
     if text := exhausted.hint(error):
         return text
-    for rule in (_module, _name, _awaited, _loop, _attribute, _files, _stdin):
+    for rule in (_module, _name, _fence, _value, _parsed, _awaited, _loop, _attribute, _files, _stdin):
         if text := rule(error, namespace):
             return text
     return _network(error, namespace)
@@ -111,6 +113,28 @@ def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
         if trace.tb_next is None:
             yield from trace.tb_frame.f_locals
         trace = trace.tb_next
+
+
+def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
+    if isinstance(error, SyntaxError) and error.filename == wire.USER_FILE and (error.text or "").lstrip().startswith("```"):
+        return "this is Markdown: leave out the lines with ```, and send the code alone"
+    return ""
+
+
+def _value(error: BaseException, namespace: dict[str, Any]) -> str:
+    """A tool's value where asyncio wants a coroutine: without an event loop, a call of a tool is made at once."""
+    if not isinstance(error, (TypeError, ValueError)) or not _NO_COROUTINE.search(str(error)) or not _proxies(namespace):
+        return ""
+    return (
+        "without a top-level await a call of a tool gives its value at once: write it without asyncio.run and without await; "
+        "a tool that was called here has done its work already"
+    )
+
+
+def _parsed(error: BaseException, namespace: dict[str, Any]) -> str:
+    if isinstance(error, TypeError) and _NOT_JSON.search(str(error)):
+        return "it is data already: use it without json.loads"
+    return ""
 
 
 def _awaited(error: BaseException, namespace: dict[str, Any]) -> str:

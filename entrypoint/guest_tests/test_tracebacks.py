@@ -212,6 +212,36 @@ class Hints(unittest.TestCase):
         self.check("import asyncio\nawait asyncio.sleep(0)\nasyncio.run(asyncio.sleep(0))", "await the coroutine instead")
         self.check("def f():\n    await g()", "make the function async def")
 
+    def test_value_where_a_coroutine_was_meant(self) -> None:
+        codes = [
+            "import asyncio\nasyncio.run([mcp_shop.echo()])",
+            "import asyncio\nasyncio.new_event_loop().run_until_complete([mcp_shop.echo()])",
+        ]
+        if sys.version_info < (3, 14):  # newer ones take any awaitable, which a result is
+            codes.append("import asyncio\nasyncio.run(mcp_shop.echo())")
+        for code in codes:
+            with self.subTest(code):
+                self.check(code, "write it without asyncio.run", "has done its work already")
+        ran = self.check("import asyncio\nasyncio.run(1)", providers=False)
+        self.assertNotIn("tool", ran.error["message"])
+
+    def test_data_that_is_parsed_again(self) -> None:
+        for value in ("mcp_shop.echo()", "[1]", "{}"):
+            with self.subTest(value):
+                ran = run(
+                    f"import json\njson.loads({value})",
+                    [provider("echo")],
+                    lambda call: {"ok": True, "result": {"content": [], "structuredContent": {"a": 1}}},
+                )
+                self.assertIn("it is data already: use it without json.loads", ran.error["message"])
+        self.assertNotIn("data already", self.check("import json\njson.loads(None)").error["message"])
+
+    def test_markdown(self) -> None:
+        for code in ("```python\nprint(1)\n```", "```\nprint(1)\n```\n", "print(1)\n```"):
+            with self.subTest(code):
+                self.check(code, "leave out the lines with ```")
+        self.assertNotIn("Markdown", self.check("x = \"\"\"\n```\n\"\"\"\n1 +").error["message"])
+
     def test_tools(self) -> None:
         self.check("mcp_shop.ecko(text='a')", "echo")
 
