@@ -11,10 +11,9 @@ func (s *scan) codexForbids(d definition) refusal {
 	if s.env.GOOS == "windows" {
 		return refusal{}
 	}
-	blind := refusal{"it can't be told whether Codex's administrator allows it: " + src.String() + " can't be used", "correct that file"}
 	f := s.load(src, false, false)
 	if f.broken {
-		return blind
+		return blindTo(codex, src)
 	}
 	if f.root == nil {
 		return refusal{}
@@ -25,7 +24,7 @@ func (s *scan) codexForbids(d definition) refusal {
 	}
 	list, ok := objectOf(v)
 	if !ok {
-		return blind
+		return blindTo(codex, src)
 	}
 	identity := objectIn(objectIn(list, d.Name), "identity")
 	command, _ := stringOf(get(identity, "command"))

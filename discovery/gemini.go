@@ -11,6 +11,7 @@ import (
 // geminiRules is what Gemini CLI's files say of which servers are used at all. It compares names without case. In a folder that it
 // wasn't told to trust it uses none, the user's own neither.
 type geminiRules struct {
+	blind    *Source // an administrator's file that couldn't be read, or has something else in the place of a rule
 	excluded map[string]Source
 	allowed  []geminiAllowed
 	disabled map[string]Source // by `gemini mcp disable`
@@ -45,6 +46,9 @@ func (s *scan) readGemini() geminiRules {
 		for _, p := range s.places.expand(r.where) {
 			src := Source{gemini, r.scope, p}
 			f := s.load(src, false, false)
+			if (r.scope == "system" || r.scope == "system defaults") && (f.broken || f.root != nil && misruled(f.root)) {
+				g.blind = &src
+			}
 			if f.root == nil {
 				continue
 			}
@@ -61,6 +65,27 @@ func (s *scan) readGemini() geminiRules {
 		g.trust, g.trustOf = s.geminiTrust()
 	}
 	return g
+}
+
+// misruled says whether a rule of a settings file is of a kind that it can't be.
+func misruled(root *hujson.Object) bool {
+	for at, want := range map[string][]string{
+		"mcp": {"an object"}, "mcp/allowed": {"an array"}, "mcp/excluded": {"an array"},
+		"security": {"an object"}, "security/folderTrust": {"an object"}, "security/folderTrust/enabled": {"true", "false"},
+	} {
+		v := member(root, at)
+		if k := kind(v); k == "nothing" || k == "null" {
+			continue
+		} else if !slices.Contains(want, k) {
+			return true
+		}
+		if _, isArray := arrayOf(v); isArray {
+			if _, ok := stringsOf(v); !ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *scan) geminiLists(g *geminiRules, src Source, o *hujson.Object) {
@@ -97,7 +122,8 @@ func (s *scan) geminiSwitches(g *geminiRules) {
 // geminiName is a server's name as Gemini CLI compares it.
 func geminiName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// geminiTrust is what Gemini CLI was told of the working directory: the longest rule that is about a folder it is in counts.
+// geminiTrust is what Gemini CLI was told of the working directory: the longest rule that is about a folder it is in counts, and of two
+// that are as long the one that doesn't trust.
 func (s *scan) geminiTrust() (found trust, of Source) {
 	longest := -1
 	for _, p := range s.places.expand(all("{gemini trust}")) {
@@ -106,14 +132,21 @@ func (s *scan) geminiTrust() (found trust, of Source) {
 		if f.root == nil {
 			continue
 		}
-		for _, m := range f.root.Members {
+		last := map[string]int{}
+		for i, m := range f.root.Members {
+			last[nameOf(m)] = i
+		}
+		for i, m := range f.root.Members {
+			if last[nameOf(m)] != i {
+				continue // of two with one name the last counts
+			}
 			word, _ := stringOf(&m.Value)
 			folder := s.places.clean(nameOf(m))
 			length := len(folder)
 			if word == "TRUST_PARENT" {
 				folder = path.Dir(folder)
 			}
-			if length <= longest || length == 0 || !s.places.within(folder) {
+			if length < longest || length == longest && word != "DO_NOT_TRUST" || length == 0 || !s.places.within(folder) {
 				continue
 			}
 			switch word {
@@ -136,6 +169,9 @@ func (p places) within(folder string) bool {
 
 // forbid says why Gemini CLI's lists, or its distrust, keep a server back, if they do.
 func (g geminiRules) forbid(name string) refusal {
+	if g.blind != nil {
+		return blindTo(gemini, *g.blind)
+	}
 	if g.trust == distrusted {
 		return refusal{"Gemini CLI doesn't trust this folder, in " + g.trustOf.String() + ", and uses no servers in it", "trust it with /permissions in Gemini CLI"}
 	}

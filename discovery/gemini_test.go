@@ -61,6 +61,11 @@ func TestGeminiTrust(t *testing.T) {
 		{"with its parent", tree{rules: `{"/w/other": "TRUST_PARENT"}`}, both, nil},
 		{"not trusted", tree{rules: `{"/w/p": "DO_NOT_TRUST"}`}, nil, none},
 		{"the longest counts", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w": "TRUST_FOLDER"}`}, nil, none},
+		{"of two with one name the last counts", tree{rules: `{"/w/p": "TRUST_FOLDER", "/w/p": "DO_NOT_TRUST"}`}, nil, none},
+		{"also where it trusts", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w/p": "TRUST_FOLDER"}`}, both, nil},
+		{"also where it says nothing", tree{rules: `{"/w/p": "TRUST_FOLDER", "/w/p": "YES"}`}, nil, unsaid},
+		{"of two about one folder distrust counts", tree{rules: `{"/w/p/": "TRUST_FOLDER", "/w/p": "DO_NOT_TRUST"}`}, nil, none},
+		{"in either order", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w/x": "TRUST_PARENT"}`}, nil, none},
 		{"by what is written", tree{rules: `{"/w/p": "DO_NOT_TRUST", "/w/p/deep": "TRUST_PARENT"}`}, both, nil},
 		{"another folder", tree{rules: `{"/w/pq": "TRUST_FOLDER", "/x": "DO_NOT_TRUST"}`}, nil, unsaid},
 		{"the root", tree{rules: `{"/": "TRUST_FOLDER"}`}, both, nil},
@@ -95,6 +100,56 @@ func TestGeminiTrust(t *testing.T) {
 		env := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}
 		files := tree{`C:\w\p\.gemini\settings.json`: `{"mcpServers": {"p": {"command": "p"}}}`, `C:\Users\u\.gemini\trustedFolders.json`: `{"c:\\W\\P": "TRUST_FOLDER"}`}
 		check(t, Scan(files.fs(), env), []string{"p: p"}, nil)
+	})
+}
+
+// TestGeminiAdministrator: what can't be read of an administrator's rules allows nothing; of a user's own, it is told and nothing else.
+func TestGeminiAdministrator(t *testing.T) {
+	const (
+		trust    = "/home/u/.gemini/trustedFolders.json"
+		user     = "/home/u/.gemini/settings.json"
+		system   = "/etc/gemini-cli/settings.json"
+		defaults = "/etc/gemini-cli/system-defaults.json"
+	)
+	blind := func(of string) string {
+		return "s: it can't be told whether Gemini CLI's administrator allows it: " + of + " can't be used"
+	}
+	of := map[string]string{system: system + " (Gemini CLI, system)", defaults: defaults + " (Gemini CLI, system defaults)"}
+	for _, tt := range []struct {
+		name, rules, problem string
+		blind                bool
+	}{
+		{"allowed", `{"mcp": {"allowed": ["s"]}}`, "", false},
+		{"nothing said", `{"mcp": {"allowed": null, "excluded": null}, "security": {"folderTrust": {"enabled": null}}}`, "", false},
+		{"not to be read", `{"mcp": {"allowed": ["good"]}`, "it is not valid JSON: it ends too early at line 1, column 30", true},
+		{"excluded is no list", `{"mcp": {"excluded": "s"}}`, `its "excluded" is not an array of strings`, true},
+		{"allowed is no list", `{"mcp": {"allowed": "s"}}`, `its "allowed" is not an array of strings`, true},
+		{"not a list of names alone", `{"mcp": {"allowed": ["s", 7]}}`, `its "allowed" is not an array of strings`, true},
+		{"rules that are no object", `{"mcp": ["s"]}`, "", true},
+		{"a word about trust", `{"security": {"folderTrust": {"enabled": "true"}}}`, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for file := range of {
+				files := tree{trust: `{"/w": "TRUST_FOLDER"}`, user: `{"mcpServers": {"s": {"command": "x"}}}`, file: tt.rules}
+				var servers, problems []string
+				if tt.problem != "" {
+					problems = append(problems, file+": "+tt.problem)
+				}
+				if tt.blind {
+					problems = append(problems, blind(of[file]))
+				} else {
+					servers = []string{"s: x"}
+				}
+				if file == defaults && len(problems) == 2 { // whose row is below the user's
+					problems[0], problems[1] = problems[1], problems[0]
+				}
+				check(t, Scan(files.fs(), linux()), servers, problems)
+			}
+		})
+	}
+	t.Run("of the user's own", func(t *testing.T) {
+		files := tree{trust: `{"/w": "TRUST_FOLDER"}`, user: `{"mcp": {"excluded": "s"}, "mcpServers": {"s": {"command": "x"}}}`}
+		check(t, Scan(files.fs(), linux()), []string{"s: x"}, []string{user + `: its "excluded" is not an array of strings`})
 	})
 }
 

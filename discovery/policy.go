@@ -293,7 +293,7 @@ func (p *policy) withheld(d definition, managed bool, getenv func(string) string
 	const ask = "ask the administrator"
 	switch {
 	case p.blind != nil:
-		return refusal{"it can't be told whether Claude Code's administrator allows it: " + p.blind.String() + " can't be used", "correct that file"}
+		return blindTo(claudeCode, *p.blind)
 	case p.exclusive != nil && !managed:
 		return refusal{"Claude Code's administrator allows only the servers of " + p.exclusive.String(), ask}
 	}
@@ -306,6 +306,11 @@ func (p *policy) withheld(d definition, managed bool, getenv func(string) string
 		return refusal{}
 	}
 	return refusal{"Claude Code's settings don't allow it: it is not in allowedMcpServers of " + p.allowedSet.String(), "add it there to use it"}
+}
+
+// blindTo is why no server is used of a host whose administrator's rules can't be read, or mean nothing.
+func blindTo(host string, rules Source) refusal {
+	return refusal{"it can't be told whether " + host + "'s administrator allows it: " + rules.String() + " can't be used", "correct that file"}
 }
 
 // allows says whether the allow list has a server. Names count only while the list has no rule for what the server is.

@@ -68,9 +68,17 @@ func (s *scan) profile(host, user string, v *hujson.Value) {
 func (s *scan) codeAccess(host, file string) refusal {
 	if !s.places.windows && s.places.where != "darwin" {
 		src := Source{"VS Code", "policy", "/etc/vscode/policy.json"}
-		if f := s.load(src, false, false); f.root != nil {
-			if v := get(f.root, "ChatMCP"); v != nil {
+		f := s.load(src, false, false)
+		if f.broken {
+			return blindTo("VS Code", src)
+		}
+		if f.root != nil {
+			switch v := get(f.root, "ChatMCP"); kind(v) {
+			case "nothing":
+			case "a string", "true", "false":
 				return codeRefusal(host, "its administrator's ChatMCP", src, v)
+			default:
+				return blindTo("VS Code", src)
 			}
 		}
 	}

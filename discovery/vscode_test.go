@@ -57,6 +57,7 @@ func TestCodeAccess(t *testing.T) {
 		policy   = "/etc/vscode/policy.json"
 		byUser   = "VS Code uses no servers: chat.mcp.access says so in " + user + "settings.json (VS Code, settings)"
 		byPolicy = "VS Code uses no servers: its administrator's ChatMCP says so in " + policy + " (VS Code, policy)"
+		blind    = "it can't be told whether VS Code's administrator allows it: " + policy + " (VS Code, policy) can't be used"
 		registry = "VS Code uses only servers of its registry, and which those are can't be told from outside: chat.mcp.access says so in " + user + "settings.json (VS Code, settings)"
 	)
 	all := []string{"like: l", "mine: m", "own: o"}
@@ -79,6 +80,9 @@ func TestCodeAccess(t *testing.T) {
 		{"by the administrator", tree{policy: `{"ChatMCP": "none"}`}, nil, []string{"mine: " + byPolicy, "own: " + byPolicy, "like: " + byPolicy}},
 		{"by the administrator, before", tree{policy: `{"ChatMCP": false}`}, nil, []string{"mine: " + byPolicy, "own: " + byPolicy, "like: " + byPolicy}},
 		{"the administrator's word counts", tree{policy: `{"ChatMCP": "all"}`, user + "settings.json": `{"chat.mcp.access": "none"}`}, all, nil},
+		{"a policy that can't be read", tree{policy: `{"ChatMCP": "none"`}, nil,
+			[]string{policy + ": it is not valid JSON: it ends too early at line 1, column 19", "mine: " + blind, "own: " + blind, "like: " + blind}},
+		{"a policy of the wrong kind", tree{policy: `{"ChatMCP": ["none"]}`, user + "settings.json": `{"chat.mcp.access": "all"}`}, nil, []string{"mine: " + blind, "own: " + blind, "like: " + blind}},
 		{"a policy about something else", tree{policy: `{"UpdateMode": "none"}`}, all, nil},
 		{"settings that can't be read", tree{user + "settings.json": `{"chat.mcp.access": `}, all, []string{user + "settings.json: it is not valid JSON: it ends too early at line 1, column 21"}},
 	} {
