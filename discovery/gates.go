@@ -34,6 +34,9 @@ func (s *scan) runsProject(r row, d definition) refusal {
 		if d.HeadersHelper != "" && (r.scope == "project" || r.scope == localScope) && !s.claude.trusted {
 			return refusal{"its headersHelper is a command, and this project is not yet trusted in Claude Code", "start claude in this directory and trust it"}
 		}
+		if r.scope == pluginScope && !s.claude.trusted {
+			return runsProjectDir(d)
+		}
 		return refusal{}
 	}
 	if r.host == own {
@@ -43,6 +46,16 @@ func (s *scan) runsProject(r row, d definition) refusal {
 		if strings.Contains(t[1], "${workspaceFolder}") {
 			return refusal{"its " + t[0] + " is of whatever project the bridge runs in, and whether " + r.host + " trusts that can't be read from outside",
 				"name it by its whole path, or list the file in MCP_BRIDGE_CONFIG"}
+		}
+	}
+	return refusal{}
+}
+
+// runsProjectDir says whether a plugin, which knows no project, would run what lies in this one.
+func runsProjectDir(d definition) refusal {
+	for _, t := range [][2]string{{"command", d.Command}, {"headersHelper", d.HeadersHelper}} {
+		if strings.Contains(t[1], projectDir) {
+			return refusal{"its " + t[0] + " is of whatever project the bridge runs in, and this one is not yet trusted in Claude Code", "start claude in this directory and trust it"}
 		}
 	}
 	return refusal{}

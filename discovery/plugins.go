@@ -11,6 +11,9 @@ import (
 // pluginScope is of servers that plugins of Claude Code bring along.
 const pluginScope = "plugin"
 
+// projectDir is the variable with which Claude Code tells the programs of plugins which project they are for.
+const projectDir = "CLAUDE_PROJECT_DIR"
+
 // maxPlugins is how many plugins are looked at, and how many skills; and how many parts of one plugin's manifest.
 const maxPlugins = 300
 
@@ -120,7 +123,7 @@ func (s *scan) plugin(r row, p plugin) {
 	r.form = r.form.with(func(f *form) {
 		f.off = s.claude.pluginOff(p)
 		f.option = s.claude.option(p)
-		f.given = map[string]string{"CLAUDE_PLUGIN_ROOT": s.places.native(p.root), "CLAUDE_PLUGIN_DATA": s.places.native(p.data), "CLAUDE_PROJECT_DIR": s.env.Dir}
+		f.given = map[string]string{"CLAUDE_PLUGIN_ROOT": s.places.native(p.root), "CLAUDE_PLUGIN_DATA": s.places.native(p.data), projectDir: s.env.Dir}
 	})
 	c := pluginServers{scan: s, plugin: p, files: map[string]bool{}}
 	c.file("./.mcp.json")
