@@ -32,7 +32,7 @@ type Server struct {
 	// Of Stdio.
 	Command string            // as in the file: a path, or a name to look up in Env's PATH, if it has one, or in ours
 	Args    []string          // nil for none
-	Env     map[string]string // the entry's own variables only; nil for none; values may be secrets
+	Env     map[string]string // the entry's own variables only, also for its HeadersHelper; nil for none; values may be secrets
 	Dir     string            // working directory, absolute; empty: the starter's
 
 	// Of HTTP and SSE.

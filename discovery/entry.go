@@ -87,7 +87,7 @@ func (s *scan) fill(r row, d *definition) (bad refusal) {
 		bad = s.envFile(d)
 	}
 	if bad == (refusal{}) {
-		bad = r.form.pluginHelper(d)
+		bad = r.form.pluginHelper(d, s.places.windows)
 	}
 	for name, value := range r.form.given {
 		if _, said := d.Env[name]; d.Transport == Stdio && !said {

@@ -2,6 +2,8 @@ package discovery
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -88,20 +90,33 @@ func (p *policy) option(g plugin) func(name string) (string, bool) {
 	}
 }
 
-// pluginHelper fills in the plugin's directories in the command that makes headers, which is a shell's. Options would be read by the
-// shell too, so that Claude Code doesn't take them there.
-func (f *form) pluginHelper(d *definition) refusal {
+// pluginHelper sees to the plugin's directories in the command that makes headers, which is a shell's: it finds them in its environment,
+// where nothing in them is a word of the command. The one of Windows knows no such references, so that they are filled in there. Options
+// would be read by the shell too, so that Claude Code doesn't take them there.
+func (f *form) pluginHelper(d *definition, windows bool) refusal {
 	if f.given == nil || d.HeadersHelper == "" {
 		return refusal{}
 	}
 	if strings.Contains(d.HeadersHelper, "${user_config.") {
 		return refusal{"its headersHelper has an option of the plugin in it, which Claude Code doesn't take there", "tell who made the plugin"}
 	}
-	for name, value := range f.given {
-		d.HeadersHelper = strings.ReplaceAll(d.HeadersHelper, "${"+name+"}", value)
+	for _, name := range slices.Sorted(maps.Keys(f.given)) {
+		value, reference := f.given[name], "${"+name+"}"
+		switch {
+		case !windows:
+			d.variable(name, value)
+		case !strings.Contains(d.HeadersHelper, reference):
+		case strings.ContainsFunc(value, cmdActsOn):
+			return refusal{"its headersHelper has " + name + " in it, and in that is a character that cmd acts on", "move that directory to a path without it"}
+		default:
+			d.HeadersHelper = strings.ReplaceAll(d.HeadersHelper, reference, value)
+		}
 	}
 	return refusal{}
 }
+
+// cmdActsOn says whether a character of a path can be more than a part of it to the shell of Windows, in quotes or outside.
+func cmdActsOn(r rune) bool { return hidden(r) || strings.ContainsRune("&|<>^()%!\"", r) }
 
 // toolSettings reads which tools of servers a settings file denies.
 func (s *scan) toolSettings(p *policy, src Source, root *hujson.Object) {

@@ -51,7 +51,7 @@ func TestPlugins(t *testing.T) {
 			manifest: `{"name": "p", "mcpServers": ["./more.json", {"c": {"command": "c3"}}, "./.mcp.json", [{"d": {"command": "d"}}], 7]}`},
 			[]string{"plugin:p:a: a" + pluginEnv, "plugin:p:b: b2" + pluginEnv, "plugin:p:c: c3" + pluginEnv}, nil},
 		{"at a URL", tree{mcp: `{"s": {"type": "http", "url": "https://${KEY}/mcp", "headers": {"A": "${CLAUDE_PLUGIN_ROOT}"}, "headersHelper": "${CLAUDE_PLUGIN_ROOT}/token ${KEY}"}}`},
-			[]string{"plugin:p:s: http https://k/mcp A: " + pluginRoot + " helper " + pluginRoot + "/token ${KEY}"}, nil},
+			[]string{"plugin:p:s: http https://k/mcp" + pluginEnv + " A: " + pluginRoot + " helper ${CLAUDE_PLUGIN_ROOT}/token ${KEY}"}, nil},
 		{"a url without a type", tree{mcp: `{"s": {"url": "https://x"}}`}, nil, []string{"plugin:p:s: it has a url and no type, and is skipped by Claude Code as invalid"}},
 		{"a variable that isn't set", tree{mcp: `{"s": {"command": "${NO}"}}`}, nil, []string{"plugin:p:s: its command needs the variable NO, which is not set here"}},
 		{"a file outside of it", tree{manifest: `{"mcpServers": "../../other.json"}`}, nil,
@@ -217,6 +217,39 @@ func TestPluginsOnWindows(t *testing.T) {
 		root + `\.mcp.json`: `{"s": {"command": "${CLAUDE_PLUGIN_ROOT}\\s.exe"}}`, `D:\cc\settings.json`: on, `D:\cc\plugins\known_marketplaces.json`: `{"m": {"installLocation": "D:\\cc\\m"}}`,
 		`D:\cc\m\.claude-plugin\marketplace.json`: `{"plugins": [{"name": "p"}]}`}
 	check(t, Scan(files.fs(), env), []string{`plugin:p:s: ` + root + `\s.exe CLAUDE_PLUGIN_DATA=D:\cc\plugins\data\p-m CLAUDE_PLUGIN_ROOT=` + root + ` CLAUDE_PROJECT_DIR=C:\w\p`}, nil)
+}
+
+// TestPluginHelpers: the paths in a plugin's command line for the shell never become words of it.
+func TestPluginHelpers(t *testing.T) {
+	entry := func(line string) string {
+		return `{"s": {"type": "http", "url": "https://h", "headersHelper": ` + quoteJSON(line) + `}}`
+	}
+	t.Run("the shell fills them in", func(t *testing.T) {
+		env := linux()
+		env.Dir = "/w/x$(touch pwned)"
+		c := Scan(installed(on, tree{".mcp.json": entry(`"${CLAUDE_PROJECT_DIR}/tok"`), "/home/u/.claude.json": `{"projects": {"/w/x$(touch pwned)": {"hasTrustDialogAccepted": true}}}`}).fs(), env)
+		check(t, c, []string{"plugin:p:s: http https://h" + strings.Replace(pluginEnv, "/w/p", env.Dir, 1) + ` helper "${CLAUDE_PROJECT_DIR}/tok"`}, nil)
+	})
+	for _, tt := range []struct{ name, dir, line, helper string }{
+		{"windows has no such variables", `C:\w\a b`, `"${CLAUDE_PROJECT_DIR}\tok" ${KEY}`, `"C:\w\a b\tok" ${KEY}`},
+		{"windows, a command in a path", `C:\w\a&calc`, `"${CLAUDE_PROJECT_DIR}\tok"`, ""},
+		{"windows, a variable in a path", `C:\w\%X%`, `"${CLAUDE_PROJECT_DIR}\tok"`, ""},
+		{"windows, a path that isn't asked for", `C:\w\a&calc`, `tok`, "tok"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const root = `C:\Users\u\.claude\plugins\cache\m\p\1`
+			files := tree{`C:\Users\u\.claude\plugins\installed_plugins.json`: `{"plugins": {"p@m": [{"installPath": ` + quoteJSON(root) + `}]}}`,
+				root + `\.mcp.json`: entry(tt.line), `C:\Users\u\.claude\settings.json`: on, `C:\Users\u\.claude\plugins\known_marketplaces.json`: `{"m": {"installLocation": "C:\\m"}}`,
+				`C:\m\.claude-plugin\marketplace.json`: `{"plugins": [{"name": "p"}]}`,
+				`C:\Users\u\.claude.json`:              `{"projects": {` + quoteJSON(strings.ReplaceAll(tt.dir, `\`, "/")) + `: {"hasTrustDialogAccepted": true}}}`}
+			c := Scan(files.fs(), Env{Home: `C:\Users\u`, Dir: tt.dir, GOOS: "windows", Getenv: getenv()})
+			if tt.helper == "" {
+				check(t, c, nil, []string{"plugin:p:s: its headersHelper has CLAUDE_PROJECT_DIR in it, and in that is a character that cmd acts on"})
+				return
+			}
+			check(t, c, []string{"plugin:p:s: http https://h helper " + tt.helper}, nil)
+		})
+	}
 }
 
 // TestDeniedTools: tools that Claude Code's settings deny are hidden, by the names that they have there.

@@ -26,7 +26,8 @@ func TestConfiguredHeaders(t *testing.T) {
 	srv, _ := web(t, discovery.HTTP, "/", f)
 	srv.Headers = map[string]string{"X-One": "1", "content-type": "text/plain", "Mcp-Session-Id": "x", "Host": "mcp.example"}
 	srv.BearerTokenEnv = "TOKEN"
-	srv.HeadersHelper = `printf '{"X-Two":"%s","X-Env":"%s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" "$TOKEN"`
+	srv.Env = map[string]string{"CLAUDE_PROJECT_DIR": "/w/x$(echo pwned)", "CLAUDE_CODE_MCP_SERVER_NAME": "other"}
+	srv.HeadersHelper = `printf '{"X-Two":"%s","X-Env":"%s","X-Dir":"%s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" "$TOKEN" "${CLAUDE_PROJECT_DIR}/tok"`
 	g := &groups{}
 	p := open(t, func(c *Config) {
 		c.Guard = g
@@ -37,7 +38,7 @@ func TestConfiguredHeaders(t *testing.T) {
 	h := f.headers
 	f.mu.Unlock()
 	for name, want := range map[string]string{
-		"X-One": "1", "X-Two": "fake", "X-Env": "", "Authorization": "Bearer s3cr3t-value", "Content-Type": "application/json", "Mcp-Session-Id": "",
+		"X-One": "1", "X-Two": "fake", "X-Env": "", "X-Dir": "/w/x$(echo pwned)/tok", "Authorization": "Bearer s3cr3t-value", "Content-Type": "application/json", "Mcp-Session-Id": "",
 	} {
 		if got := h.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

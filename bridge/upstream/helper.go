@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	goruntime "runtime"
@@ -94,7 +95,7 @@ func (h *helper) last() helped {
 	return h.now
 }
 
-// runHelper runs the program in a process group of its own, with a server's minimal environment. What it prints on stderr is
+// runHelper runs the program in a process group of its own, with a server's minimal environment and its variables. What it prints on stderr is
 // not shown: a program that handles secrets may well print one.
 func runHelper(caller context.Context, srv discovery.Server, environment []string, groups Guard) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(caller, helperTimeout)
@@ -103,7 +104,10 @@ func runHelper(caller context.Context, srv discovery.Server, environment []strin
 	if goruntime.GOOS == "windows" {
 		cmd = exec.Command("cmd", "/c", srv.HeadersHelper)
 	}
-	cmd.Env = environ(map[string]string{"CLAUDE_CODE_MCP_SERVER_NAME": srv.Name, "CLAUDE_CODE_MCP_SERVER_URL": srv.URL}, environment)
+	variables := map[string]string{}
+	maps.Copy(variables, srv.Env)
+	variables["CLAUDE_CODE_MCP_SERVER_NAME"], variables["CLAUDE_CODE_MCP_SERVER_URL"] = srv.Name, srv.URL
+	cmd.Env = environ(variables, environment)
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("opening a pipe: %w", err)
