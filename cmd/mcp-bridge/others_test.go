@@ -38,13 +38,13 @@ type realServer struct {
 	want  string // part of the line
 }
 
-// allRealServers are up to eleven, of three languages, none of which knows of the bridge. dir is theirs to write to.
+// allRealServers are up to twelve, of three languages, none of which knows of the bridge. dir is theirs to write to.
 func allRealServers(t *testing.T, from, dir, web string) []realServer {
 	npm := func(name string, args ...string) entry {
 		return entry{Command: filepath.Join(from, "npm", "node_modules", ".bin", name), Args: args, Env: map[string]string{"HOME": dir, "MEMORY_FILE_PATH": filepath.Join(dir, "memory.jsonl")}}
 	}
-	python := func(name string, args ...string) entry {
-		return entry{Command: filepath.Join(from, "python", "bin", name), Args: args, Env: map[string]string{"HOME": dir}}
+	python := func(environment, name string, args ...string) entry {
+		return entry{Command: filepath.Join(from, environment, "bin", name), Args: args, Env: map[string]string{"HOME": dir}}
 	}
 	servers := []realServer{
 		{"everything", npm("mcp-server-everything"), `mcp_everything.get_sum(a=40, b=2)`, "The sum of 40 and 2 is 42."},
@@ -55,22 +55,26 @@ func allRealServers(t *testing.T, from, dir, web string) []realServer {
 		{"git-js", npm("git-mcp-server"), fmt.Sprintf(`mcp_git_js.git_status(path=%q)`, dir), "note.txt"},
 		// The browser of one, and the library of the other that an install script would build, aren't there: their tools fail, and say so.
 		{"playwright", npm("playwright-mcp", "--headless", "--isolated"), `mcp_playwright.browser_navigate(url="about:blank")`, "ToolError ### Error"},
-		{"sqlite", npm("mcp-server-sqlite", filepath.Join(dir, "test.db")), `mcp_sqlite.list_tables()`, "ToolError Database error"},
+		{"sqlite-js", npm("mcp-server-sqlite", filepath.Join(dir, "test.db")), `mcp_sqlite_js.list_tables()`, "ToolError Database error"},
 		{"gopls", entry{Command: "/bin/sh", Args: []string{"-c", `cd "$0" && exec "$1" mcp`, dir, filepath.Join(from, "go", "gopls")},
 			Env: map[string]string{"HOME": dir, "GOPROXY": "off", "GOTOOLCHAIN": "local", "PATH": os.Getenv("PATH")}},
 			`mcp_gopls.go_workspace()`, "module example.org/tried"},
 	}
-	if _, err := os.Stat(filepath.Join(from, "python", "installed")); err != nil {
-		t.Log("PyPI gave no servers, so none of those is called")
-		return servers
+	for _, environment := range []string{"python", "python-sqlite"} {
+		if _, err := os.Stat(filepath.Join(from, environment, "installed")); err != nil {
+			t.Log("PyPI gave no servers, or not all, so none of those is called")
+			return servers
+		}
 	}
 	return append(servers,
-		realServer{"time", python("mcp-server-time"), `mcp_time.convert_time(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")`, "+9.0h"},
-		realServer{"git", python("mcp-server-git", "--repository", dir), fmt.Sprintf(`mcp_git.git_status(repo_path=%q)`, dir), "note.txt"},
-		realServer{"fetch", python("mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"), fmt.Sprintf(`mcp_fetch.fetch(url=%q)`, web), "a page of the test"})
+		realServer{"sqlite", python("python-sqlite", "mcp-server-sqlite", "--db-path", filepath.Join(dir, "py.db")),
+			`mcp_sqlite.create_table(query="CREATE TABLE t (a INTEGER)")`, "Table created successfully"},
+		realServer{"time", python("python", "mcp-server-time"), `mcp_time.convert_time(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")`, "+9.0h"},
+		realServer{"git", python("python", "mcp-server-git", "--repository", dir), fmt.Sprintf(`mcp_git.git_status(repo_path=%q)`, dir), "note.txt"},
+		realServer{"fetch", python("python", "mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"), fmt.Sprintf(`mcp_fetch.fetch(url=%q)`, web), "a page of the test"})
 }
 
-// TestServersOfOthers: code in a container calls a tool of each of eleven servers that others wrote, all in one run.
+// TestServersOfOthers: code in a container calls a tool of each of twelve servers that others wrote, all in one run.
 func TestServersOfOthers(t *testing.T) {
 	from := installed(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
