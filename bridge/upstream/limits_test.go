@@ -4,6 +4,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	goruntime "runtime"
@@ -106,13 +107,19 @@ func TestCallsAreLimited(t *testing.T) {
 	if tools, err := p.Tools(t.Context(), "fake"); err != nil || len(tools) != 1 {
 		t.Errorf("lists don't wait behind calls: got %v, %v", tools, err)
 	}
+	server := p.current.entries["fake"].live
+	eventually(t, "three calls reach the server", func() bool {
+		raw, err := server.request(t.Context(), "tools/call", map[string]any{"name": "seen", "arguments": map[string]any{}}) // past the limit
+		var s seen
+		return err == nil && json.Unmarshal(raw, &s) == nil && len(s.Waiting) == 3
+	})
 	cancel()
 	for range 5 {
 		if err := <-errs; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if s := until(t, p, func(s seen) bool { return len(s.Cancelled) >= 3 }); len(s.Waiting) > 3 { // fewer where a call was given up before it was sent
+	if s := until(t, p, func(s seen) bool { return len(s.Cancelled) >= 3 }); len(s.Waiting) != 3 {
 		t.Errorf("%d calls reached the server", len(s.Waiting))
 	}
 }
