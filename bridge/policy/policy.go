@@ -257,12 +257,8 @@ type selection struct{ in, except []glob }
 // match gives the pattern by which the rule speaks of t. An allow leaves out what it excepts under any of the server's names, so that a
 // further name, from another host's file, gives nobody what the rule was not to have.
 func (r rule) match(t Tool) (glob, bool) {
-	if r.verdict == Allow {
-		for _, name := range t.names() {
-			if r.tools.excepts(name) {
-				return glob{}, false
-			}
-		}
+	if r.verdict == Allow && slices.ContainsFunc(t.names(), r.tools.excepts) {
+		return glob{}, false
 	}
 	return r.tools.match(t)
 }

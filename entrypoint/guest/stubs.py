@@ -84,17 +84,19 @@ class Files:
 
 _open = builtins.open
 
+_os_open, _os_write, _os_close = os.open, os.write, os.close  # the code may put something else in their place
+
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 def _write(path: str, data: bytes) -> None:
     """Makes a file of data. It is done for each server of each run, on the way to the code, and open takes twice as long."""
-    fd = os.open(path, _WRITING, 0o666)
+    fd = _os_open(path, _WRITING, 0o666)
     try:
         while data:
-            data = data[os.write(fd, data) :]
+            data = data[_os_write(fd, data) :]
     finally:
-        os.close(fd)
+        _os_close(fd)
 
 
 class _Open:
