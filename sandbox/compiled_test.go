@@ -63,6 +63,26 @@ func (e *sources) seen() (last, compiled int) {
 	return e.sizes[len(e.sizes)-1], e.compiled
 }
 
+// runUntilSent runs code until a guest is sent more than the first one was: the guest's code, which was made meanwhile.
+func (e *sources) runUntilSent(t *testing.T, s *sandbox.Sandbox) {
+	t.Helper()
+	plain := 0
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		r, err := s.Run(t.Context(), sandbox.Request{Code: "pass", Timeout: 30 * time.Second}, hostFunc(echo))
+		if err != nil || r.Status != sandbox.StatusOK {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		size, _ := e.seen()
+		if plain == 0 {
+			plain = size
+		}
+		if size > plain {
+			return
+		}
+	}
+	t.Fatal("no guest was sent the code")
+}
+
 // TestCompiledOnce: after some runs the guest's code is made, once, and sent along from then on; a guest that has it runs code and tells of
 // errors as any other.
 func TestCompiledOnce(t *testing.T) {
@@ -80,22 +100,7 @@ func TestCompiledOnce(t *testing.T) {
 		}
 		return r
 	}
-	plain := 0
-	for end := time.Now().Add(time.Minute); ; {
-		if r := run("print(1)"); r.Status != sandbox.StatusOK {
-			t.Fatalf("got %+v", r)
-		}
-		size, _ := e.seen()
-		if plain == 0 {
-			plain = size
-		}
-		if size > plain {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("no guest was sent the code")
-		}
-	}
+	e.runUntilSent(t, s)
 	if r := run("await mcp_none.tool()"); r.Status != sandbox.StatusError || r.Error == nil || r.Error.Type != "NameError" || r.Error.Line != 1 {
 		t.Errorf("got %+v, %+v", r, r.Error)
 	}
@@ -115,23 +120,7 @@ func TestCompiledAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	plain := 0
-	for end := time.Now().Add(time.Minute); ; {
-		r, err := s.Run(t.Context(), sandbox.Request{Code: "pass", Timeout: 30 * time.Second}, hostFunc(echo))
-		if err != nil || r.Status != sandbox.StatusOK {
-			t.Fatalf("got %+v, %v", r, err)
-		}
-		size, _ := e.seen()
-		if plain == 0 {
-			plain = size
-		}
-		if size > plain {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("no guest was sent the code")
-		}
-	}
+	e.runUntilSent(t, s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if guests := len(e.sizes); e.compiled != 2 || guests <= 3+6 {

@@ -27,18 +27,6 @@ func (h *together) Call(context.Context, Call) (json.RawMessage, error) {
 	return h.answer, nil
 }
 
-// lines is a guest's standard input.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
 // TestHeldResults: results that calls under way bring for code that takes none are held up to a bound. What is beyond is dropped,
 // and its call says so; once the code takes them, there is room again.
 func TestHeldResults(t *testing.T) {
@@ -47,18 +35,18 @@ func TestHeldResults(t *testing.T) {
 		host := &together{answer: make([]byte, each)}
 		s := &Sandbox{cfg: Config{Concurrency: 64, MaxCalls: 1000}, log: slog.New(slog.DiscardHandler)}
 		n := newSession(s, Request{ID: "r", Providers: []entrypoint.Provider{{Name: "shop"}}}, host, machine{})
-		in := &lines{}
-		n.stdin, n.executed = entrypoint.NewWriter(in, 0), time.Now()
+		var in bytes.Buffer
+		n.stdin, n.executed = entrypoint.NewWriter(&in, 0), time.Now()
 		said := func() map[string]int {
 			codes := map[string]int{}
-			for line := range bytes.Lines(in.b.Bytes()) {
+			for line := range bytes.Lines(in.Bytes()) {
 				var f entrypoint.ToolResult
 				if err := json.Unmarshal(line, &f); err != nil || f.Error == nil {
 					t.Fatalf("%s: %v", line, err)
 				}
 				codes[f.Error.Code]++
 			}
-			in.b.Reset()
+			in.Reset()
 			return codes
 		}
 		for round := range 2 {
