@@ -112,7 +112,7 @@ func TestCancelledWhileBegun(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		r, err := s.Run(ctx, sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo))
-		if err != nil || r.Status != sandbox.StatusCancelled || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if err != nil || r.Status != sandbox.StatusCancelled || r.ExitCode != -1 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		time.Sleep(time.Second)

@@ -99,7 +99,7 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	m, err := s.prepared(ctx, nil)
 	if err != nil {
 		if ctx.Err() != nil {
-			return Result{ID: r.ID, Status: StatusCancelled, Message: "The run was cancelled before it began."}, nil
+			return notBegun(r.ID), nil
 		}
 		return Result{}, err
 	}
@@ -110,6 +110,11 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	res.Took.Total = time.Since(begin)
 	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took", res.Took.Total)
 	return res, nil
+}
+
+// notBegun is of a run that was given up before there was a guest for it.
+func notBegun(id string) Result {
+	return Result{ID: id, Status: StatusCancelled, ExitCode: -1, Message: "The run was cancelled before it began."}
 }
 
 // MaxCode is the most bytes of code that a run takes. It leaves room for the rest of the execute frame.
@@ -125,7 +130,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 	}
 	g, err := n.sandbox.lend(caller, n.machine, order)
 	if err != nil {
-		return Result{ID: n.req.ID, Status: StatusCancelled, Message: "The run was cancelled before it began."}, nil
+		return notBegun(n.req.ID), nil
 	}
 	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.

@@ -165,8 +165,8 @@ func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r, err := newSandbox(t, nil).Run(ctx, sandbox.Request{Code: "1", Timeout: time.Minute}, hostFunc(echo))
-	if err != nil || r.Status != sandbox.StatusCancelled {
-		t.Errorf("got %+v, %v; want it cancelled", r, err)
+	if err != nil || r.Status != sandbox.StatusCancelled || r.ExitCode != -1 {
+		t.Errorf("got %+v, %v; want it cancelled, with no code's status", r, err)
 	}
 }
 
