@@ -162,6 +162,13 @@ class Host(unittest.TestCase):
             self.assertEqual(guest.status(), 67)
             self.assertIn("nothing heard", guest.errors())
 
+    def test_a_ping_is_answered_before_the_execute_behind_it(self) -> None:
+        with Guest() as guest:
+            guest.until("ready")
+            guest.raw(b'{"type":"ping","n":7}\n{"type":"execute","id":"run-1","code":"","options":{},"providers":[]}\n')
+            self.assertEqual([frame["type"] for frame in guest.until("started")], ["pong", "started"])
+            guest.until("done")
+
     def test_pings_are_answered_while_the_code_is_busy(self) -> None:
         with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
             guest.execute("import re; re.match('(a*)*b', 'a' * 28)")

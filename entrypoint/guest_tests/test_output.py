@@ -63,6 +63,16 @@ class Output(unittest.TestCase):
         self.assertEqual([frame["seq"] for frame in outputs], list(range(1, len(outputs) + 1)))
         self.assertEqual("".join(frame["text"] for frame in outputs), "".join(f"{n}\n{-n}\n" for n in range(5)))
 
+    def test_the_host_reads_it_quickly(self) -> None:
+        """quick.go takes these frames in this form; written otherwise, they are read all the same, but in three times the time."""
+        with Guest() as guest:
+            guest.execute("print('\\x1b[0m é😀 \\\"\\\\\\n', end='')")
+            guest.until("started")
+            text = r"\u001b[0m é😀 \"\\\n"
+            want = '{"type":"output","id":"run-1","stream":"stdout","seq":1,"text":"%s"}' % text
+            self.assertEqual((guest.line() or b"").decode(), want)
+            guest.until("done")
+
     def test_live(self) -> None:
         with Guest() as guest:
             guest.execute("print('now', end='')\nimport time\ntime.sleep(1000)")
