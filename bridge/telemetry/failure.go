@@ -6,15 +6,16 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"strings"
 )
 
 // answered finds the status in what the exporters say of an answer that is a refusal; its reason and its body come after it.
 var answered = regexp.MustCompile(`failed to send (?:metrics )?to \S+: (\d{3})\b`)
 
 // putOff and partly begin what they say of two other answers, before the collector's words.
-var (
-	putOff = regexp.MustCompile(`retry-able request failure: body: `)
-	partly = regexp.MustCompile(`OTLP partial success: `)
+const (
+	putOff = "retry-able request failure: body: "
+	partly = "OTLP partial success: "
 )
 
 // failure is why something was not sent, in no words of the collector: it may say again what it was sent, the headers with its key
@@ -26,9 +27,9 @@ func failure(err error) error {
 	switch m := answered.FindStringSubmatch(text); {
 	case m != nil:
 		return errors.New("the collector answered with status " + m[1])
-	case putOff.MatchString(text):
+	case strings.Contains(text, putOff):
 		return errors.New("the collector answered that it takes nothing now (status 429, 502, 503 or 504)")
-	case partly.MatchString(text):
+	case strings.Contains(text, partly):
 		return errors.New("the collector has not taken all of it")
 	case errors.As(err, &certificate):
 		return certificate
