@@ -68,21 +68,8 @@ func TestCollectorsWords(t *testing.T) {
 				url = collector.URL
 			}
 			vars := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_HEADERS": "x-api-key=" + secret}
-			for k, v := range vars {
-				t.Setenv(k, v)
-			}
 			var logged bytes.Buffer
-			tel, err := Start(t.Context(), Config{Name: "x", Getenv: env(vars), Log: slog.New(slog.NewTextHandler(&logged, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, span := tel.Traces.Tracer("x").Start(t.Context(), "s")
-			span.End()
-			counter, err := tel.Metrics.Meter("x").Int64Counter("c")
-			if err != nil {
-				t.Fatal(err)
-			}
-			counter.Add(t.Context(), 1)
+			tel := unsent(t, vars, slog.New(slog.NewTextHandler(&logged, nil)))
 			said := fmt.Sprintf("%v %s", tel.Close(t.Context()), &logged)
 			if strings.Contains(said, secret) || strings.Count(said, tt.want) != 2 {
 				t.Errorf("got %s, want %q of spans and of measurements, and no key", said, tt.want)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -64,6 +65,26 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// unsent is telemetry that has one span and one measurement left to send.
+func unsent(t *testing.T, vars map[string]string, log *slog.Logger) *Telemetry {
+	t.Helper()
+	for k, v := range vars {
+		t.Setenv(k, v) // the exporters read them themselves
+	}
+	tel, err := Start(t.Context(), Config{Name: "x", Version: "1", Getenv: env(vars), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := tel.Traces.Tracer("x").Start(t.Context(), "s")
+	span.End()
+	counter, err := tel.Metrics.Meter("x").Int64Counter("c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter.Add(t.Context(), 1)
+	return tel
+}
+
 // TestExport: each signal goes where its own variable says, and what is left is sent at the end.
 func TestExport(t *testing.T) {
 	var traces, metrics atomic.Int32
@@ -80,20 +101,7 @@ func TestExport(t *testing.T) {
 	}))
 	defer collector.Close()
 	vars := map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.URL + "/t", "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
-	for k, v := range vars {
-		t.Setenv(k, v) // the exporters read them themselves
-	}
-	tel, err := Start(t.Context(), Config{Name: "x", Version: "1", Getenv: env(vars)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, span := tel.Traces.Tracer("x").Start(t.Context(), "s")
-	span.End()
-	counter, err := tel.Metrics.Meter("x").Int64Counter("c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	counter.Add(t.Context(), 1)
+	tel := unsent(t, vars, nil)
 	if err := tel.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
