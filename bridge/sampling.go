@@ -37,7 +37,7 @@ var withTools = with(samplingMembers, map[string]member{
 	"toolChoice": objectOf(map[string]member{"mode": exactly}),
 })
 
-func with(members, others map[string]member) map[string]member {
+func with[T any](members, others map[string]T) map[string]T {
 	all := maps.Clone(members)
 	maps.Copy(all, others)
 	return all
@@ -70,8 +70,11 @@ func givesTools(sampling map[string]json.RawMessage) bool {
 	return given(sampling["tools"]) != nil || given(sampling["toolChoice"]) != nil
 }
 
-// The parts of a message for a model, by their types.
+// The parts of a message for a model, by their types: a text, or an image or sound; and beside them a model's use of a tool, or what came
+// of one.
 var (
+	block, toolBlock = blockOf(blocks), blockOf(with(blocks, toolBlocks))
+
 	blocks = map[string]map[string]member{
 		"text":  {"type": exactly, "text": words},
 		"image": {"type": exactly, "data": data, "mimeType": exactly},
@@ -85,32 +88,20 @@ var (
 	}
 )
 
-// block is a part of a message for a model: a text, or an image or sound.
-func block(raw json.RawMessage) (json.RawMessage, error) {
-	from, err := members(raw)
-	if err != nil {
-		return nil, err
+// blockOf is a part of a message, of one of these types.
+func blockOf(types map[string]map[string]member) member {
+	return func(raw json.RawMessage) (json.RawMessage, error) {
+		from, err := members(raw)
+		if err != nil {
+			return nil, err
+		}
+		t, _ := stringOf(from["type"])
+		if types[t] == nil {
+			return nil, errors.New("it is no text, image or audio")
+		}
+		to, err := pick(from, types[t])
+		return encode(to), err
 	}
-	t, _ := stringOf(from["type"])
-	if blocks[t] == nil {
-		return nil, errors.New("it is no text, image or audio")
-	}
-	to, err := pick(from, blocks[t])
-	return encode(to), err
-}
-
-// toolBlock is such a part, or a model's use of a tool, or what came of one.
-func toolBlock(raw json.RawMessage) (json.RawMessage, error) {
-	from, err := members(raw)
-	if err != nil {
-		return nil, err
-	}
-	t, _ := stringOf(from["type"])
-	if toolBlocks[t] == nil {
-		return block(raw)
-	}
-	to, err := pick(from, toolBlocks[t])
-	return encode(to), err
 }
 
 // plainObject is an object of whatever shape, such as a schema: its texts show what they say, and so do its names.
