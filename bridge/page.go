@@ -27,8 +27,8 @@ type page struct {
 	unknown []unsearched
 }
 
-func (p page) text() string {
-	shown, body := p.fitting()
+// text is a page with these hits, which body tells.
+func (p page) text(shown []hit, body string) string {
 	var out strings.Builder
 	out.WriteString(body)
 	if cursor := p.next(len(shown)); cursor != "" {

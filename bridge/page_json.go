@@ -13,9 +13,8 @@ type pageJSON struct {
 	Unknown []unsearched `json:"unknown,omitempty"`
 }
 
-// encoded has the same tools as the text, but for those whose very names are beyond the bound.
-func (p page) encoded(h *host) json.RawMessage {
-	shown, _ := p.fitting()
+// encoded has the tools that the text shows, but for those whose very names are beyond the bound.
+func (p page) encoded(h *host, shown []hit) json.RawMessage {
 	detail := detailSummary
 	if p.a.detail == detailFull {
 		detail = detailFull

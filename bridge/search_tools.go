@@ -89,9 +89,10 @@ func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage)
 		return nil, err
 	}
 	p := page{a: a, hits: hits, from: from, unknown: unknown}
-	res := mcp.NewToolResultText(p.text())
+	shown, body := p.fitting()
+	res := mcp.NewToolResultText(p.text(shown, body))
 	if b.structured {
-		res.RawStructuredContent = p.encoded(h)
+		res.RawStructuredContent = p.encoded(h, shown)
 	}
 	return res, nil
 }
