@@ -3,6 +3,8 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -342,6 +344,20 @@ calls = 1
 	}
 	if err := run.Count(Tool{Server: "files", Name: "read", Also: []string{"project"}}, 0); err == nil {
 		t.Error("a limit on the other name doesn't hold")
+	}
+}
+
+// TestKeysAreChecked: each key that there is has a kind that its values are held to, and none has one that isn't offered.
+func TestKeysAreChecked(t *testing.T) {
+	var offered []string
+	for table, keys := range keysOf {
+		for _, key := range keys {
+			offered = append(offered, strings.TrimPrefix(table+"."+key, "."))
+		}
+	}
+	slices.Sort(offered)
+	if checked := slices.Sorted(maps.Keys(kinds)); !slices.Equal(offered, checked) {
+		t.Errorf("offered are %q, checked are %q", offered, checked)
 	}
 }
 
