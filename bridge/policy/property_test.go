@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,7 +79,7 @@ func TestProperties(t *testing.T) {
 		}
 		named := tool
 		named.Also = []string{r.name()}
-		if _, allowed := parse(t, strings.Join(rules, "")).allows(Tool{Server: named.Also[0], Name: tool.Name}); !allowed && byRule && p.Decide(named).Verdict < got.Verdict {
+		if allowed := parse(t, strings.Join(rules, "")).allows(Tool{Server: named.Also[0], Name: tool.Name}); !allowed && byRule && p.Decide(named).Verdict < got.Verdict {
 			t.Fatalf("%v: a further name of its server, %q, which nothing allows, has loosened %s", tool, named.Also[0], got.Why())
 		}
 		tool.Annotations = json.RawMessage(r.pick(`{"readOnlyHint":true}`, "null", "1"))
@@ -94,13 +95,11 @@ func TestProperties(t *testing.T) {
 }
 
 // allows says whether a rule allows the tool.
-func (p *Policy) allows(t Tool) (rule, bool) {
-	for _, r := range p.rules {
-		if _, ok := r.match(t); ok && r.verdict == Allow {
-			return r, true
-		}
-	}
-	return rule{}, false
+func (p *Policy) allows(t Tool) bool {
+	return slices.ContainsFunc(p.rules, func(r rule) bool {
+		_, ok := r.match(t)
+		return ok && r.verdict == Allow
+	})
 }
 
 // TestLiteral: a literal pattern matches its own tool and none that differs, whatever the names are.
