@@ -212,6 +212,21 @@ func TestErrorsSayWhenItIsStartedAgain(t *testing.T) {
 	}
 }
 
+// TestLateErrorsJudgeNoOther: a call whose session has ended may say so once there is another, which is judged by its own end all the same.
+func TestLateErrorsJudgeNoOther(t *testing.T) {
+	p := open(t, nil, fake("normal"))
+	if _, err := p.session(t.Context(), "fake"); err != nil {
+		t.Fatal(err)
+	}
+	if pause := p.pause(p.current.entries["fake"]); pause != 0 {
+		t.Errorf("a pause of %v before any failure", pause)
+	}
+	for _, want := range []string{"the next call starts it again", "or later"} {
+		_, err := p.Call(t.Context(), "fake", "die", nil)
+		serverError(t, err, want)
+	}
+}
+
 func TestLogIsKept(t *testing.T) {
 	for mode, level := range map[string]string{"logs": "warning", "normal": ""} {
 		p := open(t, nil, fake(mode))

@@ -184,7 +184,7 @@ func (e *entry) ready() bool {
 
 // resting is why a server that failed again and again isn't started now; nil when it may be. The caller has p.mu.
 func (e *entry) resting() error {
-	if s := e.live; s != nil && s != e.judged {
+	if s := e.live; s != nil && s != e.judged && e.dial == nil && s.isDying() { // connect judges one that it makes
 		e.judged = s
 		switch {
 		case s.useful.Load():
