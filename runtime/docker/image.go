@@ -138,7 +138,7 @@ func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) err
 	}
 	pr := &progress{}
 	// A file would be closed, as what a request of HTTP is made of; it is its caller's.
-	if err := pr.follow(c.cli.ImageImport(ctx, image.ImportSource{Source: struct{ io.Reader }{tar}, SourceName: "-"}, ref, image.ImportOptions{})); err != nil {
+	if err := pr.follow(c.cli.ImageImport(ctx, image.ImportSource{Source: io.NopCloser(tar), SourceName: "-"}, ref, image.ImportOptions{})); err != nil {
 		return d.lost(c, fmt.Errorf("importing image %s: %w", ref, err))
 	}
 	return nil

@@ -102,7 +102,7 @@ func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) err
 		return err
 	}
 	// A file would be closed, as what a request of HTTP is made of; it is its caller's.
-	if _, err := images.Import(c.with(ctx), struct{ io.Reader }{tar}, new(images.ImportOptions).WithReference(ref)); err != nil {
+	if _, err := images.Import(c.with(ctx), io.NopCloser(tar), new(images.ImportOptions).WithReference(ref)); err != nil {
 		return d.lost(c, fmt.Errorf("importing image %s: %w", ref, err))
 	}
 	return nil
