@@ -74,7 +74,7 @@ var pullFailures = []struct {
 
 // PullError words an engine's refusal to pull ref.
 func PullError(ref string, err error) *ImageError {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := OneLine(err.Error())
 	low := strings.ToLower(text)
 	for _, f := range pullFailures {
 		for _, s := range f.says {

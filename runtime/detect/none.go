@@ -39,9 +39,9 @@ func Reason(err error) string {
 		if u.Endpoint != "" && !strings.Contains(text, u.Endpoint) {
 			text = "at " + u.Endpoint + ": " + text
 		}
-		return strings.Join(strings.Fields(text), " ")
+		return runtime.OneLine(text)
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return runtime.OneLine(err.Error())
 }
 
 // none is the error when no candidate can be used. It is called with mu held, after the verdicts are written.
