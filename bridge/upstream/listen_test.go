@@ -56,7 +56,6 @@ func TestListeningIsNoUse(t *testing.T) {
 // teller is a transport over which nothing but the request for changes is made.
 type teller struct {
 	transport.Interface
-	s        *session
 	requests []time.Time
 	answer   func(id string) error // acknowledges it, or not; its end is that of the request
 }
@@ -76,8 +75,7 @@ func listening(answer func(s *session, id string) error) (s *session, r *teller,
 	m := newMask(nil, nil)
 	s = &session{mask: m, peer: pipes2{}, meta: map[string]any{}, tells: true, dying: make(chan struct{}), ready: make(chan struct{})}
 	s.in = newInbox(strings.NewReader(""), 1<<20, m, newQuestions("fake", nil, func([]byte) {}), func([]byte) {}, func(error) {})
-	r = &teller{s: s}
-	r.answer = func(id string) error { return answer(s, id) }
+	r = &teller{answer: func(id string) error { return answer(s, id) }}
 	s.tr = r
 	close(s.ready)
 	ctx, cancel := context.WithCancel(context.Background())
