@@ -2,15 +2,12 @@ package discovery
 
 // codexRequirements is what an administrator demands of Codex on a machine. What reaches it over the network or from a system's own
 // management of devices can't be read from outside.
-const codexRequirements = "/etc/codex/requirements.toml"
+var codexRequirements = onWindows("/etc/codex/requirements.toml", "C:/ProgramData/OpenAI/Codex/requirements.toml")
 
 // codexForbids says whether the administrator keeps a server of Codex's files back. Where the requirements list servers, Codex uses those
 // alone, by their names and by what they are: the command without its arguments, or the URL.
 func (s *scan) codexForbids(d definition) refusal {
-	src := Source{codex, "requirements", codexRequirements}
-	if s.env.GOOS == "windows" {
-		return refusal{}
-	}
+	src := Source{codex, "requirements", s.places.expand(codexRequirements)[0]}
 	f := s.load(src, false, false)
 	if f.broken {
 		return blindTo(codex, src)

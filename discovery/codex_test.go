@@ -23,7 +23,7 @@ func TestCodexRequirements(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			files := tree{"/home/u/.codex/config.toml": config, "/home/u/.cursor/mcp.json": `{"mcpServers": {"c": {"command": "x"}}}`}
 			if tt.requirements != "" {
-				files[codexRequirements] = tt.requirements
+				files["/etc/codex/requirements.toml"] = tt.requirements
 			}
 			c := Scan(files.fs(), linux())
 			got := map[string]string{}
@@ -43,4 +43,9 @@ func TestCodexRequirements(t *testing.T) {
 			}
 		})
 	}
+	t.Run("on windows", func(t *testing.T) {
+		files := tree{`C:\Users\u\.codex\config.toml`: config, `C:\ProgramData\OpenAI\Codex\requirements.toml`: "[mcp_servers.s.identity]\ncommand='x'"}
+		check(t, Scan(files.fs(), Env{Home: `C:\Users\u`, GOOS: "windows"}), []string{"s: x 1"},
+			[]string{`h: Codex's administrator doesn't allow it: mcp_servers of C:\ProgramData\OpenAI\Codex\requirements.toml (Codex, requirements) has none of this name that is the same`})
+	})
 }
