@@ -89,15 +89,10 @@ var sources = []row{
 func Hosts() int {
 	hosts := map[string]bool{}
 	for _, r := range sources {
-		hosts[r.host] = r.host != own
+		hosts[r.host] = true
 	}
-	n := 0
-	for _, counts := range hosts {
-		if counts {
-			n++
-		}
-	}
-	return n
+	delete(hosts, own)
+	return len(hosts)
 }
 
 func all(patterns ...string) map[string][]string { return map[string][]string{"linux": patterns} }
