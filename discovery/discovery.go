@@ -3,8 +3,9 @@
 //
 // Every entry that it finds is either a Server, which may be started as it stands, or a Problem, which says why not and
 // what to do about it. A host's own rules are kept host by host: what the host denies, disables or has not approved is a
-// Problem. A file that can't be read or parsed is one Problem and hides nothing but itself, with two exceptions: while a
-// file of an administrator's rules, or Gemini CLI's of trusted folders, can't be read, the servers under those rules are Problems.
+// Problem. A file that can't be read or parsed is one Problem and hides nothing but itself and what is found only by it,
+// as Claude Code's plugins and VS Code's profiles are, with two exceptions: while a file of an administrator's rules, or
+// Gemini CLI's of trusted folders, can't be read, the servers under those rules are Problems.
 //
 // Nothing in a Problem or an error comes from a value that may be a secret: environment and header values, arguments and
 // URLs are never quoted; server names, file paths and names of fields and variables are.
