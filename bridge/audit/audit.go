@@ -109,8 +109,8 @@ func (l *Log) SetArguments(r *Record, args json.RawMessage) {
 	}
 }
 
-// Ready says why nothing can be recorded now, having tried. It is nil when everything is written. It takes lockWait at most, however many
-// ask at once, and ends with ctx.
+// Ready says why nothing can be recorded now, having tried. It is nil when everything is written. However many ask at once, it
+// takes lockWait, twice that at most (where the one that waits for all gives up), and ends with ctx.
 func (l *Log) Ready(ctx context.Context) error { return l.flush(ctx, true) }
 
 // Record writes a line. An error means that it is kept for later, as Ready will say too. It waits for others who write as long as Ready does.
