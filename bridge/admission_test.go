@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 // beginning, and what became of it.
 type visitor struct {
 	comes, stays time.Duration
+	prepares     time.Duration // before that
 	cancelled    time.Duration // 0 for never
 
 	let    time.Duration // when it was let in, or turned away
@@ -28,7 +30,7 @@ type visitor struct {
 
 // TestAdmissionProperty: whatever comes, goes and is cancelled when, there are never more runs than the limit nor more in the queue than
 // it has room for, a free place never waits while a call does, calls are let in in the order in which they came, nobody
-// waits longer than may be or past its cancel, and at the end no place is lost.
+// waits longer than may be, the time not counted in which others prepare, or past its cancel, and at the end no place is lost.
 func TestAdmissionProperty(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -48,6 +50,9 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 	for i := range visitors {
 		at += millis(1 + r.IntN(pause))
 		visitors[i] = &visitor{comes: at, stays: millis(r.IntN(40))}
+		if r.IntN(8) == 0 {
+			visitors[i].prepares = millis(1 + r.IntN(80))
+		}
 		if r.IntN(3) == 0 {
 			visitors[i].cancelled = max(millis(1), at+millis(r.IntN(40)-5))
 		}
@@ -64,7 +69,7 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 				time.AfterFunc(v.cancelled, cancel)
 			}
 			time.Sleep(v.comes)
-			v.waited, v.err = a.enter(ctx, func() {})
+			v.waited, v.err = a.enter(ctx, func(int) {})
 			v.let = time.Since(began)
 			if v.err != nil {
 				return
@@ -75,6 +80,7 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 				t.Errorf("%d runs at a time; the limit is %d", inside, a.limit)
 			}
 			mu.Unlock()
+			_ = a.prepare(func() error { time.Sleep(v.prepares); return nil })
 			time.Sleep(v.stays)
 			mu.Lock()
 			inside--
@@ -102,7 +108,7 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 	}
 	var latest time.Duration // when one was let in
 	for i, v := range visitors {
-		checkVisitor(t, a, i, v)
+		checkVisitor(t, a, i, v, v.let-v.comes-prepared(visitors, v.comes, v.let))
 		if v.err == nil && v.let < latest {
 			t.Errorf("call %d was let in at %v, before one that came earlier", i, v.let)
 		} else if v.err == nil {
@@ -115,14 +121,14 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 func TestPlaceOfACancelledCall(t *testing.T) {
 	a := &admission{limit: 1, room: 1, patience: time.Hour}
 	for i := range 1000 {
-		if _, err := a.enter(t.Context(), func() {}); err != nil {
+		if _, err := a.enter(t.Context(), func(int) {}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		waits, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			if _, err := a.enter(ctx, func() { close(waits) }); err == nil {
+			if _, err := a.enter(ctx, func(int) { close(waits) }); err == nil {
 				a.leave()
 			}
 		}()
@@ -141,22 +147,32 @@ func TestPlaceOfACancelledCall(t *testing.T) {
 	}
 }
 
-// checkVisitor compares what became of a call with what it was promised.
-func checkVisitor(t *testing.T, a *admission, i int, v *visitor) {
+// prepared is for how long, between two times, any of the visitors did.
+func prepared(visitors []*visitor, from, to time.Duration) (all time.Duration) {
+	for at := from; at < to; at += time.Millisecond { // all begins and ends are whole milliseconds
+		if slices.ContainsFunc(visitors, func(v *visitor) bool { return v.err == nil && v.let <= at && at < v.let+v.prepares }) {
+			all += time.Millisecond
+		}
+	}
+	return all
+}
+
+// checkVisitor compares what became of a call with what it was promised; counted is what there is of its wait when others didn't prepare.
+func checkVisitor(t *testing.T, a *admission, i int, v *visitor, counted time.Duration) {
 	t.Helper()
 	wait := v.let - v.comes
 	var turned *queueError
 	switch {
 	case v.waited != wait:
 		t.Errorf("call %d is told that it waited %v and did %v", i, v.waited, wait)
-	case v.err == nil && wait > a.patience:
-		t.Errorf("call %d was let in after %v; the longest wait is %v", i, wait, a.patience)
+	case v.err == nil && counted > a.patience:
+		t.Errorf("call %d was let in after %v of %v; the longest wait is %v", i, counted, wait, a.patience)
 	case v.cancelled > 0 && v.let > max(v.cancelled, v.comes):
 		t.Errorf("call %d was cancelled at %v and heard of at %v", i, v.cancelled, v.let)
 	case errors.As(v.err, &turned) && turned.full && (wait != 0 || turned.waiting != a.room || turned.running != a.limit):
 		t.Errorf("call %d was refused after %v: %v", i, wait, v.err)
-	case errors.As(v.err, &turned) && !turned.full && wait != a.patience:
-		t.Errorf("call %d gave up after %v: %v", i, wait, v.err)
+	case errors.As(v.err, &turned) && !turned.full && counted != a.patience:
+		t.Errorf("call %d gave up after %v of %v: %v", i, counted, wait, v.err)
 	case v.err != nil && turned == nil && (v.cancelled == 0 || v.let < v.cancelled):
 		t.Errorf("call %d: %v", i, v.err)
 	}
@@ -188,10 +204,10 @@ func TestQueueIsNamed(t *testing.T) {
 			synctest.Wait()
 		}
 		for _, want := range []struct{ id, text string }{
-			{"2", "status: busy — the queue is full, so the code was not run: 1 runs are under way (MCP_BRIDGE_MAX_CONCURRENT) and 1 calls wait for one of " +
-				"them to end, the most that may (MCP_BRIDGE_QUEUE). Next: call again when some of the runs have ended, and do more work in each run"},
+			{"2", "status: busy — the queue is full, so the code was not run: 1 calls are under way (MCP_BRIDGE_MAX_CONCURRENT) and 1 more wait for one of " +
+				"them to end, the most that may (MCP_BRIDGE_QUEUE). Next: call again when some of the calls have ended, and do more work in each run"},
 			{"1", "status: busy — the code was not run, since the call has waited in the queue for 30s, the longest that one may (MCP_BRIDGE_QUEUE_TIMEOUT): " +
-				"1 runs are under way (MCP_BRIDGE_MAX_CONCURRENT) and 0 calls wait for one of them to end. Next: call again when some of the runs have ended, " +
+				"1 calls are under way (MCP_BRIDGE_MAX_CONCURRENT) and 0 more wait for one of them to end. Next: call again when some of the calls have ended, " +
 				"and do more work in each run"},
 		} {
 			time.Sleep(29 * time.Second) // the second is answered during the next of these
@@ -249,7 +265,7 @@ func TestTimesAreToldApart(t *testing.T) {
 		}
 		for i, want := range []struct{ text, times, log string }{
 			{"first", `"durations":{"queueMs":0,"startMs":1000,"runMs":2000,"totalMs":3000}`, `"queued":0,"started":1000000000,"ran":2000000000,"took":3000000000`},
-			{"second\n[the call waited 3.0 s for other runs to end before its own began]",
+			{"second\n[the call waited 3.0 s for other calls to end before its own began]",
 				`"durations":{"queueMs":3000,"startMs":1000,"runMs":2000,"totalMs":6000}`, `"queued":3000000000,"started":1000000000,"ran":2000000000,"took":6000000000`},
 		} {
 			r := receive(p).tool(t)
@@ -263,6 +279,25 @@ func TestTimesAreToldApart(t *testing.T) {
 			log.mu.Unlock()
 		}
 	})
+}
+
+// TestRoomCountsAsQueue: what the sandbox waits for containers of other runs is told as the wait that it is.
+func TestRoomCountsAsQueue(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.OutputMode = OutputStructured
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			res := printed(r.Code)
+			res.Took = sandbox.Took{Room: 25 * time.Second, Start: time.Second, Run: 2 * time.Second}
+			return res, nil
+		}}
+	})
+	p := connect(t, b)
+	p.run(1, `{"code":"x"}`, "")
+	f := p.next()
+	if r := f.tool(t); r.Content[0].Text != "x\n[the call waited 25.0 s for other calls to end before its own began]" ||
+		!strings.Contains(string(r.Struct), `"durations":{"queueMs":25000,"startMs":1000,"runMs":2000,`) {
+		t.Errorf("got %q\n%s", r.Content[0].Text, r.Struct)
+	}
 }
 
 func TestAdmission(t *testing.T) {

@@ -72,7 +72,7 @@ type artifactInfo struct {
 
 // durations are in milliseconds, to the microsecond.
 type durations struct {
-	Queue   float64 `json:"queueMs"`             // until other runs had ended
+	Queue   float64 `json:"queueMs"`             // until other calls had ended, and their containers were gone
 	Prepare float64 `json:"prepareMs,omitempty"` // until engine and image were there, where that took a millisecond or more
 	Start   float64 `json:"startMs"`             // until the container was ready
 	Run     float64 `json:"runMs"`               // the code's own time
@@ -89,7 +89,7 @@ func (o *outcome) timed(t times) {
 		o.Durations.Prepare = millis(t.prepared)
 	}
 	if t.queued >= longWait && o.Status != statusBusy {
-		o.Notices = append(o.Notices, fmt.Sprintf("the call waited %.1f s for other runs to end before its own began", t.queued.Seconds()))
+		o.Notices = append(o.Notices, fmt.Sprintf("the call waited %.1f s for other calls to end before its own began", t.queued.Seconds()))
 	}
 }
 
@@ -98,7 +98,7 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 	o := outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
 		Calls: r.Calls, TimeoutSeconds: a.timeout.Seconds(),
-		Durations: durations{Start: millis(r.Took.Start), Run: millis(r.Took.Run), Total: millis(r.Took.Total)},
+		Durations: durations{Queue: millis(r.Took.Room), Start: millis(r.Took.Start), Run: millis(r.Took.Run), Total: millis(r.Took.Total)},
 		limit:     r.Limit, files: r.Artifacts,
 	}
 	if r.Error != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -38,7 +37,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 
 // times are where a call's time went. All but total are zero where it never came so far.
 type times struct {
-	queued   time.Duration // until other runs had ended
+	queued   time.Duration // until other calls had ended, and their containers were gone
 	prepared time.Duration // until engine and image were there
 	started  time.Duration // until the container was ready
 	ran      time.Duration // the code's own
@@ -60,9 +59,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	}
 	order := orderOf(ctx)
 	order.wait()
-	t.queued, err = b.admission.enter(ctx, func() {
+	t.queued, err = b.admission.enter(ctx, func(preparing int) {
 		order.has()
-		p.at(fmt.Sprintf("waiting for one of %d runs to end", b.admission.limit))
+		p.at(b.admission.waitingFor(preparing))
 	})
 	order.has()
 	if err != nil {
@@ -72,7 +71,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 
 	p.at("preparing")
 	began := time.Now()
-	err = b.runner.Prepare(ctx, p.at)
+	err = b.admission.prepare(func() error { return b.runner.Prepare(ctx, p.at) })
 	t.prepared = time.Since(began)
 	if err != nil {
 		return b.failed(ctx, id, err)
@@ -82,6 +81,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
+	t.queued += res.Took.Room
 	t.started, t.ran = res.Took.Start, res.Took.Run
 	o := newOutcome(id, a, res, shownBytes)
 	if o.Truncated != nil || len(o.files) > 0 {

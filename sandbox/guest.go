@@ -34,8 +34,9 @@ type guest struct {
 
 	checking chan struct{} // full while somebody reads frames before the guest is lent
 	pings    int64
-	lent     bool      // the frames are a run's from now on
-	ordered  time.Time // when it was sent its run's execute, behind a ping; zero: it hasn't been
+	room     time.Duration // for which its run waited until there could be a container more
+	lent     bool          // the frames are a run's from now on
+	ordered  time.Time     // when it was sent its run's execute, behind a ping; zero: it hasn't been
 }
 
 // startGuest asks for a container, without waiting for anything. Whoever calls it sees to it that end is called.

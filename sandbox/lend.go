@@ -68,21 +68,25 @@ func (s *Sandbox) lendStarting(ctx context.Context, m machine, order []byte, rea
 }
 
 // lendNew starts a guest. While as many containers as may be are alive, it waits until one is gone, or a guest that is being
-// started ahead is ready.
+// started ahead is ready, and notes for how long: an engine that hangs takes half a minute until its driver gives a container up.
 func (s *Sandbox) lendNew(ctx context.Context, m machine, order []byte) (*guest, error) {
-	for {
-		select {
-		case s.containers <- struct{}{}:
-			return s.startGuest(m), nil
-		default:
-		}
+	select {
+	case s.containers <- struct{}{}:
+		return s.startGuest(m), nil
+	default:
+	}
+	for began := time.Now(); ; {
 		ready := s.standby.wait()
 		select {
 		case s.containers <- struct{}{}:
 			s.standby.keepReady(s.standby.leave(ready)) // both may have been there
-			return s.startGuest(m), nil
+			g := s.startGuest(m)
+			g.room = g.begun.Sub(began)
+			return g, nil
 		case g := <-ready:
+			room := time.Since(began)
 			if g != nil && s.checked(ctx, g, m, order) {
+				g.room = room
 				return g, nil
 			}
 		case <-ctx.Done():

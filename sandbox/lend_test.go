@@ -142,3 +142,39 @@ func TestEngineIsNotAsked(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitForRoomIsToldApart: containers that an engine takes its time to remove count among those that may be. What a run waits for that is
+// no part of its start.
+func TestWaitForRoomIsToldApart(t *testing.T) {
+	only := func(standby int) func(*sandbox.Config) {
+		return func(c *sandbox.Config) { c.MaxContainers, c.Standby = standby+1, standby }
+	}
+	t.Run("one of its own", func(t *testing.T) {
+		bubble(t, only(0), func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			fl.set(func() { fl.removal = 25 * time.Second })
+			for _, room := range []time.Duration{0, 25 * time.Second} {
+				r := call(t, s, "1ms")
+				want := sandbox.Took{Room: room, Start: fl.startTime, Run: time.Millisecond, Total: room + fl.startTime + time.Millisecond}
+				if r.Took != want {
+					t.Errorf("got %+v, want %+v", r.Took, want)
+				}
+			}
+		})
+	})
+	t.Run("one that was begun", func(t *testing.T) {
+		bubble(t, only(1), func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			call(t, s, "1ms")
+			time.Sleep(time.Second)
+			fl.set(func() { fl.removal, fl.answers = 25*time.Second, 10*time.Millisecond })
+			var all sync.WaitGroup
+			for range 2 { // both containers
+				all.Go(func() { call(t, s, "1ms") })
+			}
+			all.Wait()
+			r := call(t, s, "1ms")
+			if r.Took.Room < 24*time.Second || r.Took.Start < 0 || r.Took.Start > time.Second || r.Took.Room+r.Took.Start+r.Took.Run != r.Took.Total {
+				t.Errorf("got %+v, want most of %v for room, and little for the start", r.Took, fl.removal)
+			}
+		})
+	})
+}

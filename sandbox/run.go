@@ -132,6 +132,7 @@ func (n *session) run(caller context.Context) (Result, error) {
 	if err != nil {
 		return notBegun(n.req.ID), nil
 	}
+	n.room = g.room
 	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))

@@ -132,7 +132,8 @@ type Artifact struct {
 
 // Took tells a run's times apart.
 type Took struct {
-	Start time.Duration // from asking for a container until its guest was ready; next to nothing where one was waiting
+	Room  time.Duration // until there were less than Config.MaxContainers
+	Start time.Duration // from asking for a container then until its guest was ready; next to nothing where one was waiting
 	Run   time.Duration // from execute to the end of the code, by the host's clock
 	Total time.Duration // all of it, but for the removal of a container whose code had ended
 }

@@ -25,6 +25,7 @@ type session struct {
 	wg      sync.WaitGroup          // every goroutine of the run but the driver's
 
 	begin, executed, ended time.Time
+	room                   time.Duration // for which it waited after begin
 	unfiltered             bool
 	note                   string // of the guest, on its filter
 	done                   *entrypoint.FromGuest
