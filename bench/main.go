@@ -191,7 +191,7 @@ func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
 	return errors.Join(err, context.Cause(ctx), s.report.failure())
 }
 
-// failure says that something did not work.
+// failure says that something did not work. A target that isn't met, or not resolved, is a figure like others.
 func (r *Report) failure() error {
 	failed := 0
 	for _, f := range r.Figures {
@@ -224,6 +224,11 @@ func render(o options, out io.Writer) error {
 	var r Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("%s is no report of this program: %w", o.render, err)
+	}
+	for _, v := range r.Verdicts {
+		if !slices.Contains(outcomes, v.Outcome) {
+			return fmt.Errorf("%s is of another version of this program: it says %q of the target %q. Measure anew", o.render, v.Outcome, v.Target)
+		}
 	}
 	if o.page == "" {
 		r.text(out)

@@ -119,3 +119,9 @@ func growthOf(values []float64) (more, of float64) {
 	of = median(values[q : 2*q])
 	return median(values[len(values)-q:]) - of, of
 }
+
+// lastQuarterAboveSecond is the first of these with its range. It has none of fewer than four values.
+func lastQuarterAboveSecond(values []float64) difference {
+	q := len(values) / 4
+	return differenceOfMedians(values[len(values)-q:], values[q:2*q])
+}

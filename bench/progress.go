@@ -18,6 +18,7 @@ const (
 	oneOutput  = 1500 * time.Millisecond
 	oneBurst   = 3500 * time.Millisecond
 	perLoaded  = 80 * time.Millisecond  // a call, when as many are made as can be
+	oneWarm    = 10 * time.Millisecond  // a call that finds a container waiting
 	oneServer  = 200 * time.Millisecond // until its tools are known
 	leastPart  = 5 * time.Second
 )
@@ -46,7 +47,7 @@ func (c scale) takes(part string) time.Duration {
 	case "j":
 		d += times(c.items*(len(items)+wholeStarts), oneStart+oneEnd)
 	case "growth":
-		d += times(c.growth*len(c.tools), pause)
+		d += times(c.growth*len(c.tools), between+oneWarm)
 		for _, n := range c.tools {
 			d += times(n/toolsEach, oneServer)
 		}

@@ -26,14 +26,6 @@ type Figure struct {
 	Max      float64 `json:"max"`
 }
 
-// Verdict is a target and what was measured for it.
-type Verdict struct {
-	Part     string `json:"part"`
-	Target   string `json:"target"`
-	Measured string `json:"measured"`
-	Met      bool   `json:"met"`
-}
-
 // Cost is what one thing costs: a difference of medians or the median of differences, and the range in which 95 of 100 resamples have
 // it. A range with zero in it means that nothing could be measured.
 type Cost struct {
@@ -87,16 +79,6 @@ func (r *Report) figure(part, name string, baseline bool, unit string, s series)
 		r.note("(%s) %s: the first failure: %v", part, name, s.first)
 	}
 	r.Figures = append(r.Figures, f)
-}
-
-// verdict adds a target. A value that isn't a number, where nothing was measured, meets none.
-func (r *Report) verdict(part, target string, measured float64, unit string, bound float64) {
-	r.Verdicts = append(r.Verdicts, Verdict{part, target, number(measured) + " " + unit, !math.IsNaN(measured) && measured <= bound})
-}
-
-// atLeast is verdict for what is to be no less than a bound.
-func (r *Report) atLeast(part, target string, measured float64, unit string, bound float64) {
-	r.Verdicts = append(r.Verdicts, Verdict{part, target, number(measured) + " " + unit, !math.IsNaN(measured) && measured >= bound})
 }
 
 // cost adds a difference in milliseconds. Where a side of it was never measured it adds none.
@@ -182,9 +164,9 @@ func (r *Report) text(w io.Writer) {
 		}
 	}
 	if len(r.Verdicts) > 0 && !r.Quick {
-		fmt.Fprintln(w, "\ntargets")
+		fmt.Fprintf(w, "\ntargets: %s\n", r.tally())
 		for _, v := range r.Verdicts {
-			fmt.Fprintf(w, "%-8s (%s) %s: %s\n", v.word(), v.Part, v.Target, v.Measured)
+			fmt.Fprintf(w, "%-12s (%s) %s: %s\n", v.Outcome, v.Part, v.Target, v.Measured)
 		}
 	}
 	for _, n := range r.Notes {
@@ -193,13 +175,6 @@ func (r *Report) text(w io.Writer) {
 	for _, e := range r.Errors {
 		fmt.Fprintln(w, "error:", e)
 	}
-}
-
-func (v Verdict) word() string {
-	if v.Met {
-		return "met"
-	}
-	return "not met"
 }
 
 func (r *Report) circumstances() string {
@@ -230,7 +205,7 @@ func (r *Report) markdown(w io.Writer) {
 	if len(r.Verdicts) > 0 && !r.Quick {
 		fmt.Fprint(w, "\n| | target | measured | |\n| --- | --- | --- | --- |\n")
 		for _, v := range r.Verdicts {
-			fmt.Fprintf(w, "| (%s) | %s | %s | %s |\n", v.Part, v.Target, v.Measured, v.word())
+			fmt.Fprintf(w, "| (%s) | %s | %s | %s |\n", v.Part, v.Target, v.Measured, v.Outcome)
 		}
 	}
 	for i, n := range append(append([]string{}, r.Notes...), r.Errors...) {

@@ -111,10 +111,42 @@ func TestVerdicts(t *testing.T) {
 	r.atLeast("x", "at least 50", 50, "times", 50)
 	r.atLeast("x", "at least 50", 49, "times", 50)
 	r.atLeast("x", "at least 50", math.NaN(), "times", 50)
-	for i, want := range []bool{true, false, false, true, false, false} {
-		if r.Verdicts[i].Met != want {
-			t.Errorf("%d: %+v, want %v", i, r.Verdicts[i], want)
+	for i, want := range []Outcome{Met, NotMet, NotResolved, Met, NotMet, NotResolved} {
+		if r.Verdicts[i].Outcome != want {
+			t.Errorf("%d: %+v, want %q", i, r.Verdicts[i], want)
 		}
+	}
+	if got := r.tally(); got != "2 met, 2 not met, 2 not resolved" {
+		t.Errorf("got %q", got)
+	}
+	if err := r.failure(); err != nil {
+		t.Errorf("a figure has failed the run: %v", err)
+	}
+}
+
+// TestRangesAreJudged: what a few noisy rounds can't tell is no target met.
+func TestRangesAreJudged(t *testing.T) {
+	none := difference{math.NaN(), math.NaN(), math.NaN()}
+	for _, tt := range []struct {
+		name      string
+		d         difference
+		low, high float64
+		want      Outcome
+	}{
+		{"around zero, narrow", difference{0, -0.1, 0.1}, 0, 0.3, Met},
+		{"around zero, as wide as the bound is not", difference{0.1, -0.2, 0.31}, 0, 0.3, NotResolved},
+		{"above zero, below the bound", difference{0.1, 0.05, 0.2}, 0, 0.3, Met},
+		{"above zero, up to beyond the bound", difference{0.2, 0.05, 0.4}, 0, 0.3, NotMet},
+		{"above the bound", difference{3, 2.5, 4}, 2, 2, NotMet},
+		{"to both sides of the bound", difference{2, 1, 4}, 2, 2, NotResolved},
+		{"of nothing", none, 0, 0.3, NotResolved},
+	} {
+		if got := tt.d.within(tt.low, tt.high); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if got := (difference{0.12, -0.5, 1}).text("ms"); got != "0.120 ms (-0.500 to 1.00)" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -157,7 +189,15 @@ func TestPageIsReplaced(t *testing.T) {
 			t.Errorf("the old figures are still there:\n%s", got)
 		}
 	}
+	r.Verdicts[0].Outcome = "true" // as a version that knew two outcomes might have it
+	if err := write(report+".old", r.json); err != nil {
+		t.Fatal(err)
+	}
+	if code := run([]string{"-render", report + ".old"}, strings.NewReader(""), &out, &errs); code != exitFailed || !strings.Contains(errs.String(), "another version") {
+		t.Errorf("a report of another version: code %d, %s", code, errs.String())
+	}
 	r.Parts = r.Parts[1:]
+	r.Verdicts[0].Outcome = NotResolved
 	if err := write(report+".part", r.json); err != nil {
 		t.Fatal(err)
 	}

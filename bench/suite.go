@@ -62,7 +62,7 @@ func scaleOf(o options) scale {
 	}
 	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
 	return scale{starts: of(200), first: of(10), warm: of(200), bare: of(80), bursts: of(10), cold: of(100), podman: of(40), docker: of(100),
-		roundTrips: of(10), gathers: of(20), outputs: of(12), flat: max(of(100), 40), load: o.load, calls: o.calls, items: of(16), growth: of(48), block: 10, warming: 3,
+		roundTrips: of(10), gathers: of(20), outputs: of(12), flat: max(of(100), 40), load: o.load, calls: o.calls, items: of(16), growth: of(200), block: 10, warming: 3,
 		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
 }
 
