@@ -13,14 +13,21 @@ import (
 // served is an endpoint at which h answers until the test ends.
 func served(t *testing.T, h http.Handler) (endpoint string) {
 	t.Helper()
+	l, endpoint := listening(t)
+	s := &http.Server{Handler: h}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return endpoint
+}
+
+// listening is a socket for an http.Server, which closes it.
+func listening(t *testing.T) (l net.Listener, endpoint string) {
+	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "podman.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h}
-	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
-	return "unix://" + l.Addr().String()
+	return l, "unix://" + l.Addr().String()
 }
 
 // asPodman makes w's answer one of podman's API. Reply sends it, with v as JSON.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -105,6 +106,9 @@ func bind(ctx context.Context, opts bindings.Options) (context.Context, error) {
 	dialled := make(chan answer, 1) // a machine's ssh heeds no context; it gives up by itself after 40 s
 	go func() {
 		values, err := bindings.NewConnectionWithOptions(ctx, opts)
+		if err == nil {
+			err = reuseConnections(values)
+		}
 		dialled <- answer{values, err}
 	}()
 	select {
@@ -113,6 +117,33 @@ func bind(ctx context.Context, opts bindings.Options) (context.Context, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
+}
+
+// reuseConnections has requests that are made at the same time leave their connections to later ones: of those that the bindings' transport
+// would have, all but two are closed. It is for before the connection's first use: the transport that has pinged is replaced.
+func reuseConnections(values context.Context) error {
+	conn, t, err := transportOf(values)
+	if err != nil {
+		return err
+	}
+	own := t.Clone()
+	own.MaxIdleConnsPerHost, own.IdleConnTimeout = 16, 30*time.Second
+	conn.Client.Transport = own
+	t.CloseIdleConnections()
+	return nil
+}
+
+// transportOf is the bindings' connection, and what carries its requests.
+func transportOf(values context.Context) (*bindings.Connection, *http.Transport, error) {
+	conn, err := bindings.GetClient(values)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, ok := conn.Client.Transport.(*http.Transport)
+	if !ok {
+		return nil, nil, fmt.Errorf("the connection has no transport of its own but a %T", conn.Client.Transport)
+	}
+	return conn, t, nil
 }
 
 // examine asks the engine what it is, and decides what its containers get.

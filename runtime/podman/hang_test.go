@@ -69,16 +69,6 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(h.names, last)
 		h.mu.Unlock()
 		reply(200, []any{})
-	case last == "exists":
-		parts := strings.Split(r.URL.Path, "/")
-		h.mu.Lock()
-		there := h.names[parts[len(parts)-2]]
-		h.mu.Unlock()
-		if there {
-			w.WriteHeader(204)
-			return
-		}
-		reply(404, map[string]any{"message": "no such container", "response": 404})
 	case last == "json":
 		reply(200, map[string]any{"Id": "x", "State": map[string]any{"Running": true}, "Config": map[string]any{}})
 	default:

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/containers/podman/v5/pkg/bindings"
 	"github.com/containers/podman/v5/pkg/bindings/images"
 	"github.com/distribution/reference"
 
@@ -28,16 +30,12 @@ func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool
 		return runtime.Image{}, false, err
 	}
 	for _, name := range slices.Compact([]string{ref, qualified(ref)}) {
-		has, err := images.Exists(c.with(ctx), name, nil)
-		if err != nil {
-			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
-		}
-		if !has {
+		r, err := images.GetImage(c.with(ctx), name, nil)
+		if code, cerr := bindings.CheckResponseCode(err); err != nil && cerr == nil && code == http.StatusNotFound {
 			continue
 		}
-		r, err := images.GetImage(c.with(ctx), name, nil)
 		if err != nil {
-			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking at image %s: %w", ref, err))
+			return runtime.Image{}, false, d.lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
 		}
 		return runtime.Image{Ref: ref, ID: "sha256:" + strings.TrimPrefix(r.ID, "sha256:"), Digest: runtime.DigestOf(ref, r.RepoDigests), Arch: r.Architecture}, true, nil
 	}

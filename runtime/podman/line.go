@@ -15,8 +15,6 @@ import (
 	"net/url"
 	"sync"
 
-	"github.com/containers/podman/v5/pkg/bindings"
-
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -34,13 +32,9 @@ type line struct {
 
 // attach connects to a container that was created and not started. The line is cut when ctx ends.
 func (r *run) attach(ctx context.Context) (*line, error) {
-	shared, err := bindings.GetClient(r.c.values)
+	shared, transport, err := transportOf(r.c.values)
 	if err != nil {
 		return nil, err
-	}
-	transport, ok := shared.Client.Transport.(*http.Transport)
-	if !ok {
-		return nil, fmt.Errorf("the connection has no transport of its own but a %T", shared.Client.Transport)
 	}
 	l := &line{}
 	own := *shared

@@ -150,8 +150,8 @@ func (v *vm) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = w.Write([]byte("[]"))
-	case strings.HasSuffix(path, "/exists"):
-		w.WriteHeader(http.StatusNotFound)
+	case strings.Contains(path, "/images/"):
+		reply(http.StatusNotFound, map[string]any{"message": "no such image", "response": http.StatusNotFound})
 	default:
 		http.Error(w, `{"message":"not here"}`, http.StatusInternalServerError)
 	}

@@ -3,7 +3,9 @@
 package podman
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,11 +54,9 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case last == "wait":
 		a.waited <- struct{}{}
 		reply(200, 0)
-	case what == "GET images exists":
-		w.WriteHeader(204)
 	case r.Method == http.MethodDelete:
 		reply(200, []any{})
-	case what == "GET images json":
+	case what == "GET images json" && !strings.Contains(r.URL.Path, "none"):
 		reply(200, map[string]any{"Id": strings.Repeat("1", 64), "Architecture": "amd64"})
 	case what == "GET containers json":
 		reply(200, map[string]any{"Id": "c", "State": map[string]any{"StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2026-01-01T00:00:01Z"}, "Config": map[string]any{}})
@@ -108,9 +108,74 @@ func TestRequests(t *testing.T) {
 	if _, has, err := d.FindImage(t.Context(), "docker.io/library/python:3.12-slim"); err != nil || !has {
 		t.Fatal(has, err)
 	}
-	expect("its image", "GET images exists", "GET images json")
+	expect("its image", "GET images json")
+	if _, has, err := d.FindImage(t.Context(), "localhost/none"); err != nil || has {
+		t.Fatal(has, err)
+	}
+	expect("an image that it hasn't got", "GET images json", "GET images json") // by both of its names
 	for range 2 {
 		run()
 		expect("a run", "POST containers create", "POST containers attach", "POST containers wait", "POST containers start", "GET containers json", "DELETE containers c")
+	}
+}
+
+// TestConnectionsAreReused: what was asked at the same time once needs no new connections the next time.
+func TestConnectionsAreReused(t *testing.T) {
+	const atOnce = 8
+	type key struct{}
+	var used sync.Map // the connections that have carried a question about an image
+	arrived, together := make(chan struct{}), make(chan struct{})
+	go func() {
+		for {
+			for range atOnce {
+				select {
+				case <-arrived:
+				case <-t.Context().Done():
+					return
+				}
+			}
+			for range atOnce {
+				together <- struct{}{}
+			}
+		}
+	}()
+	l, endpoint := listening(t)
+	s := &http.Server{
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			reply := asPodman(w, "4.3.1")
+			switch {
+			case strings.Contains(r.URL.Path, "/images/"):
+				used.Store(r.Context().Value(key{}), true)
+				arrived <- struct{}{}
+				<-together // so that each needs a connection of its own
+				reply(200, map[string]any{"Id": strings.Repeat("1", 64)})
+			case strings.HasSuffix(r.URL.Path, "/info"):
+				reply(200, info(true, "v1"))
+			}
+		}),
+	}
+	go s.Serve(l)
+	defer s.Close()
+	d := New(Config{Endpoint: endpoint})
+	defer d.Close()
+	if _, err := d.Facts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var all sync.WaitGroup
+		for range atOnce {
+			all.Go(func() {
+				if _, has, err := d.FindImage(t.Context(), "localhost/i"); err != nil || !has {
+					t.Error(has, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	n := 0
+	used.Range(func(any, any) bool { n++; return true })
+	if n != atOnce {
+		t.Errorf("%d requests at once, three times, took %d connections", atOnce, n)
 	}
 }
