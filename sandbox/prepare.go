@@ -167,10 +167,7 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err
 	if m.facts, err = s.awake(ctx, p); err != nil {
 		return machine{}, err
 	}
-	if err := s.reap(ctx); err != nil {
-		s.log.Warn("containers of dead bridges could not be looked for", "err", err)
-	}
-	s.keepReaping()
+	s.reapSoon()
 	if m.image, err = s.findImage(ctx, m.facts, p); err != nil {
 		return machine{}, err
 	}

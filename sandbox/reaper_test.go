@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -46,6 +47,7 @@ func TestReaper(t *testing.T) {
 		if err := s.Prepare(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait()
 		if want := []string{"dead", "reused"}; !slices.Equal(e.removed, want) {
 			t.Errorf("at first contact %v were removed, want %v", e.removed, want)
 		}
@@ -95,5 +97,66 @@ func TestReapingFails(t *testing.T) {
 	e := &engine{images: map[string]runtime.Image{"any": has("1")}, reapErr: errors.New("busy")}
 	if err := prepareWith(t, e, nil).Prepare(t.Context(), nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// stubborn is an engine with a dead bridge's container that takes until letGo is closed to be removed, or until the removal is given up.
+type stubborn struct {
+	*engine
+	letGo chan struct{}
+}
+
+func (e stubborn) Remove(ctx context.Context, ids ...string) error {
+	select {
+	case <-e.letGo:
+		return e.engine.Remove(ctx, ids...)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestNobodyWaitsForTheReaper: the first call doesn't; Close does, for a while.
+func TestNobodyWaitsForTheReaper(t *testing.T) {
+	for _, gone := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			dead := runtime.Self()
+			dead.PID = 1<<22 + 1
+			e := stubborn{&engine{images: map[string]runtime.Image{"any": has("1")}, orphans: []runtime.Orphan{{ID: "dead", Owner: dead}}}, make(chan struct{})}
+			cfg := config()
+			cfg.Owner = runtime.Self()
+			s, err := sandbox.New(e, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			if err := s.Prepare(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took != 0 {
+				t.Errorf("the first call waited %v for a container that is none of its own", took)
+			}
+			closed := make(chan struct{})
+			go func() {
+				defer close(closed)
+				s.Close()
+			}()
+			synctest.Wait()
+			select {
+			case <-closed:
+				t.Error("Close didn't wait for the removal")
+			default:
+			}
+			if gone {
+				close(e.letGo)
+			}
+			<-closed
+			took := time.Since(begun)
+			if want := []string{"dead"}; gone && (took != 0 || !slices.Equal(e.removed, want)) {
+				t.Errorf("Close took %v, and %v were removed", took, e.removed)
+			}
+			if !gone && took != 5*time.Second {
+				t.Errorf("Close took %v for a removal that doesn't end; want 5 s", took)
+			}
+		})
 	}
 }

@@ -210,10 +210,10 @@ type Sandbox struct {
 	containers chan struct{} // one for each that is alive
 	standby    standby
 
-	mu      sync.Mutex
-	closed  bool
-	reaping bool
-	runs    sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the keeper
+	mu     sync.Mutex
+	closed bool
+	reaper chan struct{}  // full when it is to look at once; nil before it runs
+	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the keeper
 
 	life context.Context // ends with Close: of what belongs to no call
 	end  context.CancelFunc
@@ -262,7 +262,8 @@ func (s *Sandbox) enter() error {
 	return nil
 }
 
-// Close refuses further runs and waits for those under way, whose contexts are their callers' to end.
+// Close refuses further runs and waits for those under way, whose contexts are their callers' to end, and some seconds at most for the
+// removal of what dead bridges have left.
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
