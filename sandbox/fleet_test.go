@@ -32,7 +32,9 @@ type fleet struct {
 	answers time.Duration // from a ping to its answer
 	image   string
 	facts   runtime.Facts
-	looks   int // how often it was asked for its facts
+	looks   int           // how often it was asked for its facts
+	slow    time.Duration // until it answers that
+	pings   int           // that guests got
 	alive   map[int]context.CancelFunc
 	idle    map[int]bool // ready, and without code
 	ran     map[int]bool
@@ -57,6 +59,10 @@ func newFleet() *fleet {
 }
 
 func (f *fleet) Facts(context.Context) (runtime.Facts, error) {
+	f.mu.Lock()
+	slow := f.slow
+	f.mu.Unlock()
+	time.Sleep(slow)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
@@ -151,6 +157,9 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		}
 		f.mu.Lock()
 		lent, answers := f.lent, f.answers
+		if frame.Type == entrypoint.TypePing {
+			f.pings++
+		}
 		hung = hung || f.deaf && frame.Type == entrypoint.TypePing
 		f.mu.Unlock()
 		switch {
@@ -218,6 +227,13 @@ func (f *fleet) looked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.looks
+}
+
+// pinged is how many pings there were.
+func (f *fleet) pinged() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pings
 }
 
 // set changes something of the fleet.

@@ -121,8 +121,12 @@ const maxAtOnce = 32 << 10
 // is read, only behind the answer to the ping; the container has no network and no file of anybody else's, and is killed. So another
 // guest can be given the same order, and to the run, its caller and the servers it is as if the first one had never been there.
 func (g *guest) order(ctx context.Context, execute []byte) bool {
-	g.checking <- struct{}{}
-	defer func() { <-g.checking }()
+	select {
+	case g.checking <- struct{}{}:
+		defer func() { <-g.checking }()
+	case <-ctx.Done(): // the last check isn't over, and may take until pongWait
+		return false
+	}
 	g.lent = true
 	if len(execute) > maxAtOnce {
 		return g.answers(ctx, nil)
@@ -173,12 +177,12 @@ func (g *guest) hangUp() {
 	g.stdinW.Close()
 }
 
-// dead says whether the container is gone.
-func (g *guest) dead() bool {
+// over says whether the container is gone, or is being killed.
+func (g *guest) over() bool {
 	select {
 	case <-g.gone:
 		return true
 	default:
-		return false
+		return g.life.Err() != nil
 	}
 }

@@ -34,7 +34,8 @@ type standby struct {
 	cost     time.Duration // what a start takes, smoothed
 	failures int           // starts that failed, and guests that died, since one was lent or waited for provenAge
 	retry    time.Time     // no start before that
-	waiters  []chan *guest // runs that wait for the next guest that is ready, in their order; nil is for one that could not be started
+	turns    uint64        // of runs, counted
+	line     []*place      // runs that wait for the next guest that is ready, by their turn
 	keeping  bool          // the keeper runs
 	closed   bool
 	wake     chan struct{} // tells the keeper to look
@@ -44,15 +45,16 @@ func (b *standby) init(s *Sandbox) { b.sandbox, b.wake = s, make(chan struct{}, 
 
 func (b *standby) max() int { return b.sandbox.cfg.Standby }
 
-// note counts one more run.
-func (b *standby) note() {
-	if b.max() == 0 {
-		return
-	}
+// note counts one more run, and gives its turn.
+func (b *standby) note() (turn uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.last = time.Now()
-	b.asked = append(slices.Delete(b.asked, 0, max(0, len(b.asked)-maxAsked+1)), b.last)
+	b.turns++
+	if b.max() > 0 {
+		b.last = time.Now()
+		b.asked = append(slices.Delete(b.asked, 0, max(0, len(b.asked)-maxAsked+1)), b.last)
+	}
+	return b.turns
 }
 
 // take gives the oldest guest that waits, if it is of this machine, has an image, limits and a user that a run would get, and is
@@ -65,6 +67,9 @@ func (b *standby) take(m machine) *guest {
 		b.waiting = slices.Delete(b.waiting, 0, 1)
 		if b.fit(g, m) {
 			return g
+		}
+		if g.over() {
+			b.failed()
 		}
 		b.sandbox.discard(g)
 	}
@@ -79,7 +84,7 @@ func (b *standby) has(m machine) bool {
 }
 
 func (b *standby) fit(g *guest, m machine) bool {
-	return !g.dead() && g.life.Err() == nil && time.Since(g.begun) < standbyAge &&
+	return !g.over() && time.Since(g.begun) < standbyAge &&
 		g.machine.image.ID == m.image.ID && g.machine.facts.Endpoint == m.facts.Endpoint && g.machine.facts.Engine == m.facts.Engine &&
 		g.machine.facts.OwnUsers == m.facts.OwnUsers && g.machine.facts.Enforces == m.facts.Enforces
 }
@@ -180,9 +185,11 @@ func (b *standby) inspect() {
 	var all sync.WaitGroup
 	for _, g := range list {
 		all.Go(func() {
-			if g.dead() || time.Since(g.begun) >= standbyAge || !g.check(b.sandbox.life) {
-				b.drop(g)
-			} else if time.Since(g.up) >= provenAge {
+			old := time.Since(g.begun) >= standbyAge
+			switch {
+			case old || !g.check(b.sandbox.life):
+				b.drop(g, !old)
+			case time.Since(g.up) >= provenAge:
 				b.proved()
 			}
 		})
@@ -206,14 +213,28 @@ func (b *standby) failed() (pause time.Duration) {
 	return pause
 }
 
-// drop destroys a guest, if it still waits.
-func (b *standby) drop(g *guest) {
+// drop destroys a guest, if it still waits, and says whether it did. One that is bad has the next start wait: whatever made it so may
+// do so again.
+func (b *standby) drop(g *guest, bad bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i := slices.Index(b.waiting, g); i >= 0 {
-		b.waiting = slices.Delete(b.waiting, i, i+1)
-		b.sandbox.discard(g)
+	i := slices.Index(b.waiting, g)
+	if i < 0 {
+		return false // it was lent, or is dropped already
 	}
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	if bad {
+		b.failed()
+	}
+	b.sandbox.discard(g)
+	return true
+}
+
+// unanswered is told of a guest that was to be lent, and did not answer.
+func (b *standby) unanswered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed()
 }
 
 // adjust starts or destroys guests until as many wait as are wanted, says after what time to look again, if at all before a
@@ -231,7 +252,7 @@ func (b *standby) adjust(now time.Time) (again time.Duration, end bool) {
 		return 0, true
 	}
 	// Several starts at once take longer each: two at most. Those that runs wait for aren't what is wanted.
-	if len(b.waiting)+b.starting >= want+len(b.waiters) || b.starting >= 2 {
+	if len(b.waiting)+b.starting >= want+len(b.line) || b.starting >= 2 {
 		return 0, false
 	}
 	if wait := b.retry.Sub(now); wait > 0 {
@@ -263,10 +284,14 @@ func (b *standby) start(m *machine) {
 	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
 	bad := g.await(s.cfg.StartTimeout)
 	stop()
-	if now := s.renew(s.life, m); now != nil {
-		g.machine = *now // nobody asks again before it is lent
+	if b.started(g, bad) {
+		b.learn(g, s.renew(s.life, m))
 	}
+}
 
+// started is told how a start went. It says whether it gave a guest that is fit for a run.
+func (b *standby) started(g *guest, bad int) bool {
+	s := b.sandbox
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.starting--
@@ -277,16 +302,25 @@ func (b *standby) start(m *machine) {
 			s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
 		}
 		s.discard(g)
-		for len(b.waiters) > b.starting { // one of them counts on this guest
-			b.hand(nil)
-		}
-		return
+		b.release()
+		return false
 	}
 	took := g.up.Sub(g.begun)
 	if b.cost += (took - b.cost) / 4; b.cost == 0 {
 		b.cost = took
 	}
 	b.await(g)
+	return true
+}
+
+// learn keeps what the driver says of the engine now that it has started a guest in it, for as long as that guest waits: nobody asks
+// again before it is lent. A run that has it already made its order by what was known before, as it does with a guest of its own.
+func (b *standby) learn(g *guest, now *machine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now != nil && slices.Contains(b.waiting, g) {
+		g.machine = *now
+	}
 }
 
 // await has a guest wait for its run, or gives it to a run that waits. It is called with mu held.
@@ -295,36 +329,19 @@ func (b *standby) await(g *guest) {
 	case b.closed:
 		b.sandbox.discard(g)
 		return
-	case len(b.waiters) > 0:
-		b.hand(g)
+	case len(b.line) > 0:
+		b.line[0].ready <- g // it has room for one
+		b.line = slices.Delete(b.line, 0, 1)
 		return
 	}
 	b.waiting = append(b.waiting, g)
 	// One that dies while it waits is replaced, after a pause: whatever kills it may do so again.
 	b.sandbox.runs.Go(func() {
 		<-g.gone
-		b.lost(g)
+		if b.drop(g, true) {
+			b.nudge()
+		}
 	})
-}
-
-// hand gives a guest, or nil, to whoever waits longest. It is called with mu held.
-func (b *standby) hand(g *guest) {
-	b.waiters[0] <- g // it has room for one
-	b.waiters = slices.Delete(b.waiters, 0, 1)
-}
-
-// lost is told of each guest whose container is gone.
-func (b *standby) lost(g *guest) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i := slices.Index(b.waiting, g)
-	if i < 0 {
-		return // it was lent
-	}
-	b.waiting = slices.Delete(b.waiting, i, i+1)
-	b.failed()
-	b.sandbox.discard(g)
-	b.nudge()
 }
 
 // close destroys all that wait and has no further ones started. The keeper ends with the sandbox's life.
