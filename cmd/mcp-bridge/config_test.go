@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,40 @@ func TestMaxConcurrent(t *testing.T) {
 			}
 			if got := (config{MaxConcurrent: tc.asked, Memory: tc.each}).maxConcurrent(); got != tc.want {
 				t.Errorf("%d runs at a time, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestStandbySetting: a number, none, or as many as memory and cores allow.
+func TestStandbySetting(t *testing.T) {
+	const wrong = "it must be a number from 0 to 32, or auto"
+	for _, tc := range []struct {
+		value    string
+		min, max standbys
+		err      string
+	}{
+		{value: "", min: 1, max: 1},
+		{value: "0"},
+		{value: "1", min: 1, max: 1},
+		{value: "32", min: 32, max: 32},
+		{value: "auto", min: 1, max: standbys(2 * runtime.NumCPU())},
+		{value: "33", err: wrong},
+		{value: "-1", err: wrong},
+		{value: "1.5", err: wrong},
+		{value: "AUTO", err: wrong},
+		{value: "some", err: wrong},
+	} {
+		t.Run(tc.value, func(t *testing.T) {
+			if tc.value != "" {
+				t.Setenv("MCP_BRIDGE_STANDBY", tc.value)
+			}
+			c, err := readConfig()
+			switch {
+			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_STANDBY") || !strings.Contains(err.Error(), tc.err)):
+				t.Errorf("got %v, want that %s", err, tc.err)
+			case tc.err == "" && (err != nil || c.Standby < tc.min || c.Standby > tc.max):
+				t.Errorf("got %d, %v; want %d to %d", c.Standby, err, tc.min, tc.max)
 			}
 		})
 	}
