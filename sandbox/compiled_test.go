@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -25,7 +24,7 @@ type sources struct {
 }
 
 func (e *sources) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	if isProbe(spec) && spec.Command[len(spec.Command)-1] != entrypoint.Compiler()[4] {
+	if isProbe(spec) && !isCompiler(spec) {
 		return probed(std, "3.12.0 1")
 	}
 	if isProbe(spec) {
@@ -110,6 +109,22 @@ func TestCompiledOnce(t *testing.T) {
 	if _, compiled := e.seen(); compiled != 1 {
 		t.Errorf("it was compiled %d times, want once", compiled)
 	}
+}
+
+// TestCompiledAfterTheRun: what makes the code takes no time from a run's.
+func TestCompiledAfterTheRun(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		for range 3 {
+			call(t, s, "1s")
+		}
+		over := time.Now()
+		time.Sleep(time.Second)
+		fl.mu.Lock()
+		defer fl.mu.Unlock()
+		if len(fl.makes) != 1 || fl.makes[0].Before(over) {
+			t.Errorf("it was made at %v, want once, not before %v", fl.makes, over)
+		}
+	})
 }
 
 // TestCompiledAfterFailure: a compiler that failed is tried again, after twice as many guests.

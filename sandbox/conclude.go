@@ -119,9 +119,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	if w.Signal > 0 {
 		r.Signal, r.ExitCode = w.Signal, 128+w.Signal
 	}
-	killed := w.Signal == int(syscall.SIGKILL)
 	switch {
-	case w.Killed == "memory", killed && (w.OOM > 0 || exit.OOMKilled):
+	case w.Killed == "memory", w.Signal == int(syscall.SIGKILL) && w.OOM > 0, unexplained(w) && exit.OOMKilled:
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case w.Killed == "processes":
 		r.Status = StatusExit
@@ -148,6 +147,12 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	default:
 		r.Status, r.ExitCode, r.Message = StatusExit, -1, "The guest did not say how the code ended."
 	}
+}
+
+// unexplained says that something killed the code, and that the guest can't say what: the engine may. The kernel kills for want of
+// memory by no other signal.
+func unexplained(w entrypoint.Wait) bool {
+	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes"
 }
 
 // maxWords is bytes kept of each thing that the guest says of an exception.

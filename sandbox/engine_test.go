@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -84,6 +85,7 @@ func TestEngineOutcomes(t *testing.T) {
 		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusExit, 0, "ended from outside"},
 		{"the code killed, and the engine saw why", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`), exit: runtime.Exit{OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
 		{"the code killed, and the kernel counted it", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9,"oom":1}`)}, sandbox.StatusMemoryLimit, 137, "out of memory"},
+		{"the code killed by the guest, and something else for memory", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9,"killed":"processes"}`), exit: runtime.Exit{OOMKilled: true}}, sandbox.StatusExit, 137, "MCP_BRIDGE_PIDS"},
 		{"the code killed by somebody", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`)}, sandbox.StatusExit, 137, "signal 9"},
 		{"ok is not believed where waitpid says otherwise", scripted{before: ready, after: done(`{"exited":true,"status":4}`)}, sandbox.StatusExit, 4, "code 4"},
 		{"done without waitpid's word", scripted{before: ready, after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1}`}, sandbox.StatusExit, -1, "did not say"},
@@ -103,6 +105,39 @@ func TestEngineOutcomes(t *testing.T) {
 			if r.Status != tt.want || r.ExitCode != tt.exit || !strings.Contains(r.Message, tt.message) || r.Stdout() != "before" {
 				t.Errorf("got %s, code %d, %q, stdout %q; want %s, %d, %q and what was printed", r.Status, r.ExitCode, r.Message, r.Stdout(), tt.want, tt.exit, tt.message)
 			}
+		})
+	}
+}
+
+// TestEndIsNotWaitedFor: a run waits for its container's end only where the engine may say of it what the guest can't.
+func TestEndIsNotWaitedFor(t *testing.T) {
+	tests := []struct {
+		name, wait string
+		want       sandbox.Status
+		waits      bool
+	}{
+		{"it exited", `{"exited":true,"status":0}`, sandbox.StatusOK, false},
+		{"a signal of its own", `{"exited":false,"status":0,"signal":11}`, sandbox.StatusExit, false},
+		{"killed by the watch for memory", `{"exited":false,"status":0,"signal":9,"killed":"memory"}`, sandbox.StatusMemoryLimit, false},
+		{"killed by the watch for processes", `{"exited":false,"status":0,"signal":9,"killed":"processes"}`, sandbox.StatusExit, false},
+		{"killed by the kernel, which counts", `{"exited":false,"status":0,"signal":9,"oom":1}`, sandbox.StatusMemoryLimit, false},
+		{"killed", `{"exited":false,"status":0,"signal":9}`, sandbox.StatusMemoryLimit, true},
+		{"killed by what nobody asked for", `{"exited":false,"status":0,"signal":9,"killed":"cancel"}`, sandbox.StatusMemoryLimit, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				done := `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":` + tt.wait + `}`
+				s, err := sandbox.New(scripted{before: ready, after: done, wait: true, exit: runtime.Exit{OOMKilled: true}}, config())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
+				if err != nil || r.Status != tt.want || (r.Took.Total > 0) != tt.waits {
+					t.Errorf("got %s after %v, %v; want %s, and that it waited: %v", r.Status, r.Took.Total, err, tt.want, tt.waits)
+				}
+			})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -31,6 +32,9 @@ type fleet struct {
 	lent    lentTo        // what guests do that have waited
 	answers time.Duration // from a ping to its answer
 	image   string
+	removed bool        // there is no image but that, and before a pull not even that
+	pulls   int         // how often an image was asked of its registry
+	makes   []time.Time // when it was asked to compile the guest's code
 	facts   runtime.Facts
 	looks   int           // how often it was asked for its facts
 	slow    time.Duration // until it answers that
@@ -72,16 +76,34 @@ func (f *fleet) Facts(context.Context) (runtime.Facts, error) {
 func (f *fleet) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return runtime.Image{Ref: ref, ID: f.image}, true, nil
+	return runtime.Image{Ref: ref, ID: f.image}, f.image != "", nil
+}
+
+func (f *fleet) PullImage(_ context.Context, ref string, _ runtime.Progress) (runtime.Image, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pulls++
+	f.image = "pulled"
+	return runtime.Image{Ref: ref, ID: f.image}, nil
 }
 
 func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
+	if isCompiler(spec) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.makes = append(f.makes, time.Now())
+		return runtime.Exit{Code: 1}, nil
+	}
 	if isProbe(spec) {
 		return probed(std, "3.12.0 1")
 	}
 	f.mu.Lock()
 	f.starts++
 	id := f.starts
+	if f.removed && spec.Image != f.image {
+		f.mu.Unlock()
+		return runtime.Exit{}, &runtime.ImageError{Ref: spec.Image, Err: errors.New("no such image"), Next: "pull it"}
+	}
 	if f.broken != nil {
 		if err := f.broken(); err != nil {
 			f.mu.Unlock()

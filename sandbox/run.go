@@ -96,20 +96,30 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	}
 	defer s.runs.Done()
 
-	m, err := s.prepared(ctx, nil)
-	if err != nil {
-		if ctx.Err() != nil {
-			return notBegun(r.ID), nil
-		}
-		return Result{}, err
+	res, found, err := s.attempt(ctx, r, h)
+	if found && errors.As(err, new(*runtime.ImageError)) {
+		// The image has been removed since it was found, which is forgotten by now. No code has run: look once more, and pull if need be.
+		res, _, err = s.attempt(ctx, r, h)
 	}
-	res, err := newSession(s, r, h, m).run(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	res.Took.Total = time.Since(begin)
 	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took", res.Took.Total)
 	return res, nil
+}
+
+// attempt runs the code in what is found to run it in, if it is found.
+func (s *Sandbox) attempt(ctx context.Context, r Request, h Host) (res Result, found bool, err error) {
+	m, err := s.prepared(ctx, nil)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return notBegun(r.ID), false, nil
+	case err != nil:
+		return Result{}, false, err
+	}
+	res, err = newSession(s, r, h, m).run(ctx)
+	return res, true, err
 }
 
 // notBegun is of a run that was given up before there was a guest for it.
@@ -145,7 +155,6 @@ func (n *session) run(caller context.Context) (Result, error) {
 		n.badFrames += g.await(n.sandbox.cfg.StartTimeout)
 	}
 	if !g.up.IsZero() {
-		n.sandbox.seenReady(n.machine)
 		n.greet(g.hello)
 		if n.req.Began != nil {
 			n.req.Began(waiting)
@@ -164,19 +173,22 @@ func (n *session) run(caller context.Context) (Result, error) {
 	n.sandbox.discard(g)
 	over(errOver)
 	n.wg.Wait()
+	if !g.up.IsZero() {
+		n.sandbox.seenReady(n.machine) // not before: what that may start would take from the code's time
+	}
 	defer n.files.release()
 	return n.conclude(e, g.stderr.String())
 }
 
-// told says that all is known of how the code ended: it was stopped by us, or has exited, by the guest's word. What else killed it,
-// the engine may know better.
+// told says that all is known of how the code ended: it was stopped by us, or the guest has said what byWait goes by, so that how the
+// container ends changes nothing.
 func (n *session) told() bool {
 	if n.done == nil || wait(n.done).Killed == "cancel" {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		return n.stopped != notStopped
 	}
-	return wait(n.done).Exited
+	return !unexplained(wait(n.done))
 }
 
 // greet keeps what the guest said of itself.
