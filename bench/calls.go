@@ -115,7 +115,7 @@ func (s *suite) exchanges(ctx context.Context, n int) (_ []marks, err error) {
 		}
 	}()
 	for range n {
-		g, err := s.engine.launch(ctx, s.container)
+		g, err := s.engine.launch(ctx, s.container, s.source)
 		if err != nil {
 			return nil, err
 		}

@@ -67,6 +67,17 @@ func TestFindCreate(t *testing.T) {
 	}
 }
 
+func TestCompilerTakesTheGuestsPlace(t *testing.T) {
+	c := container{"entrypoint": []any{"python3"}, "command": []any{"-c", "boot"}, "user": "65534:65534", "cap_drop": []any{"ALL"}}
+	got := compiling(c)
+	if argv, ok := got["entrypoint"].([]string); !ok || !slices.Equal(argv, entrypoint.Compiler()) || got["command"] != nil {
+		t.Errorf("it runs %v %v", got["entrypoint"], got["command"])
+	}
+	if got["user"] != c["user"] || len(texts(got["cap_drop"])) != 1 || len(texts(c["command"])) != 2 {
+		t.Errorf("got %v of %v", got, c)
+	}
+}
+
 func TestFindExecute(t *testing.T) {
 	const frame = `{"type":"execute","id":"r","code":"print(1)","options":{"timeoutMs":30000,"rlimits":{"as":7}},"providers":[]}`
 	const sent = "POST /attach HTTP/1.1\r\nHost: d\r\n\r\n12\n" + `{"boot":"…"}` // the source has no line end

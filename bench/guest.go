@@ -44,8 +44,8 @@ type guest struct {
 	stderr *tail
 }
 
-// launch makes and starts a container, and returns when its guest is ready.
-func (e *engine) launch(ctx context.Context, c container) (*guest, error) {
+// launch makes and starts a container, and returns when its guest, which is sent this source, is ready.
+func (e *engine) launch(ctx context.Context, c container, source []byte) (*guest, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	id, err := e.create(ctx, c)
@@ -53,21 +53,22 @@ func (e *engine) launch(ctx context.Context, c container) (*guest, error) {
 		return nil, err
 	}
 	g := &guest{engine: e, id: id, stderr: &tail{limit: 2 << 10}}
-	if err := g.begin(ctx); err != nil {
+	if err := g.begin(ctx, source); err != nil {
 		return nil, errors.Join(err, e.remove(context.WithoutCancel(ctx), id))
 	}
 	return g, nil
 }
 
-func (g *guest) begin(ctx context.Context) (err error) {
-	var in *bufio.Reader
-	if g.conn, in, err = g.engine.attach(ctx, g.id); err != nil {
+func (g *guest) begin(ctx context.Context, source []byte) error {
+	conn, in, err := g.engine.attach(ctx, g.id)
+	if err != nil {
 		return err
 	}
+	g.conn = conn
 	if err := g.engine.start(ctx, g.id); err != nil {
 		return errors.Join(err, g.conn.Close())
 	}
-	if _, err := g.conn.Write(entrypoint.Source()); err != nil {
+	if _, err := g.conn.Write(source); err != nil {
 		return errors.Join(err, g.conn.Close())
 	}
 	g.stdin = entrypoint.NewWriter(g.conn, entrypoint.MaxFrame)

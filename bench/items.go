@@ -106,7 +106,7 @@ func (s *suite) startAll(ctx context.Context, variants []container) []series {
 
 func (s *suite) startOnce(ctx context.Context, c container, to *series) {
 	begin := time.Now()
-	g, err := s.engine.launch(ctx, c)
+	g, err := s.engine.launch(ctx, c, s.source)
 	took := time.Since(begin)
 	if err == nil {
 		err = g.end(ctx)

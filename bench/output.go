@@ -100,7 +100,7 @@ func (s *suite) printed(ctx context.Context, c *client, code string, to *series)
 }
 
 func (s *suite) bareOutput(ctx context.Context) (time.Duration, error) {
-	g, err := s.engine.launch(ctx, s.container)
+	g, err := s.engine.launch(ctx, s.container, s.source)
 	if err != nil {
 		return 0, err
 	}

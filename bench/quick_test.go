@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
 // TestMain lets the test binary be what the benchmarks start themselves as.
@@ -18,12 +20,60 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestQuick runs every benchmark over the real program and real containers, a few rounds each. It looks at what was measured and
-// never at how long it took.
-func TestQuick(t *testing.T) {
+// needsPodman skips a test where no engine is promised.
+func needsPodman(t *testing.T) {
+	t.Helper()
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "podman" {
 		t.Skip("MCP_BRIDGE_TEST_RUNTIME is not podman: no engine to measure")
 	}
+}
+
+// TestBaselinesGuest: the guest of the bare exchange is sent what the bridge sends its own, takes it and runs code.
+func TestBaselinesGuest(t *testing.T) {
+	needsPodman(t)
+	bridge, err := filepath.Abs("../bin/mcp-bridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &suite{bridge: bridge, dir: t.TempDir(), report: &Report{}}
+	defer func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := s.readyEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	code := func(source []byte) (text string, modules int) {
+		_, object, _ := bytes.Cut(source, []byte("\n"))
+		var m map[string]string
+		if err := json.Unmarshal(object, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m[""], len(m)
+	}
+	if text, _ := code(entrypoint.Source()); text != "" {
+		t.Fatal("the plain source has code already")
+	}
+	if text, n := code(s.source); text == "" || n < 2 {
+		t.Errorf("%d modules and %d bytes of code", n, len(text))
+	}
+	g, err := s.engine.launch(t.Context(), s.container, s.source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := g.execute(s.options, "print(1)"); err != nil || m.output <= 0 || m.done < m.output {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if err := g.end(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQuick runs every benchmark over the real program and real containers, a few rounds each. It looks at what was measured and
+// never at how long it took.
+func TestQuick(t *testing.T) {
+	needsPodman(t)
 	report := filepath.Join(t.TempDir(), "report.json")
 	var out, errs bytes.Buffer
 	code := run([]string{"-quick", "-bridge", "../bin/mcp-bridge", "-json", report}, strings.NewReader(""), &out, &errs)

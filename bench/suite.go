@@ -31,6 +31,7 @@ type suite struct {
 	engine    *engine   // nil until readyEngine
 	container container // what the bridge asks podman for; nil until readyEngine
 	options   entrypoint.Options
+	source    []byte // that the bridge sends a guest, with the code that was compiled for the image
 	files     int
 }
 
@@ -151,8 +152,16 @@ func (s *suite) readyEngine(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.container == nil {
-		s.container, s.options, err = s.record(ctx)
+	if s.container != nil {
+		return nil
+	}
+	c, o, err := s.record(ctx)
+	if err != nil {
+		return err
+	}
+	source, err := s.engine.compile(ctx, c)
+	if err == nil {
+		s.container, s.options, s.source = c, o, source
 	}
 	return err
 }
