@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -77,6 +79,9 @@ func (e *engine) close() error {
 	e.stop()
 	var exit *exec.ExitError
 	err := e.cmd.Wait()
+	if gone := os.Remove(e.socket); gone != nil && !errors.Is(gone, fs.ErrNotExist) { // the next service listens there
+		return gone
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, exec.ErrWaitDelay) || errors.As(err, &exit) {
 		return nil
 	}

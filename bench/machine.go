@@ -117,6 +117,17 @@ func monitored(cmdline []byte) string {
 	return args[i+1]
 }
 
+// called counts one for a process with a program of this name.
+func called(name string) func(pid int) (float64, error) {
+	return func(pid int) (float64, error) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil || line(text, nil) != name {
+			return 0, err
+		}
+		return 1, nil
+	}
+}
+
 // ticks are the kernel's per second in proc_pid_stat(5): USER_HZ, which is 100 on every Linux that Go runs on.
 const ticks = 100
 

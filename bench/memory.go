@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,20 +69,14 @@ func (s *suite) resident(when string, c *client) (float64, error) {
 }
 
 func (s *suite) withServers(ctx context.Context) (err error) {
-	servers := map[string]server{}
-	var names []string
-	for i := range upstreams {
-		name := fmt.Sprintf("shop%02d", i)
-		names = append(names, name)
-		servers[name] = s.shop()
-	}
+	servers := s.shops()
 	c, err := s.serve(ctx, servers)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	const code = "print(sum(1 for s in [mcp_servers[n] for n in mcp_servers] if s.echo(text='x') == 'x'))"
-	if _, _, err := c.python(ctx, code, fmt.Sprintf("%d\n", upstreams), only(names...)); err != nil {
+	if _, _, err := c.python(ctx, code, fmt.Sprintf("%d\n", upstreams), only(slices.Sorted(maps.Keys(servers))...)); err != nil {
 		return err
 	}
 	sleep(ctx, s.scale.rest)

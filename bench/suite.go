@@ -82,6 +82,18 @@ type server struct {
 // shop is the demo server that the bridge has in it.
 func (s *suite) shop() server { return server{Command: s.bridge, Args: []string{"demo-server"}} }
 
+// shops are as many of it as part i has.
+func (s *suite) shops() map[string]server {
+	all := map[string]server{}
+	for i := range upstreams {
+		all[fmt.Sprintf("shop%02d", i)] = s.shop()
+	}
+	return all
+}
+
+// found is the variable that has a bridge find its engine. An empty one means the default.
+const found = "MCP_BRIDGE_RUNTIME="
+
 // command is the bridge with these servers and variables beside the user's own.
 func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, error) {
 	if servers == nil {
@@ -166,12 +178,16 @@ func (s *suite) readyEngine(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *suite) close() error {
-	err := s.release()
-	if s.engine != nil {
-		err = errors.Join(err, s.engine.close())
+func (s *suite) close() error { return errors.Join(s.release(), s.stopEngine()) }
+
+// stopEngine ends the service that readyEngine has started, and will start again.
+func (s *suite) stopEngine() error {
+	if s.engine == nil {
+		return nil
 	}
-	return err
+	e := s.engine
+	s.engine = nil
+	return e.close()
 }
 
 // sleep is the pause of a user; it says whether all of it passed.
