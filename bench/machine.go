@@ -87,23 +87,51 @@ func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// alive counts the containers of a bridge that have a process, those that wait included: podman has a conmon beside each, from before it
-// is started until it has been cleaned up, and its arguments have the container's name, which tells the owner's process. To look
-// there asks nothing of podman, which has enough to do where this is wanted.
+// alive counts the containers of a bridge that have a process, those that wait included.
 func alive(owner int) (int, error) {
+	all, err := monitors(owner)
+	return len(all), err
+}
+
+// monitors are the conmons of a bridge's containers, by the container's name: podman has one beside each, from before it
+// is started until it has been cleaned up, and its arguments have the container's name, which tells the owner's process. To look
+// there asks nothing of podman, which has enough to do where this is wanted. Of a conmon that has just forked it may be either process.
+func monitors(owner int) (map[string]int, error) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	names := map[string]bool{} // what a conmon has just forked has its arguments, too
+	pids := map[string]int{}
 	for _, path := range all {
-		if text, err := os.ReadFile(path); err == nil { //nolint:gosec // of /proc; some end meanwhile
-			if name := monitored(text); strings.HasPrefix(name, fmt.Sprintf("mcp-bridge-%d-", owner)) {
-				names[name] = true
+		text, err := os.ReadFile(path) //nolint:gosec // of /proc
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if name := monitored(text); strings.HasPrefix(name, fmt.Sprintf("mcp-bridge-%d-", owner)) {
+			if pids[name], err = strconv.Atoi(filepath.Base(filepath.Dir(path))); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return len(names), nil
+	return pids, nil
+}
+
+// contained is the memory of a bridge's containers, each with its conmon, which is no child of the bridge's.
+func contained(owner int) (float64, error) {
+	all, err := monitors(owner)
+	sum := 0.0
+	for _, pid := range all {
+		own, gone := rss(pid)
+		if gone != nil {
+			continue
+		}
+		inside, err := below(pid, rss)
+		if err != nil {
+			return 0, err
+		}
+		sum += own + inside
+	}
+	return sum, err
 }
 
 // monitored is the name of the container that a conmon with these arguments, each with a zero behind it, is there for; "" of any other

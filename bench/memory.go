@@ -53,7 +53,8 @@ func (s *suite) resting(ctx context.Context) (err error) {
 	return err
 }
 
-// resident notes the memory of a bridge, and that of all processes below it.
+// resident notes the memory of a bridge, that of all processes below it, and that of its containers, which are below none of these. What
+// processes share is counted with each.
 func (s *suite) resident(when string, c *client) (float64, error) {
 	own, err := rss(c.pid())
 	if err != nil {
@@ -63,8 +64,13 @@ func (s *suite) resident(when string, c *client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	containers, err := contained(c.pid())
+	if err != nil {
+		return 0, err
+	}
 	s.report.figure("i", "the bridge's memory "+when, false, "MB", single(own))
 	s.report.figure("i", "all its child processes "+when, false, "MB", single(children))
+	s.report.figure("i", "its containers, each with its conmon, "+when, false, "MB", single(containers))
 	return own, nil
 }
 
