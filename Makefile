@@ -86,7 +86,7 @@ engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz "$(FUZZTIME)"
 
-bench: ## the benchmarks, each beside its baseline: about 25 minutes; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
+bench: ## the benchmarks, each beside its baseline: about 30 minutes; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
 	@scripts/bench
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them

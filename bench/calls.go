@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
-// warmCalls is part c: calls that find a container waiting, one after the other and eight at once. Beside them stands the exchange
-// with a waiting guest that nothing is between but podman's own streams, and podman run. They take turns in blocks, so that
-// no container of a baseline is started in the bridge's pauses.
+// warmCalls is part c: calls that find a container waiting, one after the other, some that compute for longer, and eight at once. Beside
+// them stands the exchange with a waiting guest that nothing is between but podman's own streams, and podman run. They take turns in
+// blocks, so that no container of a baseline is started in the bridge's pauses.
 func (s *suite) warmCalls(ctx context.Context) (err error) {
 	if err := s.readyEngine(ctx); err != nil {
 		return err
@@ -19,39 +20,102 @@ func (s *suite) warmCalls(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	var bridge, bare, started, output, podman series
-	for len(bridge.values)+bridge.failed < s.scale.warm && ctx.Err() == nil {
-		for range s.scale.block {
-			_, took, err := c.python(ctx, "print(1)", "1\n", noServers)
-			bridge.took(took, err)
-			sleep(ctx, pause)
+	g, err := s.govern(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var w warmSeries
+	defer func() { err = errors.Join(err, g.close("run", len(w.governed.values))) }()
+	for len(w.bridge.values)+w.bridge.failed < s.scale.warm && ctx.Err() == nil {
+		s.warmBlock(ctx, c, g.client, &w)
+	}
+	w.figures(s.report)
+	s.busyCalls(ctx, c)
+	return s.warmBursts(ctx, c)
+}
+
+// warmSeries is what part c measures of calls one after the other.
+type warmSeries struct{ bridge, governed, bare, started, output, podman series }
+
+// warmBlock is a turn of each.
+func (s *suite) warmBlock(ctx context.Context, c, g *client, w *warmSeries) {
+	share := func(n int) int { return s.scale.block * n / s.scale.warm }
+	for range s.scale.block {
+		s.warmCall(ctx, c, &w.bridge)
+	}
+	for range share(s.scale.governed) {
+		s.warmCall(ctx, g, &w.governed)
+	}
+	for range share(s.scale.bare) {
+		one, err := s.exchanges(ctx, 1)
+		if err != nil {
+			w.bare.fail(err)
+			continue
 		}
-		for range s.scale.block * s.scale.bare / s.scale.warm {
-			one, err := s.exchanges(ctx, 1)
-			if err != nil {
-				bare.fail(err)
-				continue
-			}
-			bare.took(one[0].done, nil)
-			started.took(one[0].started, nil)
-			output.took(one[0].output, nil)
+		w.bare.took(one[0].done, nil)
+		w.started.took(one[0].started, nil)
+		w.output.took(one[0].output, nil)
+	}
+	for range share(s.scale.podman) {
+		w.podman.took(s.podmanRun(ctx))
+	}
+	sleep(ctx, pause)
+}
+
+func (s *suite) warmCall(ctx context.Context, c *client, to *series) {
+	_, took, err := c.python(ctx, "print(1)", "1\n", noServers)
+	to.took(took, err)
+	sleep(ctx, pause)
+}
+
+func (w *warmSeries) figures(r *Report) {
+	r.figure("c", "warm run_python print(1), 300 ms apart", false, "ms", w.bridge)
+	r.figure("c", "the same with MCP_BRIDGE_AUDIT and MCP_BRIDGE_POLICY", false, "ms", w.governed)
+	r.figure("c", "execute → done with a waiting guest, no bridge", true, "ms", w.bare)
+	r.figure("c", "of that, execute → started: the guest has read it", true, "ms", w.started)
+	r.figure("c", "of that, execute → what the code has printed", true, "ms", w.output)
+	r.figure("c", "podman run of the same", true, "ms", w.podman)
+	r.cost("c", "the bridge, in a warm call", differenceOfMedians(w.bridge.values, w.bare.values))
+	r.cost("c", "a policy and a record, in a warm call", differenceOfMedians(w.governed.values, w.bridge.values))
+	r.verdict("c", "warm call ≤ 1 ms above the bare exchange, p50", median(w.bridge.values)-median(w.bare.values), "ms", 1)
+	r.verdict("c", "warm call ≤ 25 ms, p99", quantile(w.bridge.values, 0.99), "ms", 25)
+	r.atLeast("c", "warm call ≥ 50 times faster than podman run, p50", median(w.podman.values)/median(w.bridge.values), "times", 50)
+}
+
+// busyLoop computes for about 0.3 s and then prints busyResult. It is the same work on each machine.
+const (
+	busyLoop   = "n = 0\nfor i in range(5_000_000): n += i & 7\nprint(n)"
+	busyResult = "17500000\n"
+)
+
+// busyCalls are warm calls that are not over before the bridge starts the next container, which print(1) is: that work has the processor
+// that the code runs on, or the other one. No container is started beside the bare exchange.
+func (s *suite) busyCalls(ctx context.Context, c *client) {
+	var bridge, bare series
+	for range s.scale.busy {
+		if ctx.Err() != nil {
+			break
 		}
-		if len(podman.values) < s.scale.podman {
-			podman.took(s.podmanRun(ctx))
-			podman.took(s.podmanRun(ctx))
-		}
+		_, took, err := c.python(ctx, busyLoop, busyResult, noServers)
+		bridge.took(took, err)
+		sleep(ctx, pause)
+		bare.took(s.exchange(ctx, busyLoop))
 		sleep(ctx, pause)
 	}
-	s.report.figure("c", "warm run_python print(1), 300 ms apart", false, "ms", bridge)
-	s.report.figure("c", "execute → done with a waiting guest, no bridge", true, "ms", bare)
-	s.report.figure("c", "of that, execute → started: the guest has read it", true, "ms", started)
-	s.report.figure("c", "of that, execute → what the code has printed", true, "ms", output)
-	s.report.figure("c", "podman run of the same", true, "ms", podman)
-	s.report.cost("c", "the bridge, in a warm call", differenceOfMedians(bridge.values, bare.values))
-	s.report.verdict("c", "warm call ≤ 1 ms above the bare exchange, p50", median(bridge.values)-median(bare.values), "ms", 1)
-	s.report.verdict("c", "warm call ≤ 25 ms, p99", quantile(bridge.values, 0.99), "ms", 25)
-	s.report.atLeast("c", "warm call ≥ 50 times faster than podman run, p50", median(podman.values)/median(bridge.values), "times", 50)
-	return s.warmBursts(ctx, c)
+	s.report.figure("c", "warm run_python that computes for about 0.3 s", false, "ms", bridge)
+	s.report.figure("c", "the same code in the bare exchange", true, "ms", bare)
+	s.report.cost("c", "the bridge and the start of the next container, in a call that computes", differenceOfMedians(bridge.values, bare.values))
+}
+
+// exchange is one with a guest that has waited, until it is done.
+func (s *suite) exchange(ctx context.Context, code string) (time.Duration, error) {
+	g, err := s.engine.launch(ctx, s.container, s.source)
+	if err != nil {
+		return 0, err
+	}
+	sleep(ctx, settle)
+	m, err := g.execute(s.options, code)
+	return m.done, errors.Join(err, g.end(ctx))
 }
 
 // warmBursts is eight calls at once, with one container waiting, as is the default, and with eight.

@@ -51,7 +51,11 @@ func (e *engine) filter(ctx context.Context, id string, input []byte, stderr io.
 	if _, err := conn.Write(input); err != nil {
 		return nil, err
 	}
-	if err := conn.CloseWrite(); err != nil {
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil, fmt.Errorf("podman's socket, %T, has no end of its own for what is sent", conn)
+	}
+	if err := half.CloseWrite(); err != nil {
 		return nil, err
 	}
 	output, err = io.ReadAll(io.LimitReader(&streams{in: in, stderr: stderr}, maxCompiled+1))

@@ -27,9 +27,8 @@ var dockerFlags = []string{
 
 // dockerCalls is part d over docker, where there is one that runs without root and has an image.
 func (s *suite) dockerCalls(ctx context.Context) (err error) {
-	image, why := dockerImage(ctx)
-	if image == "" {
-		s.report.note("(docker) not measured here: %s", why)
+	if s.docker.image == "" {
+		s.report.note("(docker) not measured here: %s", s.docker.why)
 		return nil
 	}
 	c, err := s.warm(ctx, nil, "MCP_BRIDGE_RUNTIME=docker", "MCP_BRIDGE_STANDBY=0")
@@ -38,7 +37,7 @@ func (s *suite) dockerCalls(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	argv := append([]string{"docker", "run", "--rm", "-i", "--pull=never"}, dockerFlags...)
-	argv = append(argv, image, "python3", "-I", "-B", "-c", "print(1)")
+	argv = append(argv, s.docker.image, "python3", "-I", "-B", "-c", "print(1)")
 	var bridge, docker series
 	for range s.scale.docker {
 		if ctx.Err() != nil {
@@ -54,6 +53,9 @@ func (s *suite) dockerCalls(ctx context.Context) (err error) {
 	s.report.verdict("docker", "cold call ≤ 1.1 × docker run, p50", median(bridge.values)/median(docker.values), "times", 1.1)
 	return nil
 }
+
+// dockerFound is what was found of docker before the first part, so that who waits is told how long all takes.
+type dockerFound struct{ image, why string }
 
 // dockerImage is an image that a docker without root has, or why there is none.
 func dockerImage(ctx context.Context) (image, why string) {

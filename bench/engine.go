@@ -70,8 +70,8 @@ func startEngine(ctx context.Context, dir string) (*engine, error) {
 	}
 }
 
-func (e *engine) dial(ctx context.Context) (*net.UnixConn, error) {
-	return (&net.Dialer{}).DialUnix(ctx, "unix", nil, &net.UnixAddr{Name: e.socket, Net: "unix"})
+func (e *engine) dial(ctx context.Context) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", e.socket)
 }
 
 func (e *engine) close() error {
@@ -166,7 +166,7 @@ func (e *engine) remove(ctx context.Context, id string) error {
 }
 
 // attach connects to a container's streams before it is started.
-func (e *engine) attach(ctx context.Context, id string) (*net.UnixConn, *bufio.Reader, error) {
+func (e *engine) attach(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -59,12 +59,11 @@ func (e *engine) launch(ctx context.Context, c container, source []byte) (*guest
 	return g, nil
 }
 
-func (g *guest) begin(ctx context.Context, source []byte) error {
-	conn, in, err := g.engine.attach(ctx, g.id)
-	if err != nil {
+func (g *guest) begin(ctx context.Context, source []byte) (err error) {
+	var in *bufio.Reader
+	if g.conn, in, err = g.engine.attach(ctx, g.id); err != nil {
 		return err
 	}
-	g.conn = conn
 	if err := g.engine.start(ctx, g.id); err != nil {
 		return errors.Join(err, g.conn.Close())
 	}

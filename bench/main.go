@@ -84,8 +84,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.json, "json", "", "a file for the report as JSON")
 	f.StringVar(&o.render, "render", "", "measure nothing, but show a report that -json has written")
 	f.StringVar(&o.page, "page", "", "with -render: put the figures into this page")
-	f.IntVar(&o.calls, "calls", 10_000, "of the part i")
-	f.DurationVar(&o.load, "load", time.Minute, "of each step of the part h")
+	f.IntVar(&o.calls, "calls", steadyCalls, "of the part i")
+	f.DurationVar(&o.load, "load", fullLoad, "of each step of the part h")
 	f.Float64Var(&o.share, "share", 1, "of the rounds of all other parts, for a shorter run: 0.1 is a tenth")
 	f.DurationVar(&o.limit, "limit", defaultLimit, "of the whole run; what has not been measured by then is left out, and the run has failed")
 	if err := f.Parse(args); err != nil {
@@ -171,8 +171,11 @@ func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
 		s.report.note("the machine had other things to do, its processors were busy for %.0f %% of a moment before the run: these figures are not to be quoted", busy)
 		s.say("%s", s.report.Notes[0])
 	}
-	if o.share < 1 {
-		s.report.note("only a share of the rounds was run: %g", o.share)
+	s.report.Notes = append(s.report.Notes, reduced(o)...)
+	if n, err := s.configured(ctx); err != nil {
+		return err
+	} else if n > 0 {
+		s.report.note("the files of this user's hosts configure %d servers, which are there in addition to those that a line names, or to none", n)
 	}
 	before, err := processors()
 	if err != nil {
@@ -189,6 +192,27 @@ func measure(ctx context.Context, o options, out, errs io.Writer) (err error) {
 		err = write(o.json, s.report.json)
 	}
 	return errors.Join(err, context.Cause(ctx), s.report.failure())
+}
+
+// fullLoad is how long each step of part h is, if -load says nothing else.
+const fullLoad = time.Minute
+
+// reduced are notes of what a run has less of than docs/performance.md says.
+func reduced(o options) (notes []string) {
+	add := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
+	if o.quick {
+		return nil // which says so itself
+	}
+	if o.share < 1 {
+		add("only a share of the rounds was run: %g", o.share)
+	}
+	if o.load != fullLoad {
+		add("(h) each step was %g s of calls and as long of podman runs, not the %g s of a full run", o.load.Seconds(), fullLoad.Seconds())
+	}
+	if o.calls != steadyCalls {
+		add("(i) the calls were to be %d in all, those of part h included, not the %d of a full run", o.calls, steadyCalls)
+	}
+	return notes
 }
 
 // failure says that something did not work. A target that isn't met, or not resolved, is a figure like others.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 )
 
 const (
@@ -41,7 +40,7 @@ func (s *suite) outputs(ctx context.Context) (err error) {
 		s.printed(ctx, c, manyPrints, &many)
 		sleep(ctx, pause)
 		s.printed(ctx, c, onePrint, &one)
-		bare.took(s.bareOutput(ctx))
+		bare.took(s.exchange(ctx, manyPrints))
 	}
 	s.report.figure("g", "run_python of 10 MB in 100,000 prints, 300 ms after the last", false, "ms", many)
 	s.report.figure("g", "run_python of 10 MB in one print, 300 ms after the last", false, "ms", one)
@@ -97,16 +96,6 @@ func (s *suite) printed(ctx context.Context, c *client, code string, to *series)
 		err = fmt.Errorf("of 10 MB nothing was left out: %d bytes", len(out))
 	}
 	to.took(took, err)
-}
-
-func (s *suite) bareOutput(ctx context.Context) (time.Duration, error) {
-	g, err := s.engine.launch(ctx, s.container, s.source)
-	if err != nil {
-		return 0, err
-	}
-	sleep(ctx, settle)
-	m, err := g.execute(s.options, manyPrints)
-	return m.done, errors.Join(err, g.end(ctx))
 }
 
 // growthOf is how much more the last quarter is than the second, by their medians, and what the second is. The first is the warming up.

@@ -11,14 +11,16 @@ import (
 
 // Times on two quiet cores with rootless podman, rounded, for telling who waits how long it may take. No figure depends on them.
 const (
-	oneProcess = 60 * time.Millisecond  // a bridge that answers initialize and ends, and what stands beside it
-	oneStart   = 150 * time.Millisecond // a container, until its guest is ready or podman run has ended
+	oneProcess = 60 * time.Millisecond  // two bridges that answer initialize and end, and what stands beside them
+	oneStart   = 110 * time.Millisecond // a container, until its guest is ready or podman run has ended
 	oneEnd     = 80 * time.Millisecond  // until podman has removed it
 	oneFirst   = 1500 * time.Millisecond
 	oneOutput  = 1500 * time.Millisecond
 	oneBurst   = 3500 * time.Millisecond
-	perLoaded  = 80 * time.Millisecond  // a call, when as many are made as can be
+	oneDocker  = 700 * time.Millisecond // a call and docker run, without a pause
+	perLoaded  = 75 * time.Millisecond  // a call, when as many are made as can be
 	oneWarm    = 10 * time.Millisecond  // a call that finds a container waiting
+	oneBusy    = 300 * time.Millisecond // one that computes
 	oneServer  = 200 * time.Millisecond // until its tools are known
 	leastPart  = 5 * time.Second
 )
@@ -33,9 +35,13 @@ func (c scale) takes(part string) time.Duration {
 	case "b":
 		d += times(c.first, oneFirst)
 	case "c":
-		d += times(c.warm, pause) + times(c.bare, oneStart+settle+oneEnd) + times(c.podman, oneStart) + times(c.bursts, oneBurst)
+		bare := oneStart + settle + oneEnd
+		d += times(c.warm+c.governed, pause+oneWarm) + times(c.bare, bare) + times(c.podman, oneStart) + times(c.bursts, oneBurst) +
+			times(c.busy, 2*(pause+oneBusy)+bare)
 	case "d":
 		d += times(c.cold, 2*oneStart+pause)
+	case "docker":
+		d += times(c.docker, oneDocker+pause)
 	case "f":
 		d += times(c.gathers, pause+2*slowTool)
 	case "g":
@@ -76,6 +82,11 @@ func (s *suite) doAll(ctx context.Context, names []string) {
 	for _, b := range benchmarks {
 		if len(names) == 0 || slices.Contains(names, b.part) {
 			parts = append(parts, b)
+		}
+	}
+	if slices.ContainsFunc(parts, func(b benchmark) bool { return b.part == "docker" }) {
+		if s.docker.image, s.docker.why = dockerImage(ctx); s.docker.image == "" {
+			s.scale.docker = 0
 		}
 	}
 	s.plan(parts)

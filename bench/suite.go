@@ -28,6 +28,7 @@ type suite struct {
 	used           *used         // nil but between the parts h and i
 	spent, planned time.Duration // of the parts that were run
 
+	docker    dockerFound
 	engine    *engine   // nil until readyEngine
 	container container // what the bridge asks podman for; nil until readyEngine
 	options   entrypoint.Options
@@ -37,17 +38,17 @@ type suite struct {
 
 // scale is how often each thing is done.
 type scale struct {
-	starts, first, warm, bare, bursts, cold, podman, docker int
-	roundTrips, gathers, outputs, flat                      int
-	load                                                    time.Duration
-	calls                                                   int
-	items, growth                                           int
-	block                                                   int           // warm calls in a row, before their baseline has its turn
-	warming                                                 int           // calls that nobody times, before the first
-	clients                                                 int           // of a burst
-	callers                                                 []int         // of the steps of load
-	tools                                                   []int         // configured, in the steps of growth
-	rest                                                    time.Duration // of a bridge, before its memory is looked at
+	starts, first, warm, governed, bare, busy, bursts, cold, podman, docker int
+	roundTrips, gathers, outputs, flat                                      int
+	load                                                                    time.Duration
+	calls                                                                   int
+	items, growth                                                           int
+	block                                                                   int           // warm calls in a row, before their baseline has its turn
+	warming                                                                 int           // calls that nobody times, before the first
+	clients                                                                 int           // of a burst
+	callers                                                                 []int         // of the steps of load
+	tools                                                                   []int         // configured, in the steps of growth
+	rest                                                                    time.Duration // of a bridge, before its memory is looked at
 }
 
 const (
@@ -57,12 +58,13 @@ const (
 
 func scaleOf(o options) scale {
 	if o.quick {
-		return scale{starts: 3, first: 1, warm: 2, bare: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1, flat: 4,
+		return scale{starts: 3, first: 1, warm: 2, governed: 2, bare: 2, busy: 2, bursts: 1, cold: 2, podman: 2, docker: 2, roundTrips: 1, gathers: 2, outputs: 1, flat: 4,
 			load: 300 * time.Millisecond, calls: 10, items: 1, growth: 1, block: 2, warming: 1,
 			clients: 2, callers: []int{1, 2}, tools: []int{0, 20}, rest: pause}
 	}
 	of := func(rounds int) int { return max(int(math.Ceil(o.share*float64(rounds))), 2) }
-	return scale{starts: of(200), first: of(10), warm: of(200), bare: of(80), bursts: of(10), cold: of(100), podman: of(40), docker: of(100),
+	return scale{starts: of(200), first: of(10), warm: of(200), governed: of(100), bare: of(200), busy: of(40), bursts: of(10),
+		cold: of(200), podman: of(100), docker: of(200),
 		roundTrips: of(10), gathers: of(20), outputs: of(12), flat: max(of(100), 40), load: o.load, calls: o.calls, items: of(16), growth: of(200), block: 10, warming: 3,
 		clients: 8, callers: []int{1, 2, 4, 8}, tools: []int{0, 10, 100, 300}, rest: 2 * time.Second}
 }
@@ -115,6 +117,29 @@ func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, er
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = s.dir
 	return cmd, nil
+}
+
+// configured is how many servers a bridge finds in the files of the user's hosts.
+func (s *suite) configured(ctx context.Context) (int, error) {
+	cmd, err := s.command(nil)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	listing := exec.CommandContext(ctx, s.bridge, "servers", "--json") //nolint:gosec // the program to be measured
+	listing.Env, listing.Dir = cmd.Env, cmd.Dir
+	said := &tail{limit: 2 << 10}
+	listing.Stderr = said
+	text, err := listing.Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s servers: %w; %s", s.bridge, err, said)
+	}
+	var list struct{ Servers []json.RawMessage }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return 0, fmt.Errorf("%s servers: %w", s.bridge, err)
+	}
+	return len(list.Servers), nil
 }
 
 // serve starts a bridge that has answered initialize.

@@ -36,14 +36,20 @@ print(json.dumps(took))
 // roundTrips is part e: a tool call from the code through the wall to a server and back, by the code's own clock, beside the same
 // call of the same server by a client without bridge and wall.
 func (s *suite) roundTrips(ctx context.Context) error {
-	var plain, awaited, bare series
-	err := s.withShop(ctx, func(c, direct *client) error {
+	var plain, awaited, ruled, bare series
+	err := s.withShop(ctx, func(c, direct *client) (err error) {
+		g, err := s.govern(ctx, map[string]server{"shop": s.shop()})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, g.close("call", len(ruled.values))) }()
 		for range s.scale.roundTrips {
 			if ctx.Err() != nil {
 				break
 			}
 			_ = timed(ctx, c, fmt.Sprintf(timedCalls, perTurn), &plain)     // counted
 			_ = timed(ctx, c, fmt.Sprintf(awaitedCalls, perTurn), &awaited) // counted
+			_ = timed(ctx, g.client, fmt.Sprintf(timedCalls, perTurn), &ruled)
 			for range perTurn {
 				bare.took(echo(ctx, direct))
 			}
@@ -52,8 +58,10 @@ func (s *suite) roundTrips(ctx context.Context) error {
 	})
 	s.report.figure("e", "tool call from the code, mcp_shop.echo(…)", false, "ms", plain)
 	s.report.figure("e", "tool call from the code, await mcp_shop.echo(…)", false, "ms", awaited)
+	s.report.figure("e", "the first of these with MCP_BRIDGE_AUDIT and MCP_BRIDGE_POLICY", false, "ms", ruled)
 	s.report.figure("e", "the same call by a bare client on the host", true, "ms", bare)
 	s.report.cost("e", "code, container's wall and bridge, in a tool call", differenceOfMedians(plain.values, bare.values))
+	s.report.cost("e", "a policy and a record, in a tool call", differenceOfMedians(ruled.values, plain.values))
 	s.report.verdict("e", "tool call ≤ 0.6 ms above the bare client's, p50", median(plain.values)-median(bare.values), "ms", 0.6)
 	return err
 }
