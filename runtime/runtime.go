@@ -90,13 +90,25 @@ type SeccompProfile struct {
 // Progress takes one line of what an engine says while it works on something slow, such as a pull.
 type Progress func(line string)
 
-// Stdio is what a container's process is connected to. All three are required.
+// Stdio is what a container's process is connected to. The three streams are required.
 //
 // Run copies from Stdin until it ends or the container does, and doesn't return before it has stopped writing to Stdout
 // and Stderr. A Stdin that blocks in Read is the caller's to end; Run doesn't wait for it.
 type Stdio struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+
+	// Ended, which may be nil, is called once nothing more comes on Stdout and Stderr: the container has ended, or the engine went away.
+	// Run calls it before it asks for more, and removes the container, which takes the engine its time; it doesn't call it where there
+	// were no streams. It must not block.
+	Ended func()
+}
+
+// End calls Ended, if there is one. It is for drivers.
+func (s Stdio) End() {
+	if s.Ended != nil {
+		s.Ended()
+	}
 }
 
 // Exit is how a container's first process ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -105,6 +106,30 @@ func TestReadyIsHandedOver(t *testing.T) {
 			t.Errorf("its guest was ready after %v, want the rest of %v", r.Took.Start, fl.startTime)
 		}
 		fl.set(func() { fl.slow = 0 })
+	})
+}
+
+// TestEngineGoes: guests whose streams have ended are passed over at once, however long the driver takes to see the containers gone.
+func TestEngineGoes(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		for range 100 {
+			call(t, s, "1ms")
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		fl.set(func() {
+			if len(fl.idle) < 2 {
+				t.Errorf("%d guests wait, want some", len(fl.idle))
+			}
+			fl.removal = 20 * time.Second
+			for _, kill := range fl.alive {
+				kill()
+			}
+		})
+		synctest.Wait()
+		if r := call(t, s, "1ms"); r.Took.Start > fl.startTime {
+			t.Errorf("its guest was ready after %v, want what a start takes", r.Took.Start)
+		}
 	})
 }
 

@@ -116,6 +116,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	f.most = max(f.most, len(f.alive))
 	f.mu.Unlock()
 	defer func() {
+		std.End()
 		f.mu.Lock()
 		removal := f.removal
 		f.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -28,9 +29,10 @@ type guest struct {
 	stdinW  *io.PipeWriter
 	stdoutR *io.PipeReader
 
-	gone chan struct{} // closed when the container is gone
-	exit runtime.Exit  // how it ended, once it is gone
-	err  error         // the driver's
+	quiet chan struct{} // closed when nothing comes from the container any more: it has ended, or its engine went away
+	gone  chan struct{} // closed when the container is gone
+	exit  runtime.Exit  // how it ended, once it is gone
+	err   error         // the driver's
 
 	checking chan struct{} // full while somebody reads frames before the guest is lent
 	pings    int64
@@ -41,7 +43,7 @@ type guest struct {
 
 // startGuest asks for a container, without waiting for anything. Whoever calls it sees to it that end is called.
 func (s *Sandbox) startGuest(m machine) *guest {
-	g := &guest{machine: m, begun: time.Now(), stderr: &runtime.Tail{Limit: stderrTail}, gone: make(chan struct{}), checking: make(chan struct{}, 1)}
+	g := &guest{machine: m, begun: time.Now(), stderr: &runtime.Tail{Limit: stderrTail}, quiet: make(chan struct{}), gone: make(chan struct{}), checking: make(chan struct{}, 1)}
 	// No call's context: a guest may outlive the call that had it started, or have no call at all.
 	g.life, g.kill = context.WithCancelCause(context.Background())
 	var stdinR *io.PipeReader
@@ -50,15 +52,19 @@ func (s *Sandbox) startGuest(m machine) *guest {
 	g.stdoutR, stdoutW = io.Pipe()
 	g.stdin = entrypoint.NewWriter(g.stdinW, entrypoint.MaxFrame)
 	g.frames = entrypoint.NewReader(g.stdoutR, entrypoint.MaxFrame)
+	ended := sync.OnceFunc(func() {
+		stdoutW.Close()
+		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
+		close(g.quiet)
+	})
 	go func() {
 		defer close(g.gone)
-		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr})
+		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr, Ended: ended})
 		// A driver whose context has ended says so, and nothing of its engine.
 		if g.err != nil && (g.life.Err() == nil || errors.As(g.err, new(*runtime.UnavailableError))) {
 			s.forget(m) // whatever is wrong, the next run is to look
 		}
-		stdoutW.Close()
-		stdinR.CloseWithError(io.ErrClosedPipe) // whoever still writes to the guest is let go
+		ended()
 	}()
 	// It ends when the guest has read it all, or is gone.
 	source := s.sourceFor(m.image.ID)
@@ -177,10 +183,10 @@ func (g *guest) hangUp() {
 	g.stdinW.Close()
 }
 
-// over says whether the container is gone, or is being killed.
+// over says whether the container has ended, or is being killed.
 func (g *guest) over() bool {
 	select {
-	case <-g.gone:
+	case <-g.quiet:
 		return true
 	default:
 		return g.life.Err() != nil

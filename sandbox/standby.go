@@ -337,7 +337,7 @@ func (b *standby) await(g *guest) {
 	b.waiting = append(b.waiting, g)
 	// One that dies while it waits is replaced, after a pause: whatever kills it may do so again.
 	b.sandbox.runs.Go(func() {
-		<-g.gone
+		<-g.quiet
 		if b.drop(g, true) {
 			b.nudge()
 		}

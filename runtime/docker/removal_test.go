@@ -1,11 +1,15 @@
 package docker
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
 // TestRemovalUnderWay: an engine that is removing the container already is waited for.
@@ -27,6 +31,30 @@ func TestRemovalUnderWay(t *testing.T) {
 	if left := f.left(); len(left) > 0 {
 		t.Errorf("it returned before the removal: %v", left)
 	}
+}
+
+// TestEndedBeforeTheRemoval: that the streams have ended is told before the engine is asked to remove the container.
+func TestEndedBeforeTheRemoval(t *testing.T) {
+	f := newFake()
+	f.instant = true
+	f.hang, f.release = http.MethodDelete, make(chan struct{})
+	close(f.release)
+	d := New(Config{Endpoint: f.listen(t)})
+	defer d.Close()
+	told := 0
+	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
+	_, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
+		told++
+		select {
+		case <-f.reached:
+			t.Error("the engine was asked before")
+		default:
+		}
+	}})
+	if err != nil || told != 1 {
+		t.Errorf("got %v, and it was told %d times", err, told)
+	}
+	<-f.reached
 }
 
 // TestRemovalThatHangs: a container that the engine doesn't remove in time is removed as soon as the engine answers again.

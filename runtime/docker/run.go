@@ -166,6 +166,7 @@ func (r *run) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio)
 	defer stop()
 	go feed(streams, std.Stdin) // until its reader or the line ends: a reader that blocks is the caller's
 	_, lost := stdcopy.StdCopy(std.Stdout, std.Stderr, streams.Reader)
+	std.End()
 	if life.Err() != nil {
 		return runtime.Exit{}, context.Cause(life)
 	}

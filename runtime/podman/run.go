@@ -233,6 +233,7 @@ func (r *run) play(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	stop := context.AfterFunc(ctx, func() { r.kill(ctx) })
 	defer stop()
 	lost := line.carry(std)
+	std.End()
 	if life.Err() != nil {
 		return runtime.Exit{}, context.Cause(life)
 	}

@@ -85,6 +85,21 @@ var behaviours = []behaviour{
 			t.Errorf("got code %d, stdout %q, stderr %q", exit.Code, out, errs)
 		}
 	}},
+	{"the end of the streams is told once, behind all that came on them", func(t *testing.T, g Target) {
+		var out, errs syncBuffer
+		told := 0
+		_, err := g.Driver.Run(t.Context(), g.Spec("import os; os.write(1, b'to out'); os.write(2, b'to err')"), runtime.Stdio{
+			Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+			Ended: func() {
+				if told++; out.String() != "to out" || errs.String() != "to err" {
+					t.Errorf("it came behind stdout %q and stderr %q", out.String(), errs.String())
+				}
+			},
+		})
+		if err != nil || told != 1 {
+			t.Errorf("it was told %d times, %v", told, err)
+		}
+	}},
 	{"exit codes", func(t *testing.T, g Target) {
 		for _, want := range []int{0, 1, 3, 42, 255} {
 			exit, _, _ := g.run(t, g.Spec("import os,sys; os._exit(int(sys.argv[1]))", fmt.Sprint(want)))

@@ -82,6 +82,7 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	stop := context.AfterFunc(deadline, killAll)
 	defer stop()
 	werr := cmd.Wait()
+	std.End()
 	killAll()
 	var exited *exec.ExitError
 	if werr != nil && !errors.As(werr, &exited) && !errors.Is(werr, exec.ErrWaitDelay) {
