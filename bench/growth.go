@@ -124,6 +124,6 @@ func (r *rounds) judge(to *Report, tools int) {
 	d := medianDifference(r.more)
 	bound := measurable * median(r.calls[0].values)
 	to.cost("growth", fmt.Sprintf("%d tools that a call doesn't use", tools), d)
-	to.judged("growth", fmt.Sprintf("%d tools configured cost nothing measurable: 95 of 100 resamples are at most a tenth of the call without any, %s ms", tools, number(bound)),
+	to.judged("growth", fmt.Sprintf("%d tools configured cost nothing measurable: the range of the difference is at most a tenth of the call without any, %s ms", tools, number(bound)),
 		d.text("ms"), d.within(0, bound))
 }
