@@ -102,6 +102,10 @@ type Stdio struct {
 	// Run calls it before it asks for more, and removes the container, which takes the engine its time; it doesn't call it where there
 	// were no streams. It must not block.
 	Ended func()
+
+	// ExitUnneeded, which may be nil, is asked after that. Where it says true, nobody needs to know any more how the container ended: Run
+	// spares the engine the question, removes the container, running or not, and gives an Exit whose Code is -1. It must not block.
+	ExitUnneeded func() bool
 }
 
 // End calls Ended, if there is one. It is for drivers.
@@ -111,9 +115,12 @@ func (s Stdio) End() {
 	}
 }
 
+// NeedsExit says whether Run has to find out how the container ended. It is for drivers.
+func (s Stdio) NeedsExit() bool { return s.ExitUnneeded == nil || !s.ExitUnneeded() }
+
 // Exit is how a container's first process ended.
 type Exit struct {
-	Code      int  // exit status; 128+n after signal n; -1 when the engine had forgotten it before it could be asked
+	Code      int  // exit status; 128+n after signal n; -1 when the engine had forgotten it before it could be asked, or wasn't asked
 	OOMKilled bool // the engine saw the kernel kill a process of the container for want of memory
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -34,6 +35,8 @@ type guest struct {
 	exit  runtime.Exit  // how it ended, once it is gone
 	err   error         // the driver's
 
+	unasked atomic.Bool // nobody needs to know how its container ends
+
 	checking chan struct{} // full while somebody reads frames before the guest is lent
 	pings    int64
 	room     time.Duration // for which its run waited until there could be a container more
@@ -59,7 +62,8 @@ func (s *Sandbox) startGuest(m machine) *guest {
 	})
 	go func() {
 		defer close(g.gone)
-		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr, Ended: ended})
+		std := runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr, Ended: ended, ExitUnneeded: g.unasked.Load}
+		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), std)
 		// A driver whose context has ended says so, and nothing of its engine.
 		if g.err != nil && (g.life.Err() == nil || errors.As(g.err, new(*runtime.UnavailableError))) {
 			s.forget(m) // whatever is wrong, the next run is to look

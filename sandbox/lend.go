@@ -167,9 +167,11 @@ func (b *standby) keepReady(g *guest) {
 	b.await(g)
 }
 
-// discard ends a guest that startGuest gave, off everybody's path; Close waits for it. It is called once for each, by something
-// that Close waits for, or by Close.
+// discard ends a guest that startGuest gave, off everybody's path; Close waits for it. How its container ends is of no interest then, if it
+// hasn't. It is called once for each, by something that Close waits for, or by Close.
 func (s *Sandbox) discard(g *guest) {
+	g.unasked.Store(true) // before its streams end for want of us
+	g.hangUp()
 	s.runs.Go(func() {
 		g.end()
 		<-s.containers

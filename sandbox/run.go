@@ -164,7 +164,6 @@ func (n *session) run(caller context.Context) (Result, error) {
 	}
 	n.ended = time.Now()
 	n.stopClock()
-	g.hangUp()
 	var e ending
 	if !n.told() {
 		g.end()

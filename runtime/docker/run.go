@@ -172,6 +172,9 @@ func (r *run) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio)
 	}
 	// The streams have ended: with the container, or because the engine went away or a writer failed. Then it is killed,
 	// since nobody hears it any more; killing one that has ended does nothing.
+	if !std.NeedsExit() { // and what may still run ends with its removal
+		return runtime.Exit{Code: -1}, nil
+	}
 	if lost != nil {
 		r.kill(ctx)
 	}

@@ -90,34 +90,37 @@ func TestTLS(t *testing.T) {
 
 // TestRequestsOfARun: what a run asks of the engine, from create to gone. One more is a millisecond or more for every call.
 func TestRequestsOfARun(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
-	h := front(t, newDriver(t), func(r *http.Request) {
-		_, what, _ := strings.Cut(r.URL.Path, "/libpod/")
-		parts := strings.Split(what, "/")
+	engines := newDriver(t)
+	for _, unneeded := range []bool{true, false} {
+		var mu sync.Mutex
+		asked := map[string]int{}
+		d := New(Config{AllowRootful: true, Endpoint: served(t, front(t, engines, func(r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[r.Method+" "+r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]++
+		}))})
+		t.Cleanup(func() { d.Close() })
+		if _, err := d.Facts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		mu.Lock()
-		defer mu.Unlock()
-		asked = append(asked, r.Method+" "+parts[len(parts)-1])
-	})
-	d := New(Config{Endpoint: served(t, h), AllowRootful: true})
-	defer d.Close()
-	g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
-	if _, err := d.Facts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	mu.Lock()
-	asked = nil
-	mu.Unlock()
-	if err := oneOf(t, g); err != nil {
-		t.Fatal(err)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	t.Logf("%d requests: %v", len(asked), asked)
-	// How often it is asked whether the container has ended is a matter of time.
-	once := slices.DeleteFunc(asked, func(s string) bool { return s == "GET json" })
-	if len(once) != 5 {
-		t.Errorf("got %v; want create, attach, wait, start, and the removal", once)
+		clear(asked)
+		mu.Unlock()
+		g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
+		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, ExitUnneeded: func() bool { return unneeded }}
+		exit, err := d.Run(t.Context(), g.Spec("print(1)"), std)
+		if err != nil || exit.Code != 0 && !unneeded {
+			t.Fatal(exit, err)
+		}
+		d.Close() // which waits for what is asked beside the run
+		looks, sum := asked["GET json"], 0
+		for _, n := range asked {
+			sum += n
+		}
+		// Of five one is the removal. Where the end is asked for, how often is a matter of time: with a pause that doubles, ten times at most.
+		if most := map[bool]int{true: 0, false: 10}[unneeded]; sum-looks != 5 || looks > most || !unneeded && looks == 0 {
+			t.Errorf("got %v; want create, attach, wait, start and the removal, and at most %d looks at its end", asked, most)
+		}
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -93,11 +95,12 @@ func TestRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := func() {
+	run := func(unneeded bool) {
 		t.Helper()
 		g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-		exit, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
-		if err != nil || exit.Code != 0 {
+		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, ExitUnneeded: func() bool { return unneeded }}
+		exit, err := d.Run(t.Context(), g.Spec("pass"), std)
+		if err != nil || exit.Code != 0 && !unneeded {
 			t.Errorf("got %+v, %v", exit, err)
 		}
 	}
@@ -113,9 +116,37 @@ func TestRequests(t *testing.T) {
 		t.Fatal(has, err)
 	}
 	expect("an image that it hasn't got", "GET images json", "GET images json") // by both of its names
+	ofRun := []string{"POST containers create", "POST containers attach", "POST containers wait", "POST containers start", "DELETE containers c"}
 	for range 2 {
-		run()
-		expect("a run", "POST containers create", "POST containers attach", "POST containers wait", "POST containers start", "GET containers json", "DELETE containers c")
+		run(true)
+		expect("a run of which all is known", ofRun...)
+		run(false)
+		expect("a run", append(ofRun, "GET containers json")...)
+	}
+}
+
+// TestAskingForTheEnd: an engine that doesn't come to a container's end is asked for it less and less often.
+func TestAskingForTheEnd(t *testing.T) {
+	h := &hanging{at: "wait", reached: make(chan struct{}), names: map[string]bool{}}
+	var asked atomic.Int32
+	d := New(Config{Endpoint: served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/attach"):
+			if conn := attached(w); conn != nil {
+				conn.Close()
+			}
+			return
+		case strings.HasSuffix(r.URL.Path, "/json"):
+			asked.Add(1)
+		}
+		h.ServeHTTP(w, r)
+	}))})
+	defer d.Close()
+	d.cleanup = time.Second // half of it for the question: 5 ms, 10 ms, ... 160 ms, and one that is cut short
+	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
+	exit, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+	if n := asked.Load(); err == nil || n == 0 || n > 7 {
+		t.Errorf("got %+v, %v; asked %d times in half a second", exit, err, n)
 	}
 }
 

@@ -108,6 +108,13 @@ var behaviours = []behaviour{
 			}
 		}
 	}},
+	{"an exit that nobody asks for", func(t *testing.T, g Target) {
+		var out syncBuffer
+		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, ExitUnneeded: func() bool { return true }}
+		if _, err := g.Driver.Run(t.Context(), g.Spec("print('x' * 100_000, end='')"), std); err != nil || out.String() != strings.Repeat("x", 100_000) {
+			t.Errorf("got %v, and %d bytes of its output", err, len(out.String()))
+		}
+	}},
 	{"stdin arrives whole and ends", func(t *testing.T, g Target) {
 		data := bytes.Repeat([]byte("0123456789abcdef\x00\x10\x11\xff"), 500_000) // 10 MB, detach keys included
 		var out syncBuffer
