@@ -272,6 +272,7 @@ func TestTimesAreToldApart(t *testing.T) {
 			if r.Content[0].Text != want.text || !strings.Contains(string(r.Struct), want.times) {
 				t.Errorf("got  %q\n%s\nwant %q\n%s", r.Content[0].Text, r.Struct, want.text, want.times)
 			}
+			synctest.Wait() // the line is written when the call is answered
 			log.mu.Lock()
 			if logged := strings.Split(log.text.String(), "\n"); !strings.Contains(logged[i], want.log) {
 				t.Errorf("logged %s, want %s", logged[i], want.log)

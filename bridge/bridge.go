@@ -131,6 +131,7 @@ type Bridge struct {
 	structured bool
 	shareRoots bool
 	log        *slog.Logger
+	teller     *teller // of what was answered
 	admission  *admission
 	kept       *runs
 	server     *server.MCPServer
@@ -177,6 +178,7 @@ func New(cfg Config) (*Bridge, error) {
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
 		log:        log,
+		teller:     newTeller(log),
 		kept:       newRuns(maxKeptBytes, maxKeptRuns),
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}

@@ -24,14 +24,21 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	defer p.finish() // before the answer is sent, and when the call panics
 	t := times{}
 	ctx, end := b.signals.begin(ctx, id)
-	defer func() { end(status, t) }()
+	defer func() {
+		if status == statusPanic {
+			t.total = time.Since(began)
+		}
+		end(status, t)
+		afterwards(ctx, func() {
+			b.teller.tell(slog.LevelInfo, "run_python", "run", id, "status", status,
+				"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
+		})
+	}()
 	o := b.run(ctx, id, raw, p, &t)
 	t.total = time.Since(began)
 	o.timed(t)
 	status = o.Status
 	b.books(b.log.With("run", id)).ran(ctx, id, raw, o, began)
-	b.log.Info("run_python", "run", id, "status", o.Status,
-		"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
 	return o.render(b.structured)
 }
 
@@ -88,7 +95,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
 		o.keptAs(b.kept, x == nil || !x.old)
 		if x != nil {
-			x.after = func() { b.kept.pack(id) }
+			afterwards(ctx, func() { b.kept.pack(id) })
 		}
 	}
 	return o

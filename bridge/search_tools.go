@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,8 @@ type searchArguments struct {
 func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began, id := time.Now(), newID()
 	res, err := b.foundTools(ctx, id, raw)
-	b.log.Info(searchToolsName, "call", id, "ok", err == nil, "took", rounded(time.Since(began)))
+	took := rounded(time.Since(began))
+	afterwards(ctx, func() { b.teller.tell(slog.LevelInfo, searchToolsName, "call", id, "ok", err == nil, "took", took) })
 	if err != nil {
 		status := entrypoint.CodeValidation
 		var call *entrypoint.CallError

@@ -45,7 +45,7 @@ type conn struct {
 	server  *server.MCPServer
 	wire    *wire
 	asks    *asks // our requests to the client
-	log     *slog.Logger
+	teller  *teller
 	slots   chan struct{}  // one per request under way
 	changes chan struct{}  // the tools have changed and the client doesn't know
 	ready   atomic.Bool    // it has shaken hands
@@ -79,7 +79,7 @@ type exchange struct {
 
 	order arrival // among the calls of run_python
 
-	after func() // what there is to do once it is answered; nil is nothing
+	after []func() // what there is to do once it is answered
 }
 
 type exchangeKey struct{}
@@ -111,7 +111,7 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer end(nil)
 	w := newWire(out)
 	c := &conn{
-		server: b.server, wire: w, asks: newAsks(w), log: b.log, calls: map[string]*exchange{},
+		server: b.server, wire: w, asks: newAsks(w), teller: b.teller, calls: map[string]*exchange{},
 		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests), changes: make(chan struct{}, 1),
 	}
 	b.conns.Store(c, nil)
@@ -281,13 +281,6 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 	})
 }
 
-// answered is called when the request needs its place no more.
-func (x *exchange) answered() {
-	if x.after != nil {
-		x.after()
-	}
-}
-
 // notFound has the request whose handler has ctx answered as one for a resource that isn't there: mcp-go calls every error of a
 // handler an internal one.
 func notFound(ctx context.Context) {
@@ -353,7 +346,8 @@ func (c *conn) cancel(id json.RawMessage) {
 func (c *conn) recovered(ctx context.Context, handle func(context.Context) mcp.JSONRPCMessage) (m mcp.JSONRPCMessage) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.log.Error("a request has panicked", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			said, stack := fmt.Sprint(r), string(debug.Stack())
+			afterwards(ctx, func() { c.teller.tell(slog.LevelError, "a request has panicked", "panic", said, "stack", stack) })
 			m = rpcError(mcp.INTERNAL_ERROR, fmt.Sprintf("the bridge has failed on this request: %v", r))
 		}
 	}()

@@ -228,7 +228,9 @@ func TestOddMessages(t *testing.T) {
 }
 
 // TestPanicIsOneAnswer: nothing is left behind (TestMain counts), the progress comes first, and the log has the stack once.
-func TestPanicIsOneAnswer(t *testing.T) {
+func TestPanicIsOneAnswer(t *testing.T) { synctest.Test(t, panicIsOneAnswer) }
+
+func panicIsOneAnswer(t *testing.T) {
 	log := &lines{}
 	p := connect(t, build(t, func(c *Config) {
 		c.Log = log.logger()
@@ -251,7 +253,8 @@ func TestPanicIsOneAnswer(t *testing.T) {
 		if meta != "" && !strings.Contains(reports, "before") {
 			t.Errorf("reported before the answer: %q", reports)
 		}
-		log.onePanic(t, "oh")
+		synctest.Wait()
+		log.onePanic(t, "oh", statusPanic)
 	}
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	if f := p.next(); f.Error != nil || len(p.frames) != 0 {
@@ -324,25 +327,20 @@ func TestReadLine(t *testing.T) {
 
 // TestOneLogLine: a call is one line, and neither code nor output is in it.
 func TestOneLogLine(t *testing.T) {
-	var mu sync.Mutex
-	var log strings.Builder
-	b := build(t, func(c *Config) {
-		c.Log = slog.New(slog.NewJSONHandler(writerFunc(func(p []byte) (int, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			return log.Write(p)
-		}), nil))
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		connect(t, build(t, func(c *Config) { c.Log = log.logger() })).call(`{"code":"SECRET"}`)
+		synctest.Wait()
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		var line map[string]any
+		if err := json.Unmarshal([]byte(log.text.String()), &line); err != nil {
+			t.Fatalf("%v in %s", err, log.text.String())
+		}
+		if line["status"] != "ok" || line["run"] == nil || line["took"] == nil || strings.Contains(log.text.String(), "SECRET") {
+			t.Errorf("got %s", log.text.String())
+		}
 	})
-	connect(t, b).call(`{"code":"SECRET"}`)
-	mu.Lock()
-	defer mu.Unlock()
-	var line map[string]any
-	if err := json.Unmarshal([]byte(log.String()), &line); err != nil {
-		t.Fatalf("%v in %s", err, log.String())
-	}
-	if line["status"] != "ok" || line["run"] == nil || line["took"] == nil || strings.Contains(log.String(), "SECRET") {
-		t.Errorf("got %s", log.String())
-	}
 }
 
 // lines is a log that is read while it is written.
@@ -359,16 +357,19 @@ func (l *lines) logger() *slog.Logger {
 	}), nil))
 }
 
-// onePanic takes what was logged, which must be one error with the panic and its stack.
-func (l *lines) onePanic(t *testing.T, want string) {
+// onePanic takes what was logged, which must be lines with those statuses and then one error with the panic and its stack.
+func (l *lines) onePanic(t *testing.T, want string, before ...string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var line struct{ Level, Panic, Stack string }
-	if err := json.Unmarshal([]byte(l.text.String()), &line); err != nil {
-		t.Fatalf("%v in %s", err, l.text.String())
+	var line struct{ Level, Status, Panic, Stack string }
+	d := json.NewDecoder(strings.NewReader(l.text.String()))
+	for _, status := range append(before, "") {
+		if err := d.Decode(&line); err != nil || line.Status != status && status != "" {
+			t.Fatalf("%v, or not %q, in %s", err, status, l.text.String())
+		}
 	}
-	if line.Level != "ERROR" || line.Panic != want || !strings.Contains(line.Stack, "_test.go") {
+	if d.More() || line.Level != "ERROR" || line.Panic != want || !strings.Contains(line.Stack, "_test.go") {
 		t.Errorf("logged: %s", l.text.String())
 	}
 	l.text.Reset()

@@ -37,6 +37,9 @@ func (w *wire) write() {
 	for {
 		select {
 		case f := <-w.frames:
+			if len(f) == 0 {
+				continue
+			}
 			w.since.Store(time.Now().UnixNano())
 			_, err := w.out.Write(f)
 			w.since.Store(0)
@@ -65,6 +68,15 @@ func (w *wire) send(stop <-chan struct{}, message any) error {
 	case <-stop:
 	}
 	return errHungUp
+}
+
+// written returns when what was sent before is written, or nothing can be any more.
+func (w *wire) written() {
+	select {
+	case w.frames <- nil: // it is taken when the write before it has ended
+	case <-w.ended:
+	case <-w.quit:
+	}
 }
 
 // stuck says whether the client has not taken a message for so long.

@@ -1,0 +1,136 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// unread is a log each line of which waits until somebody reads it. It has no lock, on which a bubble could not see that all wait.
+type unread struct {
+	slog.Handler
+	lines chan map[string]any
+}
+
+func (u unread) Handle(_ context.Context, r slog.Record) error {
+	line := map[string]any{"msg": r.Message}
+	r.Attrs(func(a slog.Attr) bool {
+		line[a.Key] = a.Value.Any()
+		return true
+	})
+	u.lines <- line
+	return nil
+}
+
+// blocked is such a log, and how to read it.
+func blocked() (log *slog.Logger, lines <-chan map[string]any) {
+	u := unread{slog.NewTextHandler(io.Discard, nil), make(chan map[string]any)}
+	return slog.New(u), u.lines
+}
+
+// TestNobodyReadsTheLog: calls are answered, however they end, though nobody reads the log, and however many there are; whoever reads it
+// later is told how each of the first ended, and how many lines are missing.
+func TestNobodyReadsTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, read := blocked()
+		b := build(t, func(c *Config) {
+			c.Log = log
+			c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+				switch r.Code {
+				case "panics":
+					panic("oh")
+				case "waits":
+					<-ctx.Done()
+					return sandbox.Result{Status: sandbox.StatusCancelled}, nil
+				}
+				return printed(r.Code), nil
+			}}
+		})
+		p := connect(t, b)
+		p.run(0, `{"code":"panics"}`, "")
+		if f := receive(p); f.Error.Message != "the bridge has failed on this request: oh" {
+			t.Errorf("got %+v", f)
+		}
+		p.run(1, `{"code":"waits"}`, "")
+		synctest.Wait()
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		synctest.Wait()
+		p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_tools","arguments":{"query":"x"}}}`)
+		receive(p)
+		synctest.Wait()
+		const more = 3
+		for i := range maxTelling + more {
+			p.run(3+i, fmt.Sprintf(`{"code":"%d"}`, i), "")
+			if r := receive(p).tool(t); r.Content[0].Text != fmt.Sprint(i) {
+				t.Fatalf("got %q for the code %d", r.Content[0].Text, i)
+			}
+			synctest.Wait()
+		}
+		// The panic's call has one place for both its lines, and the second of them comes once there are others again.
+		said := map[string]int{}
+		lost := int64(0)
+		next := func() {
+			l := <-read
+			said[fmt.Sprint(l["msg"], " ", cmp.Or(l["status"], l["panic"], l["ok"]))]++
+			n, _ := l["lines_lost"].(int64)
+			lost += n
+		}
+		for range maxTelling {
+			next()
+		}
+		synctest.Wait()
+		p.run(1000, `{"code":"last"}`, "")
+		receive(p)
+		for range 2 { // the last, and the panic's second, in either order
+			next()
+		}
+		// What else took a place is the panic, the cancelled call and the search.
+		want := map[string]int{"run_python panic": 1, "a request has panicked oh": 1, "run_python cancelled": 1, "search_tools true": 1, "run_python ok": maxTelling - 3 + 1}
+		if fmt.Sprint(said) != fmt.Sprint(want) || lost != more+3 {
+			t.Errorf("logged %v with %d lines lost\nwant %v with %d", said, lost, want, more+3)
+		}
+	})
+}
+
+// TestAnswerComesBeforeItsLine: the line of a call is written when its answer has been.
+func TestAnswerComesBeforeItsLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, read := blocked()
+		out := make(chan string)
+		w := newWire(writerFunc(func(p []byte) (int, error) {
+			out <- string(p)
+			return len(p), nil
+		}))
+		teller := newTeller(log)
+		x := &exchange{wire: w}
+		ctx := context.WithValue(t.Context(), exchangeKey{}, x)
+		var order []string
+		afterwards(ctx, func() { teller.tell(slog.LevelInfo, "line"); order = append(order, "line") })
+		afterwards(ctx, func() { order = append(order, "packed") })
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = w.send(nil, "answer")
+			x.answered()
+		}()
+		synctest.Wait()
+		if len(teller.places) != 0 {
+			t.Error("the line is on its way, and the answer is not written yet")
+		}
+		<-out
+		if l := <-read; l["msg"] != "line" {
+			t.Errorf("logged %v", l)
+		}
+		<-ended
+		if fmt.Sprint(order) != "[line packed]" {
+			t.Errorf("done afterwards: %v", order)
+		}
+		_ = w.hangUp(stopGrace)
+	})
+}
