@@ -26,6 +26,7 @@ type connection struct {
 	facts  runtime.Facts
 	socket string // on this machine, where the engine or its tunnel listens; empty for none
 	tunnel *child // ssh; nil for none
+	own    bool   // the engine is a service of our own
 
 	profile string // the seccomp profile's path for the engine; empty for its default
 	users   users  // the user namespace of each container

@@ -54,7 +54,7 @@ func (d *Driver) reach(ctx context.Context, e endpoint) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no URL: %w", err)
 	}
-	c := &connection{}
+	c := &connection{own: e.own}
 	opts := bindings.Options{URI: e.url, Identity: e.identity, Machine: e.machine}
 	switch {
 	case u.Scheme == "unix":

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
 // asked is an engine whose containers end at once and well. It remembers what it was asked.
@@ -31,7 +32,9 @@ type asked struct {
 func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	what := r.Method + " " + last
-	if strings.Contains(r.URL.Path, "/images/") {
+	if strings.HasSuffix(r.URL.Path, "/containers/json") {
+		what = "GET containers"
+	} else if strings.Contains(r.URL.Path, "/images/") {
 		what = r.Method + " images " + last
 	} else if strings.Contains(r.URL.Path, "/containers/") {
 		what = r.Method + " containers " + last
@@ -43,8 +46,16 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case last == "_ping":
 	case last == "info":
-		reply(200, info(true, "v1"))
+		answer := info(true, "v1")
+		answer["host"].(map[string]any)["security"] = map[string]any{"rootless": true, "seccompEnabled": true}
+		reply(200, answer)
+	case what == "GET containers":
+		reply(200, []any{})
 	case last == "create":
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "/nonexistent/") {
+			reply(500, map[string]any{"message": "stat /nonexistent/mcp-bridge: no such file or directory", "response": 500})
+			return
+		}
 		reply(201, map[string]any{"Id": "c"})
 	case last == "attach":
 		if conn := attached(w); conn != nil {
@@ -77,10 +88,16 @@ func (a *asked) taken() []string {
 	return list
 }
 
-// TestRequests: what the engine is asked to be found, for its image, and for each run, and nothing else.
+// TestRequests: what the engine is asked to be found, as the program is configured by default, for its image, for what dead bridges have
+// left, and for each run, and nothing else.
 func TestRequests(t *testing.T) {
 	a := &asked{waited: make(chan struct{}, 10)}
-	d := New(Config{Endpoint: served(t, a)})
+	profile, err := seccomp.Load(seccomp.Strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := endpoint{url: served(t, a)}
+	d := New(Config{Endpoint: endpoint.url, RuntimeDir: t.TempDir(), Hardening: runtime.Hardening{Seccomp: profile}})
 	defer d.Close()
 	expect := func(when string, want ...string) {
 		t.Helper()
@@ -105,9 +122,18 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	look()
-	expect("found", "GET _ping", "GET info")
+	expect("found, and whether it can read our profile", "GET _ping", "GET info", "POST containers create")
 	look()
 	expect("found again")
+	endpoint.own = true
+	if _, err := d.dial(t.Context(), endpoint); err != nil {
+		t.Fatal(err)
+	}
+	expect("a service of our own", "GET _ping", "GET info")
+	if _, err := d.Orphans(t.Context(), runtime.Self()); err != nil {
+		t.Fatal(err)
+	}
+	expect("what dead bridges have left", "GET containers")
 	if _, has, err := d.FindImage(t.Context(), "docker.io/library/python:3.12-slim"); err != nil || !has {
 		t.Fatal(has, err)
 	}
