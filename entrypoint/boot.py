@@ -1,16 +1,17 @@
 import gc
 gc.disable()
-import json,os,sys
+import os,sys
 def take(n):
- b=b""
- while len(b)<n:
-  c=os.read(0,n-len(b))
+ b=bytearray(n)
+ v=memoryview(b)
+ while v:
+  c=os.readv(0,[v])
   if not c:sys.exit("mcp-bridge guest: stdin ended before the whole source had come; see why the bridge closed it")
-  b+=c
+  v=v[c:]
  return b
 n=b""
 while n[-1:]!=b"\n":n+=take(1)
-sources=json.loads(take(int(n)))
+boot,sources,code=map(int,n.split())
 g={"__name__":"guest.boot"}
-exec(compile(sources["boot"],"<guest>/boot.py","exec"),g)
-g["start"](sources)
+exec(compile(take(boot),"<guest>/boot.py","exec"),g)
+g["start"](take(sources),take(code))

@@ -12,6 +12,7 @@ package entrypoint
 
 import (
 	"bytes"
+	"compress/zlib"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -47,7 +49,7 @@ func Boot() []string {
 }
 
 // Compiler is a command that reads Source from its standard input and writes, in one line, the code that the Python of a container makes of
-// it, for SourceWith. Compiling takes a third of the time that a guest needs to be ready.
+// it, for SourceWith.
 func Compiler() []string {
 	return []string{"python3", "-I", "-B", "-c", compiler}
 }
@@ -56,46 +58,68 @@ const compiler = `import json, marshal, sys
 from binascii import b2a_base64
 from importlib.util import MAGIC_NUMBER
 from zlib import compress
-sys.stdin.readline()
-code = {n: compile(s, "<guest>/%s.py" % n, "exec", dont_inherit=True) for n, s in json.load(sys.stdin).items()}
-sys.stdout.write(b2a_base64(MAGIC_NUMBER + compress(marshal.dumps(code), 1)).decode())
+stdin = sys.stdin.buffer
+boot, sources, _ = map(int, stdin.readline().split())
+stdin.read(boot)
+code = {}
+for n, s in json.loads(stdin.read(sources)).items():
+    code[n] = compress(marshal.dumps(compile(s, "<guest>/%s.py" % n, "exec", dont_inherit=True)))
+sys.stdout.write(b2a_base64(MAGIC_NUMBER + marshal.dumps(code)).decode())
 `
 
 // SourceWith is Source for containers of the image in which Compiler has written a line. A guest of another Python passes that over.
 // It fails when the line is none that Compiler writes.
 func SourceWith(line []byte) ([]byte, error) {
-	code := string(bytes.TrimSpace(line))
-	if code == "" {
+	code, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(line)))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the guest's code, %d bytes, is not what the compiler writes: %w", len(line), err)
+	case len(code) == 0:
 		return nil, errors.New("the compiler has written nothing")
 	}
-	if _, err := base64.StdEncoding.DecodeString(code); err != nil {
-		return nil, fmt.Errorf("the guest's code, %d bytes, is not what the compiler writes: %w", len(line), err)
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, werr := w.Write(modules())
+	if err := errors.Join(werr, w.Close()); err != nil {
+		return nil, fmt.Errorf("compressing the guest's modules: %w", err)
 	}
-	return payload(map[string]string{"": code}), nil
+	return payload(packed.Bytes(), code), nil
 }
 
-// Source is what is to be written to the guest's standard input before any frame: the length in decimal, a line end, and that
-// many bytes. It is the same for every run, and shared: don't change it.
+// Source is what is to be written to the guest's standard input before any frame: a line of three lengths in decimal, and so many bytes
+// of the module that is run first, of all modules, and of code that was compiled of them, of which there is none here. It is the same for
+// every run, and shared: don't change it.
 func Source() []byte { return source() }
 
-var source = sync.OnceValue(func() []byte { return payload(map[string]string{}) })
+var source = sync.OnceValue(func() []byte { return payload(modules(), nil) })
 
-// payload is the modules and what else is in modules.
-func payload(modules map[string]string) []byte {
+func payload(modules, code []byte) []byte {
+	boot := module("guest/boot.py")
+	head := fmt.Appendf(nil, "%d %d %d\n", len(boot), len(modules), len(code))
+	return slices.Concat(head, boot, modules, code)
+}
+
+// modules is a JSON object of each module's name and text.
+var modules = sync.OnceValue(func() []byte {
 	names, err := fs.Glob(guestFiles, "guest/*.py")
 	if err != nil {
 		panic(err) // the pattern is a constant
 	}
+	texts := map[string]string{}
 	for _, name := range names {
-		text, err := guestFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // embedded a moment ago
-		}
-		modules[strings.TrimSuffix(path.Base(name), ".py")] = string(text)
+		texts[strings.TrimSuffix(path.Base(name), ".py")] = string(module(name))
 	}
-	text, err := json.Marshal(modules)
+	text, err := json.Marshal(texts)
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return append(fmt.Appendf(nil, "%d\n", len(text)), text...)
+	return text
+})
+
+func module(file string) []byte {
+	text, err := guestFiles.ReadFile(file)
+	if err != nil {
+		panic(err) // all are embedded
+	}
+	return text
 }

@@ -2,29 +2,42 @@ package entrypoint
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSource(t *testing.T) {
-	head, payload, _ := bytes.Cut(Source(), []byte("\n"))
-	if got, err := strconv.Atoi(string(head)); err != nil || got != len(payload) {
-		t.Errorf("length line %q, payload of %d bytes", head, len(payload))
+// parts are those of a source: the module that is run first, all modules, and code.
+func parts(t *testing.T, source []byte) (boot, modules, code []byte) {
+	t.Helper()
+	head, rest, _ := bytes.Cut(source, []byte("\n"))
+	var sizes [3]int
+	if _, err := fmt.Sscanf(string(head), "%d %d %d", &sizes[0], &sizes[1], &sizes[2]); err != nil || sizes[0]+sizes[1]+sizes[2] != len(rest) {
+		t.Fatalf("first line %q, and %d bytes behind it: %v", head, len(rest), err)
 	}
+	return rest[:sizes[0]], rest[sizes[0] : sizes[0]+sizes[1]], rest[sizes[0]+sizes[1]:]
+}
+
+func TestSource(t *testing.T) {
+	boot, texts, code := parts(t, Source())
 	var modules map[string]string
-	if err := json.Unmarshal(payload, &modules); err != nil {
+	if err := json.Unmarshal(texts, &modules); err != nil {
 		t.Fatal(err)
+	}
+	if string(boot) != modules["boot"] || len(boot) == 0 || len(code) != 0 {
+		t.Errorf("the first module is %.20q…, and there are %d bytes of code", boot, len(code))
 	}
 	want := []string{
 		"__init__", "artifacts", "boot", "calls", "checks", "child", "confine", "display", "ending", "errors",
 		"execute", "exhausted", "figures", "handover", "heir", "helpers", "hints", "host", "leftover", "limits", "link", "loop",
 		"mcp_runtime", "mime", "names", "output", "progress", "pytypes", "ready", "requests", "resources", "results", "run", "schemas", "servers", "shapes",
-		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "values", "watch", "wire",
+		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)
@@ -36,14 +49,19 @@ func TestSource(t *testing.T) {
 
 // TestSourceWith: the code stands beside the modules; what can't be code is refused.
 func TestSourceWith(t *testing.T) {
-	with, err := SourceWith([]byte("AAAA\n"))
+	with, err := SourceWith([]byte("AQID\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, payload, _ := bytes.Cut(with, []byte("\n"))
-	var modules map[string]string
-	if err := json.Unmarshal(payload, &modules); err != nil || modules[""] != "AAAA" || modules["boot"] == "" {
-		t.Errorf("got %q, %v and %d modules", modules[""], err, len(modules))
+	boot, packed, code := parts(t, with)
+	r, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := io.ReadAll(r)
+	_, want, _ := parts(t, Source())
+	if err != nil || !bytes.Equal(texts, want) || len(boot) == 0 || string(code) != "\x01\x02\x03" {
+		t.Errorf("got %v, %d bytes of modules where the source has %d, the first of %d, code % x", err, len(texts), len(want), len(boot), code)
 	}
 	for _, line := range []string{"", "\n", "no base64!", "AAAA\nAAAA x"} {
 		if _, err := SourceWith([]byte(line)); err == nil {

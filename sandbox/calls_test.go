@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -258,15 +258,7 @@ func (a *answered) Run(_ context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	length, err := in.ReadString('\n')
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+	if _, err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	said := make(chan struct{})

@@ -3,8 +3,8 @@ package sandbox_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -45,10 +45,11 @@ func (e *sources) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 		}
 		head.Write(first)
 	}
-	n, err := strconv.Atoi(string(bytes.TrimSpace(head.Bytes())))
-	if err != nil {
+	var n, modules, code int
+	if _, err := fmt.Sscan(head.String(), &n, &modules, &code); err != nil {
 		return runtime.Exit{}, err
 	}
+	n += modules + code
 	e.mu.Lock()
 	e.sizes = append(e.sizes, n)
 	e.mu.Unlock()

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -33,15 +32,7 @@ func (s scripted) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	length, err := in.ReadString('\n')
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+	if _, err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	if s.before != "" {

@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -147,12 +145,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 // guest ends with its stdin, or after its code.
 func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtime.Stdio) {
 	in := bufio.NewReader(std.Stdin)
-	length, _ := in.ReadString('\n')
-	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
-	if err != nil {
-		return
-	}
-	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+	if _, err := transcript.SkipSource(in); err != nil {
 		return
 	}
 	f.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	goruntime "runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -38,15 +37,7 @@ func (e erratic) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	length, err := in.ReadString('\n')
-	if err != nil {
-		return e.exit, nil
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(length), 10, 64)
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	if _, err := io.CopyN(io.Discard, in, n); err != nil {
+	if _, err := transcript.SkipSource(in); err != nil {
 		return e.exit, nil
 	}
 	heard := make(chan struct{}, 1000)

@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -143,15 +140,7 @@ func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	length, err := in.ReadString('\n')
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(length))
-	if err != nil {
-		return runtime.Exit{}, err
-	}
-	if _, err := io.CopyN(io.Discard, in, int64(n)); err != nil {
+	if _, err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	seq := 0

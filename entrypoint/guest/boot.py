@@ -1,4 +1,4 @@
-"""Makes the sources that came over stdin importable, then hands over to the supervisor.
+"""Makes what came over stdin importable, then hands over to the supervisor.
 
 Every module is compiled under a file name of its own, and its loader can give its source, so that a traceback reads as if
 the files were there.
@@ -8,28 +8,51 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Mapping, Sequence
 from types import CodeType, ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 PACKAGE = "guest"
 
 
 class Sources:
-    """Finds and loads `guest` and `guest.*` from a dict of module name to source text."""
+    """Finds and loads `guest` and `guest.*`.
 
-    def __init__(self, sources: dict[str, str], compiled: dict[str, CodeType]) -> None:
-        self._sources, self._compiled = sources, compiled
+    sources is a JSON object of module name to source text, or that object compressed; compiled is the code of all modules, each
+    compressed by itself, or nothing. A module is unpacked when it is imported, and the sources when one is asked for.
+    """
+
+    def __init__(self, sources: bytes, compiled: Mapping[str, bytes]) -> None:
+        self._packed, self._compiled = sources, compiled
+        self._unpacked: dict[str, str] | None = None
+
+    @property
+    def _sources(self) -> dict[str, str]:
+        if self._unpacked is None:
+            import json
+
+            packed = self._packed
+            if not packed.startswith(b"{"):
+                from zlib import decompress
+
+                packed = decompress(packed)
+            self._unpacked = json.loads(packed)
+        assert self._unpacked is not None
+        return self._unpacked
 
     def _key(self, name: str) -> str | None:
         key = "__init__" if name == PACKAGE else name.removeprefix(PACKAGE + ".")
-        return key if (name == PACKAGE or key != name) and key in self._sources else None
+        return key if (name == PACKAGE or key != name) and key in (self._compiled or self._sources) else None
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         key = self._key(name)
         if key is None:
             return None
-        spec = ModuleSpec(name, self, origin=file_name(key), is_package=name == PACKAGE)  # type: ignore[arg-type]
+        # importlib.machinery's, without importing that.
+        spec = type(sys.__spec__)(name, self, origin=file_name(key), is_package=name == PACKAGE)  # type: ignore[arg-type]
         spec.has_location = True
         return spec
 
@@ -43,7 +66,13 @@ class Sources:
         key = self._key(name)
         if key is None:
             raise ImportError(f"no module {name!r} in the guest", name=name)
-        return self._compiled.get(key) or compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
+        if key in self._compiled:
+            import marshal
+            from zlib import decompress
+
+            code: CodeType = marshal.loads(decompress(self._compiled[key]))
+            return code
+        return compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
 
     def get_source(self, name: str) -> str | None:
         key = self._key(name)
@@ -54,25 +83,20 @@ def file_name(key: str) -> str:
     return f"<guest>/{key}.py"
 
 
-def compiled(text: str) -> dict[str, CodeType]:
-    """The code of all modules, where it came along and is for this very Python: see Compiler in entrypoint.go."""
-    if not text:
+def compiled(data: bytes) -> dict[str, bytes]:
+    """The second argument of Sources, where there is code and it is for this very Python: see Compiler in entrypoint.go."""
+    magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER  # importlib.util's; to import that takes a millisecond
+    if not data.startswith(magic):
         return {}
     import marshal
-    from binascii import a2b_base64
-    from importlib.util import MAGIC_NUMBER
-    from zlib import decompress
 
-    data = a2b_base64(text)
-    if not data.startswith(MAGIC_NUMBER):
-        return {}
-    code: dict[str, CodeType] = marshal.loads(decompress(data[len(MAGIC_NUMBER) :]))
+    code: dict[str, bytes] = marshal.loads(memoryview(data)[len(magic) :])
     return code
 
 
-def start(sources: dict[str, str]) -> None:
+def start(sources: bytes, code: bytes) -> None:
     """Runs the guest on descriptors 0 and 1; it ends the process."""
-    sys.meta_path.insert(0, Sources(sources, compiled(sources.pop("", ""))))
+    sys.meta_path.insert(0, Sources(sources, compiled(code)))
     from guest import supervisor
 
     status = supervisor.main(0, 1)

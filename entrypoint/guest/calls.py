@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import queue
 import sys
 import time
-import weakref
+from _weakrefset import WeakSet  # as weakref and queue give it, which take a millisecond to import
 from collections.abc import Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any
+
+try:
+    from _queue import Empty, SimpleQueue
+except ImportError:  # no CPython
+    from queue import Empty, SimpleQueue
 
 from guest import wire
 from guest.link import Link
 from guest.results import SerializationError, ToolTimeout
+from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,7 +39,7 @@ class Request:
         return self.block() if running_loop() is None else Awaited(self)
 
     def block(self) -> Any:
-        answers: queue.SimpleQueue[wire.Frame | None] = queue.SimpleQueue()
+        answers: SimpleQueue[wire.Frame | None] = SimpleQueue()
         observed = self._observed(lambda: answers.put(None))
 
         def deliver(frame: wire.Frame) -> None:
@@ -50,7 +54,7 @@ class Request:
             while (frame := answers.get(timeout=end and max(0.0, end - time.monotonic()))) is None:
                 if observed is not None:
                     observed.tell()
-        except queue.Empty:
+        except Empty:
             raise self._late() from None
         finally:
             self.link.cancel(call)
@@ -179,11 +183,11 @@ class Awaited(Coroutine[Any, Any, Any]):
             self.report()
 
 
-_unawaited: weakref.WeakSet[Awaited] = weakref.WeakSet()
+_unawaited: WeakSet[Awaited] = WeakSet()
 
 
 def report_unawaited() -> None:
-    for call in list(_unawaited):
+    for call in list(_unawaited) if _unawaited else ():  # a WeakSet takes its time to be gone through, be it empty
         call.report()
 
 

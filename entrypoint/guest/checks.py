@@ -3,10 +3,9 @@ patterns, which servers read in ways of their own, are left to them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from guest import names, schemas
 from guest.schemas import Schema
+from guest.typed import Any
 
 
 class Problem:

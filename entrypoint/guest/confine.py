@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import struct
-from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -132,18 +131,14 @@ def program(machine: str) -> bytes | None:
     return b"".join([*code, allow])
 
 
-class Confined(NamedTuple):
-    """Whether the guest's own filter is in force and, for a person, what is amiss."""
-
-    filtered: bool
-    note: str
+Confined = tuple[bool, str]  # whether the guest's own filter is in force and, for a person, what is amiss
 
 
 def confine() -> Confined:
     """Makes this process undumpable and filters its system calls and those of all it will start."""
     engine = ENGINE_OFF if os.getpid() == SUPERVISOR and _unfiltered() else ""
     own = _confine()
-    return Confined(not own, "; ".join(filter(None, (own, engine))))
+    return not own, "; ".join(filter(None, (own, engine)))
 
 
 def _unfiltered() -> bool:

@@ -6,10 +6,10 @@ import base64
 import io
 import os
 import sys
-from typing import Any
 
 from guest import artifacts, mime
 from guest.link import Link
+from guest.typed import Any
 
 MAX_ROWS, MAX_COLUMNS = 60, 40  # of a table that is shown; the middle of a larger one is left out
 _SAVED = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "gif": "GIF", "webp": "WEBP"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import Any
 
 from guest import wire
 from guest.results import ToolError
+from guest.typed import Any
 
 
 class Reserve:

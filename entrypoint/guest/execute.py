@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
+import _ast as ast  # all that is needed of ast, which itself takes a millisecond to import
 import io
 import linecache
 from types import CodeType
-from typing import Any
 
 from guest import wire
+from guest.typed import Any
 
 CO_COROUTINE = 0x80
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas  # type: ignore[import-not-found]
+
+from guest.typed import Any
 
 __all__ = ["FigureCanvas", "show"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING, Any
 
 from guest.link import Link
+from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guest.display import Screen

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from guest import names, results
 from guest.calls import Request
 from guest.link import Link
 from guest.ready import Ready, ReadyDict, ReadyList, ReadyText
 from guest.servers import Server, Servers, ask
+from guest.typed import Any
 
 _SUMMARY = """\
 Servers of this run: {names}.

@@ -8,9 +8,9 @@ import keyword
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from guest import exhausted, names, wire
+from guest.typed import Any
 
 MAX_LISTED = 40  # installed packages that are named
 _TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+
+from guest.typed import Any
 
 
 class There:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from guest import results
 from guest.link import Link
 from guest.ready import ReadyDict, ReadyList
+from guest.typed import Any
 
 
 class Resources:

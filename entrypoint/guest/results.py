@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from typing import Any, NoReturn
+from binascii import a2b_base64
 
 from guest import wire
 from guest.ready import ReadyList, There
+from guest.typed import Any, NoReturn
 
 _ENVELOPE = ("content", "structuredContent", "isError")
 
@@ -169,7 +169,7 @@ class ResourceBytes(There, bytes):
 
 def _bytes(text: Any) -> bytes:
     try:
-        return base64.b64decode(text)
+        return a2b_base64(text)
     except (TypeError, ValueError) as e:
         raise ToolError(f"the server sent data that is no base64: {e}") from None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 from guest import names, results, values, wire
 from guest.calls import Request
 from guest.link import Link
 from guest.ready import Ready, ReadyList
+from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guest.tools import Tool

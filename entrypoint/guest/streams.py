@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import TextIO
+
+from guest.typed import TextIO
 
 if sys.version_info >= (3, 12):
     from collections.abc import Buffer
 else:
-    from typing import Any as Buffer
+    from guest.typed import Any as Buffer
 
 
 _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print

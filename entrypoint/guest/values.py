@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import enum
 import math
 import os
 import sys
-from typing import Any
+from binascii import b2a_base64
 
 from guest import wire
 from guest.results import SerializationError
+from guest.typed import Any
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1
 BYTES_MARK = "$base64"
@@ -85,7 +85,7 @@ def _converted(value: Any, path: str) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {BYTES_MARK: base64.b64encode(value).decode()}
+        return {BYTES_MARK: b2a_base64(value, newline=False).decode()}
     if "__dataclass_fields__" in dir(type(value)):
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):

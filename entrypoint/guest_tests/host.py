@@ -23,6 +23,12 @@ def sources() -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted((HERE / "guest").glob("*.py"))}
 
 
+def payload(modules: dict[str, str]) -> bytes:
+    """What a guest is sent before any frame, without compiled code."""
+    texts, boot = json.dumps(modules).encode(), modules["boot"].encode()
+    return b"%d %d 0\n%s%s" % (len(boot), len(texts), boot, texts)
+
+
 class Guest:
     """One guest process. Use it in a with statement: it is gone at the end of that."""
 
@@ -32,14 +38,13 @@ class Guest:
         for name, (old, new) in (changed or {}).items():
             assert old in modules[name], f"{name} has no {old!r}"
             modules[name] = modules[name].replace(old, new)
-        payload = json.dumps(modules).encode()
         python = "python3" if os.environ.get("GUEST_UNDER") else python
         command = [*shlex.split(os.environ.get("GUEST_UNDER", "")), python, "-I", "-B", "-c", (HERE / "boot.py").read_text()]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self._in, self._out, self._err = self.process.stdin, self.process.stdout.fileno(), self.process.stderr
         self._rest = b""
-        self.raw(b"%d\n" % len(payload) + payload)
+        self.raw(payload(modules))
 
     def __enter__(self) -> Guest:
         return self

@@ -3,9 +3,11 @@
 package transcript
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -205,4 +207,18 @@ func decode(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	return d.Decode(v)
+}
+
+// SkipSource reads what a guest is sent before any frame, entrypoint.Source or SourceWith, and says how much of it was compiled code.
+func SkipSource(in *bufio.Reader) (code int64, err error) {
+	head, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	var sizes [3]int64
+	if _, err := fmt.Sscanf(head, "%d %d %d\n", &sizes[0], &sizes[1], &sizes[2]); err != nil {
+		return 0, fmt.Errorf("the first line of a source is %.40q: %w", head, err)
+	}
+	_, err = io.CopyN(io.Discard, in, sizes[0]+sizes[1]+sizes[2])
+	return sizes[2], err
 }
