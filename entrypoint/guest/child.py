@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import atexit
 import gc
-import importlib
 import os
 import select
 import signal
 import sys
 import threading
-from typing import Any
 
 from guest import errors, execute, limits, mcp_runtime, streams, wire
 from guest.calls import report_unawaited
 from guest.handover import Handover
 from guest.heir import Heir
 from guest.link import Link
+from guest.typed import Any
 
 _exit = os._exit  # the code may put something else in its place
 
@@ -44,19 +43,25 @@ def main(fd: int) -> None:
     link.send({"type": "warm"})
     heir = Heir()
     _prepare(link)
-    status = 1
+    limits.prepare()
+    status, failed = 1, None
     namespace = fresh_main()
     handover = Handover(link)
     runtime = mcp_runtime.Runtime(link, namespace)
+    try:
+        surroundings()
+    except Exception as e:
+        failed = e  # told to whoever asks for a run
     if not _is_asked(link, 0):
         _rehearse()
-    frame = link.first()
     gc.freeze()  # boot.py has switched it off; so what there is now counts as old, and isn't looked through when the code begins
     gc.unfreeze()
+    frame = link.first()
     gc.enable()
     options = frame.get("options") or {}
     try:
-        surroundings()
+        if failed:
+            raise failed
         runtime.install(frame)
         handover.install(options.get("maxArtifactBytes") or 0)
         watched = any((options.get("watch") or {}).values())
@@ -131,7 +136,7 @@ def _prepare(link: Link) -> None:
         if _is_asked(link, patience):
             return
         try:
-            importlib.import_module(name)
+            __import__(name)
         except ImportError:  # a Python without ssl, say
             pass
         patience = 0

@@ -1,4 +1,4 @@
-"""The end of a run: everything is killed, what was printed is sent, and `done` says what waitpid said."""
+"""The end of a run: everything is stopped, what was printed is sent, and `done` says what waitpid said."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     """
     status = run.status
     assert status is not None
-    kill_all(run.child, collected=True)
+    # Not killed yet: to take the memory of what is left apart would hold up those who are to pass done on.
+    kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
         for fd in sorted(output.open):
             os.write(2, wire.read_some(fd) or b"")
@@ -52,7 +53,7 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
         leftover.hand_over(run, OUT, output.add)
         output.flush()
     sys.stderr.flush()
-    run.send(_done(run, status))
+    run.send(done(run, status))
     run.done = True
 
 
@@ -65,7 +66,8 @@ def _holds_any(path: str) -> bool:
         return False
 
 
-def _done(run: Run, status: int) -> wire.Frame:
+def done(run: Run, status: int) -> wire.Frame:
+    """The frame that says how the run ended, whose child has the status."""
     exited = os.WIFEXITED(status)
     code = os.WEXITSTATUS(status) if exited else 0
     number = 0 if exited else os.WTERMSIG(status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from guest import confine, watch
 
@@ -15,7 +15,29 @@ M_ARENA_MAX = -8  # of mallopt(3)
 NICENESS = 10  # a tenth of the supervisor's share of a core
 
 _NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "stack"}
-_ALWAYS = {"core": 0, "memlock": 0, "msgqueue": 0, "nice": 0}  # no dumps; no memory that nobody counts; no way back from NICENESS
+_ALWAYS = ("core", "memlock", "msgqueue", "nice")  # 0: no dumps; no memory that nobody counts; no way back from NICENESS
+
+
+_mallopt: Callable[[int, int], object] | None = None  # of glibc; see prepare
+_settled: set[str] = set()  # those of _ALWAYS that are 0 by now
+
+
+def prepare() -> None:
+    """Does what is the same for every run, and ahead what takes long. To be called once, before apply."""
+    global _mallopt
+    for name in _ALWAYS:
+        try:
+            _set(name, 0)
+            _settled.add(name)
+        except ValueError:  # gVisor hasn't all that Linux has; what nobody asks for isn't missed
+            pass
+    try:
+        import ctypes
+
+        _mallopt = ctypes.CDLL(None).mallopt
+    except (ImportError, OSError, AttributeError):  # another libc, which hasn't the habit of thin_threads
+        pass
+    watch.mapped()
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
@@ -30,21 +52,22 @@ def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> 
         keep_to(cores)
     if "as" in rlimits:
         thin_threads()
-    for name, value in {**rlimits, **_ALWAYS}.items():
+    for name, value in rlimits.items():
         if name not in _NAMES:
             raise ValueError(f"no such limit: {name!r}; there are {', '.join(sorted(_NAMES))}")
         if name == "as":
             value += watch.mapped()
-        number = getattr(resource, f"RLIMIT_{name.upper()}")
-        hard = resource.getrlimit(number)[1]
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
-        try:
-            resource.setrlimit(number, (value, value))
-        except ValueError:
-            if name in rlimits:
-                raise
-            # gVisor hasn't all that Linux has; what nobody asked for isn't missed.
+        if name not in _settled:
+            _set(name, 0 if name in _ALWAYS else value)
+
+
+def _set(name: str, value: int) -> None:
+    """Sets a limit, or as much of it as may be."""
+    number = getattr(resource, f"RLIMIT_{name.upper()}")
+    hard = resource.getrlimit(number)[1]
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(number, (value, value))
 
 
 def keep_to(cores: int) -> None:
@@ -65,18 +88,17 @@ def thin_threads() -> None:
     Else 512 MiB are used up by seven threads that do nothing.
     """
     threading.stack_size(THREAD_STACK)
-    try:
-        import ctypes
-
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-    except (ImportError, OSError, AttributeError):  # another libc, which hasn't this habit
-        pass
+    if _mallopt is not None:
+        _mallopt(M_ARENA_MAX, 1)
 
 
 def first_for_oom() -> None:
     """When memory ends, the kernel is to end this process, not the supervisor."""
     try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, b"1000")
+        finally:
+            os.close(fd)
     except OSError:  # no such file in this sandbox, or it may not be written
         pass

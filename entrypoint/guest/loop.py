@@ -15,6 +15,10 @@ from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
 from guest.watch import INTERVAL, Watch
 
+SOON = 0.003  # seconds after its start in which most short code has ended, or has something to say
+IDLE = 0.03  # seconds after which no execute is expected soon
+SMALL, LARGE = 1 << 14, 1 << 18  # bytes that are read at a time: the second once there has been so much as the first
+PARTING = 0.2  # seconds that the host has to hang up
 ENDING = 5  # milliseconds that a child which is just ending has for it, before it is killed for using too much
 
 
@@ -32,6 +36,8 @@ class Loop:
         self._watch: Watch | None = None
         self._link_open = True
         self._wake = os.pipe()
+        self._rehearsed = False
+        self._piece = SMALL
 
     def run(self) -> int:
         """Gives the exit status of the process."""
@@ -43,6 +49,7 @@ class Loop:
         try:
             while not (self._run.done and self._run.to_host.size == 0):
                 self._step()
+            self._part()
             return wire.EXIT_OK
         except Stop as stop:
             print(f"mcp-bridge guest: {stop}", file=sys.stderr)
@@ -56,8 +63,11 @@ class Loop:
             kill_all(self._run.child, self._run.status is not None)
 
     def _step(self) -> None:
-        for fd, event in self._poller().poll(self._timeout()):
+        events = self._poller().poll(self._timeout())
+        for fd, event in events:
             self._handle(fd, event)
+        if not events and self._awaits_code():
+            self._rehearse()
         now = time.monotonic()
         if now - self._heard > wire.SILENCE:
             raise Stop(wire.EXIT_SILENT, f"nothing heard from the host for {wire.SILENCE:g} s")
@@ -73,15 +83,16 @@ class Loop:
             ending.finish(self._run, self._requests if self._link_open else None, self._output)
         self._flush_link()
         self._run.tell_taken()
-        try:
-            self._run.to_host.flush()
-        except OSError as e:
-            raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
+        if not self._holds_back(now):
+            try:
+                self._run.to_host.flush()
+            except OSError as e:
+                raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
         if self._run.to_child.size > wire.UNREAD_MAX:
             self._run.kill("memory", f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB")
             self._run.to_child.clear()
-        if self._run.running and self._watch is None and any(self._run.watch):
-            # The code has been sent on its way above, and can't do much before the first look.
+        if self._run.running and self._watch is None and any(self._run.watch) and now - self._run.began >= SOON:
+            # Code that has ended by now was never worth a look, and the first one is much later.
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
 
@@ -92,14 +103,44 @@ class Loop:
         poller.poll(ENDING)
         self._reap()
 
-    def _poller(self) -> select.poll:
+    def _holds_back(self, now: float) -> bool:
+        """Whether the word that the code has begun waits for what comes next, since the two together cost as much as one.
+
+        The host needs it for nothing but to know that the guest lives; what it does need is behind it in any case.
+        """
+        begun = self._run.running and self._run.status is None and now - self._run.began < SOON
+        return begun and self._run.to_host.size == self._run.quiet
+
+    def _awaits_code(self) -> bool:
+        return self._run.warm and not self._run.asked and not self._rehearsed
+
+    def _rehearse(self) -> None:
+        """Goes once through what becomes of an execute, while nobody waits: the first time pages are missing."""
+        self._rehearsed = True
+        run = Run(self._run.child, (False, ""), wire.Outbox(-1), wire.Outbox(-1))
+        run.warm = True
+        order = {"type": "execute", "id": "", "code": "", "providers": [], "options": {"rlimits": {}, "watch": {}}}
+        Host(run).feed(wire.encode({"type": "ping", "n": 0}) + wire.encode(order))
+        wire.encode(ending.done(run, 0))
+
+    def _part(self) -> None:
+        """Waits until the host hangs up: other processes tell it of done, and to take memory apart keeps processors from them."""
+        until = time.monotonic() + PARTING
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
-        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size else 0)
+        while (left := until - time.monotonic()) > 0:
+            if poller.poll(left * 1000) and not wire.read_some(self._in):
+                return
+
+    def _poller(self) -> select.poll:
+        now = time.monotonic()
+        poller = select.poll()
+        poller.register(self._in, select.POLLIN)
+        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
         if room and self._run.running:
-            for fd in self._output.awaited(time.monotonic()):
+            for fd in self._output.awaited(now):
                 poller.register(fd, select.POLLIN)
         takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
@@ -111,13 +152,15 @@ class Loop:
     def _timeout(self) -> float:
         """Milliseconds to the next thing that is to be done by the clock."""
         now = time.monotonic()
-        times = [self._heard + wire.SILENCE, now + 1.0]
+        times = [self._heard + wire.SILENCE, now + (IDLE if self._awaits_code() else 1.0)]
         if self._output.rests_until > now:
             times.append(self._output.rests_until)
         if self._output.due is not None:
             times.append(self._output.due)
         if self._watch:
             times.append(self._looked + INTERVAL)
+        elif self._run.running and now - self._run.began < SOON:
+            times.append(self._run.began + SOON)
         return max(0.0, min(times) - now) * 1000 + 0.5
 
     def _handle(self, fd: int, event: int) -> None:
@@ -136,7 +179,9 @@ class Loop:
             self._output.take(fd)
 
     def _hear(self) -> None:
-        data = wire.read_some(self._in, 1 << 18)
+        # For a large piece the allocator asks the kernel, which takes longer than all else about a small frame.
+        data = wire.read_some(self._in, self._piece)
+        self._piece = LARGE if data and len(data) == self._piece else SMALL
         if data == b"":
             raise Stop(wire.EXIT_HOST_GONE, "the host is gone: stdin ended")
         if data:

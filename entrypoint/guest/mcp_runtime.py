@@ -6,12 +6,12 @@ import json
 import os
 import sys
 from types import ModuleType
-from typing import Any
 
 from guest import results, stubs, wire
 from guest.helpers import Helpers
 from guest.link import Link
 from guest.servers import Server, Servers
+from guest.typed import Any
 
 ENV_MAX = 100_000  # characters of an environment variable: with more, the kernel lets no child process start
 
@@ -66,7 +66,7 @@ class Runtime:
     """Makes the names of one run, and those of a server that is added to it."""
 
     def __init__(self, link: Link, namespace: dict[str, Any]) -> None:
-        """Makes ahead what every run has."""
+        """Makes ahead what every run has, down to the environment of one without servers."""
         self._link, self._namespace = link, namespace
         self._servers = Servers()
         self._files = stubs.Files(self._servers)
@@ -82,10 +82,12 @@ class Runtime:
         for module in (self._mcp, self._runtime):
             module.__dict__.update({kind.__name__: kind for kind in _KINDS})
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
+        sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
+        self._files.make_room()
+        self._export()
 
     def install(self, execute: wire.Frame) -> None:
         """Makes the names of an execute known; modules of the image with the same names are not found any more."""
-        sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         found = (execute.get("options") or {}).get("discovered") or []
         self._discovered += [entry for entry in found if isinstance(entry, dict)]
         for provider in execute.get("providers") or []:
@@ -97,7 +99,8 @@ class Runtime:
             ToolError=results.ToolError,
             LOADED_MCP_SERVERS=tuple(sorted(self._servers)),
         )
-        self._export()
+        if self._servers or self._discovered:
+            self._export()
         self._files.write()
 
     def _add(self, server: Server, provider: wire.Frame | None = None) -> Server:

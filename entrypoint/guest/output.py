@@ -10,6 +10,7 @@ from collections.abc import Callable
 from guest import wire
 
 QUANTUM = 0.005  # seconds that text may wait for more, once some has just been sent
+LINGER = 0.001  # seconds that it waits in any case: the end of the code may be what comes next, and goes with it then
 CHUNK = 1 << 16  # bytes of text from which on it doesn't wait
 SMALL = 1 << 14  # bytes; a pipe that held less is left to fill for a moment
 REST = 0.0004  # seconds of that moment; poll makes a millisecond of it
@@ -18,7 +19,7 @@ _decoder = codecs.getincrementaldecoder("utf-8")
 
 
 class Output:
-    """Reads both pipes and sends their text as it comes: at once after a pause, else every few milliseconds.
+    """Reads both pipes and sends their text as it comes: after a pause within two milliseconds, else every few of them.
 
     Each stream is in its order; the two are in the order in which they were read. `send` gets stream, seq and text.
     """
@@ -30,7 +31,7 @@ class Output:
         self._seq = 0
         self._pending: list[tuple[str, str]] = []
         self._size = 0
-        self._sent = 0.0
+        self._sent = self._first = 0.0
         self._resting, self.rests_until = -1, 0.0
         self._left_out = -1  # the pipe that is not waited for just now
         self.open = {stdout, stderr}
@@ -40,7 +41,7 @@ class Output:
         """When flush is to be called, by time.monotonic; None when nothing waits."""
         if not self._pending:
             return None
-        return 0.0 if self._size >= CHUNK else self._sent + QUANTUM
+        return 0.0 if self._size >= CHUNK else max(self._first + LINGER, self._sent + QUANTUM)
 
     def awaited(self, now: float) -> set[int]:
         """The pipes to wait for. One that has just been read rests: to wake up for each line of a flood costs more than to read it.
@@ -65,6 +66,8 @@ class Output:
             return 0
         text = self._decoders[fd].decode(data, final=not data)
         if text:
+            if not self._pending:
+                self._first = time.monotonic()
             self._pending.append((self._names[fd], text))
             self._size += len(data)
         if not data:

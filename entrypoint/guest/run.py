@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from guest import surroundings, watch, wire
+from guest.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from guest.artifacts import Room
@@ -48,6 +48,7 @@ class Run:
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self.began = 0.0
+        self.quiet = 0  # bytes that waited for the host when started was sent: nothing that it waits for is among them
         self.file_limit = 0  # bytes of all files that are handed over
         self._room: Room | None = None
         self.oom_before = watch.oom_kills()
@@ -128,6 +129,7 @@ class Run:
             self.running = True
             self.began = time.monotonic()
             self.send({"type": "started", "id": self.id, **self.about()})
+            self.quiet = self.to_host.size
 
     def kill(self, reason: str, because: str = "") -> None:
         """Ends the child and all that it started, if there is a reason; the first one counts."""
@@ -136,16 +138,16 @@ class Run:
             kill_all(self.child)
 
 
-def kill_all(child: int, collected: bool = False) -> None:
+def kill_all(child: int, collected: bool = False, by: int = signal.SIGKILL) -> None:
     """Kills everything in the container but this process; where this isn't pid 1, the child and its process group.
 
-    A child that waitpid has collected is killed no more: its number may be another's by now.
+    A child that waitpid has collected is killed no more: its number may be another's by now. by: SIGSTOP stops all that instead.
     """
     try:
         if os.getpid() == 1:
-            os.kill(-1, signal.SIGKILL)
+            os.kill(-1, by)
         else:
-            os.killpg(child, signal.SIGKILL)
+            os.killpg(child, by)
     except OSError:  # nothing left, or the child has no group of its own yet
         if not collected:
-            os.kill(child, signal.SIGKILL)
+            os.kill(child, by)

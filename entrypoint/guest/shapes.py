@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from guest import names, schemas, values, wire
 from guest.checks import Checker, Problem
 from guest.schemas import Schema
+from guest.typed import Any
 
 MAX_PARAMETERS = 500
 

@@ -10,10 +10,10 @@ import builtins
 import io
 import json
 import os
-from typing import Any
 
 from guest import wire
 from guest.servers import Server, Servers
+from guest.typed import Any
 
 DIR = "/ipc/servers"
 
@@ -31,16 +31,23 @@ class Files:
         self._servers = servers
         self._written: dict[str, Server] = {}  # by path: those whose tools weren't known
         self._texts: dict[str, str] = {}  # of before write
+        self._room = False  # there is a place for them
         self._ready = False
+
+    def make_room(self) -> None:
+        """Makes the folder of the files. To be called once, before write."""
+        try:
+            os.mkdir(DIR)
+            self._room = True
+        except FileExistsError:
+            self._room = True
+        except OSError:  # no /ipc, or a read-only one: there are no files then
+            pass
 
     def write(self) -> None:
         """Makes the files, where there is a place for them, and has open load what isn't known yet."""
         texts, self._texts = self._texts, {}
-        if not os.path.isdir(os.path.dirname(DIR)):
-            return
-        try:
-            os.makedirs(DIR, exist_ok=True)
-        except OSError:  # a read-only /ipc: there are no files then
+        if not self._room:
             return
         self._ready = True
         for alias, text in texts.items():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from typing import Any
+from itertools import islice
+
+from guest.typed import Any
 
 PROTOCOL = 1
 
@@ -17,6 +19,7 @@ UNREAD_MAX = 64 << 20  # bytes waiting for the child above which the run is ende
 MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones are held
 HELD_MAX = 1 << 20  # bytes of those that are held, to see a tool_cancel behind them; the next ones wait in the socket
 PROGRESS_TEXT = 1000  # characters of the message of a progress
+AT_ONCE = 64  # lines that are written in one go; the kernel takes up to 1,024
 SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
 
 EXIT_OK = 0  # `done` was sent
@@ -114,18 +117,17 @@ class Outbox:
         self.size += len(line)
 
     def flush(self) -> None:
-        """Writes what can be written now. Raises OSError when the other end is gone."""
+        """Writes what can be written now, as much of it at once as there is. Raises OSError when the other end is gone."""
         while self._queue:
-            head = self._queue[0]
             try:
-                n = os.write(self.fd, head)
+                n = os.writev(self.fd, [*islice(self._queue, AT_ONCE)])
             except BlockingIOError:
                 return
             self.size -= n
-            if n == len(head):
-                self._queue.popleft()
-            else:
-                self._queue[0] = head[n:]
+            while self._queue and n >= len(self._queue[0]):
+                n -= len(self._queue.popleft())
+            if n:
+                self._queue[0] = self._queue[0][n:]
 
     def clear(self) -> None:
         self._queue.clear()

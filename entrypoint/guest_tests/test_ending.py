@@ -7,7 +7,17 @@ import signal
 import time
 import unittest
 
-from guest_tests.host import Guest, Ran, run
+from guest import wire
+from guest_tests.host import PATIENCE, Guest, Ran, run
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and no zombie, which is its parent's to collect."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class Ending(unittest.TestCase):
@@ -27,6 +37,43 @@ class Ending(unittest.TestCase):
                 self.assertEqual(ran.ok, status == 0)
                 self.assertEqual(ran.error.get("type"), None)
                 self.assertEqual("error" in ran.done, status != 0)
+
+    def test_the_guest_ends_whether_the_host_hangs_up_or_not(self) -> None:
+        """It waits a moment for the host to do so, with whatever the host still says."""
+        for still in (b"", b'{"type":"ping","n":7}\n', b"no frame\n"):
+            with self.subTest(still), Guest() as guest:
+                guest.execute("pass")
+                guest.until("done")
+                guest.raw(still)
+                self.assertEqual(guest.status(), wire.EXIT_OK)
+        with Guest() as guest:
+            guest.execute("pass")
+            guest.until("done")
+            guest.close()
+            self.assertEqual(guest.status(), wire.EXIT_OK)
+
+    def test_what_is_left_running_is_stopped_before_the_end_is_told_and_killed_after(self) -> None:
+        """Another program, which writes on and on: none of it comes behind done, and nothing of it is left."""
+        code = (
+            "import subprocess, sys\n"
+            "left = subprocess.Popen([sys.executable, '-c', 'while True: print(1, flush=True)'], stderr=subprocess.DEVNULL)\n"
+            "print('pid', left.pid, file=sys.stderr, flush=True)"
+        )
+        with Guest() as guest:
+            guest.execute(code)
+            frames = guest.until("done")
+            pid = int(Ran(frames).stderr.split()[1])
+            self.assertIsNone(guest.read())
+            self.assertEqual(guest.status(), wire.EXIT_OK)
+            end = time.monotonic() + PATIENCE
+            while _runs(pid) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertFalse(_runs(pid))
+
+    def test_the_word_that_the_code_has_begun_needs_nothing_behind_it(self) -> None:
+        with Guest() as guest:
+            guest.execute("import time\ntime.sleep(1000)")
+            self.assertEqual(guest.until("started")[-1]["type"], "started")
 
     def test_exit_with_text(self) -> None:
         ran = run("import sys; sys.exit('no such thing')")

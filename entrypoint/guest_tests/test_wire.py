@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import unittest
 
 from guest import wire
@@ -35,6 +36,39 @@ class Lines(unittest.TestCase):
         for _ in range(1000):
             self.assertEqual(lines.feed(b"x" * 1000), [])
             self.assertLess(sum(map(len, lines._parts)), 1001)
+
+
+class Outbox(unittest.TestCase):
+    def test_all_comes_in_order_whatever_the_other_end_takes_at_a_time(self) -> None:
+        """A pipe takes 64 KiB and then nothing; lines are many at once, of none, few and many bytes."""
+        for sizes in ([0], [1] * 1000, [1 << 17, 3, 1 << 17], [i * 37 % 5000 for i in range(300)]):
+            with self.subTest(lines=len(sizes), bytes=sum(sizes)):
+                read, write = os.pipe()
+                os.set_blocking(write, False)
+                os.set_blocking(read, False)
+                box, got = wire.Outbox(write), b""
+                lines = [bytes([97 + i % 26]) * size for i, size in enumerate(sizes)]
+                for line in lines:
+                    box.push(line)
+                for _ in range(1000):
+                    box.flush()
+                    got += wire.read_some(read, 1 << 20) or b""
+                    self.assertEqual(box.size, sum(sizes) - len(got))
+                    if not box.size:
+                        break
+                self.assertEqual(got, b"".join(lines))
+                os.close(read)
+                os.close(write)
+
+    def test_frames_that_wait_go_in_one_write(self) -> None:
+        """Each write wakes the engine's programs up, which compete with the code for the processors."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            box = wire.Outbox(ours.fileno())
+            for line in (b"pong\n", b"started\n", b"done\n"):
+                box.push(line)
+            box.flush()
+            self.assertEqual(theirs.recv(100), b"pong\nstarted\ndone\n")
 
 
 class Frames(unittest.TestCase):
