@@ -3,6 +3,7 @@
 package podman
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,44 +157,98 @@ func (d *Driver) attempt() (*attempt, error) {
 	return a, nil
 }
 
-// look tries the endpoints in order, then a service of its own.
+// look tries our own service where it runs, then the endpoint that the user names; where none is named, the sockets that are there, then
+// podman's own connections, then a service of its own. Those last two take a start of podman's program each, so where nothing runs yet
+// they go side by side: seldom is there a connection without a socket.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
-	places := d.running()
-	if d.cfg.Endpoint != "" || d.client || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil { // only our own service has the flags
-		places = append(places, d.endpoints(ctx)...)
+	f := finder{d: d}
+	ours := d.running()
+	f.places = ours
+	others := d.client || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil // only our own service has the flags
+	switch {
+	case d.cfg.Endpoint != "":
+		f.places = append(f.places, d.endpoints(ctx)...)
+	case others:
+		f.places = append(f.places, d.sockets()...)
 	}
-	var passed []error
-	for _, e := range places {
-		c, err := d.try(ctx, e)
-		if err == nil {
-			c.facts.Lacks = append(c.facts.Lacks, refusals(places)...)
-			f := c.facts
-			d.log.Info("engine", "engine", "podman", "version", f.Version, "endpoint", f.Endpoint, "rootless", f.Rootless, "runtime", f.OCIRuntime)
-			return c, nil
-		}
-		if ctx.Err() != nil {
-			return nil, d.unavailable("", fmt.Errorf("no engine was found in time: %w", errors.Join(append(passed, err)...)), "run: podman info")
-		}
-		passed = append(passed, err)
+	if c, err := f.try(ctx, f.places); c != nil || err != nil {
+		return c, err
 	}
 	if d.cfg.Endpoint != "" {
-		if m := d.dormant(ctx, places); m != nil {
-			return nil, m
-		}
-		if len(passed) > 0 {
-			return nil, passed[0]
-		}
-		return nil, d.unavailable("", errors.New("no endpoint"), "")
+		return nil, cmp.Or(d.dormant(ctx, f.places), f.passed[0])
 	}
-	c, err := d.serve(ctx)
+	serve := func() (*connection, error) { return d.serve(ctx) }
+	stop := func() {}
+	if len(ours) == 0 { // else it would end what may only be slow
+		serve, stop = d.serveBeside(ctx)
+	}
+	if others {
+		listed := d.listed(ctx)
+		f.places = append(f.places, listed...)
+		if c, err := f.try(ctx, listed); c != nil || err != nil {
+			stop()
+			return c, err
+		}
+	}
+	c, err := serve()
 	if err == nil {
-		c.facts.Lacks = append(c.facts.Lacks, refusals(places)...)
+		c.facts.Lacks = append(c.facts.Lacks, refusals(f.places)...)
 		return c, nil
 	}
-	if m := d.dormant(ctx, places); m != nil {
+	if m := d.dormant(ctx, f.places); m != nil {
 		return nil, m
 	}
-	return nil, d.none(passed, err)
+	return nil, d.none(f.passed, err)
+}
+
+// finder is one look for an engine.
+type finder struct {
+	d      *Driver
+	places []endpoint // that were there to be tried
+	passed []error    // why those that were tried can't be used
+}
+
+// try gives the first of some places that can be used; nil for none. The only error is that the time is over.
+func (f *finder) try(ctx context.Context, places []endpoint) (*connection, error) {
+	for _, e := range places {
+		c, err := f.d.try(ctx, e)
+		if err == nil {
+			c.facts.Lacks = append(c.facts.Lacks, refusals(f.places)...)
+			a := c.facts
+			f.d.log.Info("engine", "engine", "podman", "version", a.Version, "endpoint", a.Endpoint, "rootless", a.Rootless, "runtime", a.OCIRuntime)
+			return c, nil
+		}
+		f.passed = append(f.passed, err)
+		if ctx.Err() != nil {
+			return nil, f.d.unavailable("", fmt.Errorf("no engine was found in time: %w", errors.Join(f.passed...)), "run: podman info")
+		}
+	}
+	return nil, nil
+}
+
+// serveBeside is serve, begun at once. One of its two functions must be called: wait for its outcome, or stop, which returns when all is
+// gone again.
+func (d *Driver) serveBeside(ctx context.Context) (wait func() (*connection, error), stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var c *connection
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err = d.serve(ctx)
+	}()
+	wait = func() (*connection, error) {
+		defer cancel()
+		<-done
+		return c, err
+	}
+	stop = func() {
+		cancel()
+		if <-done; err == nil {
+			d.stopService()
+		}
+	}
+	return wait, stop
 }
 
 // try dials an endpoint that nothing speaks against.

@@ -1,0 +1,80 @@
+//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
+
+package podman
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program is one in podman's place: a script, in which $1 and $2 are podman's first words.
+func program(t *testing.T, dir, script string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "podman-stand-in")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\ncd '"+dir+"' || exit 1\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestSocketIsEnough: where a socket listens, podman's program isn't started.
+func TestSocketIsEnough(t *testing.T) {
+	dir := t.TempDir()
+	url := fakeAPI(t, info(true, "v2"))
+	socket := filepath.Join(dir, "podman", "podman.sock")
+	if err := errors.Join(os.Chmod(dir, 0o700), os.Mkdir(filepath.Dir(socket), 0o700), os.Link(strings.TrimPrefix(url, "unix://"), socket)); err != nil {
+		t.Fatal(err)
+	}
+	d := New(Config{RuntimeDir: dir, Binary: program(t, dir, "touch started\n")})
+	defer d.Close()
+	if f, err := d.Facts(t.Context()); err != nil || f.Endpoint != "unix://"+socket {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "started")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("podman's program was started: %v", err)
+	}
+}
+
+// TestConnectionsBesideService: podman is asked for its connections while its service starts. One that can be used comes first, and then
+// nothing of the service is left.
+func TestConnectionsBesideService(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	url := fakeAPI(t, info(true, "v2"))
+	if _, err := os.Stat("/run/podman/podman.sock"); err == nil {
+		t.Skip("the machine's own socket would be found first")
+	}
+	d := New(Config{RuntimeDir: dir, AllowRootful: true, Binary: program(t, dir, `case $2 in
+service)
+	echo $$ >serving
+	exec sleep 600
+	;;
+connection)
+	until [ -s serving ]; do sleep 0.01; done
+	echo '[{"Name":"a","URI":"`+url+`","Default":true}]'
+	;;
+*) exit 1 ;;
+esac
+`)})
+	defer d.Close()
+	f, err := d.Facts(t.Context())
+	if err != nil || f.Endpoint != url {
+		t.Errorf("got %+v, %v; want the connection that podman names", f, err)
+	}
+	d.mu.Lock()
+	left := d.service
+	d.mu.Unlock()
+	pid, err := os.ReadFile(filepath.Join(dir, "serving"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); left != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the service is still there: %v", err)
+	}
+}
