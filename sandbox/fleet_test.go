@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,17 +21,21 @@ import (
 )
 
 // fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready after startTime, answers
-// pings, and runs its code, the duration of which the code is, in that time. It counts.
+// pings, and runs its code, the duration of which the code is, in that time: it prints its own number, its image, and what the code has
+// behind the duration. It counts.
 type fleet struct {
 	runtimetest.Local
 	startTime time.Duration
 
 	mu      sync.Mutex
-	broken  func() error  // asked before each start
+	broken  func() error // asked before each start
+	away    bool         // it doesn't say what it is
+	faults  map[string][]time.Time
 	deaf    bool          // guests that are pinged hang from then on
 	lent    lentTo        // what guests do that have waited
 	answers time.Duration // from a ping to its answer
 	image   string
+	found   string      // image that it last said it has
 	removed bool        // there is no image but that, and before a pull not even that
 	pulls   int         // how often an image was asked of its registry
 	makes   []time.Time // when it was asked to compile the guest's code
@@ -40,7 +46,9 @@ type fleet struct {
 	alive   map[int]context.CancelFunc
 	idle    map[int]bool // ready, and without code
 	ran     map[int]bool
-	most    int // alive at a time
+	most    int           // alive at a time
+	making  int           // containers that compile the guest's code, which count too
+	beside  time.Duration // what these take, and those that try Python, which do not count
 	starts  int
 	reused  int // guests that got code twice
 	removal time.Duration
@@ -57,7 +65,17 @@ const (
 )
 
 func newFleet() *fleet {
-	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1}, alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}}
+	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1}, alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}, faults: map[string][]time.Time{}}
+}
+
+// fault notes that something was made to go wrong. It is called with mu held.
+func (f *fleet) fault(what string) { f.faults[what] = append(f.faults[what], time.Now()) }
+
+// faulty says whether that was so between two moments, these included.
+func (f *fleet) faulty(what string, from, to time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.faults[what], func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
 }
 
 func (f *fleet) Facts(context.Context) (runtime.Facts, error) {
@@ -68,12 +86,17 @@ func (f *fleet) Facts(context.Context) (runtime.Facts, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
+	if f.away {
+		f.fault("away")
+		return runtime.Facts{}, &runtime.UnavailableError{Engine: "fleet", Err: errors.New("no answer")}
+	}
 	return f.facts, nil
 }
 
 func (f *fleet) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.found = f.image
 	return runtime.Image{Ref: ref, ID: f.image}, f.image != "", nil
 }
 
@@ -87,12 +110,14 @@ func (f *fleet) PullImage(_ context.Context, ref string, _ runtime.Progress) (ru
 
 func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if isCompiler(spec) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.makes = append(f.makes, time.Now())
+		f.compile(ctx)
 		return runtime.Exit{Code: 1}, nil
 	}
 	if isProbe(spec) {
+		f.mu.Lock()
+		takes := f.beside
+		f.mu.Unlock()
+		sleep(ctx, takes)
 		return probed(std, "3.12.0 1")
 	}
 	f.mu.Lock()
@@ -104,6 +129,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	}
 	if f.broken != nil {
 		if err := f.broken(); err != nil {
+			f.fault("broken")
 			f.mu.Unlock()
 			return runtime.Exit{}, err
 		}
@@ -111,7 +137,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	f.alive[id] = kill
-	f.most = max(f.most, len(f.alive))
+	f.most = max(f.most, len(f.alive)+f.making)
 	f.mu.Unlock()
 	defer func() {
 		std.End()
@@ -140,6 +166,20 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 		}
 		return runtime.Exit{Code: 137}, nil
 	}
+}
+
+// compile is a container in which the guest's code would be made.
+func (f *fleet) compile(ctx context.Context) {
+	f.mu.Lock()
+	f.making++
+	f.makes = append(f.makes, time.Now())
+	f.most = max(f.most, len(f.alive)+f.making)
+	takes := f.beside
+	f.mu.Unlock()
+	sleep(ctx, takes)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.making--
 }
 
 // guest ends with its stdin, or after its code.
@@ -199,13 +239,14 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			f.mu.Lock()
 			delete(f.idle, id)
 			f.ran[id] = true
+			length, tag, _ := strings.Cut(frame.Code, " ")
 			if code {
 				f.reused++
 			}
 			code = true
 			f.mu.Unlock()
-			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n", frame.ID, id, spec.Image)
-			took, _ := time.ParseDuration(frame.Code)
+			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n", frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
+			took, _ := time.ParseDuration(length)
 			go func() {
 				if sleep(ctx, took) {
 					fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)

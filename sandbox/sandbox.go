@@ -173,9 +173,12 @@ type Config struct {
 	// ArtifactLimit is bytes of the files of one run together. Runs that hold files at a time may hold eight times as much.
 	ArtifactLimit int64
 
-	MaxCalls      int // tool calls of one run; further ones fail with call_limit
-	Concurrency   int // tool calls of one run answered at a time; further ones wait
-	MaxContainers int // alive at a time, those that wait or are ending included; a run beyond them waits
+	MaxCalls    int // tool calls of one run; further ones fail with call_limit
+	Concurrency int // tool calls of one run answered at a time; further ones wait
+
+	// MaxContainers are alive at a time, those that wait for a run, make the guest's code or are on their way to their end included; a run
+	// beyond them waits. What tries the Python of an image that isn't known yet, before any run has it, isn't counted.
+	MaxContainers int
 
 	// Standby is how many containers at most are started ahead of the runs that will need them; 0 for none. They come after the
 	// first run, and go when there was none for StandbyIdle.

@@ -3,9 +3,6 @@ package sandbox_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -266,70 +263,4 @@ func TestDiesAtOnce(t *testing.T) {
 			t.Errorf("%d starts in a minute, want some, and ever fewer", fl.started())
 		}
 	})
-}
-
-// TestStandbyProperty: whatever comes, no container has two runs, no more are alive than may be, every run is answered
-// truthfully, and none is left at the end.
-func TestStandbyProperty(t *testing.T) {
-	for range 30 {
-		seed := rand.Uint64()
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			var mu sync.Mutex
-			random := func(n int) int {
-				mu.Lock()
-				defer mu.Unlock()
-				return r.IntN(n)
-			}
-			change := func(c *sandbox.Config) {
-				c.Standby = random(5)
-				c.MaxContainers = c.Standby + 1 + random(6)
-				c.StandbyIdle = time.Duration(1+random(600)) * time.Second
-			}
-			bubble(t, change, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-				failing := 0
-				fl.set(func() {
-					fl.broken = func() error {
-						if random(100) < failing {
-							return errors.New("out of order")
-						}
-						return nil
-					}
-				})
-				var runs sync.WaitGroup
-				for range 150 {
-					switch random(12) {
-					case 0:
-						fl.set(func() { failing = []int{0, 0, 20, 100}[random(4)] })
-					case 1:
-						fl.set(func() { fl.deaf = random(3) == 0 })
-					case 2:
-						fl.set(func() {
-							for _, kill := range fl.alive {
-								if random(2) == 0 {
-									kill()
-								}
-							}
-						})
-					case 3:
-						time.Sleep(time.Duration(random(900)) * time.Second)
-					default:
-						time.Sleep(time.Duration(random(400)) * time.Millisecond)
-					}
-					ctx, cancel := context.WithCancel(t.Context())
-					if random(5) == 0 {
-						time.AfterFunc(time.Duration(random(300))*time.Millisecond, cancel)
-					}
-					runs.Go(func() {
-						defer cancel()
-						res, err := s.Run(ctx, sandbox.Request{Code: fmt.Sprintf("%dms", random(500)), Timeout: time.Minute}, hostFunc(echo))
-						if err == nil && res.Status == sandbox.StatusOK && !strings.HasSuffix(res.Stdout(), " first") {
-							t.Errorf("a success without its output: %+v", res)
-						}
-					})
-				}
-				runs.Wait()
-			})
-		})
-	}
 }
