@@ -115,11 +115,7 @@ func listen(t *testing.T, dir, name string) *listener {
 // order, so all that were there before one of its own.
 func (l *listener) accepted(t *testing.T) (n int) {
 	t.Helper()
-	own, err := os.MkdirTemp(filepath.Dir(l.path), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := &net.UnixAddr{Name: filepath.Join(own, "s"), Net: "unix"}
+	from := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"}
 	conn, err := net.DialUnix("unix", from, &net.UnixAddr{Name: l.path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
