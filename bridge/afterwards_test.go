@@ -134,3 +134,30 @@ func TestAnswerComesBeforeItsLine(t *testing.T) {
 		_ = w.hangUp(stopGrace)
 	})
 }
+
+// TestMessageAfterTheEnd: the Read that Serve can't interrupt may still bring a message, which is not worked on, and is the last one read.
+func TestMessageAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := 0
+		b := build(t, func(c *Config) {
+			c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+				ran++
+				return printed(r.Code), nil
+			}}
+		})
+		in, client := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error)
+		go func() { served <- b.Serve(ctx, in, io.Discard) }()
+		call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}` + "\n"
+		fmt.Fprintf(client, call, 1)
+		synctest.Wait()
+		cancel()
+		<-served
+		fmt.Fprintf(client, call, 2)
+		synctest.Wait() // and the bubble ends only when nobody reads any more
+		if ran != 1 {
+			t.Errorf("%d calls were worked on, want the one before the end", ran)
+		}
+	})
+}

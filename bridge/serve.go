@@ -50,13 +50,14 @@ type conn struct {
 	changes chan struct{}  // the tools have changed and the client doesn't know
 	ready   atomic.Bool    // it has shaken hands
 	refuse  chan struct{}  // one per refusal that is being sent
-	work    sync.WaitGroup // one per each of both
+	work    sync.WaitGroup // one per each of both, and per message
 
-	old  bool            // the client's protocol has no resource links; of the goroutine that reads
-	last <-chan struct{} // closed when the last call of run_python has come to the queue; of the same goroutine
+	old  bool            // the client's protocol has no resource links; of whoever reads
+	last <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
 
 	mu    sync.Mutex
 	calls map[string]*exchange // under way, by request id as the client wrote it
+	over  bool                 // no message is taken any more
 }
 
 // firstWithLinks is the first version of the protocol whose results may hold resource links. Clients of older ones refuse a whole
@@ -117,14 +118,20 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	b.conns.Store(c, nil)
 	defer b.conns.Delete(c)
 	c.work.Go(func() { c.announce(ctx) })
-	lines := make(chan line)
-	go func() {
-		defer close(lines)
-		read(ctx, in, lines)
-	}()
+	ended := make(chan error, 1)
+	go c.read(ctx, bufio.NewReaderSize(in, 64<<10), ended)
 
-	err := c.loop(ctx, lines)
+	var err error
+	select {
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-w.ended: // hangUp says why
+	case err = <-ended:
+	}
 	end(errClientGone)
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
 	worked := make(chan struct{})
 	go func() {
 		c.work.Wait()
@@ -156,68 +163,66 @@ func (c *conn) drain(worked <-chan struct{}) error {
 	}
 }
 
-// line is one line of the client, or why there is none.
-type line struct {
-	text []byte
-	err  error
-}
-
-// read hands on lines until in ends or ctx does. A read that fails ends it like EOF does, with its error as the last line.
-func read(ctx context.Context, in io.Reader, to chan<- line) {
-	r := bufio.NewReaderSize(in, 64<<10)
+// read takes messages until in ends or fails, which it tells, or the connection is over. Whoever has read a request answers it, and leaves
+// the reading to a new goroutine: between the client's line and the tool no other thread has to be woken, and what waits for one is
+// the reading.
+func (c *conn) read(ctx context.Context, in *bufio.Reader, ended chan<- error) {
 	for {
-		text, err := readLine(r, maxMessage)
-		if errors.Is(err, io.EOF) {
+		text, err := readLine(in, maxMessage)
+		var long *tooLongError
+		tooLong := errors.As(err, &long)
+		switch {
+		case errors.Is(err, io.EOF):
+			ended <- nil
+			return
+		case err != nil && !tooLong:
+			ended <- fmt.Errorf("reading from the client: %w", err)
+			return
+		case !c.begins():
 			return
 		}
-		select {
-		case to <- line{text, err}:
-		case <-ctx.Done():
+		var answer func()
+		switch {
+		case tooLong:
+			answer = c.answer(ctx, &exchange{id: long.id}, func(context.Context) mcp.JSONRPCMessage {
+				return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
+			})
+		case len(bytes.TrimSpace(text)) > 0:
+			answer = c.route(ctx, text)
+		}
+		if answer != nil {
+			go c.read(ctx, in, ended) // which nobody waits for, as a Read can't be interrupted
+			answer()
+			c.work.Done()
 			return
 		}
-		if err != nil && !errors.As(err, new(*tooLongError)) {
-			return
-		}
+		c.work.Done()
 	}
 }
 
-func (c *conn) loop(ctx context.Context, lines <-chan line) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-c.wire.ended:
-			return nil // hangUp says why
-		case l, more := <-lines:
-			var long *tooLongError
-			switch {
-			case !more:
-				return nil
-			case errors.As(l.err, &long):
-				c.answer(ctx, &exchange{id: long.id}, func(context.Context) mcp.JSONRPCMessage {
-					return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
-				})
-			case l.err != nil:
-				return fmt.Errorf("reading from the client: %w", l.err)
-			case len(bytes.TrimSpace(l.text)) > 0:
-				c.route(ctx, l.text)
-			}
-		}
+// begins counts one more message that is worked on, unless the connection is over.
+func (c *conn) begins() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return false
 	}
+	c.work.Add(1)
+	return true
 }
 
-// route starts what a message asks for.
-func (c *conn) route(ctx context.Context, text []byte) {
+// route does what a message asks for, but for what may take its time, which it gives to be done; nil is nothing.
+func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
 	var m message
 	// What doesn't decode is answered by mcp-go, which says what is wrong with it.
 	broken := json.Unmarshal(text, &m) != nil
 	switch {
 	case !broken && m.Method == "notifications/cancelled":
 		c.cancel(m.Params.RequestID)
-		return
+		return nil
 	case !broken && m.Method == "" && (m.Result != nil || m.Error != nil):
 		c.asks.answer(m)
-		return
+		return nil
 	}
 	if !broken && m.Method == "notifications/initialized" {
 		c.ready.Store(true)
@@ -235,7 +240,7 @@ func (c *conn) route(ctx context.Context, text []byte) {
 	if m.Method == "tools/call" && string(m.Params.Name) == `"`+runPythonName+`"` {
 		x.order, c.last = follow(c.last)
 	}
-	c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
+	return c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
 }
 
 // given is raw, or nil where it is null or missing.
@@ -246,14 +251,14 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// answer runs handle for x on a goroutine of its own and sends what it returns. The request can be cancelled from here on.
-func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Context) mcp.JSONRPCMessage) {
+// answer gives what runs handle for x and sends what it returns, or nil where it has refused x. The request can be cancelled from here on.
+func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Context) mcp.JSONRPCMessage) func() {
 	select {
 	case c.slots <- struct{}{}:
 	default:
 		c.work.Go(x.order.has)
 		c.busy(ctx, x)
-		return
+		return nil
 	}
 	ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
 	if !c.begin(x) {
@@ -261,7 +266,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		// Under its own id, the refusal would pass for the answer to the other one.
 		x.id, handle = nil, func(context.Context) mcp.JSONRPCMessage { return rpcError(mcp.INVALID_REQUEST, text) }
 	}
-	c.work.Go(func() {
+	return func() {
 		defer x.answered()
 		defer func() { <-c.slots }()
 		defer x.cancel(nil)
@@ -278,7 +283,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		}
 		// That it can't be sent is seen by the loop.
 		_ = c.wire.send(nil, withID(withCode(response, x.code), x.id))
-	})
+	}
 }
 
 // notFound has the request whose handler has ctx answered as one for a resource that isn't there: mcp-go calls every error of a
