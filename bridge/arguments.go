@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -18,8 +19,10 @@ type arguments struct {
 	code    string
 	catalog *catalog // of the moment of the call
 	servers []entry  // that the code may call, by name
-	timeout time.Duration
-	clamped string // what the caller is told when timeout is not what was asked for
+
+	providers []entrypoint.Provider // the same, for the guest
+	timeout   time.Duration
+	clamped   string // what the caller is told when timeout is not what was asked for
 }
 
 var argumentNames = []string{"code", "servers", "timeout"}
@@ -39,7 +42,7 @@ func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 	if err != nil {
 		return arguments{}, err
 	}
-	a := arguments{catalog: c, servers: c.servers, timeout: b.timeout}
+	a := arguments{catalog: c, servers: c.servers, providers: c.announced.providers, timeout: b.timeout}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}
@@ -47,6 +50,7 @@ func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 		if a.servers, err = c.decodeServers(v); err != nil {
 			return arguments{}, err
 		}
+		a.providers = announcing(a.servers).providers
 	}
 	if v := given["timeout"]; v != nil {
 		if a.timeout, err = decodeTimeout(v); err != nil {

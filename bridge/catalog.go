@@ -24,14 +24,29 @@ type entry struct {
 
 // catalog holds the configured servers by their names. Only its shelf changes.
 type catalog struct {
-	servers  []entry // by name
-	byName   map[string]entry
-	byAlias  map[string]entry
-	problems []discovery.Problem
-	shelf    *shelf // of those whose tools are known
+	servers   []entry   // by name
+	announced announced // of all of them
+	byName    map[string]entry
+	byAlias   map[string]entry
+	problems  []discovery.Problem
+	shelf     *shelf // of those whose tools are known
 
 	definitions map[string]discovery.Server // by name
 	policy      *policy.Policy
+}
+
+// announced is what the guest is told of servers. It is shared between runs: nothing changes it.
+type announced struct {
+	providers  []entrypoint.Provider
+	discovered []entrypoint.Discovered
+}
+
+func announcing(entries []entry) (o announced) {
+	for _, e := range entries {
+		o.providers = append(o.providers, provider(e))
+		o.discovered = append(o.discovered, entrypoint.Discovered{Name: e.name, Description: e.description})
+	}
+	return o
 }
 
 // newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
@@ -53,6 +68,7 @@ func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *pol
 		c.byAlias[e.alias] = e
 	}
 	slices.SortFunc(c.servers, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	c.announced = announcing(c.servers)
 	return c
 }
 

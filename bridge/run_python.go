@@ -11,7 +11,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -127,13 +126,7 @@ func (b *Bridge) unready(ctx context.Context) error {
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
-	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout}
-	for _, e := range a.servers {
-		r.Providers = append(r.Providers, provider(e))
-	}
-	for _, e := range a.catalog.servers {
-		r.Discovered = append(r.Discovered, entrypoint.Discovered{Name: e.name, Description: e.description})
-	}
+	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: a.catalog.announced.discovered}
 	if p != nil {
 		r.Output = p.printed
 	}

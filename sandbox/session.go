@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,7 @@ type session struct {
 }
 
 func newSession(s *Sandbox, r Request, h Host, m machine) *session {
-	n := &session{
+	return &session{
 		sandbox:  s,
 		req:      r,
 		host:     h,
@@ -60,12 +61,23 @@ func newSession(s *Sandbox, r Request, h Host, m machine) *session {
 		callIDs:  map[string]bool{},
 		unsent:   newBacklog(maxPendingBytes, maxUnsent, allUnsent, &s.resultsHeld),
 		untaken:  newCredit(maxUntaken),
-		slots:    map[string]chan struct{}{"": make(chan struct{}, s.cfg.Concurrency)}, // of providers that nobody has
+		slots:    map[string]chan struct{}{},
 	}
-	for _, p := range append([]entrypoint.Provider{{Name: entrypoint.RuntimeProvider}}, r.Providers...) {
-		n.slots[p.Name] = make(chan struct{}, s.cfg.Concurrency)
+}
+
+// slotsOf are those of a provider; all that nobody has share theirs. Most runs call few of the servers that they may: it is for the
+// goroutine that reads the frames to make what a run needs.
+func (n *session) slotsOf(provider string) chan struct{} {
+	has := func(p entrypoint.Provider) bool { return p.Name == provider }
+	if provider != entrypoint.RuntimeProvider && !slices.ContainsFunc(n.req.Providers, has) {
+		provider = ""
 	}
-	return n
+	slots := n.slots[provider]
+	if slots == nil {
+		slots = make(chan struct{}, n.sandbox.cfg.Concurrency)
+		n.slots[provider] = slots
+	}
+	return slots
 }
 
 func (n *session) background(f func()) { n.wg.Go(f) }
@@ -240,10 +252,7 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	n.mu.Lock()
 	ctx = context.WithValue(ctx, clockKey{}, n.clock)
 	n.mu.Unlock()
-	slots, known := n.slots[f.Provider]
-	if !known {
-		slots = n.slots[""]
-	}
+	slots := n.slotsOf(f.Provider)
 	call, end := n.underWay.begin(ctx, f)
 	n.answering(size, func() {
 		defer end()
