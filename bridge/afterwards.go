@@ -17,12 +17,8 @@ func afterwards(ctx context.Context, do func()) {
 	x.after = append(x.after, do)
 }
 
-// answered is called when the request needs its place no more.
+// answered is called when the request's answer is written, or there is none, and it needs its place no more.
 func (x *exchange) answered() {
-	if len(x.after) == 0 {
-		return
-	}
-	x.wire.written()
 	for _, do := range x.after {
 		do()
 	}

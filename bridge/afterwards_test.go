@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -98,40 +99,37 @@ func TestNobodyReadsTheLog(t *testing.T) {
 	})
 }
 
-// TestAnswerComesBeforeItsLine: the line of a call is written when its answer has been.
+// TestAnswerComesBeforeItsLine: the line of a call is written when its answer has been; until then the call keeps its place.
 func TestAnswerComesBeforeItsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, read := blocked()
-		out := make(chan string)
-		w := newWire(writerFunc(func(p []byte) (int, error) {
-			out <- string(p)
-			return len(p), nil
-		}))
-		teller := newTeller(log)
-		x := &exchange{wire: w}
-		ctx := context.WithValue(t.Context(), exchangeKey{}, x)
-		var order []string
-		afterwards(ctx, func() { teller.tell(slog.LevelInfo, "line"); order = append(order, "line") })
-		afterwards(ctx, func() { order = append(order, "packed") })
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = w.send(nil, "answer")
-			x.answered()
-		}()
+		b := build(t, func(c *Config) { c.Log = log })
+		in, client := io.Pipe()
+		answers, out := io.Pipe()
+		served := make(chan error)
+		go func() { served <- b.Serve(t.Context(), in, out) }()
+		fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
 		synctest.Wait()
-		if len(teller.places) != 0 {
-			t.Error("the line is on its way, and the answer is not written yet")
+		if len(b.teller.places) != 0 {
+			t.Error("the line is on its way, and the answer is not read yet")
 		}
-		<-out
-		if l := <-read; l["msg"] != "line" {
+		b.conns.Range(func(c, _ any) bool {
+			if n := len(c.(*conn).slots); n != 1 {
+				t.Errorf("%d requests have a place, want the one whose answer is not read", n)
+			}
+			return true
+		})
+		r := bufio.NewReader(answers)
+		if _, err := r.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		if l := <-read; l["msg"] != "run_python" {
 			t.Errorf("logged %v", l)
 		}
-		<-ended
-		if fmt.Sprint(order) != "[line packed]" {
-			t.Errorf("done afterwards: %v", order)
+		client.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
 		}
-		_ = w.hangUp(stopGrace)
 	})
 }
 

@@ -268,7 +268,12 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 	}
 	return func() {
 		defer x.answered()
-		defer func() { <-c.slots }()
+		defer func() {
+			if len(x.after) > 0 {
+				c.wire.written() // a client that doesn't read can't have more and more wait for that
+			}
+			<-c.slots
+		}()
 		defer x.cancel(nil)
 		defer x.order.has()
 		response := c.recovered(ctx, handle)
