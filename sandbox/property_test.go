@@ -22,7 +22,7 @@ var replay = flag.Uint64("seed", 0, "have TestStandbyProperty do what it did wit
 func TestStandbyProperty(t *testing.T) {
 	seeds := []uint64{*replay}
 	if *replay == 0 {
-		seeds = make([]uint64, 40)
+		seeds = make([]uint64, 20)
 		for i := range seeds {
 			seeds[i] = rand.Uint64()
 		}
