@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -49,6 +50,9 @@ type Runner interface {
 
 	// Run runs code. An error means that the run could not take place; code that failed is a Result.
 	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
+
+	// Expect says which servers the next runs will most likely name. It waits for nothing.
+	Expect(providers []entrypoint.Provider, discovered []entrypoint.Discovered)
 }
 
 // Upstreams are the configured MCP servers, by name; *upstream.Pool is one. All methods are used concurrently and end soon

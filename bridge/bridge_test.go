@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -84,6 +85,8 @@ func (f fakeRunner) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) 
 	}
 	return f.run(ctx, r, h)
 }
+
+func (fakeRunner) Expect([]entrypoint.Provider, []entrypoint.Discovered) {}
 
 // printed is the result of code that printed text and ended well.
 func printed(text string) sandbox.Result {

@@ -126,7 +126,9 @@ func (b *Bridge) unready(ctx context.Context) error {
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
-	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: a.catalog.announced.discovered}
+	usual := a.catalog.announced
+	b.runner.Expect(usual.providers, usual.discovered)
+	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: usual.discovered}
 	if p != nil {
 		r.Output = p.printed
 	}

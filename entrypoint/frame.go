@@ -12,6 +12,7 @@ const (
 	TypeProgress   = "progress"    // host → guest
 	TypeCancel     = "cancel"      // host → guest
 	TypePing       = "ping"        // host → guest
+	TypeExpect     = "expect"      // host → guest
 	TypeReady      = "ready"       // guest → host
 	TypeStarted    = "started"     // guest → host
 	TypeToolCall   = "tool_call"   // guest → host
@@ -45,6 +46,14 @@ type Execute struct {
 	Code      string     `json:"code"`
 	Options   Options    `json:"options"`
 	Providers []Provider `json:"providers"`
+}
+
+// Expect tells a guest that waits what its execute will most likely name, as that will: the guest makes ahead what code needs of it. The
+// execute counts; where it says otherwise, what was made is taken back. It may be sent again, and after the execute it says nothing.
+type Expect struct {
+	Type       string       `json:"type"`
+	Providers  []Provider   `json:"providers"`
+	Discovered []Discovered `json:"discovered"`
 }
 
 // Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes of these.

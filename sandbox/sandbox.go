@@ -210,6 +210,7 @@ type Sandbox struct {
 	probes   probes
 	compiled compiled
 
+	expected   atomic.Pointer[entrypoint.Expect]
 	containers chan struct{} // one for each that is alive
 	standby    standby
 

@@ -334,6 +334,7 @@ func (b *standby) await(g *guest) {
 		b.line = slices.Delete(b.line, 0, 1)
 		return
 	}
+	g.expect(b.sandbox.expectation())
 	b.waiting = append(b.waiting, g)
 	// One that dies while it waits is replaced, after a pause: whatever kills it may do so again.
 	b.sandbox.runs.Go(func() {

@@ -42,21 +42,23 @@ def main(fd: int) -> None:
     reserve = errors.Reserve()
     link.send({"type": "warm"})
     heir = Heir()
-    _prepare(link)
+    namespace = fresh_main()
+    runtime = mcp_runtime.Runtime(link, namespace)
+    frame = _prepare(link, runtime)
     limits.prepare()
     status, failed = 1, None
-    namespace = fresh_main()
     handover = Handover(link)
-    runtime = mcp_runtime.Runtime(link, namespace)
     try:
         surroundings()
     except Exception as e:
         failed = e  # told to whoever asks for a run
-    if not _is_asked(link, 0):
+    frame = frame or _asked(link, runtime, 0)
+    if frame is None:
         _rehearse()
     gc.freeze()  # boot.py has switched it off; so what there is now counts as old, and isn't looked through when the code begins
     gc.unfreeze()
-    frame = link.first()
+    while frame is None:
+        frame = _asked(link, runtime, None)
     gc.enable()
     options = frame.get("options") or {}
     try:
@@ -129,17 +131,18 @@ def leave(status: int, handover: Handover, heir: Heir) -> None:
     _exit(status)
 
 
-def _prepare(link: Link) -> None:
-    """Imports what much code will want, as long as there is none yet."""
+def _prepare(link: Link, runtime: mcp_runtime.Runtime) -> wire.Frame | None:
+    """Imports what much code will want, as long as there is none yet; gives the execute that came meanwhile."""
     patience = STANDBY
     for name in AHEAD:
-        if _is_asked(link, patience):
-            return
+        if frame := _asked(link, runtime, patience):
+            return frame
         try:
             __import__(name)
         except ImportError:  # a Python without ssl, say
             pass
         patience = 0
+    return None
 
 
 def _rehearse() -> None:
@@ -150,7 +153,17 @@ def _rehearse() -> None:
     sys.stdout.write("")
 
 
-def _is_asked(link: Link, patience: int) -> bool:
+def _asked(link: Link, runtime: mcp_runtime.Runtime, patience: int | None) -> wire.Frame | None:
+    """Waits so many milliseconds, None for ever, for the execute. What is to be expected of it comes the same way."""
     poller = select.poll()
     poller.register(link.fd, select.POLLIN)
-    return bool(poller.poll(patience))
+    if not link.has_more() and not poller.poll(patience):
+        return None
+    frame = link.first()
+    if frame.get("type") != "expect":
+        return frame
+    try:
+        runtime.expect(frame)
+    except Exception:  # install does it again, and its failure is told
+        pass
+    return None

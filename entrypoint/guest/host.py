@@ -37,6 +37,9 @@ class Host:
             self._cancel(frame["id"])
         elif kind == "execute":
             self._execute(frame, line)
+        elif kind == "expect" and isinstance(frame.get("providers"), list) and isinstance(frame.get("discovered"), list):
+            if not self._run.asked:
+                self._run.to_child.push(line + b"\n")
         else:
             raise Stop(wire.EXIT_PROTOCOL, f"the host sent a frame that this guest doesn't take: type {str(kind)[:100]!r}")
 

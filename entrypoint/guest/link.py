@@ -42,8 +42,12 @@ class Link:
         """Whether this is the process that was made to run the code, not a fork of it."""
         return _getpid() == self._pid
 
+    def has_more(self) -> bool:
+        """Whether first gives a frame without reading."""
+        return bool(self._early)
+
     def first(self) -> wire.Frame:
-        """Waits for the first frame. To be called before any call is made. Raises EOFError when none will come."""
+        """Waits for the next frame. To be called before any call is made. Raises EOFError when none will come."""
         while not self._early:
             data = wire.read_some(self._fd)
             if not data:

@@ -84,24 +84,42 @@ class Runtime:
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         self._files.make_room()
-        self._export()
+        self._known: tuple[list[Any], list[Any]] | None = None
+        self._take([], [])
+
+    def expect(self, frame: wire.Frame) -> None:
+        """Makes known ahead what an execute will most likely name."""
+        self._take(frame["providers"], frame["discovered"])
 
     def install(self, execute: wire.Frame) -> None:
         """Makes the names of an execute known; modules of the image with the same names are not found any more."""
         found = (execute.get("options") or {}).get("discovered") or []
+        self._take(execute.get("providers") or [], found)
+
+    def _take(self, providers: list[Any], found: list[Any]) -> None:
+        """Makes these known, and no others."""
+        if self._known == (providers, found):
+            return
+        self._forget()
+        self._known = None  # where what follows fails, it is done anew
         self._discovered += [entry for entry in found if isinstance(entry, dict)]
-        for provider in execute.get("providers") or []:
+        for provider in providers:
             self._add(Server(self._link, provider), provider)
-        self._namespace.update(
-            mcp=self._mcp,
-            runtime=self._runtime,
-            mcp_servers=self._servers,
-            ToolError=results.ToolError,
-            LOADED_MCP_SERVERS=tuple(sorted(self._servers)),
-        )
-        if self._servers or self._discovered:
-            self._export()
+        self._namespace.update(mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers, ToolError=results.ToolError)
+        self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
+        self._export()
         self._files.write()
+        self._known = providers, found
+
+    def _forget(self) -> None:
+        """Takes back all that was made known of servers."""
+        self._files.forget()
+        for server in self._servers.values():
+            self._namespace.pop(f"mcp_{server._alias}", None)
+            sys.modules.pop(f"mcp.servers.{server._alias}", None)
+            self._package.__dict__.pop(server._alias, None)
+        self._servers.clear()
+        self._discovered.clear()
 
     def _add(self, server: Server, provider: wire.Frame | None = None) -> Server:
         self._servers[server._name] = server

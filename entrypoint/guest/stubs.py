@@ -31,6 +31,7 @@ class Files:
         self._servers = servers
         self._written: dict[str, Server] = {}  # by path: those whose tools weren't known
         self._texts: dict[str, str] = {}  # of before write
+        self._added: list[str] = []  # the aliases
         self._room = False  # there is a place for them
         self._ready = False
 
@@ -55,10 +56,22 @@ class Files:
         if self._written:
             builtins.open = io.open = _Open(self)
 
+    def forget(self) -> None:
+        """Takes back what add and write have made."""
+        builtins.open = io.open = _open
+        self._written.clear()
+        for alias in self._added:
+            try:
+                os.unlink(f"{DIR}/{alias}.py")
+            except OSError:  # there was no room for it
+                pass
+        self._added.clear()
+
     def add(self, server: Server, provider: wire.Frame | None) -> None:
         """Takes a server up; provider is what the host said of it, with its tools or without."""
         if not 0 < len(server._alias) <= 200 or not _ALIAS.issuperset(server._alias):
             return
+        self._added.append(server._alias)
         server._on_load.append(lambda loaded: self._put(server._alias, _text(server, loaded)))
         if server._known is None:
             self._written[f"{DIR}/{server._alias}.py"] = server
