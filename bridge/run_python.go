@@ -82,6 +82,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
+	b.runner.Expect(c.announced.providers, c.announced.discovered)
 	p.running(a.timeout)
 	res, err := b.execute(b.forwarding(ctx), b.request(id, a, p), a, p)
 	if err != nil {
@@ -126,9 +127,7 @@ func (b *Bridge) unready(ctx context.Context) error {
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
-	usual := a.catalog.announced
-	b.runner.Expect(usual.providers, usual.discovered)
-	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: usual.discovered}
+	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: a.catalog.announced.discovered}
 	if p != nil {
 		r.Output = p.printed
 	}
