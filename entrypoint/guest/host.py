@@ -12,10 +12,29 @@ class Host:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._lines = wire.Lines(wire.MAX_FRAME)
+        self._passed_on = False  # the child has its execute
 
     def feed(self, data: bytes) -> None:
-        for line in self._lines.feed(data):
+        lines = self._lines.feed(data)
+        self._pass_on(lines)
+        for line in lines:
             self._take(line)
+
+    def _pass_on(self, lines: list[bytes]) -> None:
+        """Gives a child that waits its execute before that is looked at here, which can be done while the child begins."""
+        run = self._run
+        if run.asked or not run.warm or run.cancelled_id is not None:
+            return
+        for line in lines:
+            if line.startswith(wire.EXECUTE) and not isinstance(line, wire.Overlong):
+                run.to_child.push(line + b"\n")
+                self._passed_on = True
+                try:
+                    run.to_child.flush()
+                except OSError:  # the loop finds the same
+                    pass
+            if not line.startswith(wire.PING):
+                return
 
     def _take(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
@@ -72,7 +91,7 @@ class Host:
         self._run.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
         if self._run.cancelled_id == self._run.id:
             self._run.kill("cancel")
-        else:
+        elif not self._passed_on:
             self._run.to_child.push(line + b"\n")
         self._run.begin()
 

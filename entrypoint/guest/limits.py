@@ -19,12 +19,13 @@ _ALWAYS = ("core", "memlock", "msgqueue", "nice")  # 0: no dumps; no memory that
 
 
 _mallopt: Callable[[int, int], object] | None = None  # of glibc; see prepare
+_mapped = 0  # bytes of address space when prepare was called
 _settled: set[str] = set()  # those of _ALWAYS that are 0 by now
 
 
 def prepare() -> None:
     """Does what is the same for every run, and ahead what takes long. To be called once, before apply."""
-    global _mallopt
+    global _mallopt, _mapped
     for name in _ALWAYS:
         try:
             _set(name, 0)
@@ -37,14 +38,14 @@ def prepare() -> None:
         _mallopt = ctypes.CDLL(None).mallopt
     except (ImportError, OSError, AttributeError):  # another libc, which hasn't the habit of thin_threads
         pass
-    watch.mapped()
+    _mapped = watch.mapped()
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
     """Sets hard and soft limits, and keeps to so many cores; 0 is no bound. To be called before there is a second thread.
 
-    "as" counts on top of what is mapped now; those of _ALWAYS are 0 whatever is asked. Where the supervisor watches the run it
-    comes first: a hundred processes that spin must not keep it from its look.
+    "as" counts on top of what was mapped when prepare was called; those of _ALWAYS are 0 whatever is asked. Where the supervisor
+    watches the run it comes first: a hundred processes that spin must not keep it from its look.
     """
     if watched:
         os.nice(NICENESS)
@@ -56,7 +57,7 @@ def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> 
         if name not in _NAMES:
             raise ValueError(f"no such limit: {name!r}; there are {', '.join(sorted(_NAMES))}")
         if name == "as":
-            value += watch.mapped()
+            value += _mapped
         if name not in _settled:
             _set(name, 0 if name in _ALWAYS else value)
 

@@ -36,7 +36,7 @@ class Requests:
 
     def drain(self, limit: int) -> None:
         """Reads what a dead child left, for its claim; calls are too late."""
-        while limit > 0 and (data := wire.read_some(self._run.to_child.fd, 1 << 18)):
+        while limit > 0 and (data := wire.read_some(self._run.to_child.fd)):
             limit -= len(data)
             for line in self._lines.feed(data):
                 frame = wire.decode(line)

@@ -33,6 +33,7 @@ GUEST_FILES = "<guest>/"  # the beginning of the file names of the guest's own m
 
 CALL = b'{"type":"tool_call","callId":"'  # how the guest begins one
 RESULT = b'{"type":"tool_result","callId":"'  # how the bridge does
+PING, EXECUTE = b'{"type":"ping",', b'{"type":"execute",'  # how it begins these
 
 Frame = dict[str, Any]
 
