@@ -65,7 +65,7 @@ type Options struct {
 	MaxArtifactBytes int64 `json:"maxArtifactBytes"`
 
 	// Rlimits are set, hard and soft, in the process that runs the code before any of it runs: "as", "core", "cpu", "data",
-	// "fsize", "nofile", "nproc" in setrlimit(2)'s units. "as" counts on top of what the interpreter has already mapped.
+	// "fsize", "nofile", "nproc" in setrlimit(2)'s units. "as" counts on top of what the interpreter has mapped while it waited.
 	Rlimits map[string]int64 `json:"rlimits,omitempty"`
 
 	// Cores is how many cores the process that runs the code is bound to, with all that it starts. Zero means all there are.

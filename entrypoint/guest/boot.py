@@ -27,6 +27,11 @@ class Sources:
 
     def __init__(self, sources: bytes, compiled: Mapping[str, bytes]) -> None:
         self._packed, self._compiled = sources, compiled
+        if compiled:  # the code may put something else in their place
+            import marshal
+            import zlib
+
+            self._loads, self._decompress = marshal.loads, zlib.decompress
         self._unpacked: dict[str, str] | None = None
 
     @property
@@ -67,10 +72,7 @@ class Sources:
         if key is None:
             raise ImportError(f"no module {name!r} in the guest", name=name)
         if key in self._compiled:
-            import marshal
-            from zlib import decompress
-
-            code: CodeType = marshal.loads(decompress(self._compiled[key]))
+            code: CodeType = self._loads(self._decompress(self._compiled[key]))
             return code
         return compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
 

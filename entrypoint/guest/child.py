@@ -45,10 +45,10 @@ def main(fd: int) -> None:
     namespace = fresh_main()
     runtime = mcp_runtime.Runtime(link, namespace)
     frame = _prepare(link, runtime)
-    limits.prepare()
     status, failed = 1, None
     handover = Handover(link)
     try:
+        limits.prepare()
         surroundings()
     except Exception as e:
         failed = e  # told to whoever asks for a run

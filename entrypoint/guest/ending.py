@@ -15,7 +15,7 @@ from guest.run import Run, Stop, kill_all
 OUT = "/workspace/out"  # files that are left here are handed over
 RAISED = 1  # the exit status of a child that claims an exception
 PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
-CLAIM_MAX = 2 * wire.MAX_FRAME  # bytes of requests that are looked through for a claim
+LEFT_MAX = 1 << 20  # bytes of requests that are looked through for a claim; a socket holds less
 
 _BROKEN = (
     "the code has changed or used up something that the Python program which runs it needs, such as a module of the "
@@ -36,7 +36,8 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     """
     status = run.status
     assert status is not None
-    # Not killed yet: to take the memory of what is left apart would hold up those who are to pass done on.
+    # Not killed yet: to take the memory of what is left apart would hold up those who are to pass done on. Code can have itself
+    # continued, so nothing that takes its time is done before it is killed.
     kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
         for fd in sorted(output.open):
@@ -46,8 +47,9 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     output.take_all()
     output.finish(PIPE_MAX)
     if requests:
-        requests.drain(CLAIM_MAX)
+        requests.drain(LEFT_MAX)
     if run.id and _holds_any(OUT):
+        kill_all(run.child, collected=True)
         from guest import leftover  # few runs leave files, and it takes longer than all the rest of a short run
 
         leftover.hand_over(run, OUT, output.add)

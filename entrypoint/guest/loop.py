@@ -19,6 +19,7 @@ SOON = 0.003  # seconds after its start in which most short code has ended, or h
 IDLE = 0.03  # seconds after which no execute is expected soon
 SMALL, LARGE = 1 << 14, 1 << 18  # bytes that are read at a time: the second once there has been so much as the first
 PARTING = 0.2  # seconds that the host has to hang up
+PARTING_WATCHED = 0.01  # the same where nothing but a look at it bounds what is left of the run, and nobody looks any more
 ENDING = 5  # milliseconds that a child which is just ending has for it, before it is killed for using too much
 
 
@@ -63,7 +64,8 @@ class Loop:
             kill_all(self._run.child, self._run.status is not None)
 
     def _step(self) -> None:
-        events = self._poller().poll(self._timeout())
+        now = time.monotonic()
+        events = self._poller(now).poll(self._timeout(now))
         for fd, event in events:
             self._handle(fd, event)
         if not events and self._awaits_code():
@@ -81,6 +83,8 @@ class Loop:
             self._output.flush()
         if self._run.status is not None and not self._run.done:
             ending.finish(self._run, self._requests if self._link_open else None, self._output)
+            if self._link_open:
+                self._close_link()  # nothing comes behind done
         self._flush_link()
         self._run.tell_taken()
         if not self._holds_back(now):
@@ -88,6 +92,8 @@ class Loop:
                 self._run.to_host.flush()
             except OSError as e:
                 raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
+        if self._run.done and self._run.to_host.size:  # the host takes its time; see finish
+            kill_all(self._run.child, collected=True)
         if self._run.to_child.size > wire.UNREAD_MAX:
             self._run.kill("memory", f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB")
             self._run.to_child.clear()
@@ -106,7 +112,7 @@ class Loop:
     def _holds_back(self, now: float) -> bool:
         """Whether the word that the code has begun waits for what comes next, since the two together cost as much as one.
 
-        The host needs it for nothing but to know that the guest lives; what it does need is behind it in any case.
+        The host needs it only to know that the guest lives, for which it has patience, and gets it before all that the code says.
         """
         begun = self._run.running and self._run.status is None and now - self._run.began < SOON
         return begun and self._run.to_host.size == self._run.quiet
@@ -125,15 +131,14 @@ class Loop:
 
     def _part(self) -> None:
         """Waits until the host hangs up: other processes tell it of done, and to take memory apart keeps processors from them."""
-        until = time.monotonic() + PARTING
+        until = time.monotonic() + (PARTING_WATCHED if any(self._run.watch) else PARTING)
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
         while (left := until - time.monotonic()) > 0:
-            if poller.poll(left * 1000) and not wire.read_some(self._in):
+            if poller.poll(left * 1000) and wire.read_some(self._in) == b"":
                 return
 
-    def _poller(self) -> select.poll:
-        now = time.monotonic()
+    def _poller(self, now: float) -> select.poll:
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
         poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
@@ -149,9 +154,8 @@ class Loop:
             poller.register(self._run.to_child.fd, link)
         return poller
 
-    def _timeout(self) -> float:
-        """Milliseconds to the next thing that is to be done by the clock."""
-        now = time.monotonic()
+    def _timeout(self, now: float) -> float:
+        """Milliseconds to the next thing that is to be done by the clock. poll rounds up, so that it is due then."""
         times = [self._heard + wire.SILENCE, now + (IDLE if self._awaits_code() else 1.0)]
         if self._output.rests_until > now:
             times.append(self._output.rests_until)
@@ -159,9 +163,9 @@ class Loop:
             times.append(self._output.due)
         if self._watch:
             times.append(self._looked + INTERVAL)
-        elif self._run.running and now - self._run.began < SOON:
+        elif self._run.running and (any(self._run.watch) or now - self._run.began < SOON):
             times.append(self._run.began + SOON)
-        return max(0.0, min(times) - now) * 1000 + 0.5
+        return max(0.0, min(times) - now) * 1000
 
     def _handle(self, fd: int, event: int) -> None:
         if fd == self._in:

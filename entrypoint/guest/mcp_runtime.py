@@ -66,7 +66,9 @@ class Runtime:
     """Makes the names of one run, and those of a server that is added to it."""
 
     def __init__(self, link: Link, namespace: dict[str, Any]) -> None:
-        """Makes ahead what every run has, down to the environment of one without servers."""
+        """Makes ahead what every run has, down to the environment of one without servers; modules of the image with the same names
+        are not found any more.
+        """
         self._link, self._namespace = link, namespace
         self._servers = Servers()
         self._files = stubs.Files(self._servers)
@@ -92,7 +94,7 @@ class Runtime:
         self._take(frame["providers"], frame["discovered"])
 
     def install(self, execute: wire.Frame) -> None:
-        """Makes the names of an execute known; modules of the image with the same names are not found any more."""
+        """Makes the names of an execute known."""
         found = (execute.get("options") or {}).get("discovered") or []
         self._take(execute.get("providers") or [], found)
 
@@ -139,3 +141,5 @@ class Runtime:
                 text = json.dumps([{"name": entry.get("name")} for entry in entries])
             if len(text) <= ENV_MAX:
                 os.environ[f"MCP_{variable}_SERVERS"] = text
+            else:
+                os.environ.pop(f"MCP_{variable}_SERVERS", None)

@@ -26,7 +26,7 @@ def render(error: BaseException) -> tuple[str, int]:
         error.text = linecache.getline(wire.USER_FILE, error.lineno)  # errors that are found after parsing lack it
     seen: set[int] = set()
     cut = _shorten(error, seen)
-    told = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
+    told = traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False, compact=True)
     line = _line(told)
     seen.clear()
     _reduce(told, seen)

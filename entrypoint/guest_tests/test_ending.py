@@ -70,6 +70,35 @@ class Ending(unittest.TestCase):
                 time.sleep(0.01)
             self.assertFalse(_runs(pid))
 
+    def test_what_has_itself_continued_is_killed_all_the_same(self) -> None:
+        """The kernel sends it SIGCONT when the supervisor reads its pipe; it floods the link then, and is not listened to for long."""
+        code = (
+            "import fcntl, os, signal, sys\n"
+            "link = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}'))\n"
+            "left = os.fork()\n"
+            "if left == 0:\n"
+            "    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())\n"
+            "    fcntl.fcntl(1, 10, signal.SIGCONT)\n"  # F_SETSIG
+            "    fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)\n"
+            "    while True:\n"
+            "        try: os.write(link, b'{}\\n' * 1000)\n"
+            "        except OSError: pass\n"
+            "print('pid', left, file=sys.stderr, flush=True)\n"
+            "print('x' * 1000)"
+        )
+        for watch in ({}, {"memoryBytes": 1 << 30, "processes": 100}):
+            with self.subTest(watch=watch), Guest() as guest:
+                guest.execute(code, watch=watch)
+                frames = guest.until("done")
+                self.assertTrue(frames[-1]["ok"], frames[-1])
+                pid = int(Ran(frames).stderr.split()[1])
+                self.assertIsNone(guest.read())
+                self.assertEqual(guest.status(), wire.EXIT_OK)
+                end = time.monotonic() + PATIENCE
+                while _runs(pid) and time.monotonic() < end:
+                    time.sleep(0.01)
+                self.assertFalse(_runs(pid))
+
     def test_the_word_that_the_code_has_begun_needs_nothing_behind_it(self) -> None:
         with Guest() as guest:
             guest.execute("import time\ntime.sleep(1000)")
