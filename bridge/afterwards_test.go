@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -96,6 +97,28 @@ func TestNobodyReadsTheLog(t *testing.T) {
 		if fmt.Sprint(said) != fmt.Sprint(want) || lost != more+3 {
 			t.Errorf("logged %v with %d lines lost\nwant %v with %d", said, lost, want, more+3)
 		}
+	})
+}
+
+// TestHangUpWhereNobodyReadsTheLog: a client that is gone doesn't keep the bridge for the sake of lines that nobody takes.
+func TestHangUpWhereNobodyReadsTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, read := blocked()
+		b := build(t, func(c *Config) { c.Log = log })
+		in, client := io.Pipe()
+		answers, out := io.Pipe()
+		served := make(chan error)
+		go func() { served <- b.Serve(t.Context(), in, out) }()
+		fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
+		if _, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		client.Close()
+		if err := <-served; err != nil || time.Since(began) != stopGrace {
+			t.Errorf("Serve has returned %v after %v, want nil after %v", err, time.Since(began), stopGrace)
+		}
+		<-read // the line is written when somebody reads it
 	})
 }
 

@@ -41,7 +41,7 @@ const (
 // defaultConcurrent is how many runs take place at a time unless the configuration says otherwise.
 const defaultConcurrent = 32
 
-// A Runner runs code; *sandbox.Sandbox is one. Both methods are used concurrently and end soon after their ctx. An error that
+// A Runner runs code; *sandbox.Sandbox is one. All methods are used concurrently and end soon after their ctx. An error that
 // has a Hint() string method is shown with it.
 type Runner interface {
 	// Prepare makes the machine ready for runs, outside any run's time. Lines of what is being done go to p, which may be

@@ -51,6 +51,7 @@ type conn struct {
 	ready   atomic.Bool    // it has shaken hands
 	refuse  chan struct{}  // one per refusal that is being sent
 	work    sync.WaitGroup // one per each of both, and per message
+	words   sync.WaitGroup // one per request of which something is said once it is answered
 
 	old  bool            // the client's protocol has no resource links; of whoever reads
 	last <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
@@ -139,10 +140,27 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	hung := c.drain(worked)
 	<-worked
+	c.waitForWords()
 	if err == nil {
 		err = hung
 	}
 	return err
+}
+
+// waitForWords waits until the log has taken what was said of answered requests, but for a log that takes nothing no longer than for a client
+// that doesn't read.
+func (c *conn) waitForWords() {
+	said := make(chan struct{})
+	go func() {
+		c.words.Wait()
+		close(said)
+	}()
+	late := time.NewTimer(stopGrace)
+	defer late.Stop()
+	select {
+	case <-said:
+	case <-late.C:
+	}
 }
 
 // drain hangs up when all answers are out, or when the client doesn't take them: senders are let go then.
@@ -192,8 +210,8 @@ func (c *conn) read(ctx context.Context, in *bufio.Reader, ended chan<- error) {
 		}
 		if answer != nil {
 			go c.read(ctx, in, ended) // which nobody waits for, as a Read can't be interrupted
+			defer c.work.Done()
 			answer()
-			c.work.Done()
 			return
 		}
 		c.work.Done()
@@ -267,10 +285,10 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		x.id, handle = nil, func(context.Context) mcp.JSONRPCMessage { return rpcError(mcp.INVALID_REQUEST, text) }
 	}
 	return func() {
-		defer x.answered()
 		defer func() {
 			if len(x.after) > 0 {
 				c.wire.written() // a client that doesn't read can't have more and more wait for that
+				c.words.Go(x.answered)
 			}
 			<-c.slots
 		}()
@@ -286,7 +304,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		if response == nil || errors.Is(context.Cause(ctx), errCancelled) {
 			return
 		}
-		// That it can't be sent is seen by the loop.
+		// That it can't be sent is seen by Serve.
 		_ = c.wire.send(nil, withID(withCode(response, x.code), x.id))
 	}
 }

@@ -125,7 +125,7 @@ func (g *guest) check(ctx context.Context) bool {
 const maxAtOnce = 32 << 10
 
 // order checks a guest for the last time and lends it. Its run's execute is sent in one go with the ping, unless it is long: the guest
-// answers before it takes what comes next, so the run is spared a round trip.
+// answers before it says anything of what comes next, so the run is spared a round trip.
 //
 // A guest that doesn't answer may have begun the code all the same. Nobody has heard of that: its calls are answered, and what it prints
 // is read, only behind the answer to the ping; the container has no network and no file of anybody else's, and is killed. So another

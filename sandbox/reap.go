@@ -47,7 +47,7 @@ func (s *Sandbox) keepReaping() {
 	defer tick.Stop()
 	<-s.reaper
 	s.reapNow()
-	for {
+	for s.life.Err() == nil {
 		select {
 		case <-s.life.Done():
 			return

@@ -284,33 +284,35 @@ func (b *standby) start(m *machine) {
 	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
 	bad := g.await(s.cfg.StartTimeout)
 	stop()
-	if b.started(g, bad) {
+	pause, fit := b.started(g, bad)
+	switch {
+	case fit:
 		b.learn(g, s.renew(s.life, m))
+	case s.life.Err() == nil: // said without the lock: nobody may read the log
+		s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
 	}
 }
 
-// started is told how a start went. It says whether it gave a guest that is fit for a run.
-func (b *standby) started(g *guest, bad int) bool {
+// started is told how a start went. It says whether it gave a guest that is fit for a run, and else how long the next one waits.
+func (b *standby) started(g *guest, bad int) (pause time.Duration, fit bool) {
 	s := b.sandbox
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.starting--
 	defer b.nudge()
 	if g.up.IsZero() || bad > 0 {
-		pause := b.failed()
-		if s.life.Err() == nil {
-			s.log.Warn("a container could not be started ahead", "cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
-		}
+		pause = b.failed()
 		s.discard(g)
 		b.release()
-		return false
+		return pause, false
 	}
 	took := g.up.Sub(g.begun)
 	if b.cost += (took - b.cost) / 4; b.cost == 0 {
 		b.cost = took
 	}
 	b.await(g)
-	return true
+	b.release() // it may have gone to a run that counted on no start
+	return 0, true
 }
 
 // learn keeps what the driver says of the engine now that it has started a guest in it, for as long as that guest waits: nobody asks

@@ -170,7 +170,7 @@ func (d *doctor) servers() {
 	}
 }
 
-// orphans are what other bridges left behind. The run at the end removes them, as every first run of a bridge does.
+// orphans are what other bridges left behind. They are removed beside the run at the end, as beside every first run of a bridge.
 func (d *doctor) orphans(ctx context.Context) {
 	found, err := d.driver.Orphans(ctx, runtime.Self())
 	switch {
@@ -184,7 +184,7 @@ func (d *doctor) orphans(ctx context.Context) {
 		for _, o := range found {
 			lines = append(lines, orphanLine(o, now))
 		}
-		d.say(toKnow, "orphans", strings.Join(lines, "; "), "bridges that were killed left them; the run below removes them", "mcp-bridge doctor --reap")
+		d.say(toKnow, "orphans", strings.Join(lines, "; "), "bridges that were killed left them; they are removed beside the run below", "mcp-bridge doctor --reap")
 	}
 }
 

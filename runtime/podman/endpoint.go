@@ -97,7 +97,7 @@ func (d *Driver) listed(ctx context.Context) []endpoint {
 
 // ask has podman's own program say something in JSON.
 func (d *Driver) ask(ctx context.Context, answer any, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, d.asking)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, d.cfg.Binary, args...)
 	cmd.Env = d.environ()

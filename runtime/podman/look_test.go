@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // program is one in podman's place: a script, in which $1 and $2 are podman's first words.
@@ -63,6 +64,7 @@ connection)
 esac
 `)})
 	defer d.Close()
+	d.asking = time.Minute // the list waits for the service
 	f, err := d.Facts(t.Context())
 	if err != nil || f.Endpoint != url {
 		t.Errorf("got %+v, %v; want the connection that podman names", f, err)

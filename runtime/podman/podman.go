@@ -52,6 +52,7 @@ const (
 	cleanup = 8 * time.Second // all that is done for one run after it was cancelled or has ended: kill, ask how it ended, remove
 	silence = 3 * time.Second // without an answer, after which the engine is asked whether it is there; and how long that may take
 	retry   = 2 * time.Second // between attempts to remove a container from an engine that did not answer
+	asking  = 2 * time.Second // that podman's own program has to say something
 )
 
 // Driver is podman as a runtime.Driver and a runtime.Starter. It is safe for concurrent use.
@@ -61,6 +62,7 @@ type Driver struct {
 	cleanup time.Duration
 	silence time.Duration
 	retry   time.Duration
+	asking  time.Duration
 	named   string // XDG_RUNTIME_DIR as it is set
 	ignored error  // why cfg.RuntimeDir is empty all the same; nil where it isn't
 	client  bool   // podman's program is a client only here, whose engine is always elsewhere
@@ -99,7 +101,7 @@ func New(cfg Config) *Driver {
 		log = slog.New(slog.DiscardHandler)
 	}
 	quiet()
-	d := &Driver{cfg: cfg, log: log, cleanup: cleanup, silence: silence, retry: retry, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir}
+	d := &Driver{cfg: cfg, log: log, cleanup: cleanup, silence: silence, retry: retry, asking: asking, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir}
 	d.lookAtRuntimeDir()
 	d.life, d.end = context.WithCancel(context.Background())
 	return d

@@ -52,6 +52,10 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 	}
 	var errs []error
 	for _, id := range ids {
+		if ctx.Err() != nil { // each request would be tried three times all the same
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
 		ctx, cancel := context.WithTimeout(ctx, d.cleanup)
 		errs = append(errs, d.removal(c, id).remove(ctx))
 		cancel()

@@ -114,6 +114,11 @@ var behaviours = []behaviour{
 		if _, err := g.Driver.Run(t.Context(), g.Spec("print('x' * 100_000, end='')"), std); err != nil || out.String() != strings.Repeat("x", 100_000) {
 			t.Errorf("got %v, and %d bytes of its output", err, len(out.String()))
 		}
+		// One that has closed its streams and runs on is removed as it is.
+		began := time.Now()
+		if _, err := g.Driver.Run(t.Context(), g.Spec("import os, time\nos.close(1)\nos.close(2)\ntime.sleep(300)"), std); err != nil || time.Since(began) > 2*time.Minute {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
 	}},
 	{"stdin arrives whole and ends", func(t *testing.T, g Target) {
 		data := bytes.Repeat([]byte("0123456789abcdef\x00\x10\x11\xff"), 500_000) // 10 MB, detach keys included
