@@ -113,22 +113,6 @@ func TestNoServersAtAll(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"github", "gitlab", "filesystem", "my_files", "list-issues", "a"}
-	for _, tc := range []struct {
-		wrong string
-		want  []string
-	}{
-		{"githbu", []string{"github"}}, {"git_lub", []string{"github", "gitlab"}}, {"GitHub", []string{"github"}}, {"files", []string{"my_files", "filesystem"}},
-		{"list_issues", []string{"list-issues"}}, {"zzz", nil}, {"", []string{"a"}}, {strings.Repeat("g", 1<<20), nil},
-	} {
-		got := nearest(tc.wrong, names)
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%.20q (-want +got):\n%s", tc.wrong, diff)
-		}
-	}
-}
-
 func FuzzArguments(f *testing.F) {
 	if len(argumentCases) == 0 {
 		f.Fatal("no seeds")

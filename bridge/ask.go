@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -241,7 +242,7 @@ func (a *asks) answer(m message) {
 			Message string
 		}{mcp.INTERNAL_ERROR, "an error that can't be read"}
 		_ = json.Unmarshal(m.Error, &e)
-		r = reply{err: &clientError{e.Code, printable(e.Message)}}
+		r = reply{err: &clientError{e.Code, text.Safe(e.Message)}}
 	} else if given(m.Result) == nil {
 		r.err = &clientError{mcp.INTERNAL_ERROR, "it answered with neither a result nor an error"}
 	}

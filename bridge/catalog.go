@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -102,7 +102,7 @@ func (c *catalog) unknown(name string, among []entry) string {
 func (c *catalog) lost() string {
 	for _, p := range c.problems {
 		if p.Server == "" && p.State == discovery.Broken {
-			return fmt.Sprintf("; what %s defines isn't known: %s", oneLine(p.Source.Path), oneLine(p.Reason))
+			return fmt.Sprintf("; what %s defines isn't known: %s", text.Line(p.Source.Path), text.Line(p.Reason))
 		}
 	}
 	return ""
@@ -135,7 +135,7 @@ func namesOf(entries []entry) []string {
 
 // didYouMean is a clause that names what is most like the wrong name, or nothing.
 func didYouMean(wrong string, names []string) string {
-	near := nearest(wrong, names)
+	near := text.Nearest(wrong, names)
 	if len(near) == 0 {
 		return ""
 	}
@@ -156,17 +156,6 @@ func quoted(names []string) []string {
 		q = append(q, fmt.Sprintf("%q", n))
 	}
 	return q
-}
-
-// printable is foreign text without what a terminal would obey: control characters but line feeds and tabs, and those that
-// change the direction of writing.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // sentence joins what happened and the next step, either of which may be empty.

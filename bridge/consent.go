@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -132,7 +133,7 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 		return "", deniedCall(s, tool, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
 		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v. To allow it, run%s: mcp-bridge policy grant %s",
-			printable(d.Why()), err, c.where(s), shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
+			text.Safe(d.Why()), err, c.where(s), shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
 	case err != nil:
 		return "", deniedCall(s, tool, fmt.Sprintf("the user could not be asked: %v", err))
 	}
@@ -163,7 +164,7 @@ func (c *consent) where(s entry) string {
 // form is the question as the client shows it, and the answers that it offers. What the code has a say in comes last, and can't add lines.
 // Code that makes so many arguments that some are not shown is not given leave for what it may call next.
 func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision) (question map[string]any, values []string) {
-	text, left := showArguments(args, upstream.HideNamed(c.definitions))
+	shown, left := showArguments(args, upstream.HideNamed(c.definitions))
 	values, labels := []string{answerOnce}, []string{"Allow this call"}
 	if left == 0 {
 		values, labels = append(values, answerRun), append(labels, "Allow it for this run")
@@ -173,8 +174,8 @@ func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Deci
 	}
 	values, labels = append(values, answerNo), append(labels, "Don't allow it")
 	return map[string]any{
-		"message": fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.\nArguments: %s",
-			tool, s.name, printable(d.Why()), text),
+		"message": text.Escape(fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.\nArguments: %s",
+			tool, s.name, d.Why(), shown)),
 		"requestedSchema": map[string]any{
 			"type":     "object",
 			"required": []string{"answer"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -162,7 +163,7 @@ func callError(ctx context.Context, s entry, err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.name, printable(reason(s, err)))}
+	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.name, text.Safe(reason(s, err)))}
 	var rpc *upstream.RPCError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

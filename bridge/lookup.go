@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -91,7 +92,7 @@ func (h *host) listed(ctx context.Context, e entry, before *toolbox) (box *toolb
 		h.catalog.shelf.setLate(e)
 		return nil, "it has not listed its tools in time and is perhaps still starting; search again in a while"
 	}
-	return nil, printable(reason(e, err))
+	return nil, text.Safe(reason(e, err))
 }
 
 func (h *host) patience(e entry, before *toolbox) time.Duration {

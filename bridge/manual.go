@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 const (
@@ -104,9 +106,9 @@ func (b *Bridge) manual() string {
 		m.WriteString("None is configured. `mcp-bridge servers` shows where was looked.\n")
 	}
 	for _, e := range c.servers {
-		fmt.Fprintf(&m, "- %s: `mcp_%s`", oneLine(e.name), e.alias)
+		fmt.Fprintf(&m, "- %s: `mcp_%s`", text.Line(e.name), e.alias)
 		if e.description != "" {
-			fmt.Fprintf(&m, " – %s", oneLine(e.description))
+			fmt.Fprintf(&m, " – %s", text.Line(e.description))
 		}
 		m.WriteByte('\n')
 	}
@@ -123,10 +125,7 @@ func (b *Bridge) manual() string {
 		if name == "" {
 			name = p.Source.Path
 		}
-		fmt.Fprintf(&m, "- %s (%s): %s\n", oneLine(name), oneLine(p.Source.Host), oneLine(p.Reason))
+		fmt.Fprintf(&m, "- %s (%s): %s\n", text.Line(name), text.Line(p.Source.Host), text.Line(p.Reason))
 	}
 	return m.String()
 }
-
-// oneLine keeps configured text from breaking the list that it stands in.
-func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
@@ -15,6 +16,7 @@ const (
 	maxPageBytes = 24 << 10 // of them together, though one is always there
 	maxSignature = 300      // characters of a signature in brief
 	maxLine      = 160      // and of what the tool does
+	maxAbout     = 2560     // bytes of a description that are looked at for that
 	maxReasons   = 5        // servers of which it is said why they were not searched, or how old what is known of them is
 	maxReason    = 200      // characters of each
 )
@@ -55,14 +57,14 @@ func (p page) next(shown int) string {
 func (p page) fitting() ([]hit, string) {
 	shown := p.hits[p.from:min(len(p.hits), p.from+p.a.limit)]
 	for {
-		text := p.tell(shown)
-		if len(text) <= maxPageBytes {
-			return shown, text
+		told := p.tell(shown)
+		if len(told) <= maxPageBytes {
+			return shown, told
 		}
 		if len(shown) == 1 {
 			h := shown[0]
 			rest := fmt.Sprintf("\n… cut here; in run_python, help(mcp_%s.%s) has all of it\n", h.box.server.alias, h.box.aliases[h.tool.Name])
-			return shown, strings.ToValidUTF8(text[:maxPageBytes-len(rest)], "") + rest
+			return shown, text.First(told, maxPageBytes-len(rest)) + rest
 		}
 		shown = shown[:len(shown)/2]
 	}
@@ -74,7 +76,7 @@ func (p page) tell(shown []hit) string {
 		for _, b := range serversOf(shown) {
 			out.WriteString(b.declarations(shown))
 		}
-		return printable(out.String())
+		return text.Safe(out.String())
 	}
 	for _, h := range shown {
 		if out.Len() > maxPageBytes {
@@ -84,12 +86,12 @@ func (p page) tell(shown []hit) string {
 			fmt.Fprintf(&out, "mcp_%s.%s\n", h.box.server.alias, h.box.aliases[h.tool.Name])
 			continue
 		}
-		out.WriteString(shortened(oneLine(h.box.signature(h.tool)), maxSignature) + "\n")
-		if about := oneLine(firstOf(beginning(h.tool.Description), beginning(h.tool.Title))); about != "" {
-			out.WriteString("  " + shortened(about, maxLine) + "\n")
+		out.WriteString(text.Brief(text.Line(h.box.signature(h.tool)), maxSignature) + "\n")
+		if about := text.Line(text.First(firstOf(h.tool.Description, h.tool.Title), maxAbout)); about != "" {
+			out.WriteString("  " + text.Brief(about, maxLine) + "\n")
 		}
 	}
-	return printable(out.String())
+	return text.Safe(out.String())
 }
 
 // declarations are the Python declarations of those hits that are the server's.
@@ -102,15 +104,12 @@ func (b *toolbox) declarations(hits []hit) string {
 			p.Tools[told.SafeName] = told
 		}
 	}
-	text, plain := stubs.Declarations(p), ""
-	if strings.Contains(text, "ToolText") {
+	declared, plain := stubs.Declarations(p), ""
+	if strings.Contains(declared, "ToolText") {
 		plain = "; ToolText is a str with .json()"
 	}
-	return fmt.Sprintf("# called as mcp_%s.<name>(…)%s\n%s", b.server.alias, plain, text)
+	return fmt.Sprintf("# called as mcp_%s.<name>(…)%s\n%s", b.server.alias, plain, declared)
 }
-
-// beginning is as much of a text as a line of it can be made of.
-func beginning(text string) string { return strings.ToValidUTF8(text[:min(len(text), 16*maxLine)], "") }
 
 // firstOf is the first of two texts that says something.
 func firstOf(a, b string) string {
@@ -120,20 +119,12 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// shortened is a text of so many characters at most.
-func shortened(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return strings.TrimSpace(string(r[:most-1])) + "…"
-	}
-	return text
-}
-
 // nothing says what to do when there is no hit.
 func (p page) nothing() string {
 	if p.a.query == "" {
 		return "There are no tools.\n"
 	}
-	return fmt.Sprintf("Nothing fits %q. Try other words for what the tool does, or no query to see all.\n", shortened(p.a.query, maxLine))
+	return fmt.Sprintf("Nothing fits %q. Try other words for what the tool does, or no query to see all.\n", text.Brief(p.a.query, maxLine))
 }
 
 // ages names the servers that have not been asked for their tools since another process has.
@@ -141,7 +132,7 @@ func ages(shown []hit) string {
 	var old []string
 	for _, b := range serversOf(shown) {
 		if !b.asOf.IsZero() {
-			old = append(old, fmt.Sprintf("%s (%s old)", oneLine(b.server.name), age(b.asOf)))
+			old = append(old, fmt.Sprintf("%s (%s old)", text.Line(b.server.name), age(b.asOf)))
 		}
 	}
 	if len(old) == 0 {
@@ -157,7 +148,7 @@ func reasons(unknown []unsearched) string {
 	}
 	var all []string
 	for _, u := range unknown {
-		all = append(all, shortened(oneLine(u.Server+": "+u.Reason), maxReason))
+		all = append(all, text.Brief(text.Line(u.Server+": "+u.Reason), maxReason))
 	}
 	return "[not searched: " + some(all) + "]\n"
 }

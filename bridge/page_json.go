@@ -1,6 +1,10 @@
 package bridge
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+)
 
 // maxPageJSON bounds the structured form of a page, in bytes: a tool for which there is no more room comes without its schemas.
 const maxPageJSON = 256 << 10
@@ -26,7 +30,7 @@ func (p page) encoded(h *host, shown []hit) json.RawMessage {
 		d.Score = hit.score
 		if !room.takes(d, maxPageJSON) {
 			d.InputSchema, d.OutputSchema, d.Annotations = nil, nil, nil
-			d.Signature, d.Description, d.Title = shortened(d.Signature, maxSignature), shortened(d.Description, maxLine), shortened(d.Title, maxLine)
+			d.Signature, d.Description, d.Title = text.Brief(d.Signature, maxSignature), text.Brief(d.Description, maxLine), text.Brief(d.Title, maxLine)
 			if !room.takes(d, maxPageJSON) {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -83,7 +84,7 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstre
 // deniedBy is the error of a call that may not be made.
 func deniedBy(s entry, tool string, d policy.Decision) error {
 	return &entrypoint.CallError{Code: entrypoint.CodeDenied,
-		Message: fmt.Sprintf("tool %q of server %q may not be called, by %s", tool, s.name, printable(d.Why()))}
+		Message: fmt.Sprintf("tool %q of server %q may not be called, by %s", tool, s.name, text.Safe(d.Why()))}
 }
 
 // GrantOf is what is kept when the user allows a tool for good: for this very definition of its server, which is what is started or

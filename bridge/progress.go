@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -102,7 +102,7 @@ func (p *progress) at(state string) {
 		return
 	}
 	p.mu.Lock()
-	p.state = clip(strings.TrimSpace(state))
+	p.state = text.Last(strings.TrimSpace(state), maxProgressText)
 	p.mu.Unlock()
 	p.news()
 }
@@ -121,9 +121,9 @@ func (p *progress) running(timeout time.Duration) {
 // printed takes what the code prints. It never blocks.
 func (p *progress) printed(c sandbox.Chunk) {
 	p.mu.Lock()
-	text := p.output + c.Text
-	p.output = clip(text)
-	p.cut = p.cut || len(p.output) < len(text)
+	all := p.output + c.Text
+	p.output = text.Last(all, maxProgressText)
+	p.cut = p.cut || len(p.output) < len(all)
 	p.mu.Unlock()
 	p.news()
 }
@@ -141,7 +141,7 @@ func (p *progress) inner(server, tool string, r upstream.Progress) {
 	default:
 		said = fmt.Sprintf("%g", r.Progress)
 	}
-	line := fmt.Sprintf("%s.%s: %s", server, tool, strings.Join(strings.Fields(printable(said)), " "))
+	line := fmt.Sprintf("%s.%s: %s", server, tool, text.Line(said))
 	p.mu.Lock()
 	p.tool = line
 	p.mu.Unlock()
@@ -153,18 +153,6 @@ func (p *progress) news() {
 	case p.wake <- struct{}{}:
 	default: // it will be seen anyway
 	}
-}
-
-// clip keeps the end of a long text.
-func clip(s string) string {
-	if len(s) <= maxProgressText {
-		return s
-	}
-	s = s[len(s)-maxProgressText:]
-	for len(s) > 0 && !utf8.RuneStart(s[0]) {
-		s = s[1:]
-	}
-	return s
 }
 
 // report sends one notification; as the last one only if there is something new to show.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Bounds of what a server has to say to a person. Of longer texts the beginning is shown; of what is more otherwise, nothing.
@@ -63,19 +65,19 @@ func question(server, method string, params json.RawMessage) (map[string]json.Ra
 	if err != nil {
 		return nil, invalidQuestion("%v", err)
 	}
-	asked["_meta"] = encode(map[string]string{"mcp-bridge/server": printable(server)})
+	asked["_meta"] = encode(map[string]string{"mcp-bridge/server": text.Safe(server)})
 	return asked, nil
 }
 
 func elicitation(server string, from map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	text, ok := stringOf(from["message"])
+	message, ok := stringOf(from["message"])
 	if !ok {
 		return nil, errors.New("it has no message")
 	}
-	if text = printable(text); len(text) > maxQuestionText {
-		text = beginningOf(text, maxQuestionText) + " […]"
+	if message = text.Safe(message); len(message) > maxQuestionText {
+		message = text.First(message, maxQuestionText) + " […]"
 	}
-	asked := map[string]json.RawMessage{"message": encode(fmt.Sprintf("The MCP server %q asks, by way of mcp-bridge: %s", printable(server), text))}
+	asked := map[string]json.RawMessage{"message": encode(fmt.Sprintf("The MCP server %q asks, by way of mcp-bridge: %s", text.Safe(server), message))}
 	mode, _ := stringOf(from["mode"])
 	switch {
 	case mode == mcp.ElicitationModeURL:
@@ -215,8 +217,8 @@ func label(most int) member {
 		if !ok {
 			return nil, errors.New("it is no text")
 		}
-		if s = strings.Join(strings.Fields(printable(s)), " "); len(s) > most {
-			s = beginningOf(s, most) + "…"
+		if s = text.Line(s); len(s) > most {
+			s = text.First(s, most) + "…"
 		}
 		return encode(s), nil
 	}
@@ -225,7 +227,7 @@ func label(most int) member {
 // exactly is a text that means something as it is, so that it is refused where it can't be shown so.
 func exactly(raw json.RawMessage) (json.RawMessage, error) {
 	s, ok := stringOf(raw)
-	if !ok || len(s) > maxLabel || printable(s) != s {
+	if !ok || len(s) > maxLabel || text.Safe(s) != s {
 		return nil, fmt.Errorf("it is no text of at most %d printable bytes", maxLabel)
 	}
 	return encode(s), nil
@@ -256,6 +258,3 @@ func stringOf(raw json.RawMessage) (string, bool) {
 	}
 	return *s, true
 }
-
-// beginningOf is at most so many bytes of a text, whole characters.
-func beginningOf(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "") }

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
@@ -85,7 +85,7 @@ func named(name string) string {
 	if len(name) <= maxRecordedName {
 		return name
 	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(name[:maxRecordedName], ""), len(name))
+	return fmt.Sprintf("%s… (%d bytes)", text.First(name, maxRecordedName), len(name))
 }
 
 func outcomeOf(err error) string {

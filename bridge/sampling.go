@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Bounds of what a server has to say to a client's model, beside upstream.MaxQuestion for all of it.
@@ -61,7 +63,7 @@ func samplingQuestion(server string, from map[string]json.RawMessage) (map[strin
 		return nil, errors.New("it has no messages")
 	}
 	prompt, _ := stringOf(asked["systemPrompt"])
-	asked["systemPrompt"] = encode(strings.TrimRight(fmt.Sprintf("The MCP server %q asks this, by way of mcp-bridge.\n\n%s", printable(server), prompt), "\n"))
+	asked["systemPrompt"] = encode(strings.TrimRight(fmt.Sprintf("The MCP server %q asks this, by way of mcp-bridge.\n\n%s", text.Safe(server), prompt), "\n"))
 	return asked, nil
 }
 
@@ -126,7 +128,7 @@ func plain(v any, depth int) (any, error) {
 	var err error
 	switch v := v.(type) {
 	case string:
-		return printable(v), nil
+		return text.Safe(v), nil
 	case json.Number:
 		if len(v) > maxLabel {
 			return nil, fmt.Errorf("a number in it has more than %d digits", maxLabel)
@@ -139,7 +141,7 @@ func plain(v any, depth int) (any, error) {
 		}
 	case map[string]any:
 		for name := range v {
-			if printable(name) != name {
+			if text.Safe(name) != name {
 				return nil, errors.New("a name in it can't be shown")
 			}
 			if v[name], err = plain(v[name], depth-1); err != nil {
@@ -156,7 +158,7 @@ func words(raw json.RawMessage) (json.RawMessage, error) {
 	if !ok {
 		return nil, errors.New("it is no text")
 	}
-	return encode(printable(s)), nil
+	return encode(text.Safe(s)), nil
 }
 
 func truth(raw json.RawMessage) (json.RawMessage, error) {

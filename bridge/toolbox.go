@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/index"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
@@ -105,8 +105,7 @@ func (b *toolbox) refusals() map[string]string {
 		d, denied := b.denied[t.Name]
 		for _, name := range []string{t.Name, b.aliases[t.Name]} {
 			if denied && len(name) <= maxGoneName && len(told) < maxGone {
-				why := printable(d.Why())
-				told[name] = strings.ToValidUTF8(why[:min(len(why), maxRefusal)], "")
+				told[name] = text.First(text.Safe(d.Why()), maxRefusal)
 			}
 		}
 	}
@@ -176,7 +175,7 @@ func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
 	told := entrypoint.Tool{SafeName: b.aliases[t.Name], OriginalName: t.Name, Description: t.Description,
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
 	if len(told.Description) > maxDescription {
-		told.Description = strings.ToValidUTF8(told.Description[:maxDescription], "") + " […]"
+		told.Description = text.First(told.Description, maxDescription) + " […]"
 	}
 	for _, schema := range []*json.RawMessage{&told.InputSchema, &told.OutputSchema} {
 		if len(*schema) > maxSchema {

@@ -98,13 +98,14 @@ func badName(name string) string {
 	return ""
 }
 
-// hidden is what a terminal acts on or doesn't show: controls, line and paragraph separators, and the format characters that
-// turn the direction of text. Joiners, which scripts and emoji need, are none.
+// hidden reports whether a terminal acts on r or doesn't show it. The joiners and selectors that
+// scripts and emoji need count as shown.
 func hidden(r rune) bool {
-	if r == '\u200c' || r == '\u200d' {
+	switch r {
+	case ' ', '\u200c', '\u200d', '\ufe0e', '\ufe0f':
 		return false
 	}
-	return r != ' ' && !unicode.IsGraphic(r) || r == '\u2028' || r == '\u2029'
+	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // display is a name as messages show it: as it is, or quoted and cut where that can't be shown.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Kinds of records.
@@ -35,7 +36,7 @@ const (
 	pendingBytes = 16 << 20         // of these
 	lockWait     = 5 * time.Second  // for another bridge that writes
 	lockPause    = time.Second      // until that is waited for again
-	reserved     = 2 * maxArguments // bytes on the disk that there must be before anything begins that is to be recorded
+	reserved     = 7 * maxArguments // escapes included: bytes on the disk that there must be before anything begins that is to be recorded
 
 	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
 	DefaultMaxBytes = 16 << 20
@@ -125,7 +126,7 @@ func (l *Log) Record(ctx context.Context, r Record) error {
 	if err := enc.Encode(r); err != nil {
 		return fmt.Errorf("encoding a record of the audit: %w", err)
 	}
-	l.keep(line.Bytes())
+	l.keep([]byte(text.EscapeJSON(line.String()))) // some print it on a terminal
 	return l.flush(ctx, false)
 }
 

@@ -92,8 +92,20 @@ func TestArguments(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	const hiding = "\u009b\u202e\u2066\u200b\u007f\U000e0041\u3164"
+	r := Record{Kind: KindCall, Tool: hiding}
+	l.SetArguments(&r, json.RawMessage(`"`+hiding+`"`))
+	if err := l.Record(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || strings.ContainsAny(string(text), hiding) {
+		t.Errorf("a terminal would obey %+q, %v", text, err)
+	}
 	got := lines(t, path)
-	if len(got) != 4 || string(got[0].Arguments) != `{"a":1}` || got[1].Arguments != nil || got[2].Arguments != nil || got[2].ArgumentBytes != maxArguments+2 {
+	if last := got[len(got)-1]; last.Tool != hiding || string(last.Arguments) != `"\u009b\u202e\u2066\u200b\u007f\udb40\udc41\u3164"` {
+		t.Errorf("got %+v", last)
+	}
+	if len(got) != 5 || string(got[0].Arguments) != `{"a":1}` || got[1].Arguments != nil || got[2].Arguments != nil || got[2].ArgumentBytes != maxArguments+2 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // How much a word counts by where it stands, and after how many words it begins to count less.
@@ -80,7 +82,7 @@ func NewPart(server string, tools []Tool) *Part {
 		}
 		w.add(inServer, words(server)...)
 		w.add(inTitle, words(t.Title)...)
-		first, rest := summary(cut(t.Description, maxText))
+		first, rest := summary(text.First(t.Description, maxText))
 		w.add(inSummary, words(first)...)
 		w.add(inRest, words(rest)...)
 		w.addParameters(t.InputSchema)

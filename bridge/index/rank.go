@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // How much a word of a query counts by how it is like a word of a tool.
@@ -41,7 +43,7 @@ type Hit struct {
 
 // Search gives the tools that fit the query, best first. Its error is that of ctx, whose end it minds between words.
 func (x *Index) Search(ctx context.Context, query string) ([]Hit, error) {
-	query = cut(query, maxText)
+	query = text.First(query, maxText)
 	asked := x.asked(query)
 	scores, total := make([]float64, len(x.tools)), 0.0
 	matched := make([]float64, len(x.tools))

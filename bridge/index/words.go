@@ -3,7 +3,8 @@ package index
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // maxText is how many bytes of one text are looked at.
@@ -24,8 +25,8 @@ func set(text string) map[string]bool {
 
 // words are the words of a text in lower case, stemmed and without the empty ones. Names in camelCase, snake_case and with dashes are
 // several words.
-func words(text string) []string {
-	text = cut(text, maxText)
+func words(s string) []string {
+	s = text.First(s, maxText)
 	var out []string
 	var word []rune
 	end := func() {
@@ -34,7 +35,7 @@ func words(text string) []string {
 		}
 		word = word[:0]
 	}
-	runes := []rune(text)
+	runes := []rune(s)
 	for i, r := range runes {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			end()
@@ -53,17 +54,6 @@ func words(text string) []string {
 // pluralAt says whether an s stands there at the end of a word, as in PRs and URLs.
 func pluralAt(runes []rune, i int) bool {
 	return runes[i] == 's' && (i+1 == len(runes) || !unicode.IsLetter(runes[i+1]) && !unicode.IsDigit(runes[i+1]))
-}
-
-// cut is the beginning of a text, of whole characters.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 // summary and rest are the first sentence or line of a description, and what follows it.

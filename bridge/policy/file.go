@@ -11,9 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agext/levenshtein"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Bounds of a policy file.
@@ -162,16 +163,13 @@ func nearestKey(key []string) string {
 	}
 	table, wrong := strings.Join(key[:len(key)-1], "."), key[len(key)-1]
 	known := keysOf[table]
-	best, least := "", 1<<30
-	for _, k := range known {
-		if d := levenshtein.Distance(wrong[:min(len(wrong), 100)], k, nil); d < least {
-			best, least = k, d
-		}
-	}
-	if best == "" {
+	if known == nil {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %s? (%s)", best, strings.Join(known, ", "))
+	if near := text.Nearest(wrong, known); near != nil {
+		return fmt.Sprintf("; did you mean %s? (%s)", near[0], strings.Join(known, ", "))
+	}
+	return fmt.Sprintf(" (there are: %s)", strings.Join(known, ", "))
 }
 
 // reader makes a policy of what TOML has, and keeps the first mistake.

@@ -16,7 +16,7 @@ type kind struct {
 
 var (
 	word   = kind{`"allow", "ask" or "deny", in quotes`, isA[string]}
-	text   = kind{"a string, in quotes", isA[string]}
+	words  = kind{"a string, in quotes", isA[string]}
 	texts  = kind{`a list of strings such as ["github.*"]`, isList[string]}
 	number = kind{"a whole number such as 100", isA[int64]}
 	table  = kind{"a table", isA[map[string]any]}
@@ -30,8 +30,8 @@ func tables(name string) kind {
 // kinds are those of all keys that there are.
 var kinds = map[string]kind{
 	"default": word,
-	"rule":    tables("rule"), "rule.tools": texts, "rule.except": texts, "rule.verdict": word, "rule.reason": text,
-	"limit": tables("limit"), "limit.tools": texts, "limit.except": texts, "limit.per": text, "limit.calls": number, "limit.argument_bytes": number,
+	"rule":    tables("rule"), "rule.tools": texts, "rule.except": texts, "rule.verdict": word, "rule.reason": words,
+	"limit": tables("limit"), "limit.tools": texts, "limit.except": texts, "limit.per": words, "limit.calls": number, "limit.argument_bytes": number,
 	"hints": table, "hints.read_only": word, "hints.destructive": word, "hints.idempotent": word, "hints.open_world": word,
 }
 

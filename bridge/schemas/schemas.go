@@ -35,7 +35,7 @@ const (
 )
 
 // format is the first word of each file. It changes with what the files hold.
-const format = "mcp-bridge-tools-1"
+const format = "mcp-bridge-tools-2"
 
 const (
 	suffix     = ".tools"

@@ -28,7 +28,7 @@ func TestResultsAreRaw(t *testing.T) {
 		{name: "answered twice", tool: "twice", want: `{"n":1}`},
 		{name: "again after that", tool: "echo", args: `{"x":2}`, want: `{"x":2}`},
 		{name: "in a batch", tool: "batch", want: `{"b":1}`},
-		{name: "ten megabytes", tool: "big", want: text(strings.Repeat("0123456789abcdef", 10<<16))},
+		{name: "ten megabytes", tool: "big", want: textResult(strings.Repeat("0123456789abcdef", 10<<16))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := call(t, p, tt.tool, tt.args)

@@ -2,10 +2,11 @@ package upstream
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 const (
@@ -24,8 +25,7 @@ func (p *Pool) Running(ctx context.Context, server string) bool {
 
 // called is what a server calls itself, with its version, as short text.
 func called(about mcp.Implementation) string {
-	text := about.Name + " " + about.Version
-	return strings.ToValidUTF8(text[:min(len(text), maxTold)], "")
+	return text.First(about.Name+" "+about.Version, maxTold)
 }
 
 // listed tells of a list that the server has just given. The caller has the cache's turn: lists are told in their order.

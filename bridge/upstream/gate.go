@@ -9,10 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -300,15 +298,4 @@ func closeWith(resp *http.Response) error {
 		_, _ = io.CopyN(io.Discard, resp.Body, errorBody)
 	}
 	return resp.Body.Close()
-}
-
-// printable is a server's text as it may be shown in one line.
-func printable(s string) string {
-	s = strings.Join(strings.Fields(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
-	return beginning(s, errorText)
 }

@@ -235,7 +235,7 @@ func TestFailuresOverHTTP(t *testing.T) {
 		{"huge", "longer than 1048576 bytes"},
 		{"huge event", "longer than 1048576 bytes"},
 		{"huge failure", "500 Internal Server Error: xxx"},
-		{"failure", "502 Bad Gateway: [31mno upstream [0m for ***"},
+		{"failure", "502 Bad Gateway: [31mno upstream[0m for ***"},
 		{"html", "text/html"},
 		{"nothing", "it answered with nothing (status 202)"},
 		{"other id", "none to what it was asked"},

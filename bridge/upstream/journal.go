@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // logSize bounds one line of what a server logs, in bytes; of more the beginning is kept.
@@ -21,13 +23,13 @@ func (in *inbox) log(params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	text := textOf(p.Data)
+	said := textOf(p.Data)
 	var compact bytes.Buffer
-	if strings.HasPrefix(text, "{") && json.Compact(&compact, p.Data) == nil {
-		text = compact.String()
+	if strings.HasPrefix(said, "{") && json.Compact(&compact, p.Data) == nil {
+		said = compact.String()
 	}
-	line := fmt.Sprintf("[%s] %s", cmp.Or(p.Level, "log"), strings.TrimPrefix(p.Logger+": ", ": ")) + text
-	line = beginning(in.mask.text(beginning(line, 4*logSize)), logSize)
+	line := fmt.Sprintf("[%s] %s", cmp.Or(p.Level, "log"), strings.TrimPrefix(p.Logger+": ", ": ")) + said
+	line = text.First(in.mask.text(text.First(line, 4*logSize)), logSize)
 	_, _ = in.journal.Write([]byte(strings.Join(strings.Fields(line), " ") + "\n"))
 }
 

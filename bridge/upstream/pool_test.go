@@ -264,7 +264,7 @@ func TestTools(t *testing.T) {
 		{name: "five pages", mode: "pages", want: []Tool{{Name: "t0"}, {Name: "t1"}, {Name: "t2"}, {Name: "t3"}, {Name: "t4"}}},
 		{name: "odd definitions", mode: "odd", want: []Tool{
 			{Name: "a", InputSchema: raw(`true`)}, {Name: "b", InputSchema: raw(`{"type":["object","null"]}`)}, {Name: "c"},
-			{Name: "d", Title: "D", OutputSchema: raw(`{"n":9007199254740993}`)},
+			{Name: "d", Title: "D", Description: "a\nb", InputSchema: raw(`{"description":"😀"}`), OutputSchema: raw(`{"n":9007199254740993}`)},
 		}},
 		{name: "the same page for ever", mode: "pages for ever", err: "doesn't end"},
 		{name: "new pages for ever", mode: "new pages for ever", err: "doesn't end"},

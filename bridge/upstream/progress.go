@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Progress is how far a server says that a call is.
@@ -56,16 +57,6 @@ func (in *inbox) progress(raw []byte) {
 
 // said is a message as it may be shown. Secrets are looked for in more than is kept, so that none is cut in two before that.
 func (in *inbox) said(message string) string {
-	return beginning(in.mask.text(beginning(message, 4*MaxProgressText)), MaxProgressText)
-}
-
-// beginning is the first n bytes of s or a little less, so that no character is cut.
-func beginning(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.Clone(s[:n]) // not all of a line of megabytes
+	said := text.First(in.mask.text(text.First(message, 4*MaxProgressText)), MaxProgressText)
+	return strings.Clone(said) // not all of a line of megabytes
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // refuse is an answer of failure.
@@ -83,14 +85,14 @@ func (g *gate) refusal(resp *http.Response, body []byte, a asked) []byte {
 func (g *gate) failure(resp *http.Response, body []byte) error {
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	text := ""
+	said := ""
 	if media == "text/plain" || media == "application/json" {
-		text = printable(g.r.s.mask.text(string(body)))
+		said = text.First(text.Line(g.r.s.mask.text(string(body))), errorText)
 	}
-	if text == "" {
+	if said == "" {
 		return fmt.Errorf("it answered %s", status)
 	}
-	return fmt.Errorf("it answered %s: %s", status, text)
+	return fmt.Errorf("it answered %s: %s", status, said)
 }
 
 var (
@@ -105,7 +107,7 @@ func missingScope(h http.Header) string {
 			continue
 		}
 		if m := challengeScope.FindStringSubmatch(challenge); m != nil {
-			return printable(m[1] + m[2])
+			return text.First(text.Line(m[1]+m[2]), errorText)
 		}
 	}
 	return ""

@@ -134,7 +134,7 @@ func (s *server) result(r request, result string) {
 	s.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, r.ID, result)
 }
 
-func text(v string) string {
+func textResult(v string) string {
 	b, _ := json.Marshal(v)
 	return `{"content":[{"type":"text","text":` + string(b) + `}]}`
 }
@@ -212,7 +212,7 @@ func (s *server) list(r request) {
 	s.lists++
 	switch s.mode {
 	case "odd":
-		s.result(r, `{"tools":[{"name":"a","inputSchema":true},7,{"name":"b","inputSchema":{"type":["object","null"]},"description":5},{"inputSchema":{}},{"name":"c"},{"name":"c","title":"again"},{"name":"d","title":"D","outputSchema":{"n":9007199254740993}}],"nextCursor":null}`)
+		s.result(r, `{"tools":[{"name":"a","inputSchema":true},7,{"name":"b","inputSchema":{"type":["object","null"]},"description":5},{"inputSchema":{}},{"name":"c"},{"name":"c","title":"again"},{"name":"d","title":"D\u202e","description":"a\u200b\rb","inputSchema":{"description":"\ud83d\ude00\u3164"},"outputSchema":{"n":9007199254740993}}],"nextCursor":null}`)
 	case "pages for ever":
 		s.result(r, `{"tools":[{"name":"t`+strconv.Itoa(s.lists)+`"}],"nextCursor":"same"}`)
 	case "new pages for ever":
@@ -291,7 +291,7 @@ func (s *server) call(r request) {
 	case "huge":
 		_, _ = os.Stdout.WriteString(strings.Repeat("x", 3<<20))
 	case "big":
-		s.result(r, text(strings.Repeat("0123456789abcdef", 10<<16)))
+		s.result(r, textResult(strings.Repeat("0123456789abcdef", 10<<16)))
 	case "twice":
 		s.result(r, `{"n":1}`)
 		s.result(r, `{"n":2}`)

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 const (
@@ -54,25 +55,18 @@ var ansi = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 // tail is the last lines, as text that can be shown.
 func (r *ring) tail() string {
 	r.mu.Lock()
-	text, cut := string(r.buf), r.cut
+	last, cut := string(r.buf), r.cut
 	r.mu.Unlock()
 	if cut { // the first line isn't whole, and neither may be a secret in it
-		_, text, _ = strings.Cut(text, "\n")
+		_, last, _ = strings.Cut(last, "\n")
 	}
-	text = ansi.ReplaceAllString(r.mask.text(strings.ToValidUTF8(text, "\uFFFD")), "")
-	text = strings.Map(func(c rune) rune {
-		if c != '\n' && c != '\t' && unicode.IsControl(c) {
-			return -1
+	last = ansi.ReplaceAllString(r.mask.text(strings.ToValidUTF8(last, "\uFFFD")), "")
+	last = strings.TrimSpace(text.Safe(last))
+	if len(last) > tailSize {
+		last = text.Last(last, tailSize)
+		if _, rest, ok := strings.Cut(last, "\n"); ok {
+			last = rest
 		}
-		return c
-	}, text)
-	text = strings.TrimSpace(text)
-	if len(text) > tailSize {
-		text = text[len(text)-tailSize:]
-		if _, rest, ok := strings.Cut(text, "\n"); ok {
-			text = rest
-		}
-		text = strings.ToValidUTF8(text, "")
 	}
-	return text
+	return last
 }

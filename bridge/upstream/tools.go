@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 const (
@@ -76,7 +78,8 @@ func (s *session) fetchTools(ctx context.Context) (list []Tool, age time.Duratio
 	return list, age, nil
 }
 
-// readTool reads one definition field by field, so that an odd one costs nothing but itself.
+// readTool reads one definition field by field, so that an odd one costs nothing but itself. What it
+// says to people and models is made safe to show here, for all that is made of it.
 func readTool(raw json.RawMessage) (Tool, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -87,8 +90,8 @@ func readTool(raw json.RawMessage) (Tool, bool) {
 		return s
 	}
 	t := Tool{
-		Name: str("name"), Title: str("title"), Description: str("description"),
-		InputSchema: fields["inputSchema"], OutputSchema: fields["outputSchema"], Annotations: fields["annotations"],
+		Name: str("name"), Title: text.Line(str("title")), Description: text.Safe(str("description")),
+		InputSchema: text.Schema(fields["inputSchema"]), OutputSchema: text.Schema(fields["outputSchema"]), Annotations: fields["annotations"],
 	}
 	return t, t.Name != ""
 }

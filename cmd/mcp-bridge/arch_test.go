@@ -15,22 +15,23 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/text", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox"},
 	"bench":                 {"entrypoint"},
-	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
-	"bridge/audit":          {"bridge/filelock"},
+	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/text", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge/audit":          {"bridge/filelock", "bridge/text"},
 	"bridge/filelock":       {},
 	"bridge/cost":           {},
 	"bridge/fixture":        {},
-	"bridge/index":          {},
+	"bridge/index":          {"bridge/text"},
 	"bridge/schemas":        {"bridge/upstream", "discovery"},
-	"bridge/policy":         {"bridge/filelock"},
+	"bridge/policy":         {"bridge/filelock", "bridge/text"},
 	"bridge/telemetry":      {},
-	"bridge/upstream":       {"discovery", "runtime/guard"},
+	"bridge/text":           {},
+	"bridge/upstream":       {"bridge/text", "discovery", "runtime/guard"},
 	"sandbox":               {"entrypoint", "runtime"},
 	"entrypoint":            {},
-	"entrypoint/stubs":      {"entrypoint"},
+	"entrypoint/stubs":      {"bridge/text", "entrypoint"},
 	"entrypoint/transcript": {},
 	"discovery":             {},
 	"discovery/watch":       {"discovery"},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 	"runtime/seccomp":       {"runtime"},
 	"sandbox/sandboxtest":   {"runtime", "sandbox"},
 
-	"bridge/upstream/oauth":     {"bridge/filelock", "discovery"},
+	"bridge/upstream/oauth":     {"bridge/filelock", "bridge/text", "discovery"},
 	"bridge/upstream/oauthtest": {},
 }
 

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agext/levenshtein"
 	"github.com/docker/go-units"
 	"github.com/kelseyhightower/envconfig"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/image"
 )
@@ -239,10 +239,11 @@ func unknownVariable(environ []string) error {
 		if !strings.HasPrefix(name, prefix+"_") || internal(name) || slices.Contains(known, name) {
 			continue
 		}
-		near := slices.MinFunc(known, func(a, b string) int {
-			return levenshtein.Distance(name, a, nil) - levenshtein.Distance(name, b, nil)
-		})
-		return fmt.Errorf("there is no variable %s; did you mean %s? (mcp-bridge serve --help lists them)", name, near)
+		near := ""
+		if names := text.Nearest(name, known); names != nil {
+			near = "; did you mean " + names[0] + "?"
+		}
+		return fmt.Errorf("there is no variable %s%s (mcp-bridge serve --help lists them)", name, near)
 	}
 	return nil
 }

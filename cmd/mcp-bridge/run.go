@@ -109,10 +109,11 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 	}
 	var lost error // of the code's output
 	if !o.json {
+		stdout, stderr := codeOutput(a.stdout), codeOutput(a.stderr)
 		d.Output = func(c sandbox.Chunk) {
-			w := a.stdout
+			w := stdout
 			if c.Stream == "stderr" {
-				w = a.stderr
+				w = stderr
 			}
 			if _, err := io.WriteString(w, c.Text); err != nil && lost == nil {
 				lost = err

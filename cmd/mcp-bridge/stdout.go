@@ -17,8 +17,11 @@ type watched struct {
 	err error
 }
 
-func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.w.Write(p)
+func (w *watched) Write(p []byte) (int, error) { return w.through(w.w, p) }
+
+// through writes to a writer that leads to the same place as w's.
+func (w *watched) through(to io.Writer, p []byte) (int, error) {
+	n, err := to.Write(p)
 	if err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -28,6 +31,14 @@ func (w *watched) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// watching writes to another writer that leads to the same place.
+type watching struct {
+	*watched
+	to io.Writer
+}
+
+func (w watching) Write(p []byte) (int, error) { return w.through(w.to, p) }
 
 // lost is why not everything could be written, or nil.
 func (w *watched) lost() error {

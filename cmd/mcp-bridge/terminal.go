@@ -1,15 +1,16 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"unicode"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// shown is w, or where w is a terminal, what shows control characters there instead of sending them: what the code of a run or a
-// server says could otherwise move the cursor, change what was printed before, or have the terminal type an answer.
+// shown returns w, or where w is a terminal, a writer that shows control and hidden characters there
+// instead of sending them: what a server or the code of a run says could otherwise move the cursor,
+// overwrite what was printed before, or have the terminal type an answer.
 func shown(w io.Writer) io.Writer {
 	f, ok := w.(interface{ Stat() (os.FileInfo, error) })
 	if !ok {
@@ -18,27 +19,39 @@ func shown(w io.Writer) io.Writer {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return w
 	}
-	return visible{w}
+	return visible{w: w}
 }
 
-// visible writes control characters as Go would in a string. Only ends of lines and tabs go through, and the carriage returns with
-// which progress is shown. A character that is cut between two writes comes out as two that aren't one.
-type visible struct{ w io.Writer }
+// visible writes control and hidden characters as Go would in a string, other than ends of lines and
+// tabs. A character that is cut between two writes comes out as two that aren't one.
+type visible struct {
+	w       io.Writer
+	returns bool // carriage returns pass
+}
 
 func (v visible) Write(p []byte) (int, error) {
-	var b strings.Builder
-	for _, r := range string(p) {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r' || !unicode.In(r, unicode.Cc, unicode.Bidi_Control):
-			b.WriteRune(r)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
+	parts := []string{string(p)}
+	if v.returns {
+		parts = strings.Split(string(p), "\r")
 	}
-	if _, err := io.WriteString(v.w, b.String()); err != nil {
+	for i, part := range parts {
+		parts[i] = text.Escape(part)
+	}
+	if _, err := io.WriteString(v.w, strings.Join(parts, "\r")); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// codeOutput returns a writer for what the code of a run prints: as w, but carriage returns reach a
+// terminal, since progress bars need them.
+func codeOutput(w io.Writer) io.Writer {
+	switch w := w.(type) {
+	case *watched:
+		return watching{w, codeOutput(w.w)}
+	case visible:
+		w.returns = true
+		return w
+	}
+	return w
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
@@ -172,17 +173,9 @@ func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
 	for _, t := range tools {
 		note := ""
 		if d := p.bridge.Judge(name, t); d.Verdict != policy.Allow {
-			note = fmt.Sprintf("[%s: %s] ", d.Verdict, d.Why())
+			note = fmt.Sprintf("[%s: %s] ", d.Verdict, text.Line(d.Why()))
 		}
-		fmt.Fprintf(a.stdout, "  mcp_%s.%s  %s%s\n", alias, safe[t.Name], note, firstLine(t.Description, 100))
+		first, _, _ := strings.Cut(strings.TrimSpace(text.Safe(t.Description)), "\n")
+		fmt.Fprintf(a.stdout, "  mcp_%s.%s  %s%s\n", alias, safe[t.Name], note, text.Brief(text.Line(first), 100))
 	}
-}
-
-// firstLine is the first line of s, at most n characters of it.
-func firstLine(s string, n int) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
@@ -42,17 +42,16 @@ func quote(s string) string {
 		}
 	}
 	out.WriteByte('"')
-	return out.String()
+	return text.Escape(out.String()) // fillers and selectors count as printable
 }
 
 // docstring is text between triple quotes, each of its lines after the first indented. It ends where it should whatever the
 // text holds.
-func docstring(text, indent string) string {
-	text = clean(text)
-	text = strings.ReplaceAll(text, `\`, `\\`)
-	body := strings.TrimRight(text, `"`)
-	text = strings.ReplaceAll(body, `"""`, `\"\"\"`) + strings.Repeat(`\"`, len(text)-len(body))
-	lines := strings.Split(text, "\n")
+func docstring(s, indent string) string {
+	s = strings.ReplaceAll(text.Safe(s), `\`, `\\`)
+	body := strings.TrimRight(s, `"`)
+	s = strings.ReplaceAll(body, `"""`, `\"\"\"`) + strings.Repeat(`\"`, len(s)-len(body))
+	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \t")
 		if i > 0 && line != "" {
@@ -67,39 +66,19 @@ func docstring(text, indent string) string {
 	return `"""` + strings.Join(lines, "\n") + end
 }
 
-// clean is foreign text without what ends a line elsewhere than at "\n", and without what doesn't print.
-func clean(s string) string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\u0085", "\n").Replace(s)
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		return -1
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
 // oneLine is foreign text on one line, of at most n characters.
-func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(clean(s)), " ")
-	if utf8.RuneCountInString(s) > n {
-		s = string([]rune(s)[:n-1]) + "…"
-	}
-	return s
-}
+func oneLine(s string, n int) string { return text.Brief(text.Line(s), n) }
 
 // compact is a JSON value on one line; empty once the budget is spent.
 func (d *document) compact(v any) string {
 	if d.left < 0 {
 		return ""
 	}
-	text := encode(v)
-	if !d.spendText(len(text)) {
+	encoded := encode(v)
+	if !d.spendText(len(encoded)) {
 		return ""
 	}
-	return oneLine(string(text), 100)
+	return oneLine(string(encoded), 100)
 }
 
 func encode(v any) []byte {
@@ -150,20 +129,20 @@ func (d *document) remark(schema any) string {
 		return ""
 	}
 	s = d.effective(s)
-	text, _ := s.get("description").(string)
-	if !d.spendText(len(text)) {
+	about, _ := s.get("description").(string)
+	if !d.spendText(len(about)) {
 		return ""
 	}
 	var also []string
 	for _, key := range bounds {
 		switch v := s.get(key).(type) {
 		case string, json.Number, bool:
-			if text := d.compact(v); v != false && text != "" {
-				also = append(also, key+" "+text)
+			if shown := d.compact(v); v != false && shown != "" {
+				also = append(also, key+" "+shown)
 			}
 		}
 	}
-	return joinNotes(oneLine(text, maxLine), strings.Join(also, ", "))
+	return joinNotes(oneLine(about, maxLine), strings.Join(also, ", "))
 }
 
 func joinNotes(a, b string) string {
@@ -175,12 +154,12 @@ func joinNotes(a, b string) string {
 
 // documentation is a tool's docstring: what the server says of it, and of each parameter what the signature doesn't show.
 func documentation(alias string, t entrypoint.Tool, parameters []parameter) string {
-	text := strings.TrimSpace(t.Description)
-	if len(text) > maxDescription {
-		text = strings.ToValidUTF8(text[:maxDescription], "") + " […]"
+	said := strings.TrimSpace(t.Description)
+	if len(said) > maxDescription {
+		said = text.First(said, maxDescription) + " […]"
 	}
 	if t.OriginalName != "" && t.OriginalName != alias {
-		text = strings.TrimSpace(text + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".")
+		said = strings.TrimSpace(said + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".")
 	}
 	var lines []string
 	for _, p := range parameters {
@@ -193,7 +172,7 @@ func documentation(alias string, t entrypoint.Tool, parameters []parameter) stri
 		}
 	}
 	if lines == nil {
-		return text
+		return said
 	}
-	return strings.TrimSpace(text + "\n\nParameters:\n" + strings.Join(lines, "\n"))
+	return strings.TrimSpace(said + "\n\nParameters:\n" + strings.Join(lines, "\n"))
 }

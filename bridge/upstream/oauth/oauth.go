@@ -23,7 +23,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 const (
@@ -122,16 +123,5 @@ func isJSON(h http.Header) bool {
 
 func hostOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// plain is a server's words as they may be shown in one line.
-func plain(s string) string {
-	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
-	if len(s) > textLimit {
-		s = strings.ToValidUTF8(s[:textLimit], "") + "…"
-	}
-	return s
-}
+// plain returns what a server says as it may be shown, on one line.
+func plain(s string) string { return text.Brief(text.Line(s), textLimit) }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Parties are who takes part in a login beside the server and the user, in plain ASCII. The server has named them all: nothing else says
@@ -41,7 +43,9 @@ func (a *authority) parties() (p Parties, err error) {
 }
 
 // legible is a server's text with what may look like other text spelled out. The longest name of a host is shown whole.
-func legible(s string) string { return strings.Trim(strconv.QuoteToASCII(plain(s)), `"`) }
+func legible(s string) string {
+	return strings.Trim(strconv.QuoteToASCII(text.Brief(strings.Join(strings.Fields(s), " "), textLimit)), `"`)
+}
 
 // Receivers names where the code and the tokens go.
 func (p Parties) Receivers() string {

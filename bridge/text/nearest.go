@@ -1,4 +1,4 @@
-package bridge
+package text
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ const maxNear = 3
 // maxCompared bounds, in bytes, the names that are compared letter by letter: the effort grows with the square.
 const maxCompared = 100
 
-// nearest returns the names most like the wrong one, best first, at most three, and none that is much
+// Nearest returns the names most like the wrong one, best first, at most three, and none that is much
 // less like it than the best.
-func nearest(wrong string, names []string) []string {
+func Nearest(wrong string, names []string) []string {
 	type near struct {
 		name     string
 		distance int

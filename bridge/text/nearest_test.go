@@ -1,0 +1,24 @@
+package text
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNearest(t *testing.T) {
+	names := []string{"github", "gitlab", "filesystem", "my_files", "list-issues", "a"}
+	for _, tc := range []struct {
+		wrong string
+		want  []string
+	}{
+		{"githbu", []string{"github"}}, {"git_lub", []string{"github", "gitlab"}}, {"GitHub", []string{"github"}}, {"files", []string{"my_files", "filesystem"}},
+		{"list_issues", []string{"list-issues"}}, {"zzz", nil}, {"", []string{"a"}}, {strings.Repeat("g", 1<<20), nil},
+	} {
+		got := Nearest(tc.wrong, names)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%.20q (-want +got):\n%s", tc.wrong, diff)
+		}
+	}
+}
