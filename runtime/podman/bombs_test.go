@@ -9,4 +9,9 @@ import (
 )
 
 // TestBombs uses up all that is limited; the guest keeps what the engine can't.
-func TestBombs(t *testing.T) { sandboxtest.Bombs(t, newDriver(t), image) }
+func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute; make test-all runs it")
+	}
+	sandboxtest.Bombs(t, newDriver(t), image)
+}
