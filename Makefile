@@ -5,12 +5,10 @@
 TAGS := $(shell cat scripts/build-tags)
 # Without a usable git there is no revision to put into the binary, and Go would refuse to build.
 VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
-LINT := $(firstword $(wildcard .cache/bin/golangci-lint) $(shell command -v golangci-lint))
-SHELLCHECK := $(shell command -v shellcheck)
-FUZZTIME ?= 30s
+FUZZTIME ?= 10s
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help build install demo test check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install demo test test-all storms hosts check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -27,8 +25,11 @@ install: build ## build it and put it into ~/.local/bin; PREFIX=DIR for DIR/bin
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
 
-test: ## everything: what check does, then real containers, real servers, a real client
+test: ## the linters, the units, and the main job over real containers, servers and a client: at most 20 minutes
 	@scripts/test
+
+test-all: ## that, and the other engines, storms, conformance, hosts and fuzz targets: about an hour
+	@scripts/test all
 
 check: fmt vet lint unit python ## some minutes, no engine
 
@@ -43,11 +44,12 @@ vet: ## go vet, and a plain go build, which makes a program that says how to bui
 	go vet -tags "$(TAGS)" ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
 
-lint: ## golangci-lint and shellcheck, each where it is installed
-	@$(if $(LINT),$(LINT) run --build-tags "$(TAGS)",echo "golangci-lint is not installed: not run")
-	@$(if $(SHELLCHECK),$(SHELLCHECK) $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* archive/demo .ci/run),echo "shellcheck is not installed: not run")
+lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
+	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
+	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
+	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* archive/demo .ci/run)
 
-lint-setup: ## build golangci-lint into .cache/bin
+lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
 
 unit: ## Go tests that need no container, with the race detector
@@ -71,11 +73,20 @@ image: build ## get the default image or make one like it
 guest: ## the guest's own tests in real containers; needs setup, build and image
 	@scripts/guest-tests
 
-engine: ## conformance and end-to-end tests over real rootless podman; needs setup, build, image, npm and servers
+# Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
+OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
+	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
+	go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
+
+engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers
+	$(OVER_PODMAN) -short ./runtime/podman ./cmd/...
+
+storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@scripts/python-suite
-	MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
-	  go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user" \
-	  ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
+	$(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
+
+hosts: build ## Claude Code, Codex, Gemini CLI, OpenCode and Inspector, with imitations of their models; needs image and npm
+	@test/hosts/run
 
 engines: ## conformance tests over every engine, and a table of what each keeps; needs root, setup engines and build
 	@scripts/engine-all

@@ -132,7 +132,10 @@ func TestHostileSuite(t *testing.T) {
 	}
 	queue := make(chan hostile, len(programs))
 	var alone []hostile
-	for _, p := range programs {
+	for i, p := range programs {
+		if testing.Short() && (i%8 != 0 || p.alone) {
+			continue
+		}
 		if p.alone {
 			alone = append(alone, p)
 		} else {

@@ -234,7 +234,7 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			times := 10
-			if tt.name == "terminated bridge" {
+			if tt.name == "terminated bridge" || testing.Short() {
 				times = 2
 			}
 			for range times {
@@ -252,7 +252,10 @@ func TestKilled(t *testing.T) {
 // until after their first call has been answered: nothing may be left of any of them.
 func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
-	const rounds, atATime = 10, 10
+	rounds, atATime := 10, 10
+	if testing.Short() {
+		rounds = 1
+	}
 	life := lifeOfACall(t, atATime)
 	life += life / 4
 	seed := rand.Uint64()

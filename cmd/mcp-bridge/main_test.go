@@ -40,6 +40,14 @@ func needEngine(t *testing.T) {
 	}
 }
 
+// needTime skips a test that takes long where only the main job is to be shown: see make test.
+func needTime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long; make test-all runs it")
+	}
+}
+
 // anyEngine is for tests that run with each engine of scripts/with-engine. It returns the engine's name, which is also its
 // command line's.
 func anyEngine(t *testing.T) string {

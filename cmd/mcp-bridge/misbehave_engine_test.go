@@ -9,6 +9,7 @@ import (
 
 // TestBadServersInARun: each fails as itself, in a run that goes on, is accounted for as a good one, and is followed by others.
 func TestBadServersInARun(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	servers := map[string]entry{
 		"good":    shop(t),
@@ -51,6 +52,7 @@ await ask("leaves", "echo", text="again")
 // TestRealServerAsks: a form that a real server asks for in the course of a run reaches the client, and its answer the server; who hasn't
 // said that it can be asked isn't.
 func TestRealServerAsks(t *testing.T) {
+	needTime(t)
 	servers, _ := realServers(t, npm(t))
 	const code = `
 try:

@@ -84,6 +84,7 @@ print("after");
 
 // TestNothingIsLost: what was printed and handed over is there, whatever ended the run.
 func TestNothingIsLost(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, nil))
 	for name, end := range map[string]string{
@@ -110,6 +111,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 func TestOutputIsReadOn(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, nil))
 	want := "begin\n" + strings.Repeat("0123456789é\n", 100_000) + "end\n"
@@ -141,6 +143,7 @@ func TestOutputIsReadOn(t *testing.T) {
 
 // TestSlipsInAContainer: what goes wrong because of the walls says what to do instead.
 func TestSlipsInAContainer(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
 	for code, want := range map[string]string{

@@ -31,6 +31,7 @@ print(r.complete("demo://resource/dynamic/text/{resourceId}", "resourceId", "3")
 // TestRootsByPolicy: a real server that asks for the client's directories is given them where the user has said so, and otherwise has no client
 // that has any.
 func TestRootsByPolicy(t *testing.T) {
+	needTime(t)
 	servers, _ := realServers(t, npm(t))
 	const code = `
 try:

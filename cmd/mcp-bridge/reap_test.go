@@ -53,6 +53,7 @@ func TestReapDirs(t *testing.T) {
 
 // TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right after the other, doctor --reap removes.
 func TestReapAfterBothWereKilled(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	before := runtimeDirs(t)
 	cmd := command(t, nil)
@@ -101,6 +102,7 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 // TestServersAfterBothWereKilled: a server that heeds neither the end of its input nor SIGTERM, and a child of its, end with the
 // next bridge that somebody uses, or with doctor --reap, where bridge and watchdog were killed.
 func TestServersAfterBothWereKilled(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	doctor := func(t *testing.T) {
 		if out, err := command(t, nil, "doctor", "--reap").CombinedOutput(); err != nil {

@@ -69,6 +69,7 @@ func freeAddress(t *testing.T) string {
 // TestEverythingOverHTTP: the reference server, which others wrote, over both of its HTTP transports; and after a restart of it, which it
 // tells in a way of its own (400), the call that met it fails, and the next one works.
 func TestEverythingOverHTTP(t *testing.T) {
+	needTime(t)
 	bin := npm(t)
 	for _, tt := range []struct{ mode, path, typ string }{{"streamableHttp", "/mcp", "http"}, {"sse", "/sse", "sse"}, {"sse", "/sse", "http"}} {
 		t.Run(tt.mode+" as "+tt.typ, func(t *testing.T) {
@@ -109,6 +110,7 @@ else:
 // TestLoginToServerOfOthers: the TypeScript SDK's authorization server, and a server behind it that takes only tokens which were given for
 // it: found by their metadata, registered with, agreed to with PKCE, and used.
 func TestLoginToServerOfOthers(t *testing.T) {
+	needTime(t)
 	bin := npm(t)
 	server, authority := freeAddress(t), freeAddress(t)
 	example := exec.Command(filepath.Join(bin, "node"),

@@ -115,6 +115,7 @@ func logIn(t *testing.T, cmd *exec.Cmd) string {
 // TestRemoteCommands: tools, login, its status, servers and logout for servers at a URL, without an engine, and no secret in what they
 // print.
 func TestRemoteCommands(t *testing.T) {
+	needTime(t)
 	as, config := remoteServers(t)
 	program := remoteCommand(t, config)
 	run := func(wantCode int, args ...string) string {

@@ -20,6 +20,7 @@ import (
 
 // TestRunOnEngine is run_python from end to end, on each engine.
 func TestRunOnEngine(t *testing.T) {
+	needTime(t)
 	name := anyEngine(t)
 	t.Run("run", func(t *testing.T) {
 		cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-c", "import sys\nprint(mcp_shop.add(a=40, b=2)['sum'])\nprint('err', file=sys.stderr)\nsys.exit(3)")
@@ -55,6 +56,7 @@ func TestRunOnEngine(t *testing.T) {
 
 // TestURLOnEngine: which engine answers at a URL is found out. Podman's is preferred where both would do.
 func TestURLOnEngine(t *testing.T) {
+	needTime(t)
 	name, socket := anyEngine(t), engineSocket(t)
 	if os.Getenv("MCP_BRIDGE_TEST_ENGINE") == "podman-compat" {
 		name = "podman" // it imitates docker only for who doesn't know
@@ -139,6 +141,7 @@ func exists(t *testing.T, id string) bool {
 // TestReapOnEngine: by hand and at a bridge's first call, the containers of dead owners go, a reused pid's too, and those of
 // living ones stay.
 func TestReapOnEngine(t *testing.T) {
+	needTime(t)
 	anyEngine(t)
 	reused, foreign := runtime.Self(), deadOwner(t)
 	reused.Started = "1"
@@ -207,6 +210,7 @@ func TestTwoBridges(t *testing.T) {
 // TestGoneAndBackOnEngine: an engine that goes away, in the middle of a run and between calls, fails them with the next step, and
 // soon; it works again when it is back, and the bridge is the same all the while.
 func TestGoneAndBackOnEngine(t *testing.T) {
+	needTime(t)
 	anyEngine(t)
 	socket := filepath.Join(t.TempDir(), "engine.sock")
 	door := openDoor(t, socket, engineSocket(t))

@@ -125,6 +125,7 @@ func TestFiftyToolCallsAtOnce(t *testing.T) {
 }
 
 func TestBigResultsAndOutput(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
 	if got := c.python("print(len(mcp_shop.big(bytes=10_000_000)))", map[string]any{"servers": []string{"shop"}}); got.IsError || strings.TrimSpace(got.Text) != "10000000" {
@@ -138,6 +139,7 @@ func TestBigResultsAndOutput(t *testing.T) {
 
 // TestHostileCode: nothing that code prints or writes changes anything but its own output, and the next call is answered.
 func TestHostileCode(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
 	tests := []struct {
@@ -176,6 +178,7 @@ func TestHostileCode(t *testing.T) {
 
 // TestUpstreamTrouble: a server that dies or never answers is named, and troubles nobody else.
 func TestUpstreamTrouble(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t), "other": shop(t), "broken": {Command: "false"}}))
 	tests := []struct {
@@ -254,6 +257,7 @@ func TestToolsListIsSmall(t *testing.T) {
 
 // TestRefusals: one clear sentence with the next step each.
 func TestRefusals(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	tests := []struct {
 		name string

@@ -153,6 +153,7 @@ func TestEngineComesAndGoes(t *testing.T) {
 
 // TestEngineThatStops: an engine that answers nothing any more is found out, and used again when it goes on.
 func TestEngineThatStops(t *testing.T) {
+	needTime(t)
 	f, g, d := newForeign(t)
 	if err := one(t, g); err != nil {
 		t.Fatal(err)

@@ -101,6 +101,7 @@ func TestEndedBeforeTheEngineIsAsked(t *testing.T) {
 // TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends, and what was created is
 // removed.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
+	needTime(t)
 	for _, at := range []string{"create", "attach", "start", "wait", "json"} {
 		t.Run(at, func(t *testing.T) {
 			h := &hanging{at: at, reached: make(chan struct{}), names: map[string]bool{}}

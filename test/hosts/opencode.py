@@ -1,0 +1,29 @@
+"""Drives OpenCode."""
+
+import json
+
+import drive
+
+
+def prepare(s: drive.Setting) -> list[str]:
+    modalities = {"input": ["text", "image"], "output": ["text"]}
+    m = {"name": "m", "tool_call": True, "attachment": True, "modalities": modalities}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": s.url + "/v1", "apiKey": "imitation"},
+        "models": {"m": {**m, "limit": {"context": 100000, "output": 10000}}},
+    }
+    settings = {
+        "mcp": {"bridge": {"type": "local", "command": [s.bridge], "environment": s.environ}},
+        "model": "imitation/m",
+        "small_model": "imitation/m",
+        "autoupdate": False,
+        "share": "disabled",
+        "provider": {"imitation": provider},
+    }
+    (s.home / ".config/opencode").mkdir(parents=True)
+    (s.home / ".config/opencode/opencode.json").write_text(json.dumps(settings))
+    return [s.program("opencode"), "run", "go"]
+
+
+drive.main("OpenCode", prepare)
