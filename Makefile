@@ -8,7 +8,7 @@ VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false
 FUZZTIME ?= 10s
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help build install demo test test-all storms hosts check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install demo test test-all storms conformance hosts check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -84,6 +84,9 @@ engine: ## the main job over real rootless podman; needs setup, build, image, np
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@scripts/python-suite
 	$(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
+
+conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
+	@test/conformance/run
 
 hosts: build ## Claude Code, Codex, Gemini CLI, OpenCode and Inspector, with imitations of their models; needs image and npm
 	@test/hosts/run
