@@ -96,7 +96,7 @@ func TestQueryToolDocs(t *testing.T) {
 	b := build(t, nil)
 	h := hostFor(t, b, `["github"]`)
 	const listIssues = `[{"server":"github","serverAlias":"github","tool":"list-issues","toolAlias":"list_issues",` +
-		`"signature":"mcp_github.list_issues(**kwargs: Any) -\u003e ToolText","description":"List issues.","allowed":true`
+		`"signature":"mcp_github.list_issues(**kwargs: Any) -\u003e Any","description":"List issues.","allowed":true`
 	for _, tc := range []struct{ name, input, want string }{
 		{"one", `{"server":"github","tool":"list-issues"}`, listIssues + `}]`},
 		{"in full", `{"server":"mcp_github","tool":"list_issues","detail":"full"}`, listIssues + `,"inputSchema":{"type":"object"}}]`},

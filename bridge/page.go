@@ -105,8 +105,8 @@ func (b *toolbox) declarations(hits []hit) string {
 		}
 	}
 	declared, plain := stubs.Declarations(p), ""
-	if strings.Contains(declared, "ToolText") {
-		plain = "; ToolText is a str with .json()"
+	if strings.Contains(declared, ") -> Any:") {
+		plain = "; a result of type Any is a dict or list where its text is JSON, else a str"
 	}
 	return fmt.Sprintf("# called as mcp_%s.<name>(…)%s\n%s", b.server.alias, plain, declared)
 }

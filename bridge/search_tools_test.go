@@ -52,7 +52,7 @@ func TestSearchTools(t *testing.T) {
 	b := build(t, recordedConfig(t))
 	for _, tc := range []struct{ name, args, want string }{
 		{"names", `{"query":"create_issue","detail":"names","limit":2}`, "^mcp_github.create_issue\nmcp_.*\n\\[1 to 2 of \\d+; cursor=\"2-\\w+\" goes on\\]$"},
-		{"brief", `{"query":"create issue","limit":1}`, `^mcp_github.create_issue\(owner: str, .*\) -> ToolText\n  Create a new issue in a GitHub repository\n\[1 to 1 of`},
+		{"brief", `{"query":"create issue","limit":1}`, `^mcp_github.create_issue\(owner: str, .*\) -> Any\n  Create a new issue in a GitHub repository\n\[1 to 1 of`},
 		{"full", `{"query":"get_current_time","detail":"full","limit":1}`, `(?s)^# called as mcp_time\.<name>\(…\)\nclass .*\ndef get_current_time\(timezone: str\) -> .*Get current time.*\n    \.\.\.\n\[1 to 1 of`},
 		{"one server", `{"query":"create branch","server":"git","detail":"names","limit":1}`, `^mcp_git\.git_create_branch\n`},
 		{"by alias", `{"server":"mcp_time"}`, `^mcp_time\.get_current_time\nmcp_time\.convert_time$`},

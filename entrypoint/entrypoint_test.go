@@ -34,10 +34,10 @@ func TestSource(t *testing.T) {
 		t.Errorf("the first module is %.20q…, and there are %d bytes of code", boot, len(code))
 	}
 	want := []string{
-		"__init__", "artifacts", "boot", "calls", "checks", "child", "confine", "display", "ending", "errors",
+		"__init__", "artifacts", "boot", "calls", "checks", "child", "confine", "content", "display", "ending", "errors",
 		"execute", "exhausted", "figures", "handover", "heir", "helpers", "hints", "host", "leftover", "limits", "link", "loop",
 		"mcp_runtime", "mime", "names", "output", "progress", "pytypes", "ready", "requests", "resources", "results", "run", "schemas", "servers", "shapes",
-		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
+		"signatures", "slips", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)

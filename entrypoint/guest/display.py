@@ -7,7 +7,8 @@ import io
 import os
 import sys
 
-from guest import artifacts, mime
+from guest import artifacts, content, mime, results
+from guest.content import ToolImage
 from guest.link import Link
 from guest.typed import Any
 
@@ -25,6 +26,22 @@ _METHODS = (
 )
 
 
+def files_of(value: Any, name: str = "") -> list[ToolImage]:
+    """The files that a result, a file of one, or a list of those stands for. name is that of a file to be made of them.
+
+    A result that has a text or data too is saved as that, unless the name is of an image or audio, or has no ending.
+    """
+    if not isinstance(value, results.Content):
+        several = value if type(value) is list else [value]
+        return several if several and all(isinstance(one, content.ToolImage) for one in several) else []
+    main = mime.guess(name, b"").partition("/")[0]
+    every = content.media(value.content, "image", "audio", "file")
+    if main in ("image", "audio"):
+        alike = content.media(value.content, main)
+        return alike or (every if isinstance(value, results.ToolFiles) else [])
+    return every if not mime.ending(name) or isinstance(value, results.ToolFiles) else []
+
+
 class Screen:
     """Shows and hands over, for the one run of this process."""
 
@@ -36,6 +53,12 @@ class Screen:
     def show(self, value: Any, kind: str | None = None) -> None:
         """Shows one value. What can't be handed over for its size is told on stderr: a look must not end the run."""
         try:
+            if kind is None and (files := files_of(value)):
+                if isinstance(value, results.Content) and not isinstance(value, results.ToolFiles):  # it has a text or data too
+                    print(repr(value))
+                for file in files:
+                    self._send(f"{file.kind}-1{mime.extension(file.mime)}", file.data, file.mime)
+                return
             data, found, stem = made(value, kind)
             if is_figure(value):
                 self._seen.append(value)
@@ -44,13 +67,22 @@ class Screen:
                 return
             name = f"{stem or 'display'}-1{mime.extension(found)}"
             self._send(name, data.encode() if isinstance(data, str) else data, found)
-        except artifacts.LimitReached as e:
+        except (artifacts.LimitReached, results.ToolError) as e:
             print(f"display: {e}", file=sys.stderr)
 
-    def save(self, name: str, data: Any, kind: str | None = None) -> str:
+    def save(self, name: str, data: Any, kind: str | None = None) -> str | list[str]:
         if not isinstance(name, str) or not name.strip():
             raise TypeError(f"save_artifact takes a file name first, not {name!r}")
-        found, guessed = contents(name, data)
+        if not (files := files_of(data, name)):
+            if isinstance(data, results.ToolFiles):
+                raise TypeError(f"save_artifact: the result has no file in it but {data!r}")
+            return self._save(name, *contents(name, data), kind)
+        if len(files) == 1:
+            return self._save(name, files[0].data, files[0].mime, kind)
+        stem, dot, end = name.rpartition(".") if mime.ending(name) else (name, "", "")
+        return [self._save(f"{stem}-{n}{dot}{end}", file.data, file.mime, kind) for n, file in enumerate(files, 1)]
+
+    def _save(self, name: str, found: bytes, guessed: str, kind: str | None) -> str:
         given = self._send(name, found, checked(kind) if kind is not None else guessed)
         if given != name:
             print(f"save_artifact: {name!r} is handed over as {given!r}", file=sys.stderr)

@@ -46,10 +46,10 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
     try:
         from guest import tracebacks  # most runs end well
 
+        hint = "" if isinstance(error, MemoryError) else _hint(error, namespace)
         claim["traceback"], line = tracebacks.render(error)
         if line:
             claim["line"] = line
-        hint = "" if isinstance(error, MemoryError) else _hint(error, namespace)
         if hint:
             claim["message"] += f" ({hint})"
             if not ("Did you " in claim["traceback"].rpartition("\n  ")[2] and hint.startswith(("did you mean", "write import"))):

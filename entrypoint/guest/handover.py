@@ -9,6 +9,7 @@ import builtins
 import sys
 
 from guest.link import Link
+from guest.results import Content
 from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,17 +46,19 @@ class Handover:
         for value in values:
             self.screen().show(value, mime)
 
-    def save_artifact(self, name: str, data: Any, mime: str | None = None) -> str:
+    def save_artifact(self, name: str, data: Any, mime: str | None = None) -> str | list[str]:
         """Hands a file over to the caller and gives the name that it has there.
 
-        data: bytes, str (the text itself), a path (the file's contents), a figure, an image, a DataFrame, or a dict or list
-        (as JSON). Raises ValueError when the files of the run have too many bytes together.
+        data: bytes, str (the text itself), a path (the file's contents), a figure, an image, a DataFrame, a dict or list (as
+        JSON), or the result of a tool (its image or other file, unless the name is of a text or of data). Several files of a
+        result get numbers behind the name, and a list of names is given. Raises ValueError when the files of the run have too
+        many bytes together.
         """
         return self.screen().save(name, data, mime)
 
     def last_value(self, value: Any) -> None:
         """Shows the value of a last expression. As in a notebook, None isn't shown."""
-        if type(value) in _PLAIN:
+        if type(value) in _PLAIN or (isinstance(value, Content) and not value.note()):
             sys.__displayhook__(value)
         else:
             builtins._ = value  # type: ignore[attr-defined]

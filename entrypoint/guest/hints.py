@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from guest import exhausted, names, wire
+from guest import exhausted, names, slips, wire
 from guest.typed import Any
 
 MAX_LISTED = 40  # installed packages that are named
@@ -19,7 +19,7 @@ _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDR
 _WRITABLE = ("/workspace", "/tmp")
 _FORGOTTEN = re.compile(r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)")
 _NO_COROUTINE = re.compile("a coroutine was expected, got|coroutine or an awaitable is required")
-_NOT_JSON = re.compile("the JSON object must be str, bytes or bytearray, not (ToolData|dict|list|int|float|bool)$")
+_NOT_JSON = re.compile("the JSON object must be str, bytes or bytearray, not (dict|list|int|float|bool)$")
 _FILES = "code can write below /workspace and /tmp only; what is left in /workspace/out is handed over"
 
 
@@ -27,7 +27,7 @@ def hint(error: BaseException, namespace: dict[str, Any]) -> str:
     """A sentence without a period, or "" when there is nothing to add."""
     if text := exhausted.hint(error):
         return text
-    for rule in (_module, _name, _fence, _value, _parsed, _awaited, _loop, _attribute, _files, _stdin):
+    for rule in (_module, _name, _fence, _value, _parsed, _awaited, _loop, slips.hint, _attribute, _files, _stdin):
         if text := rule(error, namespace):
             return text
     return _network(error, namespace)

@@ -22,44 +22,27 @@ _KINDS: tuple[type, ...] = (
     results.ToolTimeout,
     results.SerializationError,
     results.ToolText,
+    results.ToolFiles,
     results.ToolData,
-    results.ToolImage,
-    results.ToolLink,
-    results.ResourceText,
-    results.ResourceBytes,
+    results.ToolList,
 )
+_KINDS_OF_CONTENT = ("ToolImage", "ToolLink", "ResourceText", "ResourceBytes")
 
 
 class RuntimeModule(ModuleType):
-    """`mcp.runtime`."""
+    """`mcp` and `mcp.runtime`."""
 
     def __getattr__(self, name: str) -> Any:
+        if name in _KINDS_OF_CONTENT:
+            from guest import content
+
+            return getattr(content, name)
         if name in _KEPT or name == "get_memory_info":
             raise AttributeError(
-                f"mcp.runtime has no {name}: nothing is kept between runs; print what the next one needs, or hand it to a tool"
+                f"{self.__name__} has no {name}: nothing is kept between runs; "
+                "print what the next one needs, or hand it to a tool"
             )
-        raise AttributeError(f"module 'mcp.runtime' has no attribute {name!r}")
-
-
-class ServerModule(ModuleType):
-    """`mcp.servers.<alias>`: its names are the server's tools."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(f"mcp.servers.{server._alias}", server._description)
-        self.__dict__["_server"] = server
-
-    def __getattr__(self, name: str) -> Any:
-        server = self.__dict__["_server"]
-        if name == "__all__":
-            return sorted(server._load())
-        if name == "TOOLS" and "TOOLS" not in server:
-            return tuple(server._listed())
-        if name == "TOOL_MAP" and "TOOL_MAP" not in server:
-            return {safe: meta["originalName"] for safe, meta in server._load().items()}
-        return getattr(server, name)
-
-    def __dir__(self) -> list[str]:
-        return dir(self.__dict__["_server"])
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
 class Runtime:
@@ -73,18 +56,20 @@ class Runtime:
         self._servers = Servers()
         self._files = stubs.Files(self._servers)
         self._discovered: list[dict[str, Any]] = []
-        self._mcp, self._package = ModuleType("mcp"), ModuleType("mcp.servers")
+        self._mcp = RuntimeModule("mcp", "The servers of the run, and what finds and calls their tools.")
+        self._package = ModuleType("mcp.servers")
         self._runtime = RuntimeModule("mcp.runtime", "Finding tools, and calling them by name.")
         helpers = Helpers(link, self._servers, self._discovered, self._add)
         functions = helpers.functions()
         self._runtime.__dict__.update(functions, __all__=sorted(functions))
         for package in (self._mcp, self._package):
             package.__path__ = []
-        self._mcp.__dict__.update(runtime=self._runtime, servers=self._package)
+        self._mcp.__dict__.update(functions, runtime=self._runtime, servers=self._package)
         for module in (self._mcp, self._runtime):
             module.__dict__.update({kind.__name__: kind for kind in _KINDS})
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
+        json.loads = results.loads
         self._files.make_room()
         self._known: tuple[list[Any], list[Any]] | None = None
         self._take([], [])
@@ -118,8 +103,11 @@ class Runtime:
         self._files.forget()
         for server in self._servers.values():
             self._namespace.pop(f"mcp_{server._alias}", None)
-            sys.modules.pop(f"mcp.servers.{server._alias}", None)
-            self._package.__dict__.pop(server._alias, None)
+            for name in _modules(server):
+                sys.modules.pop(name, None)
+            for package in (self._mcp, self._package):
+                if package.__dict__.get(server._alias) is server:
+                    delattr(package, server._alias)
         self._servers.clear()
         self._discovered.clear()
 
@@ -127,9 +115,10 @@ class Runtime:
         self._servers[server._name] = server
         if server._alias != "servers":  # mcp_servers is all of them
             self._namespace[f"mcp_{server._alias}"] = server
-        module = ServerModule(server)
-        sys.modules[module.__name__] = module
-        setattr(self._package, server._alias, module)
+        sys.modules.update(dict.fromkeys(_modules(server), server))  # type: ignore[arg-type]  # it has what import needs
+        setattr(self._package, server._alias, server)
+        if server._alias not in self._mcp.__dict__:
+            setattr(self._mcp, server._alias, server)
         self._files.add(server, provider)
         return server
 
@@ -143,3 +132,11 @@ class Runtime:
                 os.environ[f"MCP_{variable}_SERVERS"] = text
             else:
                 os.environ.pop(f"MCP_{variable}_SERVERS", None)
+
+
+def _modules(server: Server) -> list[str]:
+    """The names under which a server can be imported."""
+    names = [f"mcp.servers.{server._alias}"]
+    if server._alias not in ("runtime", "servers"):
+        names += [f"mcp.{server._alias}", f"mcp_{server._alias}"]
+    return names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guest import results
+from guest import content
 from guest.link import Link
 from guest.ready import ReadyDict, ReadyList
 from guest.typed import Any
@@ -17,7 +17,7 @@ class Resources:
     def _ask(self, helper: str, **given: Any) -> Any:
         from guest.servers import ask
 
-        made = results.contents if helper == "read_resource" else ReadyList
+        made = content.contents if helper == "read_resource" else ReadyList
         return ask(self._link, helper, {"server": self._server, **given}, made, self._server).now()
 
     def list(self) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64
 
 from guest import wire
-from guest.ready import ReadyList, There
-from guest.typed import Any, NoReturn
+from guest.ready import There
+from guest.typed import TYPE_CHECKING, Any, NoReturn
 
-_ENVELOPE = ("content", "structuredContent", "isError")
+if TYPE_CHECKING:
+    from guest.content import ToolImage, ToolLink
 
 
 class ToolError(RuntimeError):
@@ -49,74 +49,78 @@ class SerializationError(ToolError, TypeError):
         self.path = path
 
 
-class ToolImage:
-    """An image, or a piece of audio, of a result: `data` are its bytes, `mime` is its type."""
+class Content(There):
+    """What all kinds of results have. The value itself is the text, the dict or the list that the object is."""
 
-    __module__ = "mcp"
+    content: list[Any] = []  # noqa: RUF012  # no result changes it
+    structured: Any = None
 
-    def __init__(self, data: bytes, mime: str) -> None:
-        self.data, self.mime = data, mime
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {self.mime: self.data}
-
-    def __repr__(self) -> str:
-        return f"<{self.mime.partition('/')[0] or 'file'} {self.mime}, {len(self.data)} bytes>"
-
-
-class ToolLink:
-    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it. `about` is all that the server said."""
-
-    __module__ = "mcp"
-
-    def __init__(self, about: dict[str, Any]) -> None:
-        self.about = about
-        self.uri, self.name = str(about.get("uri", "")), str(about.get("name", ""))
-        self.mime = str(about.get("mimeType") or "")
-
-    def __repr__(self) -> str:
-        return f"<resource {self.uri}{', ' + self.mime if self.mime else ''}>"
-
-
-class _Content(There):
-    """What both kinds of results have."""
-
-    __slots__ = ()
-
-    content: list[Any]
-    structured: Any
-
-    def _blocks(self, *kinds: str) -> list[dict[str, Any]]:
-        return [block for block in self.content if isinstance(block, dict) and block.get("type") in kinds]
+    @property
+    def text(self) -> str:
+        """The text that the tool sent; of data without one, its JSON."""
+        return "\n".join(_texts(self.content)) or json.dumps(self, ensure_ascii=False)
 
     @property
     def images(self) -> list[ToolImage]:
-        return [ToolImage(_bytes(block.get("data")), str(block.get("mimeType", ""))) for block in self._blocks("image")]
+        return self._media("image")
 
     @property
     def audio(self) -> list[ToolImage]:
-        return [ToolImage(_bytes(block.get("data")), str(block.get("mimeType", ""))) for block in self._blocks("audio")]
+        return self._media("audio")
+
+    @property
+    def files(self) -> list[ToolImage]:
+        """All images, audio and other files, in the order in which they were sent."""
+        return self._media("image", "audio", "file")
+
+    def _media(self, *kinds: str) -> list[ToolImage]:
+        from guest import content
+
+        return content.media(self.content, *kinds)
 
     @property
     def resources(self) -> list[Any]:
         """The resources that were sent along: a text as a str, others as bytes, each with .uri and .mime."""
-        return [_resource(block.get("resource")) for block in self._blocks("resource")]
+        from guest import content
+
+        return [content.resource(block.get("resource")) for block in content.blocks(self.content, "resource")]
 
     @property
     def links(self) -> list[ToolLink]:
-        return [ToolLink(block) for block in self._blocks("resource_link")]
+        from guest import content
+
+        return [content.ToolLink(block) for block in content.blocks(self.content, "resource_link")]
+
+    def json(self) -> Any:
+        """The value: it is data already."""
+        return self
+
+    def note(self) -> str:
+        """How to see what the value doesn't show."""
+        if len(texts := _texts(self.content)) == len(self.content):
+            return ""
+        from guest import content
+
+        return content.note(self.content, bool(texts or self.structured is not None))
+
+    def __str__(self) -> str:
+        said, note = super().__str__(), self.note()
+        return f"{said}\n[{note}]" if note else said
 
     def _envelope(self, key: object) -> Any:
+        """A part of the result as MCP has it, or of what was sent as structured."""
         if key == "content":
             return self.content
         if key == "structuredContent" and self.structured is not None:
             return self.structured
         if key == "isError":
             return False
+        if isinstance(self.structured, dict):
+            return self.structured[key]
         raise KeyError(key)
 
 
-class ToolText(_Content, str):
+class ToolText(Content, str):
     """The text of a result. It is a str; what else the tool sent is in its attributes: content, images, structured and more.
 
     Code that expects the result as MCP has it finds that too: result["content"], result["isError"].
@@ -124,9 +128,14 @@ class ToolText(_Content, str):
 
     __module__ = "mcp"
 
+    @property
+    def text(self) -> str:
+        """The text as a plain str."""
+        return str.__str__(self)
+
     def json(self) -> Any:
         """The text parsed as JSON."""
-        return json.loads(self)
+        return _loads(self)
 
     def __getitem__(self, key: Any) -> Any:
         return self._envelope(key) if isinstance(key, str) else str.__getitem__(self, key)
@@ -138,54 +147,82 @@ class ToolText(_Content, str):
         except KeyError:
             return default
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return str, (self.text,)
 
-class ToolData(_Content, dict[str, Any]):
-    """The structured value of a result, a dict. What else the tool sent is in its attributes, as with a text."""
+
+class ToolFiles(ToolText):
+    """A result without a text: its images, audio, other files and links are in its attributes."""
+
+    __module__ = "mcp"
+
+    def __str__(self) -> str:
+        return f"[{self.note()}]"
+
+    def __repr__(self) -> str:
+        return f"<{self.note()}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return object.__reduce_ex__(self, protocol)
+
+
+class ToolData(Content, dict[str, Any]):
+    """The data of a result, a dict. What else the tool sent is in its attributes, as with a text."""
 
     __module__ = "mcp"
 
     def __missing__(self, key: str) -> Any:
         return self._envelope(key)
 
+    def __getattr__(self, name: str) -> Any:
+        raise _no_attribute(self, name)
 
-class ResourceText(There, str):
-    """A resource that is a text."""
-
-    __module__ = "mcp"
-    uri: str
-    mime: str
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return dict, (), None, None, iter(self.items())  # a copy is plain
 
 
-class ResourceBytes(There, bytes):
-    """A resource that is no text."""
+class ToolList(Content, list[Any]):
+    """The data of a result, a list. What else the tool sent is in its attributes, as with a text."""
 
     __module__ = "mcp"
-    uri: str
-    mime: str
 
-    def __repr__(self) -> str:
-        return f"<resource {self.uri}, {self.mime or 'of no known type'}, {len(self)} bytes>"
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            try:
+                return self._envelope(key)
+            except KeyError:
+                pass
+        return list.__getitem__(self, key)
 
+    def __getattr__(self, name: str) -> Any:
+        raise _no_attribute(self, name)
 
-def _bytes(text: Any) -> bytes:
-    try:
-        return a2b_base64(text)
-    except (TypeError, ValueError) as e:
-        raise ToolError(f"the server sent data that is no base64: {e}") from None
-
-
-def _resource(about: Any) -> Any:
-    about = about if isinstance(about, dict) else {}
-    made: Any = ResourceBytes(_bytes(about["blob"])) if "blob" in about else ResourceText(about.get("text", ""))
-    made.uri, made.mime = str(about.get("uri", "")), str(about.get("mimeType") or "")
-    return made
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return list, (), None, iter(self)
 
 
-def contents(result: Any) -> Any:
-    """The value of a resources/read: the one resource, or a list when it is not one."""
-    found = result.get("contents") if isinstance(result, dict) else None
-    made = [_resource(about) for about in (found if isinstance(found, list) else [])]
-    return made[0] if len(made) == 1 else ReadyList(made)
+def _no_attribute(value: Any, name: str) -> AttributeError:
+    if not name.startswith("_"):  # what copy, pickle and others look for
+        from guest import slips
+
+        if said := slips.attribute(value, name, slips.line_here()):
+            return AttributeError(said, name=name, obj=None)  # with an obj, tracebacks add a "Did you mean" of their own
+    return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
+
+
+_loads = json.loads
+
+
+def loads(s: Any, **options: Any) -> Any:
+    """json.loads, which also takes the data of a result, and gives it as a plain dict or list."""
+    if isinstance(s, (ToolData, ToolList)):
+        if not options:
+            return dict(s) if isinstance(s, dict) else list(s)
+        s = json.dumps(s)
+    return _loads(s, **options)
 
 
 def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
@@ -201,8 +238,9 @@ def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
     )
 
 
-def value(result: Any, server: str, tool: str, declared: bool) -> Any:
-    """The Python value of a CallToolResult; declared says that the tool has an output schema.
+def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
+    """The Python value of a CallToolResult; declared says that the tool has an output schema, wrapped that this schema has the
+    value in the one property "result".
 
     Raises ToolError when the tool says that it failed.
     """
@@ -210,16 +248,23 @@ def value(result: Any, server: str, tool: str, declared: bool) -> Any:
         return result
     content = result.get("content")
     content = content if isinstance(content, list) else []
-    texts = [str(block.get("text", "")) for block in content if isinstance(block, dict) and block.get("type") == "text"]
+    texts = _texts(content)
     if result.get("isError"):
         raise ToolError("\n".join(texts) or "the tool failed and said no more", server=server, tool=tool, content=content)
-    structured = result.get("structuredContent")
-    if structured is not None and (declared or not texts):
-        if not isinstance(structured, dict):
-            return structured
-        made: Any = ToolData(structured)
+    structured = found = result.get("structuredContent")
+    if structured is None or (texts and not declared):
+        found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
+    elif wrapped and isinstance(structured, dict) and structured.keys() == {"result"}:
+        found = structured["result"]
+    made: Any
+    if isinstance(found, dict):
+        made = ToolData(found)
+    elif isinstance(found, list):
+        made = ToolList(found)
+    elif isinstance(found, str):
+        made = ToolText(found) if found or texts else _without_text(content)
     else:
-        made = ToolText("\n".join(texts or _embedded(content)))
+        return found  # a number, True, False or None, which can't have attributes
     made.content, made.structured = content, structured
     return made
 
@@ -228,3 +273,36 @@ def _embedded(content: list[Any]) -> list[str]:
     """The texts of resources that were sent along, where the tool sent no other text."""
     found = [block.get("resource") for block in content if isinstance(block, dict) and block.get("type") == "resource"]
     return [about["text"] for about in found if isinstance(about, dict) and isinstance(about.get("text"), str)]
+
+
+def _without_text(blocks: list[Any]) -> ToolText:
+    """The value of a result without a text, which says what it has instead."""
+    from guest import content
+
+    return ToolFiles() if content.note(blocks, False) else ToolText()
+
+
+def _texts(content: list[Any]) -> list[str]:
+    return [str(block.get("text", "")) for block in content if isinstance(block, dict) and block.get("type") == "text"]
+
+
+_ENDS = {"{": "}", "[": "]"}
+SPACE = 1000  # characters at either end of a text that may be spaces
+SAMPLE = 1 << 20  # characters of a long text by which it is judged how much memory its data takes
+MAX_DATA = 192 << 20  # bytes of memory that the dicts and lists of one text may take
+
+
+def parsed(text: str) -> Any:
+    """The data of a text that is one JSON object or array; of any other the text itself, and of one like [[],[],[],...] with
+    millions of lists or dicts, of which each takes some hundred bytes.
+    """
+    end = _ENDS.get(text[:SPACE].lstrip()[:1])
+    if end is None or text[-SPACE:].rstrip()[-1:] != end:
+        return text
+    beginning = text[:SAMPLE]
+    if len(text) > SAMPLE and (240 * beginning.count("{") + 80 * beginning.count("[")) * len(text) > MAX_DATA * SAMPLE:
+        return text
+    try:
+        return _loads(text)
+    except (ValueError, RecursionError, MemoryError):  # ValueError: no JSON, or a number of more digits than Python reads
+        return text

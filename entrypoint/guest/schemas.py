@@ -136,6 +136,27 @@ def _any_of(variants: list[Any]) -> Any:
     return variants[0] if len(variants) == 1 else {"anyOf": variants}
 
 
+def wrapped(output: Any) -> Any:
+    """The schema of the value that a server's library, such as FastMCP, sends as {"result": value}; None where it doesn't."""
+    properties = child(output, "properties") if isinstance(output, dict) else {}
+    if properties.keys() != {"result"} or kinds(output) != ["object"] or output.get("additionalProperties") not in (None, False):
+        return None
+    return properties["result"]
+
+
+def takes_object(document: Document, schema: Any, depth: int = 0) -> bool:
+    """Whether an object may be a value."""
+    if not isinstance(schema, dict) or depth > MAX_DEPTH or not document.spend(1):
+        return schema is not False
+    schema = document.effective(schema)
+    if "const" in schema or "enum" in schema:
+        return any(isinstance(value, dict) for value in [schema.get("const"), *items(schema, "enum")])
+    if named := kinds(schema):
+        return any(is_kind({}, kind) for kind in named)
+    branches = items(schema, "anyOf") + items(schema, "oneOf")
+    return not branches or any(takes_object(document, branch, depth + 1) for branch in branches)
+
+
 def is_open(schema: Schema) -> bool:
     """Whether an object takes members that its properties don't name."""
     if "additionalProperties" in schema:

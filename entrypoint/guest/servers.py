@@ -35,6 +35,7 @@ class Server:
         self._link = link
         self._name = str(provider.get("name", ""))
         self._alias = str(provider.get("alias", ""))
+        self.__name__ = f"mcp_{self._alias}"  # of a module, which it is to an import
         self._description = str(provider.get("description") or "")
         self._lock = threading.Lock()
         self._made: dict[str, Tool] = {}
@@ -85,6 +86,8 @@ class Server:
         return ReadyList(described(safe, meta) for safe, meta in sorted(self._load().items()))
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return sorted(self._load())
         if name.startswith("__"):
             raise AttributeError(name)
         tool = self._tool(name) or self._extra(name)
@@ -108,6 +111,10 @@ class Server:
             from guest import resources
 
             return getattr(resources, name.capitalize())(self._link, self._name)
+        if name == "TOOLS":  # as the original's modules have it
+            return tuple(self._listed())
+        if name == "TOOL_MAP":
+            return {safe: meta["originalName"] for safe, meta in self._load().items()}
         return None
 
     def __getitem__(self, name: str) -> Tool:

@@ -55,6 +55,8 @@ class Shape:
         return values.dumps(plain)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        if len(args) == 1 and not kwargs and self._is_all(args[0]):
+            args, kwargs = (), dict(*args)
         if len(args) > len(self.parameters):
             count = len(self.parameters)
             raise TypeError(f"{self.called}() takes at most {count} positional arguments, not {len(args)}; {self.listed()}")
@@ -71,6 +73,12 @@ class Shape:
         if missing:
             raise TypeError(f"{self.called}() lacks {', '.join(map(repr, map(self._written, missing)))}; {self.listed()}")
         return bound
+
+    def _is_all(self, given: Any) -> bool:
+        """Whether the one positional argument is a dict of all arguments: it can't be the first of them."""
+        if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+            return False
+        return not self.parameters or not schemas.takes_object(self.document, self.parameters[0].schema)
 
     def _written(self, name: str) -> str:
         return next((parameter.name for parameter in self.parameters if parameter.property == name), name)

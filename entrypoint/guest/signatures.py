@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args, get_origin
 
 from guest import schemas, wire
 from guest.pytypes import Builder, class_name, is_union, text, union
-from guest.results import ToolText
 from guest.shapes import Parameter, Shape
 
 _BOUNDS = (
@@ -30,11 +29,12 @@ class Presented:
         if shape.rest:
             parameters.append(inspect.Parameter(shape.rest, inspect.Parameter.VAR_KEYWORD, annotation=Any))
         output = meta.get("outputSchema")
-        returns: Any = ToolText
+        returns: Any = Any
         builders = [builder]
         if isinstance(output, dict):
             builders.append(Builder(schemas.Document(output), class_name(str(meta["safeName"]))))
-            returns = builders[1].type_of(output, "Result", 0)
+            inner = schemas.wrapped(output)
+            returns = builders[1].type_of(output if inner is None else inner, "Result", 0)
         self.signature = inspect.Signature(parameters, return_annotation=returns)
         self.annotations = {p.name: p.annotation for p in parameters} | {"return": returns}
         self.doc = self._documentation(builders)

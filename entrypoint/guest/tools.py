@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from guest import results, wire
+from guest import results, schemas, wire
 from guest.calls import Request
 from guest.link import Link
 
@@ -35,7 +35,8 @@ class Maker:
         self._module = f"mcp.servers.{alias}"
         self._shape = Shape(f"mcp_{alias}.{self._name}", meta)
         self._presented = Presented(self._shape, meta)
-        self._declared = isinstance(meta.get("outputSchema"), dict)
+        output = meta.get("outputSchema")
+        self._declared, self._wrapped = isinstance(output, dict), schemas.wrapped(output) is not None
 
     def make(self, limit: float | None = None, observer: Callback | None = None) -> Tool:
         """The function, with a time limit for one result to come, and with who hears how far a call is."""
@@ -73,4 +74,4 @@ class Maker:
     def _finish(self, frame: wire.Frame) -> Any:
         if not frame.get("ok"):
             results.failure(frame, self._server, self._name)
-        return results.value(frame.get("result"), self._server, self._name, self._declared)
+        return results.value(frame.get("result"), self._server, self._name, self._declared, self._wrapped)

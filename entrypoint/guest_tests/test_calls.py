@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import unittest
 
@@ -33,7 +34,7 @@ class Arguments(unittest.TestCase):
             with self.subTest(call):
                 ran = self.said(call)
                 self.assertTrue(ran.ok, ran.error)
-                self.assertEqual(json.loads(ran.stdout), want)
+                self.assertEqual(ast.literal_eval(ran.stdout), want)
 
     def test_fail_before_anything_is_sent(self) -> None:
         for call, kind, words in (
@@ -85,13 +86,13 @@ class Results(unittest.TestCase):
         for code, result, tool, want in (
             ("print(r['n'])", both, {"outputSchema": {"type": "object"}}, f"{big}\n"),
             (
-                "print(r, r.json(), r.structured, isinstance(r, str))",
+                "print(r, r.json(), r.structured, isinstance(r, dict))",
                 both,
                 {},
-                f"{{\"n\": 1}} {{'n': 1}} {{'n': {big}}} True\n",
+                f"{{'n': 1}} {{'n': 1}} {{'n': {big}}} True\n",
             ),
             ("print(r)", {"content": [], "structuredContent": {"n": 2}}, {}, "{'n': 2}\n"),
-            ("print(r, r.images, r.images[0].data)", image, {}, "cap [<image image/png, 2 bytes>] b'\\x00\\x01'\n"),
+            ("print(r, r.images, r.images[0].data)", image, {}, "cap\n[1 image: display(r) shows it] [<image image/png, 2 bytes>] b'\\x00\\x01'\n"),
             ("print(repr(r), r.content)", {"content": []}, {}, "'' []\n"),
             ("print(r)", {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {}, "a\nb\n"),
             (
@@ -111,9 +112,9 @@ class Results(unittest.TestCase):
                 "print(r, r.images[0].mime, r['content'], type(r).__name__)",
                 drawn,
                 {"outputSchema": {}},
-                "{'content': 'own'} a/b own ToolData\n",
+                "{'content': 'own'}\n[1 image: display(r) shows it] a/b own ToolData\n",
             ),
-            ("print(r, type(r))", {"structuredContent": [1, big], "content": []}, {}, f"[1, {big}] <class 'list'>\n"),
+            ("print(r, type(r))", {"structuredContent": [1, big], "content": []}, {}, f"[1, {big}] <class 'mcp.ToolList'>\n"),
             ("print(repr(r))", text("null"), {}, "'null'\n"),
             ("print(repr(r), type(r.json()))", text("12"), {}, "'12' <class 'int'>\n"),
             (
@@ -183,52 +184,52 @@ class Styles(unittest.TestCase):
             [provider("price")],
             echo,
         )
-        said = [json.loads(line)["n"] for line in ran.stdout.splitlines()]
+        said = [ast.literal_eval(line)["n"] for line in ran.stdout.splitlines()]
         self.assertEqual(said, ["plain", "awaited", "task", "plain", "timed", "thread"])
 
     def test_wherever_a_call_stands(self) -> None:
         for code, want in (
             (
                 "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return inner()\nprint(outer())",
-                '{"n": 1}\n',
+                "{'n': 1}\n",
             ),
             ("print([mcp_shop.price(n=n).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
             ("print([(await mcp_shop.price(n=n)).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
             (
                 "def each():\n    for n in range(3): yield mcp_shop.price(n=n)\nprint(list(each()))",
-                "['{\"n\": 0}', '{\"n\": 1}', '{\"n\": 2}']\n",
+                "[{'n': 0}, {'n': 1}, {'n': 2}]\n",
             ),
             (
                 "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v async for v in each()])",
-                "['{\"n\": 0}', '{\"n\": 1}']\n",
+                "[{'n': 0}, {'n': 1}]\n",
             ),
-            ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", '{"n": 1}\n'),
+            ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", "{'n': 1}\n"),
             (
                 "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n: mcp_shop.price(n=n)))",
-                '{"n": 4} [1, 2]\n',
+                "{'n': 4} [1, 2]\n",
             ),
             (
                 "import asyncio\nf = lambda n: mcp_shop.price(n=n)\nprint(await asyncio.gather(f(1), f(2)))",
-                "['{\"n\": 1}', '{\"n\": 2}']\n",
+                "[{'n': 1}, {'n': 2}]\n",
             ),
             (
                 "import asyncio\n"
                 "made = [mcp_shop.price(n=n) for n in range(2)]\n"
                 "async def main(): return [await v for v in made]\n"
                 "print(asyncio.run(main()))",
-                "['{\"n\": 0}', '{\"n\": 1}']\n",
+                "[{'n': 0}, {'n': 1}]\n",
             ),
             (
                 "import asyncio, threading\n"
                 "async def main(): print(await mcp_shop.price(n=1))\n"
                 "t = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()",
-                '{"n": 1}\n',
+                "{'n': 1}\n",
             ),
             (
                 "import asyncio\n"
                 "async def main(): return await mcp_shop.price(n=1)\n"
                 "print(await asyncio.to_thread(lambda: asyncio.run(main())))",
-                '{"n": 1}\n',
+                "{'n': 1}\n",
             ),
             (
                 "import asyncio\n"
@@ -237,11 +238,11 @@ class Styles(unittest.TestCase):
                 "loop.call_soon(lambda: asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t: "
                 "done.set_result(t.result())))\n"
                 "print(await done)",
-                '{"n": 1}\n',
+                "{'n': 1}\n",
             ),
             (
                 "import functools\nprint(functools.partial(mcp_shop.price, n=1)(), list(map(mcp_shop.price, [])))",
-                '{"n": 1} []\n',
+                "{'n': 1} []\n",
             ),
             (
                 "import asyncio\n"
@@ -249,14 +250,14 @@ class Styles(unittest.TestCase):
                 "    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n"
                 "    print(t.result())\n"
                 "else: print(await mcp_shop.price(n=1))",
-                '{"n": 1}\n',
+                "{'n': 1}\n",
             ),
             (
                 "import asyncio\n"
                 "async def main():\n"
                 "    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\n"
                 "print(asyncio.run(main()))",
-                '{"n": 1}\n',
+                "{'n': 1}\n",
             ),
         ):
             with self.subTest(code):
@@ -367,7 +368,7 @@ class Runtime(unittest.TestCase):
                 [],
                 self.lazy,
             )
-            self.assertEqual(ran.stdout, "{\"n\": 1} True ['more']\n", ran.error)
+            self.assertEqual(ran.stdout, "{'n': 1} True ['more']\n", ran.error)
 
     def test_helpers(self) -> None:
         code = (

@@ -178,7 +178,7 @@ class Hints(unittest.TestCase):
         self.check("import dataclases", "did you mean dataclasses?")
         self.check("import httpx_nosuch, sys", "nothing can be installed here")
         self.check("import sys; sys.modules['requests'] = None\nimport requests.nosuch", "")
-        self.check("import mcp_shop", "mcp_shop is there without an import")
+        self.check("import mcp_servers", "mcp_servers is there without an import")
         self.check("import mcp_shp", "did you mean mcp_shop?")
 
     def test_network(self) -> None:
@@ -226,12 +226,12 @@ class Hints(unittest.TestCase):
         self.assertNotIn("tool", ran.error["message"])
 
     def test_data_that_is_parsed_again(self) -> None:
-        for value in ("mcp_shop.echo()", "[1]", "{}"):
+        for value in ("mcp_shop.echo()", "[1]", "{}", "2"):
             with self.subTest(value):
                 ran = run(
                     f"import json\njson.loads({value})",
                     [provider("echo")],
-                    lambda call: {"ok": True, "result": {"content": [], "structuredContent": {"a": 1}}},
+                    lambda call: {"ok": True, "result": {"content": [], "structuredContent": 1}},
                 )
                 self.assertIn("it is data already: use it without json.loads", ran.error["message"])
         self.assertNotIn("data already", self.check("import json\njson.loads(None)").error["message"])

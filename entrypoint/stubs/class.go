@@ -20,7 +20,7 @@ type member struct {
 }
 
 // reservedClasses are names that the module's own text uses.
-var reservedClasses = []string{"Any", "Literal", "TypedDict", toolText, "NotImplementedError"}
+var reservedClasses = []string{"Any", "Literal", "TypedDict", "NotImplementedError"}
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 

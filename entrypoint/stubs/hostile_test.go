@@ -91,12 +91,12 @@ func TestLongModule(t *testing.T) {
 
 func TestSignature(t *testing.T) {
 	for _, tc := range []struct{ name, input, output, want string }{
-		{"no schema", ``, ``, `f(**kwargs: Any) -> ToolText`},
-		{"no parameters", `{"type":"object","properties":{}}`, ``, `f() -> ToolText`},
+		{"no schema", ``, ``, `f(**kwargs: Any) -> Any`},
+		{"no parameters", `{"type":"object","properties":{}}`, ``, `f() -> Any`},
 		{"order", `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","default":3},"m":{"type":"boolean"}},"required":["m","z"]}`, ``,
-			`f(z: str, m: bool, a: int = 3) -> ToolText`},
+			`f(z: str, m: bool, a: int = 3) -> Any`},
 		{"names", `{"type":"object","properties":{"from":{"type":"string"},"a-b":{},"a.b":{},"__c":{},"1":{}}}`, ``,
-			`f(from_: str | None = None, a_b: Any = None, a_b__2: Any = None, _c: Any = None, _1: Any = None) -> ToolText`},
+			`f(from_: str | None = None, a_b: Any = None, a_b__2: Any = None, _c: Any = None, _1: Any = None) -> Any`},
 		{"results", `{"properties":{}}`, `{"type":"object","properties":{"n":{"type":"integer"}}}`, `f() -> FResult`},
 		{"a result of one kind", `{"properties":{}}`, `{"type":"array","items":{"type":"string"}}`, `f() -> list[str]`},
 	} {

@@ -2,6 +2,7 @@ package stubs
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,4 +51,17 @@ func open(s *object) bool {
 	}
 	_, ok := s.get("properties").(*object)
 	return !ok || s.has("patternProperties")
+}
+
+// unwrapped is the schema of the value that code gets: that of the property "result" where a server's library, such as FastMCP,
+// sends every value in an object with that one property. guest/schemas.py has the same rule.
+func unwrapped(output *object) any {
+	properties, extra := output.child("properties"), output.get("additionalProperties")
+	if len(properties.keys) != 1 || properties.get("result") == nil || !slices.Equal(kinds(output), []string{"object"}) {
+		return output
+	}
+	if extra != nil && extra != false {
+		return output
+	}
+	return properties.get("result")
 }

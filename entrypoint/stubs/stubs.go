@@ -40,8 +40,7 @@ func Module(p entrypoint.Provider) string {
 	return header(p) + m.imports() + body.String()
 }
 
-// Declarations is what Module says of the tools alone, for a reader who knows the rest: no header, no imports, and not the class
-// ToolText.
+// Declarations is what Module says of the tools alone, for a reader who knows the rest: no header and no imports.
 func Declarations(p entrypoint.Provider) string {
 	m := newModule()
 	var body strings.Builder
@@ -61,13 +60,12 @@ func Signature(alias string, t entrypoint.Tool) string {
 
 // module is what the declarations of one module share.
 type module struct {
-	taken    map[string]bool // names of classes
-	numbers  map[string]int  // the next one to set a name apart
-	steps    int             // spent on all schemas
-	anyType  bool            // whether the text needs these names
-	literal  bool
-	record   bool
-	toolText bool
+	taken   map[string]bool // names of classes
+	numbers map[string]int  // the next one to set a name apart
+	steps   int             // spent on all schemas
+	anyType bool            // whether the text needs these names
+	literal bool
+	record  bool
 }
 
 func newModule() *module {
@@ -103,12 +101,12 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 	m.steps += maxSteps - b.document.left
 	output, ok := parse(t.OutputSchema).(*object)
 	if !ok {
-		m.toolText = true
-		f.result = pyType{{name: toolText}}
+		m.anyType = true
+		f.result = anything
 		return f
 	}
 	b = newBuilder(m, output, className(alias))
-	f.result = b.typeOf(output, "Result", 0)
+	f.result = b.typeOf(unwrapped(output), "Result", 0)
 	m.note(f.result)
 	f.classes = append(f.classes, b.classes...)
 	m.steps += maxSteps - b.document.left
@@ -143,13 +141,13 @@ func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
 	return text.String()
 }
 
-// imports are the names that the declarations use, and the class of a plain result.
+// imports are the names that the declarations use.
 func (m *module) imports() string {
 	var names []string
 	for _, n := range []struct {
 		name string
 		used bool
-	}{{"Any", m.anyType || m.toolText}, {"Literal", m.literal}, {"TypedDict", m.record}} {
+	}{{"Any", m.anyType}, {"Literal", m.literal}, {"TypedDict", m.record}} {
 		if n.used {
 			names = append(names, n.name)
 		}
@@ -158,27 +156,8 @@ func (m *module) imports() string {
 	if len(names) > 0 {
 		text += "\nfrom typing import " + strings.Join(names, ", ") + "\n"
 	}
-	if m.toolText {
-		text += toolTextClass
-	}
 	return text
 }
-
-const toolText = "ToolText"
-
-const toolTextClass = `
-
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-`
 
 func header(p entrypoint.Provider) string {
 	var text strings.Builder
@@ -187,6 +166,7 @@ func header(p entrypoint.Provider) string {
 		fmt.Fprintf(&text, "\n%s\n", d)
 	}
 	text.WriteString("\nThese are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.\n" +
-		"An optional parameter that is None isn't sent. A tool that fails raises ToolError.")
+		"An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),\n" +
+		"a text that is one JSON object or array is that dict or list; any other text is a str.")
 	return docstring(text.String(), "") + "\n\n"
 }

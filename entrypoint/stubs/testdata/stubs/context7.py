@@ -1,7 +1,8 @@
 """The tools of the MCP server "context7" as code calls them: mcp_context7.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,19 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def query_docs(libraryId: str, query: str) -> ToolText:
+def query_docs(libraryId: str, query: str) -> Any:
     """Retrieves and queries up-to-date documentation and code examples from Context7 for any programming library or framework.
 
     You must call 'Resolve Context7 Library ID' tool first to obtain the exact Context7-compatible library ID required to use this tool, UNLESS the user explicitly provides a library ID in the format '/org/project' or '/org/project/version' in their query.
@@ -37,7 +26,7 @@ def query_docs(libraryId: str, query: str) -> ToolText:
     raise NotImplementedError
 
 
-def resolve_library_id(query: str, libraryName: str) -> ToolText:
+def resolve_library_id(query: str, libraryName: str) -> Any:
     """Resolves a package/product name to a Context7-compatible library ID and returns matching libraries.
 
     You MUST call this function before 'Query Documentation' tool to obtain a valid Context7-compatible library ID UNLESS the user explicitly provides a library ID in the format '/org/project' or '/org/project/version' in their query.

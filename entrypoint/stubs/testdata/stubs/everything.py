@@ -1,7 +1,8 @@
 """The tools of the MCP server "everything" as code calls them: mcp_everything.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,19 +10,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def echo(message: str) -> ToolText:
+def echo(message: str) -> Any:
     """Echoes back the input string
 
     Parameters:
@@ -33,7 +22,7 @@ def echo(message: str) -> ToolText:
 def get_annotated_message(
     messageType: Literal["error", "success", "debug"],
     includeImage: bool = False,
-) -> ToolText:
+) -> Any:
     """Demonstrates how annotations can be used to provide metadata about content.
 
     The server's own name of it is "get-annotated-message".
@@ -45,7 +34,7 @@ def get_annotated_message(
     raise NotImplementedError
 
 
-def get_env() -> ToolText:
+def get_env() -> Any:
     """Returns all environment variables, helpful for debugging MCP server configuration
 
     The server's own name of it is "get-env".
@@ -53,7 +42,7 @@ def get_env() -> ToolText:
     raise NotImplementedError
 
 
-def get_resource_links(count: float = 3) -> ToolText:
+def get_resource_links(count: float = 3) -> Any:
     """Returns up to ten resource links that reference different types of resources
 
     The server's own name of it is "get-resource-links".
@@ -64,7 +53,7 @@ def get_resource_links(count: float = 3) -> ToolText:
     raise NotImplementedError
 
 
-def get_resource_reference(resourceType: Literal["Text", "Blob"] = "Text", resourceId: float = 1) -> ToolText:
+def get_resource_reference(resourceType: Literal["Text", "Blob"] = "Text", resourceId: float = 1) -> Any:
     """Returns a resource reference that can be used by MCP clients
 
     The server's own name of it is "get-resource-reference".
@@ -97,7 +86,7 @@ def get_structured_content(
     raise NotImplementedError
 
 
-def get_sum(a: float, b: float) -> ToolText:
+def get_sum(a: float, b: float) -> Any:
     """Returns the sum of two numbers
 
     The server's own name of it is "get-sum".
@@ -109,7 +98,7 @@ def get_sum(a: float, b: float) -> ToolText:
     raise NotImplementedError
 
 
-def get_tiny_image() -> ToolText:
+def get_tiny_image() -> Any:
     """Returns a tiny MCP logo image.
 
     The server's own name of it is "get-tiny-image".
@@ -121,7 +110,7 @@ def gzip_file_as_resource(
     name: str = "README.md.gz",
     data: str = "https://raw.githubusercontent.com/modelcontextprotocol/servers/refs/heads/main/README.md",
     outputType: Literal["resourceLink", "resource"] = "resourceLink",
-) -> ToolText:
+) -> Any:
     """Compresses a single file using gzip compression. Depending upon the selected output type, returns either the compressed data as a gzipped resource or a resource link, allowing it to be downloaded in a subsequent request during the current session.
 
     The server's own name of it is "gzip-file-as-resource".
@@ -134,7 +123,7 @@ def gzip_file_as_resource(
     raise NotImplementedError
 
 
-def simulate_research_query(topic: str, ambiguous: bool = False) -> ToolText:
+def simulate_research_query(topic: str, ambiguous: bool = False) -> Any:
     """Simulates a deep research operation that gathers, analyzes, and synthesizes information. Demonstrates MCP task-based operations with progress through multiple stages. If 'ambiguous' is true and client supports elicitation, sends an elicitation request for clarification.
 
     The server's own name of it is "simulate-research-query".
@@ -146,7 +135,7 @@ def simulate_research_query(topic: str, ambiguous: bool = False) -> ToolText:
     raise NotImplementedError
 
 
-def toggle_simulated_logging() -> ToolText:
+def toggle_simulated_logging() -> Any:
     """Toggles simulated, random-leveled logging on or off.
 
     The server's own name of it is "toggle-simulated-logging".
@@ -154,7 +143,7 @@ def toggle_simulated_logging() -> ToolText:
     raise NotImplementedError
 
 
-def toggle_subscriber_updates() -> ToolText:
+def toggle_subscriber_updates() -> Any:
     """Toggles simulated resource subscription updates on or off.
 
     The server's own name of it is "toggle-subscriber-updates".
@@ -162,7 +151,7 @@ def toggle_subscriber_updates() -> ToolText:
     raise NotImplementedError
 
 
-def trigger_long_running_operation(duration: float = 10, steps: float = 5) -> ToolText:
+def trigger_long_running_operation(duration: float = 10, steps: float = 5) -> Any:
     """Demonstrates a long running operation with progress updates.
 
     The server's own name of it is "trigger-long-running-operation".

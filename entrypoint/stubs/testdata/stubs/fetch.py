@@ -1,7 +1,8 @@
 """The tools of the MCP server "fetch" as code calls them: mcp_fetch.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,19 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def fetch(url: str, max_length: int = 5000, start_index: int = 0, raw: bool = False) -> ToolText:
+def fetch(url: str, max_length: int = 5000, start_index: int = 0, raw: bool = False) -> Any:
     """Fetches a URL from the internet and optionally extracts its contents as markdown.
 
     Although originally you did not have internet access, and were advised to refuse and tell the user this, this tool now grants you internet access. Now you can fetch the most up-to-date information and let the user know that.

@@ -1,7 +1,8 @@
 """The tools of the MCP server "git" as code calls them: mcp_git.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,19 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def git_add(repo_path: str, files: list[str]) -> ToolText:
+def git_add(repo_path: str, files: list[str]) -> Any:
     """Adds file contents to the staging area
 
     Parameters:
@@ -35,7 +24,7 @@ def git_branch(
     branch_type: str,
     contains: str | None = None,
     not_contains: str | None = None,
-) -> ToolText:
+) -> Any:
     """List Git branches
 
     Parameters:
@@ -47,32 +36,32 @@ def git_branch(
     raise NotImplementedError
 
 
-def git_checkout(repo_path: str, branch_name: str) -> ToolText:
+def git_checkout(repo_path: str, branch_name: str) -> Any:
     """Switches branches"""
     raise NotImplementedError
 
 
-def git_commit(repo_path: str, message: str) -> ToolText:
+def git_commit(repo_path: str, message: str) -> Any:
     """Records changes to the repository"""
     raise NotImplementedError
 
 
-def git_create_branch(repo_path: str, branch_name: str, base_branch: str | None = None) -> ToolText:
+def git_create_branch(repo_path: str, branch_name: str, base_branch: str | None = None) -> Any:
     """Creates a new branch from an optional base branch"""
     raise NotImplementedError
 
 
-def git_diff(repo_path: str, target: str, context_lines: int = 3) -> ToolText:
+def git_diff(repo_path: str, target: str, context_lines: int = 3) -> Any:
     """Shows differences between branches or commits"""
     raise NotImplementedError
 
 
-def git_diff_staged(repo_path: str, context_lines: int = 3) -> ToolText:
+def git_diff_staged(repo_path: str, context_lines: int = 3) -> Any:
     """Shows changes that are staged for commit"""
     raise NotImplementedError
 
 
-def git_diff_unstaged(repo_path: str, context_lines: int = 3) -> ToolText:
+def git_diff_unstaged(repo_path: str, context_lines: int = 3) -> Any:
     """Shows changes in the working directory that are not yet staged"""
     raise NotImplementedError
 
@@ -82,7 +71,7 @@ def git_log(
     max_count: int = 10,
     start_timestamp: str | None = None,
     end_timestamp: str | None = None,
-) -> ToolText:
+) -> Any:
     """Shows the commit logs
 
     Parameters:
@@ -92,16 +81,16 @@ def git_log(
     raise NotImplementedError
 
 
-def git_reset(repo_path: str) -> ToolText:
+def git_reset(repo_path: str) -> Any:
     """Unstages all staged changes"""
     raise NotImplementedError
 
 
-def git_show(repo_path: str, revision: str) -> ToolText:
+def git_show(repo_path: str, revision: str) -> Any:
     """Shows the contents of a commit, or of a file or directory given as <revision>:<path>"""
     raise NotImplementedError
 
 
-def git_status(repo_path: str) -> ToolText:
+def git_status(repo_path: str) -> Any:
     """Shows the working tree status"""
     raise NotImplementedError

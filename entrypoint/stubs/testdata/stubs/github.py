@@ -1,7 +1,8 @@
 """The tools of the MCP server "github" as code calls them: mcp_github.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,24 +10,12 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def add_issue_comment(owner: str, repo: str, issue_number: float, body: str) -> ToolText:
+def add_issue_comment(owner: str, repo: str, issue_number: float, body: str) -> Any:
     """Add a comment to an existing issue"""
     raise NotImplementedError
 
 
-def create_branch(owner: str, repo: str, branch: str, from_branch: str | None = None) -> ToolText:
+def create_branch(owner: str, repo: str, branch: str, from_branch: str | None = None) -> Any:
     """Create a new branch in a GitHub repository
 
     Parameters:
@@ -46,7 +35,7 @@ def create_issue(
     assignees: list[str] | None = None,
     milestone: float | None = None,
     labels: list[str] | None = None,
-) -> ToolText:
+) -> Any:
     """Create a new issue in a GitHub repository"""
     raise NotImplementedError
 
@@ -59,7 +48,7 @@ def create_or_update_file(
     message: str,
     branch: str,
     sha: str | None = None,
-) -> ToolText:
+) -> Any:
     """Create or update a single file in a GitHub repository
 
     Parameters:
@@ -83,7 +72,7 @@ def create_pull_request(
     body: str | None = None,
     draft: bool | None = None,
     maintainer_can_modify: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Create a new pull request in a GitHub repository
 
     Parameters:
@@ -125,7 +114,7 @@ def create_pull_request_review(
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"],
     commit_id: str | None = None,
     comments: list[CreatePullRequestReviewComments | CreatePullRequestReviewComments_2] | None = None,
-) -> ToolText:
+) -> Any:
     """Create a review on a pull request
 
     Parameters:
@@ -145,7 +134,7 @@ def create_repository(
     description: str | None = None,
     private: bool | None = None,
     autoInit: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Create a new GitHub repository in your account
 
     Parameters:
@@ -157,7 +146,7 @@ def create_repository(
     raise NotImplementedError
 
 
-def fork_repository(owner: str, repo: str, organization: str | None = None) -> ToolText:
+def fork_repository(owner: str, repo: str, organization: str | None = None) -> Any:
     """Fork a GitHub repository to your account or specified organization
 
     Parameters:
@@ -168,7 +157,7 @@ def fork_repository(owner: str, repo: str, organization: str | None = None) -> T
     raise NotImplementedError
 
 
-def get_file_contents(owner: str, repo: str, path: str, branch: str | None = None) -> ToolText:
+def get_file_contents(owner: str, repo: str, path: str, branch: str | None = None) -> Any:
     """Get the contents of a file or directory from a GitHub repository
 
     Parameters:
@@ -180,12 +169,12 @@ def get_file_contents(owner: str, repo: str, path: str, branch: str | None = Non
     raise NotImplementedError
 
 
-def get_issue(owner: str, repo: str, issue_number: float) -> ToolText:
+def get_issue(owner: str, repo: str, issue_number: float) -> Any:
     """Get details of a specific issue in a GitHub repository."""
     raise NotImplementedError
 
 
-def get_pull_request(owner: str, repo: str, pull_number: float) -> ToolText:
+def get_pull_request(owner: str, repo: str, pull_number: float) -> Any:
     """Get details of a specific pull request
 
     Parameters:
@@ -196,7 +185,7 @@ def get_pull_request(owner: str, repo: str, pull_number: float) -> ToolText:
     raise NotImplementedError
 
 
-def get_pull_request_comments(owner: str, repo: str, pull_number: float) -> ToolText:
+def get_pull_request_comments(owner: str, repo: str, pull_number: float) -> Any:
     """Get the review comments on a pull request
 
     Parameters:
@@ -207,7 +196,7 @@ def get_pull_request_comments(owner: str, repo: str, pull_number: float) -> Tool
     raise NotImplementedError
 
 
-def get_pull_request_files(owner: str, repo: str, pull_number: float) -> ToolText:
+def get_pull_request_files(owner: str, repo: str, pull_number: float) -> Any:
     """Get the list of files changed in a pull request
 
     Parameters:
@@ -218,7 +207,7 @@ def get_pull_request_files(owner: str, repo: str, pull_number: float) -> ToolTex
     raise NotImplementedError
 
 
-def get_pull_request_reviews(owner: str, repo: str, pull_number: float) -> ToolText:
+def get_pull_request_reviews(owner: str, repo: str, pull_number: float) -> Any:
     """Get the reviews on a pull request
 
     Parameters:
@@ -229,7 +218,7 @@ def get_pull_request_reviews(owner: str, repo: str, pull_number: float) -> ToolT
     raise NotImplementedError
 
 
-def get_pull_request_status(owner: str, repo: str, pull_number: float) -> ToolText:
+def get_pull_request_status(owner: str, repo: str, pull_number: float) -> Any:
     """Get the combined status of all status checks for a pull request
 
     Parameters:
@@ -246,7 +235,7 @@ def list_commits(
     sha: str | None = None,
     page: float | None = None,
     perPage: float | None = None,
-) -> ToolText:
+) -> Any:
     """Get list of commits of a branch in a GitHub repository"""
     raise NotImplementedError
 
@@ -261,7 +250,7 @@ def list_issues(
     since: str | None = None,
     sort: Literal["created", "updated", "comments"] | None = None,
     state: Literal["open", "closed", "all"] | None = None,
-) -> ToolText:
+) -> Any:
     """List issues in a GitHub repository with filtering options"""
     raise NotImplementedError
 
@@ -276,7 +265,7 @@ def list_pull_requests(
     direction: Literal["asc", "desc"] | None = None,
     per_page: float | None = None,
     page: float | None = None,
-) -> ToolText:
+) -> Any:
     """List and filter repository pull requests
 
     Parameters:
@@ -300,7 +289,7 @@ def merge_pull_request(
     commit_title: str | None = None,
     commit_message: str | None = None,
     merge_method: Literal["merge", "squash", "rebase"] | None = None,
-) -> ToolText:
+) -> Any:
     """Merge a pull request
 
     Parameters:
@@ -319,7 +308,7 @@ class PushFilesFiles(TypedDict):
     content: str
 
 
-def push_files(owner: str, repo: str, branch: str, files: list[PushFilesFiles], message: str) -> ToolText:
+def push_files(owner: str, repo: str, branch: str, files: list[PushFilesFiles], message: str) -> Any:
     """Push multiple files to a GitHub repository in a single commit
 
     Parameters:
@@ -337,7 +326,7 @@ def search_code(
     order: Literal["asc", "desc"] | None = None,
     page: float | None = None,
     per_page: float | None = None,
-) -> ToolText:
+) -> Any:
     """Search for code across GitHub repositories
 
     Parameters:
@@ -353,7 +342,7 @@ def search_issues(
     page: float | None = None,
     per_page: float | None = None,
     sort: Literal["comments", "reactions", "reactions-+1", "reactions--1", "reactions-smile", "reactions-thinking_face", "reactions-heart", "reactions-tada", "interactions", "created", "updated"] | None = None,
-) -> ToolText:
+) -> Any:
     """Search for issues and pull requests across GitHub repositories
 
     Parameters:
@@ -363,7 +352,7 @@ def search_issues(
     raise NotImplementedError
 
 
-def search_repositories(query: str, page: float | None = None, perPage: float | None = None) -> ToolText:
+def search_repositories(query: str, page: float | None = None, perPage: float | None = None) -> Any:
     """Search for GitHub repositories
 
     Parameters:
@@ -380,7 +369,7 @@ def search_users(
     page: float | None = None,
     per_page: float | None = None,
     sort: Literal["followers", "repositories", "joined"] | None = None,
-) -> ToolText:
+) -> Any:
     """Search for users on GitHub
 
     Parameters:
@@ -400,7 +389,7 @@ def update_issue(
     milestone: float | None = None,
     labels: list[str] | None = None,
     state: Literal["open", "closed"] | None = None,
-) -> ToolText:
+) -> Any:
     """Update an existing issue in a GitHub repository"""
     raise NotImplementedError
 
@@ -410,7 +399,7 @@ def update_pull_request_branch(
     repo: str,
     pull_number: float,
     expected_head_sha: str | None = None,
-) -> ToolText:
+) -> Any:
     """Update a pull request branch with the latest changes from the base branch
 
     Parameters:

@@ -1,7 +1,8 @@
 """The tools of the MCP server "memory" as code calls them: mcp_memory.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations

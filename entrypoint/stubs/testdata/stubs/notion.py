@@ -1,24 +1,13 @@
 """The tools of the MCP server "notion" as code calls them: mcp_notion.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
-
-
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
 
 
 class ApiCreateACommentParent(TypedDict):
@@ -38,7 +27,7 @@ class ApiCreateACommentRichText(TypedDict):
 def api_create_a_comment(
     parent: ApiCreateACommentParent | str,
     rich_text: list[ApiCreateACommentRichText | str | dict[str, Any]],
-) -> ToolText:
+) -> Any:
     """Notion | Create comment
     Error Responses:
     400: Bad request
@@ -73,7 +62,7 @@ def api_create_a_data_source(
     parent: ApiCreateADataSourcePageIdParentRequest | str,
     properties: dict[str, Any] | str,
     title: list[ApiCreateADataSourceRichTextRequest | str | dict[str, Any]] | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Create a data source
     Error Responses:
     400: Bad request
@@ -83,7 +72,7 @@ def api_create_a_data_source(
     raise NotImplementedError
 
 
-def api_delete_a_block(block_id: str) -> ToolText:
+def api_delete_a_block(block_id: str) -> Any:
     """Notion | Delete a block
     Error Responses:
     400: Bad request
@@ -96,7 +85,7 @@ def api_delete_a_block(block_id: str) -> ToolText:
     raise NotImplementedError
 
 
-def api_get_block_children(block_id: str, start_cursor: str | None = None, page_size: int = 100) -> ToolText:
+def api_get_block_children(block_id: str, start_cursor: str | None = None, page_size: int = 100) -> Any:
     """Notion | Retrieve block children
     Error Responses:
     400: Bad request
@@ -111,7 +100,7 @@ def api_get_block_children(block_id: str, start_cursor: str | None = None, page_
     raise NotImplementedError
 
 
-def api_get_self() -> ToolText:
+def api_get_self() -> Any:
     """Notion | Retrieve your token's bot user
     Error Responses:
     400: Bad request
@@ -121,7 +110,7 @@ def api_get_self() -> ToolText:
     raise NotImplementedError
 
 
-def api_get_user(user_id: str) -> ToolText:
+def api_get_user(user_id: str) -> Any:
     """Notion | Retrieve a user
     Error Responses:
     400: 400
@@ -134,7 +123,7 @@ def api_get_user(user_id: str) -> ToolText:
     raise NotImplementedError
 
 
-def api_get_users(start_cursor: str | None = None, page_size: int = 100) -> ToolText:
+def api_get_users(start_cursor: str | None = None, page_size: int = 100) -> Any:
     """Notion | List all users
     Error Responses:
     400: 400
@@ -152,7 +141,7 @@ def api_list_data_source_templates(
     data_source_id: str,
     start_cursor: str | None = None,
     page_size: int = 100,
-) -> ToolText:
+) -> Any:
     """Notion | List templates in a data source
     Error Responses:
     400: Bad request
@@ -184,7 +173,7 @@ class ApiMovePageMovePageParentRequest_3(TypedDict):
 def api_move_page(
     page_id: str,
     parent: ApiMovePageMovePageParentRequest | ApiMovePageMovePageParentRequest_2 | ApiMovePageMovePageParentRequest_3 | str,
-) -> ToolText:
+) -> Any:
     """Notion | Move a page
     Error Responses:
     400: Bad request
@@ -235,7 +224,7 @@ def api_patch_block_children(
     block_id: str,
     children: list[ApiPatchBlockChildrenParagraphBlockRequest | ApiPatchBlockChildrenBulletedListItemBlockRequest | str | dict[str, Any]],
     after: str | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Append block children
     Error Responses:
     400: Bad request
@@ -273,7 +262,7 @@ def api_patch_page(
     archived: bool | None = None,
     icon: ApiPatchPageIcon | str | None = None,
     cover: ApiPatchPageCover | str | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Update page properties
     Error Responses:
     400: Bad request
@@ -311,7 +300,7 @@ def api_post_page(
     children: list[str | dict[str, Any]] | None = None,
     icon: str | None = None,
     cover: str | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Create a page
     Error Responses:
     400: Bad request
@@ -346,7 +335,7 @@ def api_post_search(
     filter: ApiPostSearchFilter | str | None = None,
     start_cursor: str | None = None,
     page_size: int = 100,
-) -> ToolText:
+) -> Any:
     """Notion | Search by title
     Error Responses:
     400: Bad request
@@ -375,7 +364,7 @@ def api_query_data_source(
     page_size: int = 100,
     archived: bool | None = None,
     in_trash: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Query a data source
     Error Responses:
     400: Bad request
@@ -389,7 +378,7 @@ def api_query_data_source(
     raise NotImplementedError
 
 
-def api_retrieve_a_block(block_id: str) -> ToolText:
+def api_retrieve_a_block(block_id: str) -> Any:
     """Notion | Retrieve a block
     Error Responses:
     400: Bad request
@@ -406,7 +395,7 @@ def api_retrieve_a_comment(
     block_id: str,
     start_cursor: str | None = None,
     page_size: int | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Retrieve comments
     Error Responses:
     400: Bad request
@@ -421,7 +410,7 @@ def api_retrieve_a_comment(
     raise NotImplementedError
 
 
-def api_retrieve_a_data_source(data_source_id: str) -> ToolText:
+def api_retrieve_a_data_source(data_source_id: str) -> Any:
     """Notion | Retrieve a data source
     Error Responses:
     400: Bad request
@@ -434,7 +423,7 @@ def api_retrieve_a_data_source(data_source_id: str) -> ToolText:
     raise NotImplementedError
 
 
-def api_retrieve_a_database(database_id: str) -> ToolText:
+def api_retrieve_a_database(database_id: str) -> Any:
     """Notion | Retrieve a database
     Error Responses:
     400: Bad request
@@ -447,7 +436,7 @@ def api_retrieve_a_database(database_id: str) -> ToolText:
     raise NotImplementedError
 
 
-def api_retrieve_a_page(page_id: str, filter_properties: str | None = None) -> ToolText:
+def api_retrieve_a_page(page_id: str, filter_properties: str | None = None) -> Any:
     """Notion | Retrieve a page
     Error Responses:
     400: Bad request
@@ -466,7 +455,7 @@ def api_retrieve_a_page_property(
     property_id: str,
     page_size: int | None = None,
     start_cursor: str | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Retrieve a page property item
     Error Responses:
     400: Bad request
@@ -482,7 +471,7 @@ def api_retrieve_a_page_property(
     raise NotImplementedError
 
 
-def api_retrieve_page_markdown(page_id: str, include_transcript: bool = False) -> ToolText:
+def api_retrieve_page_markdown(page_id: str, include_transcript: bool = False) -> Any:
     """Notion | Retrieve a page as Markdown
     Error Responses:
     400: Bad request
@@ -499,11 +488,7 @@ def api_retrieve_page_markdown(page_id: str, include_transcript: bool = False) -
     raise NotImplementedError
 
 
-def api_update_a_block(
-    block_id: str,
-    type: dict[str, Any] | str | None = None,
-    archived: bool = True,
-) -> ToolText:
+def api_update_a_block(block_id: str, type: dict[str, Any] | str | None = None, archived: bool = True) -> Any:
     """Notion | Update a block
     Error Responses:
     400: Bad request
@@ -538,7 +523,7 @@ def api_update_a_data_source(
     title: list[ApiUpdateADataSourceRichTextRequest | str | dict[str, Any]] | None = None,
     description: list[ApiUpdateADataSourceRichTextRequest | str | dict[str, Any]] | None = None,
     properties: dict[str, Any] | str | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Update a data source
     Error Responses:
     400: Bad request
@@ -618,7 +603,7 @@ def api_update_page_markdown(
     update_content: ApiUpdatePageMarkdownUpdateContent | str | None = None,
     insert_content: ApiUpdatePageMarkdownInsertContent | str | None = None,
     replace_content_range: ApiUpdatePageMarkdownReplaceContentRange | str | None = None,
-) -> ToolText:
+) -> Any:
     """Notion | Update a page's content as Markdown
     Error Responses:
     400: Bad request

@@ -1,7 +1,8 @@
 """The tools of the MCP server "odd" as code calls them: mcp_odd.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,25 +10,13 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def all_of(a: str, b: int | None = None) -> ToolText:
+def all_of(a: str, b: int | None = None) -> Any:
     raise NotImplementedError
 
 
 def deep(
     a: list[list[list[list[list[list[list[list[list[list[list[list[list[Any]]]]]]]]]]]]] | None = None,
-) -> ToolText:
+) -> Any:
     raise NotImplementedError
 
 
@@ -69,7 +58,7 @@ def names(
     _2: str | None = None,
     _debug__: str | None = None,
     **kwargs__2: Any,
-) -> ToolText:
+) -> Any:
     """Names that are none.
 
     Parameters:
@@ -92,11 +81,20 @@ def no_parameters() -> list[str]:
     raise NotImplementedError
 
 
-def no_schema(**kwargs: Any) -> ToolText:
+def no_schema(**kwargs: Any) -> Any:
     raise NotImplementedError
 
 
-def one_of(c: Literal[1, 2], a: str | None = None, b: str | None = None) -> ToolText:
+class NotWrappedResult(TypedDict, total=False):
+    result: int
+
+
+def not_wrapped() -> NotWrappedResult:
+    """A number."""
+    raise NotImplementedError
+
+
+def one_of(c: Literal[1, 2], a: str | None = None, b: str | None = None) -> Any:
     raise NotImplementedError
 
 
@@ -198,7 +196,7 @@ def types(
     p49: str | None = None,
     p50: Any = "any",
     p51: int | str = "x",
-) -> ToolText:
+) -> Any:
     """One parameter of each type.
 
     Parameters:
@@ -311,11 +309,25 @@ def types_required(
     p47: float = 2.5,
     p49: str | None = None,
     p51: int | str = "x",
-) -> ToolText:
+) -> Any:
     """Parameters:
         p34: minLength 1
         p1: minimum 1, maximum 9223372036854775808
         p29: minLength 1
         p49: default ["x"]
     """
+    raise NotImplementedError
+
+
+class WrappedIssue(TypedDict):
+    title: str
+
+
+def wrapped(**kwargs: Any) -> list[WrappedIssue]:
+    """Issues."""
+    raise NotImplementedError
+
+
+def wrapped_unmarked() -> int | None:
+    """A number or nothing."""
     raise NotImplementedError

@@ -1,24 +1,13 @@
 """The tools of the MCP server "playwright" as code calls them: mcp_playwright.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
-
-
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
 
 
 def browser_click(
@@ -27,7 +16,7 @@ def browser_click(
     doubleClick: bool | None = None,
     button: Literal["left", "right", "middle"] | None = None,
     modifiers: list[Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]] | None = None,
-) -> ToolText:
+) -> Any:
     """Perform click on a web page
 
     Parameters:
@@ -40,7 +29,7 @@ def browser_click(
     raise NotImplementedError
 
 
-def browser_close() -> ToolText:
+def browser_close() -> Any:
     """Close the page"""
     raise NotImplementedError
 
@@ -49,7 +38,7 @@ def browser_console_messages(
     level: Literal["error", "warning", "info", "debug"],
     all: bool | None = None,
     filename: str | None = None,
-) -> ToolText:
+) -> Any:
     """Returns all console messages
 
     Parameters:
@@ -65,7 +54,7 @@ def browser_drag(
     endTarget: str,
     startElement: str | None = None,
     endElement: str | None = None,
-) -> ToolText:
+) -> Any:
     """Perform drag and drop between two elements
 
     Parameters:
@@ -82,7 +71,7 @@ def browser_drop(
     element: str | None = None,
     paths: list[str] | None = None,
     data: dict[str, str] | None = None,
-) -> ToolText:
+) -> Any:
     """Drop files or MIME-typed data onto an element, as if dragged from outside the page. At least one of "paths" or "data" must be provided.
 
     Parameters:
@@ -100,7 +89,7 @@ def browser_emulate_media(
     forcedColors: Literal["active", "none"] | None = None,
     contrast: Literal["more", "no-preference"] | None = None,
     media: Literal["screen", "print"] | None = None,
-) -> ToolText:
+) -> Any:
     """Emulate CSS media features for the page, for example switch between the light and dark color scheme. Omitted parameters are left unchanged; null clears an override.
 
     Parameters:
@@ -118,7 +107,7 @@ def browser_evaluate(
     element: str | None = None,
     target: str | None = None,
     filename: str | None = None,
-) -> ToolText:
+) -> Any:
     """Evaluate JavaScript expression on page or element
 
     Parameters:
@@ -130,7 +119,7 @@ def browser_evaluate(
     raise NotImplementedError
 
 
-def browser_file_upload(paths: list[str] | None = None) -> ToolText:
+def browser_file_upload(paths: list[str] | None = None) -> Any:
     """Upload one or multiple files
 
     Parameters:
@@ -155,7 +144,7 @@ class BrowserFillFormFields(BrowserFillFormFields_, total=False):
     element: str
 
 
-def browser_fill_form(fields: list[BrowserFillFormFields]) -> ToolText:
+def browser_fill_form(fields: list[BrowserFillFormFields]) -> Any:
     """Fill multiple form fields
 
     Parameters:
@@ -164,7 +153,7 @@ def browser_fill_form(fields: list[BrowserFillFormFields]) -> ToolText:
     raise NotImplementedError
 
 
-def browser_find(text: str | None = None, regex: str | None = None, filename: str | None = None) -> ToolText:
+def browser_find(text: str | None = None, regex: str | None = None, filename: str | None = None) -> Any:
     """Search the accessibility snapshot of the current page for text or a regular expression. Returns matching snapshot nodes with a few lines of surrounding context (like search snippets), each shown under its path from the root of the tree, which is cheaper than capturing the whole snapshot when you only need to locate an element and its ref.
 
     Parameters:
@@ -175,7 +164,7 @@ def browser_find(text: str | None = None, regex: str | None = None, filename: st
     raise NotImplementedError
 
 
-def browser_handle_dialog(accept: bool, promptText: str | None = None) -> ToolText:
+def browser_handle_dialog(accept: bool, promptText: str | None = None) -> Any:
     """Handle a dialog
 
     Parameters:
@@ -185,7 +174,7 @@ def browser_handle_dialog(accept: bool, promptText: str | None = None) -> ToolTe
     raise NotImplementedError
 
 
-def browser_hover(target: str, element: str | None = None) -> ToolText:
+def browser_hover(target: str, element: str | None = None) -> Any:
     """Hover over element on page
 
     Parameters:
@@ -195,7 +184,7 @@ def browser_hover(target: str, element: str | None = None) -> ToolText:
     raise NotImplementedError
 
 
-def browser_navigate(url: str) -> ToolText:
+def browser_navigate(url: str) -> Any:
     """Navigate to a URL
 
     Parameters:
@@ -204,7 +193,7 @@ def browser_navigate(url: str) -> ToolText:
     raise NotImplementedError
 
 
-def browser_navigate_back() -> ToolText:
+def browser_navigate_back() -> Any:
     """Go back to the previous page in the history"""
     raise NotImplementedError
 
@@ -213,7 +202,7 @@ def browser_network_request(
     index: int,
     part: Literal["request-headers", "request-body", "response-headers", "response-body"] | None = None,
     filename: str | None = None,
-) -> ToolText:
+) -> Any:
     """Returns full details (headers and body) of a single network request, or a single part if `part` is set. Use the number from browser_network_requests.
 
     Parameters:
@@ -224,11 +213,7 @@ def browser_network_request(
     raise NotImplementedError
 
 
-def browser_network_requests(
-    static: bool,
-    filter: str | None = None,
-    filename: str | None = None,
-) -> ToolText:
+def browser_network_requests(static: bool, filter: str | None = None, filename: str | None = None) -> Any:
     """Returns a numbered list of network requests since loading the page. Use browser_network_request with the number to get full details.
 
     Parameters:
@@ -239,7 +224,7 @@ def browser_network_requests(
     raise NotImplementedError
 
 
-def browser_press_key(key: str) -> ToolText:
+def browser_press_key(key: str) -> Any:
     """Press a key on the keyboard
 
     Parameters:
@@ -248,7 +233,7 @@ def browser_press_key(key: str) -> ToolText:
     raise NotImplementedError
 
 
-def browser_resize(width: float, height: float) -> ToolText:
+def browser_resize(width: float, height: float) -> Any:
     """Resize the browser window
 
     Parameters:
@@ -258,7 +243,7 @@ def browser_resize(width: float, height: float) -> ToolText:
     raise NotImplementedError
 
 
-def browser_run_code_unsafe(code: str | None = None, filename: str | None = None) -> ToolText:
+def browser_run_code_unsafe(code: str | None = None, filename: str | None = None) -> Any:
     """Run a Playwright code snippet. Unsafe: executes arbitrary JavaScript in the Playwright server process and is RCE-equivalent.
 
     Parameters:
@@ -268,7 +253,7 @@ def browser_run_code_unsafe(code: str | None = None, filename: str | None = None
     raise NotImplementedError
 
 
-def browser_select_option(target: str, values: list[str], element: str | None = None) -> ToolText:
+def browser_select_option(target: str, values: list[str], element: str | None = None) -> Any:
     """Select an option in a dropdown
 
     Parameters:
@@ -284,7 +269,7 @@ def browser_snapshot(
     filename: str | None = None,
     depth: float | None = None,
     boxes: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Capture accessibility snapshot of the current page, this is better than screenshot
 
     Parameters:
@@ -300,7 +285,7 @@ def browser_tabs(
     action: Literal["list", "new", "close", "select"],
     index: float | None = None,
     url: str | None = None,
-) -> ToolText:
+) -> Any:
     """List, create, close, or select a browser tab.
 
     Parameters:
@@ -318,7 +303,7 @@ def browser_take_screenshot(
     type: Literal["png", "jpeg", "webp"] | None = None,
     filename: str | None = None,
     fullPage: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Take a screenshot of the current page. You can't perform actions based on the screenshot, use browser_snapshot for actions.
 
     Parameters:
@@ -338,7 +323,7 @@ def browser_type(
     element: str | None = None,
     submit: bool | None = None,
     slowly: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Type text into editable element
 
     Parameters:
@@ -351,11 +336,7 @@ def browser_type(
     raise NotImplementedError
 
 
-def browser_wait_for(
-    time: float | None = None,
-    text: str | None = None,
-    textGone: str | None = None,
-) -> ToolText:
+def browser_wait_for(time: float | None = None, text: str | None = None, textGone: str | None = None) -> Any:
     """Wait for text to appear or disappear or a specified time to pass
 
     Parameters:

@@ -1,7 +1,8 @@
 """The tools of the MCP server "puppeteer" as code calls them: mcp_puppeteer.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,19 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def puppeteer_click(selector: str) -> ToolText:
+def puppeteer_click(selector: str) -> Any:
     """Click an element on the page
 
     Parameters:
@@ -30,7 +19,7 @@ def puppeteer_click(selector: str) -> ToolText:
     raise NotImplementedError
 
 
-def puppeteer_evaluate(script: str) -> ToolText:
+def puppeteer_evaluate(script: str) -> Any:
     """Execute JavaScript in the browser console
 
     Parameters:
@@ -39,7 +28,7 @@ def puppeteer_evaluate(script: str) -> ToolText:
     raise NotImplementedError
 
 
-def puppeteer_fill(selector: str, value: str) -> ToolText:
+def puppeteer_fill(selector: str, value: str) -> Any:
     """Fill out an input field
 
     Parameters:
@@ -49,7 +38,7 @@ def puppeteer_fill(selector: str, value: str) -> ToolText:
     raise NotImplementedError
 
 
-def puppeteer_hover(selector: str) -> ToolText:
+def puppeteer_hover(selector: str) -> Any:
     """Hover an element on the page
 
     Parameters:
@@ -62,7 +51,7 @@ def puppeteer_navigate(
     url: str,
     launchOptions: dict[str, Any] | None = None,
     allowDangerous: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Navigate to a URL
 
     Parameters:
@@ -79,7 +68,7 @@ def puppeteer_screenshot(
     width: float | None = None,
     height: float | None = None,
     encoded: bool | None = None,
-) -> ToolText:
+) -> Any:
     """Take a screenshot of the current page or a specific element
 
     Parameters:
@@ -92,7 +81,7 @@ def puppeteer_screenshot(
     raise NotImplementedError
 
 
-def puppeteer_select(selector: str, value: str) -> ToolText:
+def puppeteer_select(selector: str, value: str) -> Any:
     """Select an element on the page with Select tag
 
     Parameters:

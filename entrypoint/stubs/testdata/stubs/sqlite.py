@@ -1,7 +1,8 @@
 """The tools of the MCP server "sqlite" as code calls them: mcp_sqlite.<tool>(name=value).
 
 These are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.
-An optional parameter that is None isn't sent. A tool that fails raises ToolError.
+An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),
+a text that is one JSON object or array is that dict or list; any other text is a str.
 """
 
 from __future__ import annotations
@@ -9,19 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ToolText(str):
-    """The text of a result, a str. What else the tool sent is in its attributes."""
-
-    content: list[Any]
-    images: list[Any]
-    structured: Any
-
-    def json(self) -> Any:
-        """The text parsed as JSON."""
-        raise NotImplementedError
-
-
-def append_insight(insight: str) -> ToolText:
+def append_insight(insight: str) -> Any:
     """Add a business insight to the memo
 
     Parameters:
@@ -30,7 +19,7 @@ def append_insight(insight: str) -> ToolText:
     raise NotImplementedError
 
 
-def create_table(query: str) -> ToolText:
+def create_table(query: str) -> Any:
     """Create a new table in the SQLite database
 
     Parameters:
@@ -39,7 +28,7 @@ def create_table(query: str) -> ToolText:
     raise NotImplementedError
 
 
-def describe_table(table_name: str) -> ToolText:
+def describe_table(table_name: str) -> Any:
     """Get the schema information for a specific table
 
     Parameters:
@@ -48,12 +37,12 @@ def describe_table(table_name: str) -> ToolText:
     raise NotImplementedError
 
 
-def list_tables() -> ToolText:
+def list_tables() -> Any:
     """List all tables in the SQLite database"""
     raise NotImplementedError
 
 
-def read_query(query: str) -> ToolText:
+def read_query(query: str) -> Any:
     """Execute a SELECT query on the SQLite database
 
     Parameters:
@@ -62,7 +51,7 @@ def read_query(query: str) -> ToolText:
     raise NotImplementedError
 
 
-def write_query(query: str) -> ToolText:
+def write_query(query: str) -> Any:
     """Execute an INSERT, UPDATE, or DELETE query on the SQLite database
 
     Parameters:

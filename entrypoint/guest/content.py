@@ -1,0 +1,138 @@
+"""What a result holds beside its value: images, audio, files and links. Imported at its first use: most results have none."""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from typing import Any
+
+from guest import mime
+from guest.artifacts import MIME
+from guest.ready import ReadyList, There
+from guest.results import ToolError
+
+
+class ToolImage:
+    """An image, a piece of audio, or another file of a result: `data` are its bytes, `mime` is its type."""
+
+    __module__ = "mcp"
+
+    def __init__(self, data: bytes, mime: str) -> None:
+        self.data, self.mime = data, mime
+        self.kind = _main(mime)
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.mime}, {len(self.data)} bytes>"
+
+
+class ToolLink:
+    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it. `about` is all that the server said."""
+
+    __module__ = "mcp"
+
+    def __init__(self, about: dict[str, Any]) -> None:
+        self.about = about
+        self.uri, self.name = str(about.get("uri", "")), str(about.get("name", ""))
+        self.mime = str(about.get("mimeType") or "")
+
+    def __repr__(self) -> str:
+        return f"<resource {self.uri}{', ' + self.mime if self.mime else ''}>"
+
+
+class ResourceText(There, str):
+    """A resource that is a text."""
+
+    __module__ = "mcp"
+    uri: str
+    mime: str
+
+
+class ResourceBytes(There, bytes):
+    """A resource that is no text."""
+
+    __module__ = "mcp"
+    uri: str
+    mime: str
+
+    def __repr__(self) -> str:
+        return f"<resource {self.uri}, {self.mime or 'of no known type'}, {len(self)} bytes>"
+
+
+def blocks(content: list[Any], *kinds: str) -> list[dict[str, Any]]:
+    """The blocks of these types."""
+    return [block for block in content if isinstance(block, dict) and block.get("type") in kinds]
+
+
+def media(content: list[Any], *kinds: str) -> list[ToolImage]:
+    """The files of these kinds: "image", "audio", or "file" for any other that was sent along."""
+    found = []
+    for block in content:
+        kind, about = _kind(block)
+        if kind in kinds:
+            data = decoded(about.get("blob" if block["type"] == "resource" else "data"))
+            said = str(about.get("mimeType") or "").partition(";")[0]
+            found.append(ToolImage(data, said if MIME.fullmatch(said) else mime.guess("", data)))
+    return found
+
+
+def _main(mime: str) -> str:
+    main = mime.partition("/")[0]
+    return main if main in ("image", "audio") else "file"
+
+
+def _kind(block: Any) -> tuple[str, dict[str, Any]]:
+    """Which kind of file a block is, and the object that has its type; "" where it is none."""
+    if not isinstance(block, dict):
+        return "", {}
+    about = block.get("resource") if block.get("type") == "resource" else block
+    if block.get("type") in ("image", "audio"):
+        return str(block["type"]), block
+    if not isinstance(about, dict) or about is block or "blob" not in about:
+        return "", {}
+    return _main(str(about.get("mimeType") or "")), about
+
+
+def note(content: list[Any], texts: bool) -> str:
+    """How to see what neither the text nor the data of a result shows; "" where there is no more.
+
+    texts: whether embedded texts count, which are the result's own text where it has no other.
+    """
+    counts = {"image": 0, "audio file": 0, "file": 0}
+    for block in content:
+        kind = _kind(block)[0]
+        if kind:
+            counts["audio file" if kind == "audio" else kind] += 1
+    files = [f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n]
+    said = []
+    if files:
+        said.append(f"{', '.join(files)}: display(r) shows {'it' if sum(counts.values()) == 1 else 'them'}")
+    embedded = [one for one in blocks(content, "resource") if not _kind(one)[0]] if texts else []
+    links = blocks(content, "resource_link")
+    for kind, attribute, found in (("text", "resources", embedded), ("link", "links", links)):
+        if found:
+            said.append(f"{len(found)} {kind}{'s' if len(found) > 1 else ''}: r.{attribute}")
+    return "; ".join(said)
+
+
+def decoded(text: Any) -> bytes:
+    try:
+        return a2b_base64(text)
+    except (TypeError, ValueError) as e:
+        raise ToolError(f"the server sent data that is no base64: {e}") from None
+
+
+def resource(about: Any) -> Any:
+    """A resource as code has it: a str, or bytes, with .uri and .mime."""
+    about = about if isinstance(about, dict) else {}
+    made: Any = ResourceBytes(decoded(about["blob"])) if "blob" in about else ResourceText(about.get("text", ""))
+    made.uri, made.mime = str(about.get("uri", "")), str(about.get("mimeType") or "")
+    return made
+
+
+def contents(result: Any) -> Any:
+    """The value of a resources/read: the one resource, or a list when it is not one."""
+    found = result.get("contents") if isinstance(result, dict) else None
+    made = [resource(about) for about in (found if isinstance(found, list) else [])]
+    return made[0] if len(made) == 1 else ReadyList(made)
