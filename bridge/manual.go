@@ -33,8 +33,21 @@ environment or files. It may write to /workspace, its working directory, and /tm
   behind a keyword or builtin (print_, quit_); "__2", "__3" where two names would be the same.
 - Plain code waits for the value. Where an event loop runs, and that is everywhere in code with a top-level await, the call returns an awaitable:
   ` + "`import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))`" + ` makes both calls at once. Threads work too.
-- The value is the tool's structured result where it declares one, else its text: a str with .json(), .content, .images and .structured.
-  A failed call raises ToolError, with .server, .tool, .code and .content. Big integers stay exact.
+- The value is what the tool declares as its result, without the {"result": …} that some server
+  libraries put around it. Where a tool declares none and its only text is one JSON object or array,
+  the value is that dict or list: issues[0]["title"]. Any other text is a str. Big integers stay exact.
+  A failed call raises ToolError, with .server, .tool, .code and .content.
+- A dict, list or str that a tool gave also has .text, .content, .structured (as it was sent), .json(),
+  .images, .audio and .files (lists whose items have .data and .mime), .resources and .links.
+  json.loads takes it, and result["content"][0]["text"] works unless the value has such a key itself.
+  A number, True, False or None has no attributes: it is the value alone. Copies are plain values.
+- A result's images are shown when it is the last expression, and by display(r). print(r) says how
+  many there are. save_artifact("shot.png", r) makes files of them.
+- One dict may hold all arguments, as in mcp_github.list_issues({"owner": "o", "repo": "r"}), unless
+  the first parameter itself takes a dict.
+- No import is needed. These work all the same: import mcp_github; from mcp_github import list_issues;
+  from mcp import github; from mcp.servers.github import list_issues. mcp.call_tool is
+  runtime.call_tool.
 - ` + "`mcp_x.f.options(timeout=5)(id=1)`" + ` raises ToolTimeout when no answer comes in 5 s. A call that is no longer awaited is cancelled.
 - ` + "`mcp_x.f.options(progress=seen)(id=1)`" + ` calls seen(progress, total, message) when the server says how far it is.
 - A wrong name says which names there are and the nearest one.
@@ -78,8 +91,11 @@ Arguments are checked against the tool's schema before they are sent. An optiona
   own. Of each run some megabytes are kept, of all runs the last few dozen.
 - display(x): matplotlib figures and PIL images as images, DataFrames as text, bytes or str with a type as in display(data, mime="image/png"),
   else what the object's own _repr_…_ methods give, or its repr. Open matplotlib figures are shown at the end, and by plt.show().
-- save_artifact(name, data, mime=None) hands over a file: bytes, str, a path, a figure, an image, a DataFrame, a dict or list (as JSON). It returns the
-  name that the file got. Files left in /workspace/out are handed over too, however the run ends. Together a run may hand over 100 files with 16 MiB.
+- save_artifact(name, data, mime=None) hands over a file: bytes, str, a path, a figure, an image, a
+  DataFrame, a dict or list (as JSON). It returns the name that the file got. Of a tool's result it
+  takes the images for the name of an image, the audio for that of audio, and the text or data for
+  any other. Several become name-1, name-2 and so on, and a list of names is returned.
+  Files left in /workspace/out are handed over too, however the run ends. Together a run may hand over 100 files with 16 MiB.
 - Images come back as images, other files as links mcp-bridge://runs/<run>/<name>, for resources/read, until newer ones need the room.
 `
 

@@ -1,4 +1,4 @@
-"""What a result holds beside its value: images, audio, files and links. Imported at its first use: most results have none."""
+"""What a result holds beside its value: images, audio, files and links. Most results have none, so it is imported late."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from guest.typed import Any
 _SUMMARY = """\
 Servers of this run: {names}.
 Call a tool as mcp_<server>.<tool>(name=value); help(mcp_<server>.<tool>) shows how, dir(mcp_<server>) which there are.
+A JSON text comes as a dict or list, any other as a str; display(r) shows the images of a result.
 Plain code gets the value. Where an event loop runs, as in code with a top-level await, write: await mcp_x.f(...).
 asyncio.gather and threads make calls at once. A failed call raises ToolError (.server, .tool, .code, .content).
 Find tools with runtime.search_tool_docs(query), query_tool_docs(server, tool=None, detail="summary"), list_tools(server),

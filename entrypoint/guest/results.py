@@ -121,7 +121,7 @@ class Content(There):
 
 
 class ToolText(Content, str):
-    """The text of a result. It is a str; what else the tool sent is in its attributes: content, images, structured and more.
+    """The text of a result, a str. What else the tool sent is in its attributes: content, images, structured and more.
 
     Code that expects the result as MCP has it finds that too: result["content"], result["isError"].
     """
@@ -209,7 +209,7 @@ def _no_attribute(value: Any, name: str) -> AttributeError:
         from guest import slips
 
         if said := slips.attribute(value, name, slips.line_here()):
-            return AttributeError(said, name=name, obj=None)  # with an obj, tracebacks add a "Did you mean" of their own
+            return AttributeError(said, name=name, obj=None)  # with an obj, tracebacks would add a "Did you mean"
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
@@ -239,8 +239,8 @@ def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
 
 
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
-    """The Python value of a CallToolResult; declared says that the tool has an output schema, wrapped that this schema has the
-    value in the one property "result".
+    """The Python value of a CallToolResult. declared: the tool has an output schema. wrapped: that schema has the value in
+    its one property "result".
 
     Raises ToolError when the tool says that it failed.
     """
@@ -288,21 +288,23 @@ def _texts(content: list[Any]) -> list[str]:
 
 _ENDS = {"{": "}", "[": "]"}
 SPACE = 1000  # characters at either end of a text that may be spaces
-SAMPLE = 1 << 20  # characters of a long text by which it is judged how much memory its data takes
+SAMPLE = 1 << 20  # characters of a long text that tell how much memory its data takes
 MAX_DATA = 192 << 20  # bytes of memory that the dicts and lists of one text may take
 
 
 def parsed(text: str) -> Any:
-    """The data of a text that is one JSON object or array; of any other the text itself, and of one like [[],[],[],...] with
-    millions of lists or dicts, of which each takes some hundred bytes.
+    """The data of a text that is one JSON object or array, else the text itself.
+
+    A text like [[],[],[],...] with millions of lists, each of which takes a hundred bytes, stays a text too.
     """
     end = _ENDS.get(text[:SPACE].lstrip()[:1])
     if end is None or text[-SPACE:].rstrip()[-1:] != end:
         return text
     beginning = text[:SAMPLE]
-    if len(text) > SAMPLE and (240 * beginning.count("{") + 80 * beginning.count("[")) * len(text) > MAX_DATA * SAMPLE:
+    memory = 240 * beginning.count("{") + 80 * beginning.count("[") if len(text) > SAMPLE else 0
+    if memory * len(text) > MAX_DATA * SAMPLE:
         return text
     try:
         return _loads(text)
-    except (ValueError, RecursionError, MemoryError):  # ValueError: no JSON, or a number of more digits than Python reads
+    except (ValueError, RecursionError, MemoryError):  # ValueError: no JSON, or a number of too many digits
         return text

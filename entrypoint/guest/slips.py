@@ -1,4 +1,4 @@
-"""What is said of a slip with the value of a tool: data taken for text, a key for an attribute. The mended line is in it."""
+"""Hints for slips with the value of a tool: data taken for text, a key for an attribute. They hold the mended line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ MAX_KEYS = 20  # that are named
 MAX_LINE = 200  # characters of a line that is shown
 
 _PARTS = ("content", "structured", "structuredContent", "text", "json", "images", "result", "isError")
+_METHODS = re.compile(r"\.(items|keys|values|copy|pop|get|update|index|count)\b(?!\()")
 _NO_ITEMS = re.compile("builtin_function_or_method' object is not (?:iterable|subscriptable)")
+_NUMBER = re.compile("'(?:int|float|bool|NoneType)' object is not subscriptable")
+_PART = re.compile(r"""\[(["'])(content|structuredContent|result|isError)\1\]""")
+_PIECE = re.compile(r"([\w.]+)(\[[^\[\]]*:[^\[\]]*\])")
 _SLICE = re.compile(r"unhashable type: 'slice'|^slice\(")
 _NOT_TEXT = re.compile(
     r'can only concatenate str \(not "(?:ToolData|ToolList)"\)|must be str, not (?:ToolData|ToolList)'
@@ -31,7 +35,7 @@ def attribute(value: Any, name: str, line: str) -> str:
         first = value[0] if value else None
         if isinstance(first, dict) and (name in first or hasattr(dict, name)):
             own = _key(name) if name in first else f".{name}"
-            return f"this is a list of {len(value):,}; for its first item write {mended(line, name, f'[0]{own}')}"
+            return f"this is a list of {len(value):,}; of its first item write {mended(line, name, f'[0]{own}')}"
         return _as_text(name, line) if hasattr(str, name) else ""
     if name in _PARTS and (value is None or isinstance(value, (bool, int, float))):
         return f"the value is this {type(value).__name__} itself; write {mended(line, name, '')}"
@@ -92,16 +96,15 @@ def hint(error: BaseException, namespace: dict[str, Any]) -> str:
         return found
     if not isinstance(error, (TypeError, KeyError)):
         return ""
-    if _NO_ITEMS.search(text) and (method := re.search(r"\.(items|keys|values|copy|pop|get|update|index|count)\b(?!\()", line)):
+    if _NO_ITEMS.search(text) and (method := _METHODS.search(line)):
         return f"a dict has its keys in brackets; write {mended(line, method[1], _key(method[1]))}"
     if _SLICE.search(text):
-        beginning = re.sub(r"([\w.]+)(\[[^\[\]]*:[^\[\]]*\])", r"str(\1)\2", line)
+        beginning = _PIECE.sub(r"str(\1)\2", line)
         return f"a dict can't be sliced; for the beginning of its text write {beginning or 'str(value)[:500]'}"
     if _NOT_TEXT.search(text):
         return "the JSON text of this result is data already: write value.text for the text, or json.dumps(value)"
-    if re.search(r"'(?:int|float|bool|NoneType)' object is not subscriptable", text):
-        part = re.search(r"""\[(["'])(content|structuredContent|result|isError)\1\]""", line)
-        return f"the tool's value is this number itself; write {line.replace(part[0], '', 1)}" if part else ""
+    if _NUMBER.search(text) and (part := _PART.search(line)):
+        return f"the value is not wrapped in anything; write {line.replace(part[0], '', 1)}"
     return ""
 
 

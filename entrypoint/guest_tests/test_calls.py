@@ -92,7 +92,12 @@ class Results(unittest.TestCase):
                 f"{{'n': 1}} {{'n': 1}} {{'n': {big}}} True\n",
             ),
             ("print(r)", {"content": [], "structuredContent": {"n": 2}}, {}, "{'n': 2}\n"),
-            ("print(r, r.images, r.images[0].data)", image, {}, "cap\n[1 image: display(r) shows it] [<image image/png, 2 bytes>] b'\\x00\\x01'\n"),
+            (
+                "print(r, r.images, r.images[0].data)",
+                image,
+                {},
+                "cap\n[1 image: display(r) shows it] [<image image/png, 2 bytes>] b'\\x00\\x01'\n",
+            ),
             ("print(repr(r), r.content)", {"content": []}, {}, "'' []\n"),
             ("print(r)", {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {}, "a\nb\n"),
             (
@@ -205,7 +210,7 @@ class Styles(unittest.TestCase):
             ),
             ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", "{'n': 1}\n"),
             (
-                "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n: mcp_shop.price(n=n)))",
+                "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n: mcp_shop.price(n=n)['n']))",
                 "{'n': 4} [1, 2]\n",
             ),
             (

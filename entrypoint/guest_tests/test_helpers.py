@@ -223,19 +223,19 @@ class Original(unittest.TestCase):
             ),
             (
                 "r = await mcp_servers['Shop 1'].get_price(item='a')\nprint(r)",
-                '{"item": "a"}',
+                "{'item': 'a'}",
             ),
             (
                 "import mcp.servers.shop_1 as s\nprint(await s.get_price(item='a'), s.__all__, s.TOOL_MAP, s.TOOLS[0]['name'])",
-                "{\"item\": \"a\"} ['get_price'] {'get_price': 'get-price'} get-price",
+                "{'item': 'a'} ['get_price'] {'get_price': 'get-price'} get-price",
             ),
             (
                 "from mcp.servers.shop_1 import get_price\nprint(await get_price(item='a'))",
-                '{"item": "a"}',
+                "{'item': 'a'}",
             ),
             (
                 "from mcp.servers.shop_1 import *\nprint(await get_price(item='a'))",
-                '{"item": "a"}',
+                "{'item': 'a'}",
             ),
             (
                 "print((await mcp_shop_1.list_tools())[0]['name'])",
@@ -346,7 +346,7 @@ class Files(unittest.TestCase):
     def test_no_place_for_them(self) -> None:
         self.dir = Path("/proc/none/servers")
         done = self.ran("print(mcp_shop_1.get_price('a'), open.__class__.__name__)", {**SHOP, "tools": None})
-        self.assertEqual(done.stdout, '{"item": "a"} builtin_function_or_method\n')
+        self.assertEqual(done.stdout, "{'item': 'a'} builtin_function_or_method\n")
 
 
 if __name__ == "__main__":
