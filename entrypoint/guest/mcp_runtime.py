@@ -137,6 +137,8 @@ class Runtime:
 def _modules(server: Server) -> list[str]:
     """The names under which a server can be imported."""
     names = [f"mcp.servers.{server._alias}"]
+    if server._alias != "servers":
+        names.append(f"mcp_{server._alias}")
     if server._alias not in ("runtime", "servers"):
-        names += [f"mcp.{server._alias}", f"mcp_{server._alias}"]
+        names.append(f"mcp.{server._alias}")
     return names
