@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// demoServer is the bridge's command that serves a shop to try the bridge with, and calls nobody.
-const demoServer = "demo-server"
+// demoServers are the arguments with which the bridge serves made-up data to try the bridge with, and calls no server.
+var demoServers = []string{"demo-server", "demo-server github"}
 
 // isSelf says whether a server's command line starts the bridge: by path, through a link, by a name on PATH, or by the name
 // of its package, image or program behind the wrappers that such entries use. It looks at what would be run, not at every
 // word: a server that is given the path of a directory called mcp-bridge is not the bridge.
 func (s *scan) isSelf(srv Server) bool {
-	if slices.Equal(srv.Args, []string{demoServer}) {
-		return false // the program is ours, but what it serves then is a made-up shop
+	if slices.Contains(demoServers, strings.Join(srv.Args, " ")) {
+		return false
 	}
 	pathList := srv.Env["PATH"]
 	words := append([]string{srv.Command}, srv.Args...)

@@ -85,6 +85,7 @@ func TestSelf(t *testing.T) {
 		{"whatever --run /usr/local/bin/bridge", "", true},
 
 		{"/opt/bin/mcp-bridge-1.0 demo-server", "", false},
+		{"/opt/bin/mcp-bridge-1.0 demo-server github", "", false},
 		{"mcp-bridge demo-server serve", "", true},
 		{"mcp-bridge serve demo-server", "", true},
 		{"npx -y @modelcontextprotocol/server-filesystem /home/u/src/mcp-bridge", "", false},

@@ -86,11 +86,15 @@ func reapEnviron() []string {
 
 func (a *app) demoServerCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:    "demo-server",
-		Short:  "Serve a made-up shop over MCP, to try the bridge with",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:       "demo-server [github]",
+		Short:     "Serve a made-up shop over MCP, or a made-up GitHub repository, to try the bridge with",
+		Hidden:    true,
+		ValidArgs: []string{"github"},
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return fixture.ServeScript(cmd.Context(), a.stdin, a.frames, fixture.GitHub)
+			}
 			err := fixture.Serve(cmd.Context(), a.stdin, a.frames)
 			var exit *fixture.ExitError
 			if errors.As(err, &exit) {
