@@ -39,6 +39,10 @@ class Request:
         return self.block() if running_loop() is None else Awaited(self)
 
     def block(self) -> Any:
+        return self.begun()()
+
+    def begun(self) -> Callable[[], Any]:
+        """Sends it. What is returned blocks until the value is there."""
         answers: SimpleQueue[wire.Frame | None] = SimpleQueue()
         observed = self._observed(lambda: answers.put(None))
 
@@ -50,15 +54,19 @@ class Request:
 
         call = self._send(deliver)
         end = None if self.timeout is None else time.monotonic() + self.timeout
-        try:
-            while (frame := answers.get(timeout=end and max(0.0, end - time.monotonic()))) is None:
-                if observed is not None:
-                    observed.tell()
-        except Empty:
-            raise self._late() from None
-        finally:
-            self.link.cancel(call)
-        return self.finish(frame)
+
+        def wait() -> Any:
+            try:
+                while (frame := answers.get(timeout=end and max(0.0, end - time.monotonic()))) is None:
+                    if observed is not None:
+                        observed.tell()
+            except Empty:
+                raise self._late() from None
+            finally:
+                self.link.cancel(call)
+            return self.finish(frame)
+
+        return wait
 
     async def wait(self) -> Any:
         import asyncio

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from guest import names, results
 from guest.calls import Request
@@ -61,12 +61,26 @@ class Helpers:
         return ReadyList(entry.get("name") for entry in self._discovered)
 
     def describe_server(self, name: str) -> Any:
-        """A server's name, alias and description, whether this run may call it, and the names of its tools if so."""
-        return self._describe(name).now()
+        """A server's name, alias and description, whether this run may call it, and its tools if so, as list_tools_sync gives them.
+
+        The value is there at once, also where an event loop runs, and may be awaited. A server whose tools are known isn't
+        started for this. cwd is None: code isn't told where a server runs.
+        """
+        server = self._servers.find(name)
+        if server is None:
+            return ask(self._link, "describe_server", {"server": name}, ReadyDict, name).block()
+        return self._described(server)()
 
     def list_loaded_server_metadata(self) -> Any:
-        """describe_server of each server of this run whose tools are known already."""
-        return ReadyList(_description(server) for server in self._servers.values() if server._known is not None)
+        """describe_server of each server of this run. One that can't be asked has no tools, and "error" says why."""
+        waiting = [(server, self._described(server)) for server in self._servers.values()]
+        found = []
+        for server, described in waiting:
+            try:
+                found.append(described())
+            except results.ToolError as e:
+                found.append(_description(server, []) | {"error": str(e)})
+        return ReadyList(found)
 
     def list_tools(self, server: str) -> Any:
         """The tools of a server: dicts with name, alias, description, inputSchema and, if it has one, outputSchema."""
@@ -112,7 +126,7 @@ class Helpers:
         if server is None:
             raise results.ToolError(f"list_tools_sync needs the name of a server; {names.choices(self._servers, 'servers')}")
         tools = self._tools(server).block()
-        return ReadyList({**tool, "input_schema": tool.get("inputSchema")} for tool in tools)
+        return ReadyList(map(_as_the_original, tools))
 
     def _query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
         return self._query(server, tool, detail, ReadyList).block()
@@ -120,16 +134,18 @@ class Helpers:
     def _search_tool_docs_sync(self, query: str, limit: int = 5, detail: str = "summary") -> Any:
         return self._search(query, limit, detail).block()
 
-    def _describe(self, name: str) -> Request | Ready:
-        server = self._servers.find(name)
-        if server is not None:
-            return server._then(lambda: _description(server))
-        return ask(self._link, "describe_server", {"server": name}, ReadyDict, name)
+    def _described(self, server: Server) -> Callable[[], ReadyDict]:
+        """Asks for what is known of a server's tools. What is returned blocks until that is there."""
+        if server._known is not None:
+            return lambda: _description(server, server._listed())
+        given = {"server": server._name, "detail": "full"}
+        made = lambda docs: _description(server, map(_documented, docs))  # noqa: E731
+        return ask(self._link, "query_tool_docs", given, made, server._name).begun()
 
     def _tools(self, name: str) -> Request | Ready:
         server = self._servers.find(name)
         if server is not None:
-            return server._then(server._listed)
+            return server._then(server._listed, "list_tools")
         return ask(self._link, "list_tools", {"server": name}, ReadyList, name)
 
     def _query(self, server: str, tool: str | None, detail: str, made: Callable[[Any], Any]) -> Request:
@@ -154,7 +170,17 @@ class Found(ReadyList):
         self.unknown: list[Any] = answer.get("unknown") or []
 
 
-def _description(server: Server) -> ReadyDict:
-    tools = sorted(server._load())
-    about = {"name": server._name, "alias": server._alias, "description": server._description}
-    return ReadyDict(about | {"allowed": True, "tools": tools})
+def _description(server: Server, tools: Iterable[Any]) -> ReadyDict:
+    about = {"name": server._name, "alias": server._alias, "description": server._description, "cwd": None}
+    return ReadyDict(about | {"allowed": True, "tools": [_as_the_original(tool) for tool in tools]})
+
+
+def _documented(doc: dict[str, Any]) -> dict[str, Any]:
+    """A tool as list_tools gives it, of what query_tool_docs says."""
+    tool = {"name": doc.get("tool"), "alias": doc.get("toolAlias"), "description": doc.get("description") or ""}
+    return tool | {key: doc[key] for key in ("inputSchema", "outputSchema") if key in doc}
+
+
+def _as_the_original(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool with its schema by the original's name too."""
+    return {**tool, "input_schema": tool.get("inputSchema")}

@@ -5,16 +5,22 @@ from __future__ import annotations
 import builtins
 import errno
 import keyword
+import linecache
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from types import FrameType
 
-from guest import exhausted, names, slips, wire
+from guest import exhausted, foreign, lookups, names, slips, wire
 from guest.typed import Any
 
 MAX_LISTED = 40  # installed packages that are named
 _TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
 _CLIENTS = {"requests", "httpx", "aiohttp", "urllib3", "urllib", "socket", "http", "httplib2", "websockets", "botocore", "ssl"}
+_SDK = {"client", "client.stdio", "client.session", "client.sse", "client.streamable_http", "server", "server.fastmcp", "types"}
+_SDK_NAMES = {"ClientSession", "StdioServerParameters", "stdio_client", "Client", "types"}
+_SHORT = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "dt": "datetime", "sns": "seaborn"}
 _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _WRITABLE = ("/workspace", "/tmp")
 _FORGOTTEN = re.compile(r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)")
@@ -27,7 +33,7 @@ def hint(error: BaseException, namespace: dict[str, Any]) -> str:
     """A sentence without a period, or "" when there is nothing to add."""
     if text := exhausted.hint(error):
         return text
-    for rule in (_module, _name, _fence, _value, _parsed, _awaited, _loop, slips.hint, _attribute, _files, _stdin):
+    for rule in (_module, _name, _fence, _value, _parsed, _awaited, _loop, slips.hint, lookups.hint, _attribute, _files, _process, _stdin):
         if text := rule(error, namespace):
             return text
     return _network(error, namespace)
@@ -44,6 +50,8 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
         return names.choices(
             _proxies(namespace), "servers of this run", "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip(".")
         )
+    if said := _connected(error, namespace):
+        return said
     if not isinstance(error, ModuleNotFoundError):
         return _imported(error)
     top = error.name.partition(".")[0]
@@ -52,13 +60,41 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
         return f"{top} is there without an import" if top in namespace else known
     if top in sys.modules or "." in error.name:
         return ""
+    near = _near(top, [*(name for name in sys.stdlib_module_names if not name.startswith("_")), *installed()])
+    meant = f"did you mean {near}? " if near else ""
+    net = "; there is no network either: to reach a service, call a tool of its server" if top in _CLIENTS else ""
+    return f"{meant}{_nothing_installed()}{net}"
+
+
+def _nothing_installed() -> str:
     extra = installed()
     has = ", ".join(extra[:MAX_LISTED]) + (f" and {len(extra) - MAX_LISTED} more" if len(extra) > MAX_LISTED else "")
     there = f"beside the standard library there are: {has}" if extra else "there is only Python's standard library"
-    near = _near(top, [*(name for name in sys.stdlib_module_names if not name.startswith("_")), *extra])
-    meant = f"did you mean {near}? " if near else ""
-    net = "; there is no network either: to reach a service, call a tool of its server" if top in _CLIENTS else ""
-    return f"{meant}nothing can be installed here; {there}{net}"
+    return f"nothing can be installed here; {there}"
+
+
+def _connected(error: ImportError, namespace: dict[str, Any]) -> str:
+    """An import of servers from where others keep them, or of the SDK that code elsewhere connects to them with."""
+    top, _, rest = str(error.name).partition(".")
+    if isinstance(error, ModuleNotFoundError) and top == "servers":
+        line = _line(error)
+        mended = re.sub(r"\bservers\b", "mcp.servers", line, count=1) if line.startswith(("from ", "import ")) else ""
+        return f"write: {mended or f'from mcp.servers.{rest} import ...'}"
+    wrong = re.search("cannot import name '(.+?)' from", str(error))
+    if error.name == "fastmcp" or (top == "mcp" and (rest in _SDK or (wrong and wrong[1] in _SDK_NAMES))):
+        listed = ", ".join(f"{name}.TOOL(...)" for name in _proxies(namespace)[:5])
+        return f"the servers are connected already: without a client, write {listed or 'mcp_SERVER.TOOL(...)'}"
+    return ""
+
+
+def _line(error: BaseException) -> str:
+    """The innermost line of the code."""
+    trace, number = error.__traceback__, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == wire.USER_FILE:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return linecache.getline(wire.USER_FILE, number).strip()
 
 
 def _imported(error: ImportError) -> str:
@@ -100,8 +136,31 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
     if wrong in sys.stdlib_module_names or wrong in installed():
         return f"write import {wrong} first"
+    if said := foreign.undefined(wrong, _line(error)):
+        return said
+    if wrong in names.KEPT:
+        return names.NOTHING_KEPT
+    if wrong in _SHORT:
+        top = _SHORT[wrong].partition(".")[0]
+        there = top in sys.stdlib_module_names or top in installed()
+        return f"write import {_SHORT[wrong]} as {wrong} first" if there else f"{top} isn't in here: {_nothing_installed()}"
+    if f"mcp_{wrong}" in namespace:
+        return f"did you mean mcp_{wrong}?"
+    servers: dict[str, Any] = namespace.get("mcp_servers") or {}
+    having = [f"mcp_{server._alias}.{wrong}" for server in servers.values() if wrong in (server._known or {})]
+    if having:
+        return f"a tool is called through its server: write {' or '.join(having)}"
     near = names.nearest(wrong, [name for name in _visible(error, namespace) if name != wrong])
-    return f"did you mean {near}?" if near else ""
+    return f"did you mean {near}?" if near else _unset(wrong, error, list(servers.values()))
+
+
+def _unset(wrong: str, error: BaseException, servers: list[Any]) -> str:
+    """A name that nothing is like: what an earlier call has set, or a tool without its server."""
+    if re.search(rf"\b{re.escape(wrong)}\s*\(", _line(error)):
+        listed = " or ".join(f"mcp_{server._alias}.{wrong}(...)" for server in servers[:3])
+        tool = f"; a tool is called through its server: {listed}" if listed else ""
+        return f"nothing is kept between calls: define it in this program{tool}"
+    return "nothing is kept between calls: fetch it again in this program"
 
 
 def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
@@ -116,9 +175,11 @@ def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
 
 
 def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
-    if isinstance(error, SyntaxError) and error.filename == wire.USER_FILE and (error.text or "").lstrip().startswith("```"):
+    if not isinstance(error, SyntaxError) or error.filename != wire.USER_FILE:
+        return ""
+    if (error.text or "").lstrip().startswith("```"):
         return "this is Markdown: leave out the lines with ```, and send the code alone"
-    return ""
+    return foreign.hint(error, _proxies(namespace), _nothing_installed())
 
 
 def _value(error: BaseException, namespace: dict[str, Any]) -> str:
@@ -173,7 +234,41 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
         return _FILES
     if isinstance(error, FileNotFoundError) and path.startswith(("/home", "/Users", "/mnt", "/root", "~", "C:\\", "c:\\")):
         return "the user's files aren't in here: read them with a tool of a server that has them"
+    if isinstance(error, FileNotFoundError) and path:
+        return _relative(path, error, namespace)
     return ""
+
+
+def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
+    """A file that isn't there: it lies elsewhere in here, has a name like this one, or is the user's."""
+    if any("subprocess" in (frame.f_code.co_filename) for frame in _frames(error)):
+        return f"there is no program {path} in here; {_nothing_installed()}"
+    if not os.path.isabs(path) and os.path.exists(given := os.path.join("/workspace/in", os.path.basename(path))):
+        return f'write: "{given}"'
+    folder = os.path.dirname(path) or "."
+    if near := names.nearest(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else []):
+        return f'did you mean "{os.path.join(os.path.dirname(path), near)}"?'
+    if os.path.isabs(path):
+        return ""
+    proxies = _proxies(namespace)
+    way = f"fetch it with a tool of {some(proxies)}" if proxies else "write what it holds into the code"
+    return f"/workspace is empty when a program starts, since nothing is kept between calls: {way}"
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def _process(error: BaseException, namespace: dict[str, Any]) -> str:
+    """A program that failed since it wants what isn't here."""
+    command = getattr(error, "cmd", None) if type(error).__name__ == "CalledProcessError" else None
+    if command is None:
+        return ""
+    line = command if isinstance(command, str) else " ".join(os.path.basename(str(word)) for word in command)
+    return _nothing_installed() if re.search(r"\b(pip3?|conda|uv|apt|apt-get|npm) (\w+ )*?(install|add)\b", line) else ""
 
 
 def _stdin(error: BaseException, namespace: dict[str, Any]) -> str:

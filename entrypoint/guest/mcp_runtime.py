@@ -7,15 +7,13 @@ import os
 import sys
 from types import ModuleType
 
-from guest import results, stubs, wire
+from guest import names, results, stubs, wire
 from guest.helpers import Helpers
 from guest.link import Link
 from guest.servers import Server, Servers
 from guest.typed import Any
 
 ENV_MAX = 100_000  # characters of an environment variable: with more, the kernel lets no child process start
-
-_KEPT = ("save_tool", "save_memory", "load_memory", "delete_memory", "list_memories", "update_memory", "memory_exists")
 
 _KINDS: tuple[type, ...] = (
     results.ToolError,
@@ -37,11 +35,8 @@ class RuntimeModule(ModuleType):
             from guest import content
 
             return getattr(content, name)
-        if name in _KEPT or name == "get_memory_info":
-            raise AttributeError(
-                f"{self.__name__} has no {name}: nothing is kept between runs; "
-                "print what the next one needs, or hand it to a tool"
-            )
+        if name in names.KEPT:
+            raise AttributeError(f"{self.__name__} has no {name}: {names.NOTHING_KEPT}")
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 

@@ -6,6 +6,11 @@ import keyword
 import re
 from collections.abc import Iterable
 
+KEPT = (
+    "save_tool", "save_memory", "load_memory", "delete_memory", "list_memories", "update_memory", "memory_exists", "get_memory_info",
+)  # fmt: skip  # of the original
+NOTHING_KEPT = "nothing is kept between runs; print what the next one needs, or hand it to a tool"
+
 
 def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
     """A sentence that says which names there are, the nearest to a wrong one first."""

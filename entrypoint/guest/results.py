@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 
 from guest import wire
 from guest.ready import There
@@ -308,3 +309,10 @@ def parsed(text: str) -> Any:
         return _loads(text)
     except (ValueError, RecursionError, MemoryError):  # ValueError: no JSON, or a number of too many digits
         return text
+
+
+def outline(value: Any) -> Any:
+    """What an error needs to know of a value that the code hasn't kept: which keys of a dict hold lists, how a text begins."""
+    if isinstance(value, dict):
+        return {key: [] if isinstance(held, list) else None for key, held in islice(value.items(), 30)}
+    return str.__str__(value[:200]) if isinstance(value, str) else None

@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 RUNTIME = "runtime"  # the provider of the helpers that the host answers itself
 
 
-def ask(link: Link, helper: str, given: dict[str, Any], made: Callable[[Any], Any], server: str = "") -> Request:
-    """A request to a helper of the host. made is given its answer; a failure is raised as the server's."""
+def ask(
+    link: Link, helper: str, given: dict[str, Any], made: Callable[[Any], Any], server: str = "", called: str = ""
+) -> Request:
+    """A request to a helper of the host. made is given its answer; a failure is raised as the server's. called is the helper that
+    the code has called, where it is another.
+    """
 
     def finish(frame: wire.Frame) -> Any:
         if not frame.get("ok"):
             results.failure(frame, server, "")
         return made(frame.get("result"))
 
-    return Request(link, f"runtime.{helper}", RUNTIME, helper, values.encode(given), finish)
+    return Request(link, f"runtime.{called or helper}", RUNTIME, helper, values.encode(given), finish)
 
 
 class Server:
@@ -54,8 +58,8 @@ class Server:
         assert self._known is not None
         return self._known
 
-    def _request(self, made: Callable[[], Any]) -> Request:
-        """Asks for the tools; made gives the value once they are known."""
+    def _request(self, made: Callable[[], Any], called: str = "") -> Request:
+        """Asks for the tools; made gives the value once they are known. called is the helper that the code has called."""
 
         def loaded(provider: Any) -> Any:
             self._known, self._made = _tools(provider), {}
@@ -64,11 +68,11 @@ class Server:
                 listener(provider)
             return made()
 
-        return ask(self._link, "load_server", {"server": self._name}, loaded, self._name)
+        return ask(self._link, "load_server", {"server": self._name}, loaded, self._name, called)
 
-    def _then(self, made: Callable[[], Any]) -> Request | Ready:
+    def _then(self, made: Callable[[], Any], called: str) -> Request | Ready:
         """What made gives once the tools are known."""
-        return self._request(made) if self._known is None else Ready(made())
+        return self._request(made, called) if self._known is None else Ready(made())
 
     def _tool(self, name: str) -> Tool | None:
         known = self._load()

@@ -37,6 +37,7 @@ class Maker:
         self._presented = Presented(self._shape, meta)
         output = meta.get("outputSchema")
         self._declared, self._wrapped = isinstance(output, dict), schemas.wrapped(output) is not None
+        self._seen: Any = None  # of the last value, for what is said of an error
 
     def make(self, limit: float | None = None, observer: Callback | None = None) -> Tool:
         """The function, with a time limit for one result to come, and with who hears how far a call is."""
@@ -64,7 +65,7 @@ class Maker:
             return self.make(timeout, progress)
 
         made: Any = call
-        made.options = options
+        made.options, made.seen = options, lambda: self._seen
         made.__name__, made.__qualname__, made.__module__ = self._name, self._shape.called, self._module
         made.__doc__ = self._presented.doc or None
         made.__signature__, made.__annotations__ = self._presented.signature, dict(self._presented.annotations)
@@ -74,4 +75,6 @@ class Maker:
     def _finish(self, frame: wire.Frame) -> Any:
         if not frame.get("ok"):
             results.failure(frame, self._server, self._name)
-        return results.value(frame.get("result"), self._server, self._name, self._declared, self._wrapped)
+        value = results.value(frame.get("result"), self._server, self._name, self._declared, self._wrapped)
+        self._seen = results.outline(value)
+        return value

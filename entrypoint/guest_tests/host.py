@@ -32,7 +32,7 @@ def payload(modules: dict[str, str]) -> bytes:
 class Guest:
     """One guest process. Use it in a with statement: it is gone at the end of that."""
 
-    def __init__(self, changed: dict[str, tuple[str, str]] | None = None, python: str = sys.executable) -> None:
+    def __init__(self, changed: dict[str, tuple[str, str]] | None = None, python: str = sys.executable, cwd: str = "/") -> None:
         """changed gives, for a module, a text of its source and what is to stand there instead; python is the interpreter's path."""
         modules = sources()
         for name, (old, new) in (changed or {}).items():
@@ -40,7 +40,7 @@ class Guest:
             modules[name] = modules[name].replace(old, new)
         python = "python3" if os.environ.get("GUEST_UNDER") else python
         command = [*shlex.split(os.environ.get("GUEST_UNDER", "")), python, "-I", "-B", "-c", (HERE / "boot.py").read_text()]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self._in, self._out, self._err = self.process.stdin, self.process.stdout.fileno(), self.process.stderr
         self._rest = b""

@@ -378,13 +378,13 @@ class Runtime(unittest.TestCase):
     def test_helpers(self) -> None:
         code = (
             "from mcp import runtime as r\nfrom mcp.servers.shop import price\nimport mcp.runtime, json, os\n"
-            "print(r.list_servers(), r.describe_server('shop')['tools'], [t['name'] for t in r.list_tools('shop')])\n"
+            "print(r.list_servers(), r.describe_server('shop')['tools'][0]['name'], [t['name'] for t in r.list_tools('shop')])\n"
             "print(r.discovered_servers())\n"
             "print(json.loads(os.environ['MCP_AVAILABLE_SERVERS']), json.loads(os.environ['MCP_DISCOVERED_SERVERS']))\n"
             "'mcp_shop' in r.capability_summary()"
         )
         want = (
-            "['shop'] ['price'] ['price']\n['a']\n[{'name': 'shop', 'alias': 'shop'}] [{'name': 'a', 'description': 'd'}]\nTrue\n"
+            "['shop'] price ['price']\n['a']\n[{'name': 'shop', 'alias': 'shop'}] [{'name': 'a', 'description': 'd'}]\nTrue\n"
         )
         self.assertEqual(run(code, [provider("price")], discovered=[{"name": "a", "description": "d"}]).stdout, want)
         awaited = (

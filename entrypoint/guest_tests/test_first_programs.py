@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+import tempfile
 import unittest
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from guest_tests.host import HERE, Frame, Guest, Ran
 
 FOLDER = HERE / "testdata" / "programs"
 SCRIPTS = {path.stem: path for path in FOLDER.glob("*.json")} | {"github": HERE.parent / "bridge" / "fixture" / "github.json"}
-SHOWN = re.compile(r"^(image|display|figure|audio)-\d+\.\w+$")  # names of files that are shown and were given none
+SHOWN = re.compile(r"^(image|display|figure|audio)-\d+(-\d+)?\.\w+$")  # names of files that are shown and were given none
 
 
 class Server:
@@ -53,8 +53,8 @@ def selected(answer: Frame, given: Frame) -> Any:
     """The JSON of an answer; of a list the members and the page that the arguments ask for."""
     if "page" not in answer:
         return answer["json"]
-    want, size, page = given.get(answer["filter"]), given.get("perPage") or answer["page"], given.get("page") or 1
-    kept = [member for member in answer["json"] if want in (None, "all", member[answer["filter"]])]
+    want, size, page = given.get(answer.get("filter")), given.get("perPage") or answer["page"], given.get("page") or 1
+    kept = [member for member in answer["json"] if want in (None, "all", member.get(answer.get("filter")))]
     return kept[(page - 1) * size : page * size]
 
 
@@ -69,7 +69,7 @@ def programs(server: str) -> dict[str, dict[str, str]]:
 
 def ran(code: str, server: Server) -> Ran:
     """Runs code with a server whose tools aren't known before it is touched."""
-    with Guest() as guest:
+    with tempfile.TemporaryDirectory() as folder, Guest(cwd=folder) as guest:
         guest.execute(code, [{"name": server.name, "alias": server.name, "description": "", "tools": None}])
         frames: list[Frame] = []
         while not frames or frames[-1]["type"] != "done":
@@ -93,14 +93,13 @@ class FirstPrograms(unittest.TestCase):
     maxDiff = None
 
     def test_each(self) -> None:
-        count = 0
-        for name in sorted(SCRIPTS):
-            server = Server(name)
-            for title, files in programs(name).items():
-                count += 1
-                with self.subTest(f"{name}/{title}"):
-                    self.check(ran(files["py"], server), files)
-        self.assertGreater(count, 60)
+        each = [(Server(name), title, files) for name in sorted(SCRIPTS) for title, files in programs(name).items()]
+        self.assertGreater(len(each), 60)
+        with ThreadPoolExecutor(3) as pool:
+            results = pool.map(lambda one: ran(one[2]["py"], one[0]), each)
+            for (server, title, files), done in zip(each, results, strict=True):
+                with self.subTest(f"{server.name}/{title}"):
+                    self.check(done, files)
 
     def check(self, done: Ran, files: dict[str, str]) -> None:
         if "out" in files:
@@ -112,6 +111,3 @@ class FirstPrograms(unittest.TestCase):
         for part in parts:
             self.assertIn(part, done.error["message"])
 
-
-if __name__ == "__main__":
-    unittest.main()

@@ -78,7 +78,7 @@ class Helpers(unittest.TestCase):
             ("~runtime.list_servers()", ["Shop 1"]),
             ("~runtime.discovered_servers()", ["Shop 1", "other"]),
             ("(~runtime.discovered_servers(detailed=True))[1]", {"name": "other", "description": ""}),
-            ("(~runtime.describe_server('mcp_shop_1'))['tools']", ["get_price"]),
+            ("[t['alias'] for t in (~runtime.describe_server('mcp_shop_1'))['tools']]", ["get_price"]),
             ("~runtime.describe_server('other')", {"name": "other", "allowed": False}),
             ("(~runtime.list_tools('Shop 1'))[0]['alias']", "get_price"),
             ("~runtime.list_tools('other')", [{"name": "other"}]),
@@ -101,7 +101,7 @@ class Helpers(unittest.TestCase):
             ("~mcp_shop_1.prompts.list()", [{"name": "greet"}]),
             ("(~mcp_shop_1.prompts.get('greet', who='Ada'))['messages'][0]['role']", "user"),
             ("'mcp_shop_1' in ~runtime.capability_summary()", True),
-            ("(~runtime.list_loaded_server_metadata())[0]['tools']", ["get_price"]),
+            ("[t['name'] for t in (~runtime.list_loaded_server_metadata())[0]['tools']]", ["get-price"]),
         ]
         for wait in ("", "await "):
             code = "import json\n" + "\n".join(f"print(json.dumps({call.replace('~', wait)}))" for call, _ in calls)
@@ -135,6 +135,22 @@ class Helpers(unittest.TestCase):
                     self.assertEqual((error["type"], error["code"]), ("ToolError", "denied"))
         self.assertIn("nothing is kept between runs", ran("runtime.save_memory('a', 1)").error["message"])
         self.assertIn("has no attribute 'nonsense'", ran("runtime.nonsense").error["message"])
+
+    def test_metadata_of_a_server_that_cannot_be_asked(self) -> None:
+        providers = [{**SHOP, "tools": None, "name": name, "alias": name} for name in ("bad", "good")]
+        code = "print([(m['name'], len(m['tools']), m.get('error')) for m in runtime.list_loaded_server_metadata()])"
+        done = run(code, providers, Host())
+        self.assertEqual(done.stdout, "[('bad', 0, \"server 'bad' is not part of this call\"), ('good', 1, None)]\n", done.error)
+
+    def test_what_was_not_awaited_names_itself(self) -> None:
+        for call, said in (
+            ("runtime.list_tools('Shop 1')", "runtime.list_tools(...) was never awaited"),
+            ("runtime.load_server('Shop 1')", "runtime.load_server(...) was never awaited"),
+            ("runtime.query_tool_docs('Shop 1')", "runtime.query_tool_docs(...) was never awaited"),
+        ):
+            with self.subTest(call):
+                done = ran(f"import asyncio\nawait asyncio.sleep(0)\n{call}\npass")
+                self.assertIn(said, done.stderr)
 
     def test_two_servers_start_side_by_side_when_they_are_loaded_so(self) -> None:
         done = ran(
@@ -190,8 +206,14 @@ class Original(unittest.TestCase):
                 "Shop 1 shop_1 1",
             ),
             (
-                "await mcp_shop_1.get_price(item='a')\nprint(len(runtime.list_loaded_server_metadata()))",
-                "1",
+                "import asyncio\nawait asyncio.sleep(0)\nd = runtime.describe_server('Shop 1')\n"
+                "print(d['cwd'], d['tools'][0]['name'], 'input_schema' in d['tools'][0])",
+                "None get-price True",
+            ),
+            (
+                "m = runtime.list_loaded_server_metadata()\nawait mcp_shop_1.get_price(item='a')\n"
+                "print(len(m), m[0]['name'], m[0]['tools'][0]['alias'])",
+                "1 Shop 1 get_price",
             ),
             (
                 "print((await runtime.query_tool_docs('Shop 1', tool='get-price'))['toolAlias'])",
