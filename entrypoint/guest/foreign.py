@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 
 from guest import wire
-from guest.typed import Any
 
 _SHELL = set(
     "ls cd cat curl wget git grep find npm npx node pip pip3 uv uvx python python3 docker sudo apt apt-get brew echo export "
@@ -24,7 +24,7 @@ _TYPESCRIPT = re.compile(
 
 def hint(error: SyntaxError, proxies: list[str], installed: str) -> str:
     """installed says what is there instead of what can be installed."""
-    line = (error.text or "").strip()
+    line = (error.text or linecache.getline(wire.USER_FILE, error.lineno or 0)).strip()
     if line.startswith("!") or (line.startswith("#!") and "python" not in line):
         return _command(line.lstrip("#!").strip(), proxies, installed)
     if re.match(r"%{1,2}\w", line):
@@ -53,8 +53,6 @@ def _command(line: str, proxies: list[str], installed: str) -> str:
 
 def _script(error: SyntaxError) -> str:
     """JavaScript or TypeScript, with the line as Python has it where that can be said."""
-    import linecache
-
     lines = linecache.getlines(wire.USER_FILE)[:200]
     typed = any(_TYPESCRIPT.search(line) for line in lines)
     if not typed and not any(_JAVASCRIPT.search(line) for line in lines):
@@ -99,10 +97,12 @@ def _compiles(python: str) -> bool:
     return True
 
 
-def undefined(name: str, called: Any) -> str:
-    """A name of JavaScript's or a shell's that parses as Python's."""
+def undefined(name: str, line: str, proxies: list[str], installed: str) -> str:
+    """A name of JavaScript's or a shell's in a line that parses as Python's."""
+    if name in _SHELL and (line == name or line.startswith(f"{name} -")):
+        return _command(line, proxies, installed)
     if name in ("console", "JSON"):
-        line = translated(called) or {"console": "print(value)", "JSON": "json.dumps(value), with import json"}[name]
+        line = translated(line) or {"console": "print(value)", "JSON": "json.dumps(value), with import json"}[name]
         return f"this is JavaScript, and run_python runs Python; write: {line}"
     if name in ("require", "fetch", "document", "process", "module", "Promise"):
         return "this is JavaScript, and run_python runs Python: write it in Python, x = mcp_server.tool(name=value)"

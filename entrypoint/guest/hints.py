@@ -136,7 +136,7 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
     if wrong in sys.stdlib_module_names or wrong in installed():
         return f"write import {wrong} first"
-    if said := foreign.undefined(wrong, _line(error)):
+    if said := foreign.undefined(wrong, _line(error), _proxies(namespace), _nothing_installed()):
         return said
     if wrong in names.KEPT:
         return names.NOTHING_KEPT

@@ -29,7 +29,9 @@ def nearest(wrong: str, names: Iterable[str]) -> str:
 
     lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(wrong.lower(), lower, n=1, cutoff=0.6)
-    return lower[found[0]] if found else ""
+    if not found and len(wrong) > 2:  # repo for repository, org for organization
+        found = [name for name in lower if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))]
+    return lower[found[0]] if len(found) == 1 else ""
 
 
 def identifier(name: str) -> str:
