@@ -121,7 +121,7 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 		"--variant=essential",
 		"--format=tar",
 		"--components=main",
-		"--include=python3,python-is-python3,tzdata",
+		"--include=python3,python-is-python3,tzdata,libstdc++6", // which compiled packages of PyPI need
 		"--dpkgopt=path-exclude=/usr/share/doc/*",
 		"--dpkgopt=path-include=/usr/share/doc/*/copyright",
 		"--dpkgopt=path-exclude=/usr/share/info/*",
@@ -129,6 +129,7 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 		"--dpkgopt=path-exclude=/usr/share/man/*",
 		"--skip=output/dev", // engines make their own, and rootless ones can't unpack device nodes
 		"--customize-hook="+check,
+		`--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"`, // of this machine; engines write their own
 		suite, "-", mirror)
 	said := &saidLines{progress: b.progress}
 	cmd.Stdout, cmd.Stderr = out, said

@@ -57,6 +57,17 @@ func TestBuild(t *testing.T) {
 			progress: []string{"making an image with Python from Debian bookworm, http://deb.debian.org/debian"},
 		},
 		{
+			name: "nothing of the machine's own network, and what compiled packages need", root: bookworm,
+			script: `d=$(mktemp -d) && mkdir "$d/etc" && touch "$d/etc/resolv.conf" "$d/etc/hostname" "$d/etc/passwd"
+				for a; do case $a in
+				--customize-hook=chroot*) ;;
+				--customize-hook=*) sh -c "${a#--customize-hook=}" exec "$d" ;;
+				--include=*) printf "%s " "${a##*,}" ;;
+				esac; done
+				ls "$d/etc"; rm -r "$d"`,
+			want: "libstdc++6 passwd\n",
+		},
+		{
 			name: "no network", root: bookworm,
 			script: `echo "Err:1 http://deb.debian.org/debian stable InRelease" >&2; echo "E: apt-get update failed" >&2; exit 25`,
 			err:    "apt-get update failed",
