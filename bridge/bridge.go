@@ -191,7 +191,8 @@ func New(cfg Config) (*Bridge, error) {
 		server.WithInstructions(instructions(b.latest)),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(cfg.Instance)),
-		server.WithResourceCapabilities(false, false))
+		server.WithResourceCapabilities(false, false),
+		server.WithHooks(manualsOtherName()))
 	b.offer(b.latest)
 	b.server.AddTool(searchTool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil

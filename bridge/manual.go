@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
@@ -13,6 +14,9 @@ import (
 const (
 	manualURI  = "resource://mcp-bridge/capabilities"
 	manualMIME = "text/markdown"
+
+	// otherManualURI is what the Python project with the same purpose calls its manual.
+	otherManualURI = "resource://mcp-server-code-execution-mode/capabilities"
 )
 
 // maxProblems is how many problems the manual lists before it only counts the rest.
@@ -59,7 +63,7 @@ environment or files. It may write to /workspace, its working directory, and /tm
     from mcp import runtime                      # the bare name runtime works too
     runtime.list_servers()                       # names that this run may call
     runtime.discovered_servers(detailed=True)    # name and description of all that are configured
-    runtime.describe_server("github")            # name, alias, description, names of its tools
+    runtime.describe_server("github")            # name, alias, description, its tools with their schemas; never needs await
     runtime.search_tool_docs("create issue")     # what fits best, of all servers, with signatures: limit=5, detail="full"; "cached" where
                                                  # that is what a server said at "asOf" and it has not been asked since
     runtime.query_tool_docs("github", "list-issues")   # the same of one tool, or of all of a server
@@ -104,6 +108,17 @@ func (b *Bridge) manualResource() mcp.Resource {
 		mcp.WithResourceTitle("What code in run_python sees"),
 		mcp.WithResourceDescription("Manual of the sandbox: calling tools, finding them, output, limits, and the configured servers."),
 		mcp.WithMIMEType(manualMIME))
+}
+
+// manualsOtherName returns hooks that answer a request for otherManualURI, which isn't listed, with the manual.
+func manualsOtherName() *server.Hooks {
+	hooks := &server.Hooks{}
+	hooks.AddBeforeReadResource(func(_ context.Context, _ any, req *mcp.ReadResourceRequest) {
+		if req.Params.URI == otherManualURI {
+			req.Params.URI = manualURI
+		}
+	})
+	return hooks
 }
 
 func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {

@@ -206,6 +206,8 @@ func TestOddMessages(t *testing.T) {
 		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"tools/cull"}`, `"a" -32601`},
 		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_perl"}}`, `1 -32602`},
 		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`, `1 -32002`},
+		{"the manual", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"resource://mcp-bridge/capabilities"}}`, `1 0`},
+		{"the manual by the Python project's name", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"resource://mcp-server-code-execution-mode/capabilities"}}`, `1 0`},
 		{"params of another type", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}`, `5 -32600`},
 		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`, `1 -32600`},
 		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},

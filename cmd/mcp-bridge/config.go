@@ -82,6 +82,12 @@ func readConfig() (config, error) {
 	if _, chosen := os.LookupEnv(prefix + "_TIMEOUT"); !chosen {
 		c.Timeout = min(c.Timeout, c.MaxTimeout) // whoever lowers the one need not know of the other
 	}
+	if c.OutputMode == "compact" { // the name that the Python project gives the same thing
+		c.OutputMode = "text"
+	}
+	if more := os.Getenv("MCP_SERVERS_CONFIG"); more != "" { // that project's own variable, for one file
+		c.Config = append(c.Config, more)
+	}
 	if err := c.check(); err != nil {
 		return c, usageError{err}
 	}
@@ -138,6 +144,8 @@ func (c config) check() error {
 		return fmt.Errorf("MCP_BRIDGE_UPSTREAM_ROOTS=%q: it is none or client", c.UpstreamRoots)
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("MCP_BRIDGE_LOG_FORMAT=%q: it is text or json", c.LogFormat)
+	case c.OutputMode == "toon":
+		return errors.New("MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured")
 	case c.OutputMode != "text" && c.OutputMode != "structured":
 		return fmt.Errorf("MCP_BRIDGE_OUTPUT_MODE=%q: it is text or structured", c.OutputMode)
 	case !slices.Contains([]string{"missing", "never", "always"}, c.Pull):
@@ -232,12 +240,24 @@ func snake(s string) string {
 	return strings.ToUpper(b.String())
 }
 
+// foreign are variables of the Python project with the same purpose that have no meaning here, and why.
+var foreign = map[string]string{
+	"MCP_BRIDGE_STATE_DIR":         "nothing is kept between runs, and no directory of yours is mounted; remove the variable",
+	"MCP_BRIDGE_ALLOW_SELF_SERVER": "the bridge never starts itself as one of its servers; remove the variable, or set it to 0",
+}
+
 func unknownVariable(environ []string) error {
 	known := variables()
 	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
+		name, value, _ := strings.Cut(kv, "=")
 		if !strings.HasPrefix(name, prefix+"_") || internal(name) || slices.Contains(known, name) {
 			continue
+		}
+		if why, ok := foreign[name]; ok {
+			if value == "" || name == "MCP_BRIDGE_ALLOW_SELF_SERVER" && slices.Contains([]string{"0", "false", "no"}, strings.ToLower(value)) {
+				continue
+			}
+			return fmt.Errorf("%s has no meaning here: %s", name, why)
 		}
 		near := ""
 		if names := text.Nearest(name, known); names != nil {

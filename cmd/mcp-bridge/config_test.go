@@ -155,3 +155,35 @@ func TestEmptyVariables(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
+
+// TestForeignVariables: what the Python project with the same purpose reads works where it has a meaning here, and is told in a
+// sentence of its own where it has none.
+func TestForeignVariables(t *testing.T) {
+	for kv, want := range map[string]string{
+		"MCP_BRIDGE_OUTPUT_MODE=compact":     "",
+		"MCP_BRIDGE_OUTPUT_MODE=toon":        "MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured",
+		"MCP_BRIDGE_STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: nothing is kept between runs, and no directory of yours is mounted; remove the variable",
+		"MCP_BRIDGE_STATE_DIR=":              "",
+		"MCP_BRIDGE_ALLOW_SELF_SERVER=1":     "MCP_BRIDGE_ALLOW_SELF_SERVER has no meaning here: the bridge never starts itself as one of its servers; remove the variable, or set it to 0",
+		"MCP_BRIDGE_ALLOW_SELF_SERVER=False": "",
+		"MCP_BRIDGE_TIMEOUT=30s":             "",
+		"MCP_BRIDGE_STANDBYS=1":              "there is no variable MCP_BRIDGE_STANDBYS; did you mean MCP_BRIDGE_STANDBY? (mcp-bridge serve --help lists them)",
+	} {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Run(kv, func(t *testing.T) {
+			t.Setenv(name, value)
+			c, err := readConfig()
+			if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if err == nil && c.OutputMode != "text" {
+				t.Errorf("the output mode is %q", c.OutputMode)
+			}
+		})
+	}
+	t.Setenv("MCP_BRIDGE_CONFIG", "/a.json")
+	t.Setenv("MCP_SERVERS_CONFIG", "/b.json")
+	if c, err := readConfig(); err != nil || !slices.Equal(c.Config, pathList{"/a.json", "/b.json"}) {
+		t.Errorf("got %v, %v", c.Config, err)
+	}
+}
