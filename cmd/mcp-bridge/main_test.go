@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,18 +16,26 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
 )
 
 // Variables that make the test binary another program.
 const (
 	asMain   = "MCP_BRIDGE_TEST_MAIN"   // the real one
 	asClient = "MCP_BRIDGE_TEST_CLIENT" // an MCP client with the real one as its server
+	asScript = "MCP_BRIDGE_TEST_SCRIPT" // an MCP server that plays the script that this holds
 )
 
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(asMain) != "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment isn't ours
 		main()
+	case os.Getenv(asScript) != "":
+		if err := fixture.ServeScript(context.Background(), os.Stdin, os.Stdout, []byte(os.Getenv(asScript))); err != nil {
+			log.Fatal(err)
+		}
+		os.Exit(0)
 	case os.Getenv(asClient) != "":
 		os.Exit(clientMain())
 	}

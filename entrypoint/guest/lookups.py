@@ -80,7 +80,7 @@ def _elsewhere(held: dict[Any, Any], key: Any, above: ast.AST | None) -> str:
     lists = [name for name, value in held.items() if isinstance(value, list)]
     if isinstance(key, int):
         return f"[{_quoted(lists[0])}][{key}]" if len(lists) == 1 else ""
-    if near := names.nearest(str(key), [name for name in held if isinstance(name, str)]):
+    if near := names.nearest(str(key), [name for name in held if isinstance(name, str)], part=True):
         return f"[{_quoted(near)}]"
     for name, value in held.items():
         if isinstance(value, dict) and key in value:

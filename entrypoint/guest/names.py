@@ -18,18 +18,19 @@ def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
     if not listed:
         return f"there are no {kind}"
     text = f"the {kind} are {', '.join(listed[:20])}" + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
-    near = nearest(wrong, listed)
+    near = nearest(wrong, listed, part=True)
     return f"did you mean {near}? ({text})" if near else text
 
 
-def nearest(wrong: str, names: Iterable[str]) -> str:
+def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
+    """The name that is most like a wrong one, or with part also the one name that begins it or begins with it; "" for none."""
     if not wrong:
         return ""
     import difflib
 
     lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(wrong.lower(), lower, n=1, cutoff=0.6)
-    if not found and len(wrong) > 2:  # repo for repository, org for organization
+    if part and not found and len(wrong) > 2:  # repo for repository, org for organization
         found = [name for name in lower if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))]
     return lower[found[0]] if len(found) == 1 else ""
 
