@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import queue
-import shlex
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,23 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 300  # seconds that one answer may take; a first start may load an image
+
+FIRST = """
+for issue in mcp_github.list_issues(owner="acme", repo="rocket", state="open"):
+    print(f"#{issue['number']} {issue['title']}: {', '.join(label['name'] for label in issue['labels'])}")
+"""
+
+LABELS = """
+import asyncio
+from collections import Counter
+
+pages = await asyncio.gather(*(mcp_github.list_issues(owner="acme", repo="rocket", page=n) for n in range(1, 4)))
+issues = [issue for page in pages for issue in page]
+for label, count in Counter(label["name"] for issue in issues for label in issue["labels"]).most_common(3):
+    print(f"{count} x {label}")
+most = max(issues, key=lambda issue: issue["comments"])
+print(f"most discussed of {len(issues)}: #{most['number']} {most['title']}, {most['comments']} comments")
+"""
 
 SHOP = """
 import asyncio
@@ -184,13 +200,12 @@ def scratch_directory() -> Iterator[Path]:
         os.close(descriptor)
 
 
-def servers(bridge: Path, npm: Path, scratch: Path, files: Path) -> dict[str, Any]:
+def servers(bridge: Path, npm: Path, files: Path) -> dict[str, Any]:
     """The entries of the config file, in the form that Claude Desktop made common."""
-    # The bridge never lists itself, so its made-up shop gets a name of its own.
-    shop = scratch / "shop"
-    shop.write_text(f"#!/bin/sh\nexec {shlex.quote(str(bridge))} demo-server\n")
-    shop.chmod(0o755)
-    found: dict[str, Any] = {"shop": {"command": str(shop)}}
+    found: dict[str, Any] = {
+        "github": {"command": str(bridge), "args": ["demo-server", "github"]},
+        "shop": {"command": str(bridge), "args": ["demo-server"]},
+    }
     bin_dir = npm / "node_modules" / ".bin"
     for name, arguments in {"everything": [], "filesystem": [str(files)]}.items():
         program = bin_dir / f"mcp-server-{name}"
@@ -223,7 +238,7 @@ def main(bridge_path: Path, npm: Path) -> None:
         files.mkdir()
         note, report = files / "note.txt", files / "report.txt"
         note.write_text("from a file on this machine\n")
-        known = servers(bridge_path, npm, scratch, files)
+        known = servers(bridge_path, npm, files)
         config = scratch / "mcp.json"
         config.write_text(json.dumps({"mcpServers": known}, indent=2))
 
@@ -238,10 +253,12 @@ def main(bridge_path: Path, npm: Path) -> None:
             print(f"\n{hello['serverInfo']['name']} {hello['serverInfo']['version']} answers over stdio after "
                   f"{time.perf_counter() - begun:.2f} s; tools: {', '.join(tool['name'] for tool in tools)}; "
                   f"servers in its config: {', '.join(known)}")
+            show("a first program: the server declares no results and answers with JSON as text", FIRST, bridge, ["github"])
+            show("all pages at once", LABELS, bridge, ["github"])
             show("all pages of a server's list, added up in one call", SHOP, bridge, ["shop"])
-            if len(known) == 3:
+            if len(known) == 4:
                 code = THREE_SERVERS.replace("NOTE", repr(str(note))).replace("REPORT", repr(str(report)))
-                show("three servers in one piece of code", code, bridge, list(known))
+                show("three servers in one piece of code", code, bridge, ["everything", "filesystem", "shop"])
                 print(f"    the bridge's machine now has {report.name}: {report.read_text().strip()}")
             show("many calls at once", AT_ONCE, bridge, ["shop"])
             show("what the code is held by", WALLS.replace("NOTE", repr(str(note))), bridge, [])
