@@ -37,12 +37,12 @@ class Place:
             self._frames.append(entries[-2].tb_frame)
         self._line, self._columns = last.tb_lineno, _columns(last.tb_frame, last.tb_lasti)
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        self._tree: ast.Module = compile(self._source, wire.USER_FILE, "exec", flags)  # type: ignore[assignment]
+        self._tree: Any = compile(self._source, wire.USER_FILE, "exec", flags)
         self._above = {below: node for node in ast.walk(self._tree) for below in ast.iter_child_nodes(node)}
 
     def nodes(self, kind: type[ast.AST]) -> list[Any]:
         """The expressions of a kind that may have failed: the one at the place, or those of the line."""
-        found = [node for node in ast.walk(self._tree) if isinstance(node, kind) and hasattr(node, "lineno")]
+        found: list[Any] = [node for node in ast.walk(self._tree) if isinstance(node, kind)]
         exact = [node for node in found if _span(node) == self._columns]
         return exact or [node for node in found if node.lineno <= self._line <= (node.end_lineno or node.lineno)]
 
@@ -56,16 +56,16 @@ class Place:
             raise Unknown
         return text
 
-    def loop(self, name: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
+    def loop(self, name: ast.AST) -> Any:
         """The innermost loop around a name whose variable it is."""
         if not isinstance(name, ast.Name):
             return None
-        node: ast.AST | None = name
+        node: Any = name
         while (node := self._above.get(node)) is not None:
-            loops = [node] if isinstance(node, (ast.For, ast.AsyncFor)) else getattr(node, "generators", [])
+            loops: list[Any] = [node] if isinstance(node, (ast.For, ast.AsyncFor)) else getattr(node, "generators", [])
             for loop in loops:
                 if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
-                    return loop  # type: ignore[no-any-return]
+                    return loop
         return None
 
     def value(self, node: ast.AST) -> Any:
@@ -99,7 +99,11 @@ def subject(error: BaseException) -> Any:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None or not trace.tb_frame.f_code.co_filename.startswith(wire.GUEST_FILES) or "self" not in trace.tb_frame.f_locals:
+    if (
+        trace is None
+        or not trace.tb_frame.f_code.co_filename.startswith(wire.GUEST_FILES)
+        or "self" not in trace.tb_frame.f_locals
+    ):
         raise Unknown
     return trace.tb_frame.f_locals["self"]
 

@@ -7,11 +7,12 @@ import re
 
 from guest import wire
 
-_SHELL = set(
-    "ls cd cat curl wget git grep find npm npx node pip pip3 uv uvx python python3 docker sudo apt apt-get brew echo export "
-    "mkdir rm cp mv gh kubectl make sed awk head tail jq bash sh ps chmod pwd which".split()
-)
 _NETWORK = {"curl", "wget", "git", "gh", "npm", "npx", "kubectl", "docker", "brew", "apt", "apt-get"}
+_SHELL = {
+    *_NETWORK,
+    *("ls", "cd", "cat", "grep", "find", "echo", "export", "mkdir", "rm", "cp", "mv", "sed", "awk", "head", "tail", "jq"),
+    *("pip", "pip3", "uv", "uvx", "python", "python3", "node", "sudo", "make", "bash", "sh", "ps", "chmod", "pwd", "which"),
+}
 _INSTALL = re.compile(r"^(sudo\s+)?((python3?|py)\s+-m\s+)?(pip3?|uv|conda|apt|apt-get|brew|npm)\b.*\b(install|add)\b")
 _JAVASCRIPT = re.compile(
     r"^\s*(const|let|var)\s+[\w{\[]|^\s*(async\s+)?function\b|=>|^\s*(console|JSON|Object)\.|^\s*(for|if|while)\s*\(.*\)\s*\{|"
@@ -45,7 +46,9 @@ def _command(line: str, proxies: list[str], installed: str) -> str:
     if _INSTALL.search(line):
         return f"{installed}: leave the line out"
     if line.split()[:1] and line.split()[0] in _NETWORK:
-        way = f"call a tool of a server instead: {', '.join(proxies[:10])}" if proxies else "this run has no server to call instead"
+        way = (
+            f"call a tool of a server instead: {', '.join(proxies[:10])}" if proxies else "this run has no server to call instead"
+        )
         return f"this is a command of a shell, and there is no network in here; {way}"
     quoted = '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return f"this is a command of a shell; write: import subprocess; subprocess.run({quoted}, shell=True)"
@@ -57,7 +60,9 @@ def _script(error: SyntaxError) -> str:
     typed = any(_TYPESCRIPT.search(line) for line in lines)
     if not typed and not any(_JAVASCRIPT.search(line) for line in lines):
         return ""
-    mended = next((python for line in lines if _JAVASCRIPT.search(line) or _TYPESCRIPT.search(line) if (python := translated(line))), "")
+    mended = next(
+        (python for line in lines if _JAVASCRIPT.search(line) or _TYPESCRIPT.search(line) if (python := translated(line))), ""
+    )
     said = f"this is {'TypeScript' if typed else 'JavaScript'}, and run_python runs Python"
     return f"{said}; write: {mended}" if mended else f"{said}: write it in Python, x = mcp_server.tool(name=value)"
 

@@ -61,7 +61,7 @@ class Helpers:
         return ReadyList(entry.get("name") for entry in self._discovered)
 
     def describe_server(self, name: str) -> Any:
-        """A server's name, alias and description, whether this run may call it, and its tools if so, as list_tools_sync gives them.
+        """A server's name, alias and description, whether this run may call it, and its tools, as list_tools_sync gives them.
 
         The value is there at once, also where an event loop runs, and may be awaited. A server whose tools are known isn't
         started for this. cwd is None: code isn't told where a server runs.
@@ -74,7 +74,7 @@ class Helpers:
     def list_loaded_server_metadata(self) -> Any:
         """describe_server of each server of this run. One that can't be asked has no tools, and "error" says why."""
         waiting = [(server, self._described(server)) for server in self._servers.values()]
-        found = []
+        found: list[dict[str, Any]] = []
         for server, described in waiting:
             try:
                 found.append(described())

@@ -33,7 +33,21 @@ def hint(error: BaseException, namespace: dict[str, Any]) -> str:
     """A sentence without a period, or "" when there is nothing to add."""
     if text := exhausted.hint(error):
         return text
-    for rule in (_module, _name, _fence, _value, _parsed, _awaited, _loop, slips.hint, lookups.hint, _attribute, _files, _process, _stdin):
+    for rule in (
+        _module,
+        _name,
+        _fence,
+        _value,
+        _parsed,
+        _awaited,
+        _loop,
+        slips.hint,
+        lookups.hint,
+        _attribute,
+        _files,
+        _process,
+        _stdin,
+    ):
         if text := rule(error, namespace):
             return text
     return _network(error, namespace)

@@ -151,7 +151,8 @@ def _list_index(error: BaseException, place: Place) -> str:
         if not isinstance(held, list):
             continue
         if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is node:
-            return f"{written} is the list itself; write: for {place.text(loop.target)} in {written}{':' * isinstance(loop, ast.For)}"
+            end = ":" if isinstance(loop, ast.For) else ""
+            return f"{written} is the list itself; write: for {place.text(loop.target)} in {written}{end}"
         count = f" of {len(held):,}" if held else ""
         return f"{written} is a list{count}; write: {written}[0][{index}], or for x in {written}: x[{index}]"
     return ""
@@ -248,7 +249,7 @@ _RULES: tuple[tuple[type[BaseException], str, Callable[[Any, Place], str]], ...]
     (TypeError, "list indices must be integers or slices, not str", _list_index),
     (TypeError, "'NoneType' object is not subscriptable", _none),
     (IndexError, "index out of range", _range),
-    (TypeError, "can only concatenate str .not \"(int|float)\"", _added),
+    (TypeError, 'can only concatenate str .not "(int|float)"', _added),
     (json.JSONDecodeError, "", _no_json),
     (AttributeError, "", _attribute),
 )

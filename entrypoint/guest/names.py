@@ -6,9 +6,11 @@ import keyword
 import re
 from collections.abc import Iterable
 
-KEPT = (
-    "save_tool", "save_memory", "load_memory", "delete_memory", "list_memories", "update_memory", "memory_exists", "get_memory_info",
-)  # fmt: skip  # of the original
+KEPT = {  # functions of the original
+    "save_tool",
+    *("save_memory", "load_memory", "delete_memory", "update_memory"),
+    *("list_memories", "memory_exists", "get_memory_info"),
+}
 NOTHING_KEPT = "nothing is kept between runs; print what the next one needs, or hand it to a tool"
 
 

@@ -1,4 +1,4 @@
-"""The first programs that models write for servers without output schemas. testdata/programs/README.md says what the files hold."""
+"""What models write first for servers without output schemas. testdata/programs/README.md says what the files hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class Server:
     def __init__(self, name: str) -> None:
         self.name = name
         self.script: Frame = json.loads(SCRIPTS[name].read_text(encoding="utf-8"))
-        self.tools = {tool["name"]: {"safeName": tool["name"], "originalName": tool["name"], **tool} for tool in self.script["tools"]}
+        self.tools = {
+            tool["name"]: {"safeName": tool["name"], "originalName": tool["name"], **tool} for tool in self.script["tools"]
+        }
 
     def __call__(self, call: Frame) -> Frame:
         tool, given = call["safeToolName"], call["input"]
@@ -53,8 +55,8 @@ def selected(answer: Frame, given: Frame) -> Any:
     """The JSON of an answer; of a list the members and the page that the arguments ask for."""
     if "page" not in answer:
         return answer["json"]
-    want, size, page = given.get(answer.get("filter")), given.get("perPage") or answer["page"], given.get("page") or 1
-    kept = [member for member in answer["json"] if want in (None, "all", member.get(answer.get("filter")))]
+    want, size, page = given.get(answer.get("filter", "")), given.get("perPage") or answer["page"], given.get("page") or 1
+    kept = [member for member in answer["json"] if want in (None, "all", member.get(answer.get("filter", "")))]
     return kept[(page - 1) * size : page * size]
 
 
@@ -110,4 +112,3 @@ class FirstPrograms(unittest.TestCase):
         self.assertEqual(done.error.get("type"), kind, done.error)
         for part in parts:
             self.assertIn(part, done.error["message"])
-
