@@ -53,55 +53,12 @@ type conn struct {
 	work    sync.WaitGroup // one per each of both, and per message
 	words   sync.WaitGroup // one per request of which something is said once it is answered
 
-	old  bool            // the client's protocol has no resource links; of whoever reads
-	last <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
+	client caller          // what the client has said of itself in initialize; of the reading goroutine
+	last   <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
 
 	mu    sync.Mutex
 	calls map[string]*exchange // under way, by request id as the client wrote it
 	over  bool                 // no message is taken any more
-}
-
-// firstWithLinks is the first version of the protocol whose results may hold resource links. Clients of older ones refuse a whole
-// result for a kind of content that they don't know.
-const firstWithLinks = "2025-06-18"
-
-// exchange is one request of the client and how to answer it.
-type exchange struct {
-	id     json.RawMessage
-	token  json.RawMessage // for progress; nil when the client wants none
-	silent bool            // a notification: it gets no answer
-	wire   *wire
-	cancel context.CancelCauseFunc
-	old    bool // the client's protocol has no resource links
-	code   int  // of an error as which the request is answered; 0 for the one that it has
-
-	asks   *asks                // our requests to the client
-	asked  [askers]atomic.Int32 // how many there were in the course of this one
-	modern bool                 // the request is of the protocol without requests of a server
-
-	order arrival // among the calls of run_python
-
-	after []func() // what there is to do once it is answered
-}
-
-type exchangeKey struct{}
-
-// message is as much of a JSON-RPC message as it takes to route it.
-type message struct {
-	Method string          `json:"method"`
-	ID     json.RawMessage `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-	Params struct {
-		Version   string          `json:"protocolVersion"` // of initialize
-		Abilities json.RawMessage `json:"capabilities"`    // of the client, in initialize
-		RequestID json.RawMessage `json:"requestId"`
-		Name      json.RawMessage `json:"name"` // of a tool; whether it is a text is for mcp-go to say
-		Meta      struct {
-			Token   json.RawMessage `json:"progressToken"`
-			Version string          `json:"io.modelcontextprotocol/protocolVersion"` // from 2026-07-28 on
-		} `json:"_meta"`
-	} `json:"params"`
 }
 
 // Serve answers one client, whose messages come from in, one JSON object per line, and go to out. Nothing else writes to out.
@@ -246,14 +203,16 @@ func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
 		c.ready.Store(true)
 	}
 	if !broken && m.Method == "initialize" {
-		c.old = m.Params.Version < firstWithLinks
-		c.asks.declare(declared(m.Params.Abilities))
+		c.client = introduced(m)
+		c.asks.declare(c.client.can)
 	}
-	x := &exchange{wire: c.wire, asks: c.asks, old: c.old}
+	x := &exchange{wire: c.wire, asks: c.asks, caller: c.client}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
 		x.silent = x.id == nil
-		x.modern = mcp.IsModernProtocol(m.Params.Meta.Version)
+		if mcp.IsModernProtocol(m.Params.Meta.Version) {
+			x.caller = described(m)
+		}
 	}
 	if m.Method == "tools/call" && string(m.Params.Name) == `"`+runPythonName+`"` {
 		x.order, c.last = follow(c.last)
@@ -305,7 +264,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 			return
 		}
 		// That it can't be sent is seen by Serve.
-		_ = c.wire.send(nil, withID(withCode(response, x.code), x.id))
+		_ = c.wire.send(nil, withID(x.fit(withCode(response, x.code)), x.id))
 	}
 }
 
