@@ -153,6 +153,7 @@ func askClient(ctx context.Context, by asker, method string, params any) (json.R
 		return nil, fmt.Errorf("the client was asked %d times in the course of this call, which is the limit", maxAsks)
 	}
 	defer sandbox.OffClock(ctx)() // who thinks about an answer doesn't use up the code's time
+	defer x.progress.waits()()
 	return x.asks.request(ctx, by, method, params)
 }
 

@@ -74,7 +74,8 @@ type exchange struct {
 	asks  *asks                // our requests to the client
 	asked [askers]atomic.Int32 // how many there were in the course of this one
 
-	order arrival // among the calls of run_python
+	order    arrival   // among the calls of run_python
+	progress *progress // of a run_python that reports; nil for none
 
 	after []func() // what there is to do once it is answered
 }

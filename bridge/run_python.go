@@ -83,7 +83,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	b.runner.Expect(c.announced.providers, c.announced.discovered)
-	p.running(a.timeout)
+	p.running()
 	res, err := b.execute(b.forwarding(ctx), b.request(id, a, p), a, p)
 	if err != nil {
 		return b.failed(ctx, id, err)
