@@ -138,6 +138,7 @@ type Bridge struct {
 	teller     *teller // of what was answered
 	admission  *admission
 	kept       *runs
+	self       mcp.Implementation // what the server calls itself
 	server     *server.MCPServer
 	conns      sync.Map // *conn of each client that is served → nothing
 
@@ -186,8 +187,9 @@ func New(cfg Config) (*Bridge, error) {
 		kept:       newRuns(maxKeptBytes, maxKeptRuns),
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
-	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
-		server.WithTitle("MCP Bridge"),
+	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
+	b.server = server.NewMCPServer(b.self.Name, b.self.Version,
+		server.WithTitle(b.self.Title),
 		server.WithInstructions(instructions(b.latest)),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(cfg.Instance)),

@@ -50,10 +50,12 @@ func introduced(m message) caller {
 	return caller{old: p.Version < firstWithLinks, gemini: isGemini(p.Client), can: declared(p.Abilities)}
 }
 
-// described returns the caller of a request of 2026-07-28 or later.
+// described returns the caller of a request of 2026-07-28 or later. Of what it can, only elicitation is used: the rest is
+// deprecated there.
 func described(m message) caller {
 	meta := m.Params.Meta
-	return caller{modern: true, gemini: isGemini(meta.Client), can: declared(meta.Abilities)}
+	can := declared(meta.Abilities)
+	return caller{modern: true, gemini: isGemini(meta.Client), can: abilities{form: can.form, url: can.url}}
 }
 
 func isGemini(clientInfo json.RawMessage) bool {
@@ -71,8 +73,9 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	code   int // of an error as which the request is answered; 0 for the one that it has
 
-	asks  *asks                // our requests to the client
-	asked [askers]atomic.Int32 // how many there were in the course of this one
+	client    *asks                // which client it is; our requests to it, where its protocol has those
+	questions questioner           // how the client is asked; nil when it can't be
+	asked     [askers]atomic.Int32 // how many questions there were in the course of this one
 
 	order    arrival   // among the calls of run_python
 	progress *progress // of a run_python that reports; nil for none
@@ -81,6 +84,13 @@ type exchange struct {
 }
 
 type exchangeKey struct{}
+
+// converses reports whether the call of run_python is one whose client can be asked in its results. What mcp-go refuses isn't.
+func (x *exchange) converses(m message) bool {
+	meta := m.Params.Meta
+	return x.modern && mcp.IsValidProtocolVersion(meta.Version) && json.Unmarshal(meta.Abilities, &mcp.ClientCapabilities{}) == nil &&
+		(x.can.form || x.can.url || given(m.Params.State) != nil)
+}
 
 // fit returns an answer as the caller can take it. Gemini CLI parses a first text as JSON and refuses the result where that is no
 // object: there an empty text comes first.

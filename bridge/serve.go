@@ -45,6 +45,7 @@ type conn struct {
 	server  *server.MCPServer
 	wire    *wire
 	asks    *asks // our requests to the client
+	parked  *parking
 	teller  *teller
 	slots   chan struct{}  // one per request under way
 	changes chan struct{}  // the tools have changed and the client doesn't know
@@ -70,7 +71,7 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer end(nil)
 	w := newWire(out)
 	c := &conn{
-		server: b.server, wire: w, asks: newAsks(w), teller: b.teller, calls: map[string]*exchange{},
+		server: b.server, wire: w, asks: newAsks(w), teller: b.teller, calls: map[string]*exchange{}, parked: newParking(b.self, b.log),
 		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests), changes: make(chan struct{}, 1),
 	}
 	b.conns.Store(c, nil)
@@ -90,6 +91,7 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
+	c.parked.close()
 	worked := make(chan struct{})
 	go func() {
 		c.work.Wait()
@@ -206,16 +208,19 @@ func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
 		c.client = introduced(m)
 		c.asks.declare(c.client.can)
 	}
-	x := &exchange{wire: c.wire, asks: c.asks, caller: c.client}
+	x := &exchange{wire: c.wire, client: c.asks, questions: c.asks, caller: c.client}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
 		x.silent = x.id == nil
 		if mcp.IsModernProtocol(m.Params.Meta.Version) {
-			x.caller = described(m)
+			x.caller, x.questions = described(m), nil
 		}
 	}
 	if m.Method == "tools/call" && string(m.Params.Name) == `"`+runPythonName+`"` {
 		x.order, c.last = follow(c.last)
+		if x.converses(m) {
+			return c.answer(ctx, x, func(request context.Context) mcp.JSONRPCMessage { return c.converse(ctx, request, x, m, text) })
+		}
 	}
 	return c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
 }
