@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -48,8 +47,7 @@ type conn struct {
 	parked  *parking
 	teller  *teller
 	slots   chan struct{}  // one per request under way
-	changes chan struct{}  // the tools have changed and the client doesn't know
-	ready   atomic.Bool    // it has shaken hands
+	changes chan struct{}  // there is something to announce
 	refuse  chan struct{}  // one per refusal that is being sent
 	work    sync.WaitGroup // one per each of both, and per message
 	words   sync.WaitGroup // one per request of which something is said once it is answered
@@ -57,9 +55,10 @@ type conn struct {
 	client caller          // what the client has said of itself in initialize; of the reading goroutine
 	last   <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
 
-	mu    sync.Mutex
-	calls map[string]*exchange // under way, by request id as the client wrote it
-	over  bool                 // no message is taken any more
+	mu        sync.Mutex
+	calls     map[string]*exchange // under way, by request id as the client wrote it
+	listeners []*listener
+	over      bool // no message is taken any more
 }
 
 // Serve answers one client, whose messages come from in, one JSON object per line, and go to out. Nothing else writes to out.
@@ -161,11 +160,11 @@ func (c *conn) read(ctx context.Context, in *bufio.Reader, ended chan<- error) {
 		var answer func()
 		switch {
 		case tooLong:
-			answer = c.answer(ctx, &exchange{id: long.id}, func(context.Context) mcp.JSONRPCMessage {
+			answer = c.answer(ctx, &exchange{wire: c.wire, id: long.id}, func(context.Context) mcp.JSONRPCMessage {
 				return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
 			})
 		case len(bytes.TrimSpace(text)) > 0:
-			answer = c.route(ctx, text)
+			answer = c.route(ctx, text, nil)
 		}
 		if answer != nil {
 			go c.read(ctx, in, ended) // which nobody waits for, as a Read can't be interrupted
@@ -189,7 +188,10 @@ func (c *conn) begins() bool {
 }
 
 // route does what a message asks for, but for what may take its time, which it gives to be done; nil is nothing.
-func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
+func (c *conn) route(ctx context.Context, text []byte, in *batch) (answer func()) {
+	if c.client.batches && in == nil && bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		return c.routeBatch(ctx, text)
+	}
 	var m message
 	// What doesn't decode is answered by mcp-go, which says what is wrong with it.
 	broken := json.Unmarshal(text, &m) != nil
@@ -202,27 +204,24 @@ func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
 		return nil
 	}
 	if !broken && m.Method == "notifications/initialized" {
-		c.ready.Store(true)
+		c.shaken()
 	}
 	if !broken && m.Method == "initialize" {
 		c.client = introduced(m)
 		c.asks.declare(c.client.can)
 	}
-	x := &exchange{wire: c.wire, client: c.asks, questions: c.asks, caller: c.client}
+	x := &exchange{wire: c.wire, batch: in, client: c.asks, questions: c.asks, caller: c.client}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
 		x.silent = x.id == nil
-		if mcp.IsModernProtocol(m.Params.Meta.Version) {
+		if mcp.IsModernProtocol(m.version()) {
 			x.caller, x.questions = described(m), nil
 		}
 	}
-	if m.Method == "tools/call" && string(m.Params.Name) == `"`+runPythonName+`"` {
+	if x.calls(m, runPythonName) {
 		x.order, c.last = follow(c.last)
-		if x.converses(m) {
-			return c.answer(ctx, x, func(request context.Context) mcp.JSONRPCMessage { return c.converse(ctx, request, x, m, text) })
-		}
 	}
-	return c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
+	return c.answer(ctx, x, c.handler(ctx, x, m, text))
 }
 
 // given is raw, or nil where it is null or missing.
@@ -268,8 +267,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		if response == nil || errors.Is(context.Cause(ctx), errCancelled) {
 			return
 		}
-		// That it can't be sent is seen by Serve.
-		_ = c.wire.send(nil, withID(x.fit(withCode(response, x.code)), x.id))
+		x.reply(response)
 	}
 }
 
@@ -311,6 +309,11 @@ func (c *conn) busy(ctx context.Context, x *exchange) {
 	if x.silent {
 		return
 	}
+	refusal := rpcError(codeBusy, fmt.Sprintf("%d requests are under way, which is the limit; send this one again when one of them has ended", maxRequests))
+	if x.batch != nil { // it waits for the others, not for the client
+		x.reply(refusal)
+		return
+	}
 	select {
 	case c.refuse <- struct{}{}:
 	case <-c.wire.ended:
@@ -320,8 +323,7 @@ func (c *conn) busy(ctx context.Context, x *exchange) {
 	}
 	c.work.Go(func() {
 		defer func() { <-c.refuse }()
-		text := fmt.Sprintf("%d requests are under way, which is the limit; send this one again when one of them has ended", maxRequests)
-		_ = c.wire.send(nil, withID(rpcError(codeBusy, text), x.id))
+		x.reply(refusal)
 	})
 }
 
