@@ -32,6 +32,12 @@ import (
 // Name is what the server calls itself.
 const Name = "mcp-bridge"
 
+// What hosts show of the server beside its name: where it is from, and two piers with a road between them.
+const (
+	website = "https://github.com/mcp-bridge/mcp-bridge"
+	icon    = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%232a7' stroke-width='2'%3E%3Cpath d='M1 16h22M6 4v16M18 4v16M6 6q6 12 12 0'/%3E%3C/svg%3E"
+)
+
 // Output modes: what a result of run_python consists of.
 const (
 	OutputText       = "text"       // text for a model; never structuredContent, which makes hosts hide the text
@@ -188,19 +194,29 @@ func New(cfg Config) (*Bridge, error) {
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
 	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
+	hooks := &server.Hooks{}
+	hooks.AddAfterListResources(b.listFiles)
 	b.server = server.NewMCPServer(b.self.Name, b.self.Version,
 		server.WithTitle(b.self.Title),
 		server.WithInstructions(instructions(b.latest)),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(cfg.Instance)),
-		server.WithResourceCapabilities(false, false))
+		server.WithResourceCapabilities(false, true),
+		server.WithPromptCapabilities(false),
+		server.WithCompletions(),
+		server.WithPromptCompletionProvider(completions{b}),
+		server.WithResourceCompletionProvider(completions{b}),
+		server.WithHooks(hooks),
+		server.WithWebsiteURL(website),
+		server.WithIcons(mcp.Icon{Src: icon, MIMEType: "image/svg+xml", Sizes: []string{"any"}}))
 	b.offer(b.latest)
-	b.server.AddTool(searchTool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b.server.AddTool(searchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil
 	})
 	b.server.AddTool(readOutputTool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.readOutput(req.Params.RawArguments), nil
 	})
+	b.addPrompts()
 	b.server.AddResource(b.manualResource(), b.readManual)
 	b.server.AddResourceTemplate(filesTemplate(), b.readFile)
 	return b, nil

@@ -97,6 +97,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		if x != nil {
 			afterwards(ctx, func() { b.kept.pack(id) })
 		}
+		if len(o.files) > 0 {
+			afterwards(ctx, func() { b.announce(string(mcp.MethodNotificationResourcesListChanged)) })
+		}
 	}
 	return o
 }
