@@ -7,6 +7,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ const Name = "mcp-bridge"
 // What hosts show of the server beside its name: where it is from, and two piers with a road between them.
 const (
 	website = "https://github.com/mcp-bridge/mcp-bridge"
-	icon    = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%232a7' stroke-width='2'%3E%3Cpath d='M1 16h22M6 4v16M18 4v16M6 6q6 12 12 0'/%3E%3C/svg%3E"
+	icon    = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a7" stroke-width="2"><path d="M1 16h22M6 4v16M18 4v16M6 6q6 12 12 0"/></svg>`
 )
 
 // Output modes: what a result of run_python consists of.
@@ -208,7 +209,9 @@ func New(cfg Config) (*Bridge, error) {
 		server.WithResourceCompletionProvider(completions{b}),
 		server.WithHooks(hooks),
 		server.WithWebsiteURL(website),
-		server.WithIcons(mcp.Icon{Src: icon, MIMEType: "image/svg+xml", Sizes: []string{"any"}}))
+		server.WithIcons(mcp.Icon{
+			Src: "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon)), MIMEType: "image/svg+xml", Sizes: []string{"any"},
+		}))
 	b.offer(b.latest)
 	b.server.AddTool(searchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil
