@@ -22,9 +22,9 @@ import (
 func TestNoProgressBesideTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
-			var ms time.Duration
+			var ms int
 			_, _ = fmt.Sscan(r.Code, &ms)
-			for end := time.Now().Add(ms * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Duration(ms) * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				r.Output(sandbox.Chunk{Stream: "stdout", Text: "line\n"})
 			}
 			return printed("x"), nil
