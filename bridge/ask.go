@@ -107,7 +107,15 @@ func fieldsOf(params any) (fields map[string]json.RawMessage) {
 	return fields
 }
 
-// asks are our own requests to one client. It is safe for concurrent use.
+// A questioner asks the client of one request. Its methods may be called concurrently.
+type questioner interface {
+	able() abilities
+
+	// request returns the client's raw answer. It waits for a turn and for the answer, until ctx ends.
+	request(ctx context.Context, by asker, method string, params any) (json.RawMessage, error)
+}
+
+// asks are our own requests to one client, over the protocol that has such. It is safe for concurrent use.
 type asks struct {
 	wire  *wire
 	turns [askers]chan struct{} // one per request that the client has
@@ -143,17 +151,18 @@ func askClient(ctx context.Context, by asker, method string, params any) (json.R
 	if x == nil {
 		return nil, fmt.Errorf("%w: the code was not run for an MCP client", errCannotAsk)
 	}
-	if x.modern {
-		return nil, fmt.Errorf("%w: its version of the protocol has no requests of a server", errCannotAsk)
+	if x.modern && (x.questions == nil || method != string(mcp.MethodElicitationCreate)) {
+		return nil, fmt.Errorf("%w: its version of the protocol has only elicitation, for clients that declare it, while code runs", errCannotAsk)
 	}
-	if lacks := x.asks.able().lacks(method, params); lacks != "" {
+	if lacks := x.questions.able().lacks(method, params); lacks != "" {
 		return nil, fmt.Errorf("%w: it has not declared the capability %s", errCannotAsk, lacks)
 	}
 	if x.asked[by].Add(1) > maxAsks {
 		return nil, fmt.Errorf("the client was asked %d times in the course of this call, which is the limit", maxAsks)
 	}
 	defer sandbox.OffClock(ctx)() // who thinks about an answer doesn't use up the code's time
-	return x.asks.request(ctx, by, method, params)
+	defer x.progress.waits()()
+	return x.questions.request(ctx, by, method, params)
 }
 
 func (a *asks) able() abilities {

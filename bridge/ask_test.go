@@ -122,7 +122,7 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 	p := connect(t, b)
 	p.run(1, `{"code":"roots/list"}`, `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`)
-	if got := p.next().tool(t).Content[0].Text; !strings.Contains(got, "its version of the protocol has no requests of a server") {
+	if got := p.next().tool(t).Content[0].Text; !strings.Contains(got, "its version of the protocol has only elicitation") {
 		t.Errorf("got %s", got)
 	}
 }

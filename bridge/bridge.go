@@ -7,6 +7,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,12 @@ import (
 
 // Name is what the server calls itself.
 const Name = "mcp-bridge"
+
+// What hosts show of the server beside its name: where it is from, and two piers with a road between them.
+const (
+	website = "https://github.com/mcp-bridge/mcp-bridge"
+	icon    = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a7" stroke-width="2"><path d="M1 16h22M6 4v16M18 4v16M6 6q6 12 12 0"/></svg>`
+)
 
 // Output modes: what a result of run_python consists of.
 const (
@@ -138,6 +145,7 @@ type Bridge struct {
 	teller     *teller // of what was answered
 	admission  *admission
 	kept       *runs
+	self       mcp.Implementation // what the server calls itself
 	server     *server.MCPServer
 	conns      sync.Map // *conn of each client that is served → nothing
 
@@ -186,20 +194,33 @@ func New(cfg Config) (*Bridge, error) {
 		kept:       newRuns(maxKeptBytes, maxKeptRuns),
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
-	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
-		server.WithTitle("MCP Bridge"),
+	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
+	hooks := &server.Hooks{}
+	hooks.AddBeforeReadResource(manualsOtherName)
+	hooks.AddAfterListResources(b.listFiles)
+	b.server = server.NewMCPServer(b.self.Name, b.self.Version,
+		server.WithTitle(b.self.Title),
 		server.WithInstructions(instructions(b.latest)),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(cfg.Instance)),
-		server.WithResourceCapabilities(false, false),
-		server.WithHooks(manualsOtherName()))
+		server.WithResourceCapabilities(false, true),
+		server.WithPromptCapabilities(false),
+		server.WithCompletions(),
+		server.WithPromptCompletionProvider(completions{b}),
+		server.WithResourceCompletionProvider(completions{b}),
+		server.WithHooks(hooks),
+		server.WithWebsiteURL(website),
+		server.WithIcons(mcp.Icon{
+			Src: "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon)), MIMEType: "image/svg+xml", Sizes: []string{"any"},
+		}))
 	b.offer(b.latest)
-	b.server.AddTool(searchTool(), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b.server.AddTool(searchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil
 	})
 	b.server.AddTool(readOutputTool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.readOutput(req.Params.RawArguments), nil
 	})
+	b.addPrompts()
 	b.server.AddResource(b.manualResource(), b.readManual)
 	b.server.AddResourceTemplate(filesTemplate(), b.readFile)
 	return b, nil

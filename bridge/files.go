@@ -57,6 +57,22 @@ func filesTemplate() mcp.ResourceTemplate {
 	return mcp.NewResourceTemplate(fileTemplate, "run-file", mcp.WithTemplateDescription("A file that a run of run_python handed over; its result has the link."))
 }
 
+// maxListedFiles is how many files resources/list names.
+const maxListedFiles = 100
+
+// listFiles adds the files of the last runs, the newest first, to the answer of resources/list: hosts offer their users what
+// is listed.
+func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+	files := b.kept.files()
+	for _, f := range files[:min(len(files), maxListedFiles)] {
+		n := int64(len(f.file.Data))
+		r := mcp.NewResource(fileURI(f.run, f.file.Name), f.file.Name, mcp.WithMIMEType(f.file.Mime),
+			mcp.WithResourceDescription("Handed over by run "+f.run))
+		r.Size = &n
+		result.Resources = append(result.Resources, r)
+	}
+}
+
 // readFile answers resources/read for a file of a run.
 func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	f, err := b.findFile(req.Params.URI)

@@ -197,7 +197,7 @@ func TestReadOutput(t *testing.T) {
 	if _, err := fmt.Sscanf(mark, "%q, offset=%d)", &run, &offset); err != nil || offset < 30_000 || len(shown) > shownBytes+500 {
 		t.Fatalf("%v in %.300s of %d bytes", err, mark, len(shown))
 	}
-	if !strings.HasPrefix(text, shown[:offset]) || !strings.HasSuffix(shown, "\nstderr:\nwarned") {
+	if !strings.HasPrefix(text, shown[:offset]) || !strings.HasSuffix(shown, fmt.Sprintf("\nstderr:\nwarned\n[… cut in the middle: read_output(run=%q)]", run)) {
 		t.Errorf("shown are %.50q and %q", shown, shown[len(shown)-50:])
 	}
 	read := func(args string) toolResult {

@@ -13,22 +13,23 @@ import (
 
 // forwarder has one client answer what servers ask in the course of its calls. Two of the same client are equal.
 type forwarder struct {
-	asks  *asks
-	roots bool // servers may hear of the client's roots
+	client *asks // which one it is
+	can    abilities
+	roots  bool // servers may hear of the client's roots
 }
 
 // forwarding is ctx for the tool calls of a run, whose servers may ask the run's client, if there is one.
 func (b *Bridge) forwarding(ctx context.Context) context.Context {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	if x == nil || x.modern {
+	if x == nil {
 		return ctx
 	}
-	return upstream.WithClient(ctx, forwarder{asks: x.asks, roots: b.shareRoots})
+	return upstream.WithClient(ctx, forwarder{client: x.client, can: x.can, roots: b.shareRoots})
 }
 
 // Abilities implements upstream.Client.
 func (f forwarder) Abilities() upstream.Abilities {
-	can := f.asks.able()
+	can := f.can
 	return upstream.Abilities{Elicitation: can.form, ElicitationURL: can.url, Sampling: can.sampling, SamplingTools: can.tools, Roots: can.roots && f.roots}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
@@ -110,15 +109,11 @@ func (b *Bridge) manualResource() mcp.Resource {
 		mcp.WithMIMEType(manualMIME))
 }
 
-// manualsOtherName returns hooks that answer a request for otherManualURI, which isn't listed, with the manual.
-func manualsOtherName() *server.Hooks {
-	hooks := &server.Hooks{}
-	hooks.AddBeforeReadResource(func(_ context.Context, _ any, req *mcp.ReadResourceRequest) {
-		if req.Params.URI == otherManualURI {
-			req.Params.URI = manualURI
-		}
-	})
-	return hooks
+// manualsOtherName has a request for otherManualURI, which isn't listed, answered with the manual.
+func manualsOtherName(_ context.Context, _ any, req *mcp.ReadResourceRequest) {
+	if req.Params.URI == otherManualURI {
+		req.Params.URI = manualURI
+	}
 }
 
 func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
@@ -136,27 +131,36 @@ func (b *Bridge) manual() string {
 	if len(c.servers) == 0 {
 		m.WriteString("None is configured. `mcp-bridge servers` shows where was looked.\n")
 	}
+	b.writeServers(&m, c, false)
+	return m.String()
+}
+
+// writeServers lists the servers, and what is configured and can't be used, with the next step if asked for.
+func (b *Bridge) writeServers(m *strings.Builder, c *catalog, next bool) {
 	for _, e := range c.servers {
-		fmt.Fprintf(&m, "- %s: `mcp_%s`", text.Line(e.name), e.alias)
+		fmt.Fprintf(m, "- %s: `mcp_%s`", text.Line(e.name), e.alias)
 		if e.description != "" {
-			fmt.Fprintf(&m, " – %s", text.Line(e.description))
+			fmt.Fprintf(m, " – %s", text.Line(e.description))
 		}
 		m.WriteByte('\n')
 	}
 	if len(c.problems) == 0 {
-		return m.String()
+		return
 	}
 	m.WriteString("\n## Configured but not usable\n\n")
 	for i, p := range c.problems {
 		if i == maxProblems {
-			fmt.Fprintf(&m, "- and %d more: `mcp-bridge servers`\n", len(c.problems)-i)
+			fmt.Fprintf(m, "- and %d more: `mcp-bridge servers`\n", len(c.problems)-i)
 			break
 		}
 		name := p.Server
 		if name == "" {
 			name = p.Source.Path
 		}
-		fmt.Fprintf(&m, "- %s (%s): %s\n", text.Line(name), text.Line(p.Source.Host), text.Line(p.Reason))
+		why := p.Reason
+		if next {
+			why = sentence(p.Reason, p.Next)
+		}
+		fmt.Fprintf(m, "- %s (%s): %s\n", text.Line(name), text.Line(p.Source.Host), text.Line(why))
 	}
-	return m.String()
 }

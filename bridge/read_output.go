@@ -25,7 +25,7 @@ var readArgumentNames = []string{"run", "offset", "limit"}
 func readOutputTool() mcp.Tool {
 	t := mcp.NewToolWithRawSchema(readOutputName, "Read on in run_python's output that was cut; offsets are bytes.", json.RawMessage(
 		`{"type":"object","properties":{"run":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"}},"required":["run"]}`))
-	t.Annotations = onlyReads()
+	t.Title, t.Annotations = "Read on", onlyReads()
 	return t
 }
 

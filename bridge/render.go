@@ -203,6 +203,9 @@ func (o outcome) text() string {
 	for _, n := range o.Notices {
 		add("[" + n + "]")
 	}
+	if o.Truncated != nil { // hosts that cut results keep their ends, and drop the mark in the middle
+		add(fmt.Sprintf("[… cut in the middle: %s(run=%q)]", readOutputName, o.Call))
+	}
 	if b.Len() == 0 && len(o.files) == 0 {
 		return "(no output)"
 	}

@@ -15,6 +15,7 @@ import (
 )
 
 func TestText(t *testing.T) {
+	const mark = "\n[… cut in the middle: read_output(run=\"c\")]" // hosts that cut keep the end
 	out := func(pairs ...string) (chunks []sandbox.Chunk) {
 		for i := 0; i < len(pairs); i += 2 {
 			chunks = append(chunks, sandbox.Chunk{Stream: pairs[i], Text: pairs[i+1]})
@@ -45,16 +46,16 @@ func TestText(t *testing.T) {
 		{"engine", sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1, Output: out("stdout", "a\n"), Message: "The engine went away. Next: start it"},
 			"a\nstatus: engine — The engine went away. Next: start it"},
 		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 150), "stdout", strings.Repeat("z", 150))},
-			strings.Repeat("a", 100) + "\n[... 100 bytes of stdout left out here; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100)},
+			strings.Repeat("a", 100) + "\n[... 100 bytes of stdout left out here; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100) + mark},
 		{"stderr cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 100), "stderr", strings.Repeat("b", 1050))},
 			strings.Repeat("a", 100) + "\nstderr:\n" + strings.Repeat("b", 50) +
-				"\n[... 950 bytes of stderr left out here; read_output(run=\"c\", offset=159) reads them ...]\n" + strings.Repeat("b", 50)},
+				"\n[... 950 bytes of stderr left out here; read_output(run=\"c\", offset=159) reads them ...]\n" + strings.Repeat("b", 50) + mark},
 		{"both cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 1234), "stderr", strings.Repeat("b", 150))},
 			strings.Repeat("a", 75) + "\n[... 1,084 bytes of stdout left out here; read_output(run=\"c\", offset=75) reads them ...]\n" + strings.Repeat("a", 75) +
-				"\nstderr:\n" + strings.Repeat("b", 25) + "\n[... 100 bytes of stderr left out here; read_output(run=\"c\", offset=1268) reads them ...]\n" + strings.Repeat("b", 25)},
+				"\nstderr:\n" + strings.Repeat("b", 25) + "\n[... 100 bytes of stderr left out here; read_output(run=\"c\", offset=1268) reads them ...]\n" + strings.Repeat("b", 25) + mark},
 		{"not even kept", sandbox.Result{Status: "ok", Truncated: sandbox.Dropped{Stdout: 5000},
 			Output: []sandbox.Chunk{{Stream: "stdout", Text: strings.Repeat("a", 150)}, {Stream: "stdout", Lost: 5000}, {Stream: "stdout", Text: strings.Repeat("z", 150)}}},
-			strings.Repeat("a", 100) + "\n[... 5,100 bytes of stdout left out here, 5,000 of which were not kept; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100)},
+			strings.Repeat("a", 100) + "\n[... 5,100 bytes of stdout left out here, 5,000 of which were not kept; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100) + mark},
 		{"files that were lost", sandbox.Result{Status: "ok", Lost: []string{"a.bin", "b.bin"}},
 			"[files that were not kept, since they are beyond what runs may hand over, or not whole: a.bin, b.bin]"},
 	} {

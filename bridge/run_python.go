@@ -83,7 +83,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	b.runner.Expect(c.announced.providers, c.announced.discovered)
-	p.running(a.timeout)
+	p.running()
 	res, err := b.execute(b.forwarding(ctx), b.request(id, a, p), a, p)
 	if err != nil {
 		return b.failed(ctx, id, err)
@@ -96,6 +96,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		o.keptAs(b.kept, x == nil || !x.old)
 		if x != nil {
 			afterwards(ctx, func() { b.kept.pack(id) })
+		}
+		if len(o.files) > 0 {
+			afterwards(ctx, func() { b.announce(string(mcp.MethodNotificationResourcesListChanged)) })
 		}
 	}
 	return o

@@ -127,6 +127,24 @@ func (s *runs) find(id string) (*keptRun, error) {
 	return r, nil
 }
 
+// runFile is a file of a run.
+type runFile struct {
+	run  string
+	file sandbox.Artifact
+}
+
+// files are those of the runs that are kept, the last used run first. That doesn't count as use.
+func (s *runs) files() (all []runFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range slices.Backward(s.kept) {
+		for _, f := range r.files {
+			all = append(all, runFile{r.id, f})
+		}
+	}
+	return all
+}
+
 // maxListedRuns is how many ids an error names.
 const maxListedRuns = 10
 

@@ -30,11 +30,15 @@ var usualHits = map[string]int{detailNames: 40, detailBrief: 10, detailFull: 3}
 var searchArgumentNames = []string{"query", "server", "detail", "limit", "cursor"}
 
 // searchTool is search_tools as it is listed.
-func searchTool() mcp.Tool {
+func searchTool(structured bool) mcp.Tool {
 	t := mcp.NewToolWithRawSchema(searchToolsName, "Find tools of the user's MCP servers by what they do (no query: all), as names, signatures (brief) or Python declarations (full).", json.RawMessage(
 		`{"type":"object","properties":{"query":{"type":"string"},"server":{"type":"string"},`+
 			`"detail":{"enum":["names","brief","full"]},"limit":{"type":"integer"},"cursor":{"type":"string"}}}`))
-	t.Annotations = onlyReads()
+	t.Title, t.Annotations = "Find tools", onlyReads()
+	if structured { // pageJSON, as far as programs need to know it beforehand
+		t.RawOutputSchema = json.RawMessage(`{"type":"object","properties":{"results":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},` +
+			`"cursor":{"type":"string"},"unknown":{"type":"array","items":{"type":"object"}}},"required":["results","total"]}`)
+	}
 	return t
 }
 

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -45,63 +44,21 @@ type conn struct {
 	server  *server.MCPServer
 	wire    *wire
 	asks    *asks // our requests to the client
+	parked  *parking
 	teller  *teller
 	slots   chan struct{}  // one per request under way
-	changes chan struct{}  // the tools have changed and the client doesn't know
-	ready   atomic.Bool    // it has shaken hands
+	changes chan struct{}  // there is something to announce
 	refuse  chan struct{}  // one per refusal that is being sent
 	work    sync.WaitGroup // one per each of both, and per message
 	words   sync.WaitGroup // one per request of which something is said once it is answered
 
-	old  bool            // the client's protocol has no resource links; of whoever reads
-	last <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
+	client caller          // what the client has said of itself in initialize; of the reading goroutine
+	last   <-chan struct{} // closed when the last call of run_python has come to the queue; likewise
 
-	mu    sync.Mutex
-	calls map[string]*exchange // under way, by request id as the client wrote it
-	over  bool                 // no message is taken any more
-}
-
-// firstWithLinks is the first version of the protocol whose results may hold resource links. Clients of older ones refuse a whole
-// result for a kind of content that they don't know.
-const firstWithLinks = "2025-06-18"
-
-// exchange is one request of the client and how to answer it.
-type exchange struct {
-	id     json.RawMessage
-	token  json.RawMessage // for progress; nil when the client wants none
-	silent bool            // a notification: it gets no answer
-	wire   *wire
-	cancel context.CancelCauseFunc
-	old    bool // the client's protocol has no resource links
-	code   int  // of an error as which the request is answered; 0 for the one that it has
-
-	asks   *asks                // our requests to the client
-	asked  [askers]atomic.Int32 // how many there were in the course of this one
-	modern bool                 // the request is of the protocol without requests of a server
-
-	order arrival // among the calls of run_python
-
-	after []func() // what there is to do once it is answered
-}
-
-type exchangeKey struct{}
-
-// message is as much of a JSON-RPC message as it takes to route it.
-type message struct {
-	Method string          `json:"method"`
-	ID     json.RawMessage `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-	Params struct {
-		Version   string          `json:"protocolVersion"` // of initialize
-		Abilities json.RawMessage `json:"capabilities"`    // of the client, in initialize
-		RequestID json.RawMessage `json:"requestId"`
-		Name      json.RawMessage `json:"name"` // of a tool; whether it is a text is for mcp-go to say
-		Meta      struct {
-			Token   json.RawMessage `json:"progressToken"`
-			Version string          `json:"io.modelcontextprotocol/protocolVersion"` // from 2026-07-28 on
-		} `json:"_meta"`
-	} `json:"params"`
+	mu        sync.Mutex
+	calls     map[string]*exchange // under way, by request id as the client wrote it
+	listeners []*listener
+	over      bool // no message is taken any more
 }
 
 // Serve answers one client, whose messages come from in, one JSON object per line, and go to out. Nothing else writes to out.
@@ -113,7 +70,7 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer end(nil)
 	w := newWire(out)
 	c := &conn{
-		server: b.server, wire: w, asks: newAsks(w), teller: b.teller, calls: map[string]*exchange{},
+		server: b.server, wire: w, asks: newAsks(w), teller: b.teller, calls: map[string]*exchange{}, parked: newParking(b.self, b.log),
 		slots: make(chan struct{}, maxRequests), refuse: make(chan struct{}, maxRequests), changes: make(chan struct{}, 1),
 	}
 	b.conns.Store(c, nil)
@@ -133,6 +90,7 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
+	c.parked.close()
 	worked := make(chan struct{})
 	go func() {
 		c.work.Wait()
@@ -202,11 +160,11 @@ func (c *conn) read(ctx context.Context, in *bufio.Reader, ended chan<- error) {
 		var answer func()
 		switch {
 		case tooLong:
-			answer = c.answer(ctx, &exchange{id: long.id}, func(context.Context) mcp.JSONRPCMessage {
+			answer = c.answer(ctx, &exchange{wire: c.wire, id: long.id}, func(context.Context) mcp.JSONRPCMessage {
 				return rpcError(mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes; send less at a time", maxMessage))
 			})
 		case len(bytes.TrimSpace(text)) > 0:
-			answer = c.route(ctx, text)
+			answer = c.route(ctx, text, nil)
 		}
 		if answer != nil {
 			go c.read(ctx, in, ended) // which nobody waits for, as a Read can't be interrupted
@@ -230,7 +188,10 @@ func (c *conn) begins() bool {
 }
 
 // route does what a message asks for, but for what may take its time, which it gives to be done; nil is nothing.
-func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
+func (c *conn) route(ctx context.Context, text []byte, in *batch) (answer func()) {
+	if c.client.batches && in == nil && bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		return c.routeBatch(ctx, text)
+	}
 	var m message
 	// What doesn't decode is answered by mcp-go, which says what is wrong with it.
 	broken := json.Unmarshal(text, &m) != nil
@@ -243,22 +204,24 @@ func (c *conn) route(ctx context.Context, text []byte) (answer func()) {
 		return nil
 	}
 	if !broken && m.Method == "notifications/initialized" {
-		c.ready.Store(true)
+		c.shaken()
 	}
 	if !broken && m.Method == "initialize" {
-		c.old = m.Params.Version < firstWithLinks
-		c.asks.declare(declared(m.Params.Abilities))
+		c.client = introduced(m)
+		c.asks.declare(c.client.can)
 	}
-	x := &exchange{wire: c.wire, asks: c.asks, old: c.old}
+	x := &exchange{wire: c.wire, batch: in, client: c.asks, questions: c.asks, caller: c.client}
 	if !broken && m.Method != "" {
 		x.id, x.token = given(m.ID), given(m.Params.Meta.Token)
 		x.silent = x.id == nil
-		x.modern = mcp.IsModernProtocol(m.Params.Meta.Version)
+		if mcp.IsModernProtocol(m.version()) {
+			x.caller, x.questions = described(m), nil
+		}
 	}
-	if m.Method == "tools/call" && string(m.Params.Name) == `"`+runPythonName+`"` {
+	if x.calls(m, runPythonName) {
 		x.order, c.last = follow(c.last)
 	}
-	return c.answer(ctx, x, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) })
+	return c.answer(ctx, x, c.handler(ctx, x, m, text))
 }
 
 // given is raw, or nil where it is null or missing.
@@ -304,8 +267,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		if response == nil || errors.Is(context.Cause(ctx), errCancelled) {
 			return
 		}
-		// That it can't be sent is seen by Serve.
-		_ = c.wire.send(nil, withID(withCode(response, x.code), x.id))
+		x.reply(response)
 	}
 }
 
@@ -347,6 +309,11 @@ func (c *conn) busy(ctx context.Context, x *exchange) {
 	if x.silent {
 		return
 	}
+	refusal := rpcError(codeBusy, fmt.Sprintf("%d requests are under way, which is the limit; send this one again when one of them has ended", maxRequests))
+	if x.batch != nil { // it waits for the others, not for the client
+		x.reply(refusal)
+		return
+	}
 	select {
 	case c.refuse <- struct{}{}:
 	case <-c.wire.ended:
@@ -356,8 +323,7 @@ func (c *conn) busy(ctx context.Context, x *exchange) {
 	}
 	c.work.Go(func() {
 		defer func() { <-c.refuse }()
-		text := fmt.Sprintf("%d requests are under way, which is the limit; send this one again when one of them has ended", maxRequests)
-		_ = c.wire.send(nil, withID(rpcError(codeBusy, text), x.id))
+		x.reply(refusal)
 	})
 }
 

@@ -238,7 +238,8 @@ func panicIsOneAnswer(t *testing.T) {
 		c.Log = log.logger()
 		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			if r.Output != nil {
-				r.Output(sandbox.Chunk{Stream: "stdout", Text: "before"})
+				r.Output(sandbox.Chunk{Stream: "stdout", Text: "before\n"})
+				time.Sleep(progressSpacing)
 			}
 			panic("oh")
 		}}

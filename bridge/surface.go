@@ -8,8 +8,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. All of
-// tools/list stays under 2,000 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
+// Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. What a model
+// sees of tools/list stays under 2,000 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
 
 const toolDescription = `Run Python 3 in a fresh sandbox (no network, nothing kept between calls) whose code can call the tools of the user's MCP servers. Loop, filter and join over many calls in one run: only what it prints or displays comes back.
 
@@ -34,8 +34,14 @@ const runPythonName = "run_python"
 // tool is run_python as it is listed.
 func (b *Bridge) tool(c *catalog) mcp.Tool {
 	t := mcp.NewToolWithRawSchema(runPythonName, toolDescription, b.inputSchema(c))
-	// It has no hints: what MCP takes an unsaid one for is what a run can be, whose code may call any tool: not read-only, destructive,
-	// not idempotent, open world. To say so would take bytes from what models read.
+	t.Title = "Run Python"
+	// Code may call any tool. Hosts show titles and hints to people; models get neither.
+	t.Annotations = mcp.ToolAnnotation{
+		ReadOnlyHint: new(false), DestructiveHint: new(true), IdempotentHint: new(false), OpenWorldHint: new(true),
+	}
+	if b.structured {
+		mcp.WithOutputSchema[outcome]()(&t)
+	}
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
 		"anthropic/maxResultSizeChars": maxResultChars,
 		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
@@ -45,7 +51,9 @@ func (b *Bridge) tool(c *catalog) mcp.Tool {
 
 // onlyReads is the hint of our other tools, by which hosts may call them unasked: they give what is known here, and change nothing. A
 // server that a search starts is asked only which tools it has.
-func onlyReads() mcp.ToolAnnotation { return mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(true)} }
+func onlyReads() mcp.ToolAnnotation {
+	return mcp.ToolAnnotation{ReadOnlyHint: new(true), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)}
+}
 
 type property struct {
 	Type        string    `json:"type"`

@@ -36,11 +36,16 @@ func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem
 	}
 	b.mu.Unlock()
 	if differs {
-		b.conns.Range(func(key, _ any) bool {
-			key.(*conn).toolsChanged()
-			return true
-		})
+		b.announce(string(mcp.MethodNotificationToolsListChanged))
 	}
+}
+
+// announce has all clients told of a change that want to know.
+func (b *Bridge) announce(method string) {
+	b.conns.Range(func(key, _ any) bool {
+		key.(*conn).changed(method)
+		return true
+	})
 }
 
 // catalog is what is configured now.
@@ -59,33 +64,4 @@ func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog, r
 		return ctx, b.latest, release
 	}
 	return ctx, b.latest, func() {}
-}
-
-// toolsChanged has the client told that it should list the tools anew. It doesn't block; what has not been said yet is said
-// once.
-//
-// Only one that has shaken hands is told. Before that it has listed nothing; and the newer protocol, which shakes none, has
-// nobody told who has not subscribed.
-func (c *conn) toolsChanged() {
-	if !c.ready.Load() {
-		return
-	}
-	select {
-	case c.changes <- struct{}{}:
-	default:
-	}
-}
-
-// announce tells the client of changes until ctx ends.
-func (c *conn) announce(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.changes:
-			_ = c.wire.send(ctx.Done(), mcp.JSONRPCNotification{
-				JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: string(mcp.MethodNotificationToolsListChanged)},
-			})
-		}
-	}
 }

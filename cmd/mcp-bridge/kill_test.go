@@ -441,3 +441,53 @@ func TestServiceKilled(t *testing.T) {
 	s := &scene{t: t, bridge: c.cmd.Process.Pid, mark: "no process has this mark", before: runtimeDirs(t)}
 	within(t, "no container is left but a standby", func() bool { return len(s.containers()) <= keptReady })
 }
+
+// TestInterruptedTwice: Claude Code ends a server by SIGINT and, 0.1 s later, SIGTERM, and logs a failure of one that this kills. The
+// bridge ends with status 0 though its server holds out, and the watchdog ends that.
+func TestInterruptedTwice(t *testing.T) {
+	for _, second := range []syscall.Signal{0, syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(second.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			script, mark := filepath.Join(dir, "stubborn.py"), "interrupted-"+strconv.Itoa(os.Getpid())+second.String()
+			if err := os.WriteFile(script, []byte(stubborn), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self(t))
+			cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
+				"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, mark}},
+			}))
+			var log bytes.Buffer
+			cmd.Stderr = &log
+			in, _ := cmd.StdinPipe()
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_tools","arguments":{"server":"stubborn"}}}`)
+			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "poke") {
+				t.Fatalf("%v after %s: %s", err, line, log.String())
+			}
+			if n := len(processes(mark)); n != 2 {
+				t.Errorf("%d processes of the server run, want 2", n)
+			}
+			began := time.Now()
+			_ = cmd.Process.Signal(os.Interrupt)
+			if second != 0 {
+				time.Sleep(10 * time.Millisecond) // as a client does, only sooner
+				_ = cmd.Process.Signal(second)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("it ended with %v: %s", err, log.String())
+			}
+			t.Logf("it ended %v after the first signal", time.Since(began))
+			for deadline := time.Now().Add(20 * time.Second); len(processes(mark)) > 0; time.Sleep(20 * time.Millisecond) { // between two looks
+				if time.Now().After(deadline) {
+					t.Fatalf("%v are left of the server", processes(mark))
+				}
+			}
+		})
+	}
+}

@@ -31,12 +31,12 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process as it would any other; the watchdog cleans up
 	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	printed := &watched{w: shown(stdout)}
 	a := &app{stdin: stdin, stdout: printed, stderr: shown(stderr), frames: stdout}
+	context.AfterFunc(ctx, func() { a.endAtOnce(stop) })
 	stderr = a.stderr
 	root := a.root()
 	root.SetArgs(args)
@@ -65,6 +65,22 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// endAtOnce has the next signal end the process; the watchdog cleans up. That is how the signal ends any process, but serve,
+// which was told to end and does, ends well: Claude Code logs a failure of a server that its second signal kills.
+func (a *app) endAtOnce(usual func()) {
+	if !a.serving.Load() {
+		usual()
+		return
+	}
+	next := make(chan os.Signal, 1)
+	signal.Notify(next, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	usual()
+	go func() { // until the process ends
+		<-next
+		os.Exit(exitOK)
+	}()
 }
 
 // exitError ends the command with a code; everything to be said has been said.

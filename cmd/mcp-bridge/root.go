@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 )
@@ -14,6 +15,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer // for people: a terminal gets no control characters
 	frames         io.Writer // stdout for programs, as it is
+
+	serving atomic.Bool // it serves a client, until it is told to end
 }
 
 const about = `mcp-bridge is one MCP server with one main tool, run_python: the model writes Python, which runs in a fresh, rootless,

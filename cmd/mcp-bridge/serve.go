@@ -24,6 +24,7 @@ func (a *app) serveCmd() *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context) error {
+	a.serving.Store(true)
 	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
@@ -217,23 +218,45 @@ func (p *parts) assemble(what purpose) (err error) {
 	return err
 }
 
-// close ends everything, inside out: runs, servers, the engine's service, the watchdog.
+// hurry is how long ending may take after SIGINT where the watchdog can do the rest: Claude Code sends SIGTERM after 100 ms,
+// and logs a failure.
+const hurry = 25 * time.Millisecond
+
+// end ends everything, or after SIGINT in ctx what it can in a hurry. All runs and calls are over and recorded before.
+func (p *parts) end(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if cause == nil || cause.Error() != os.Interrupt.String()+" signal received" || !p.guard.Watched() {
+		return p.close()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.close() }() // not waited for when it takes too long: the process ends
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(hurry):
+		return nil
+	}
+}
+
+// close ends everything: runs, servers and telemetry at the same time, then the engine's service, then the watchdog.
 func (p *parts) close() error {
-	var errs []error
+	var work sync.WaitGroup
+	var runs, servers, engine, watchdog error
 	if p.sandbox != nil {
-		errs = append(errs, p.sandbox.Close())
+		work.Go(func() { runs = p.sandbox.Close() })
 	}
 	if p.pool != nil {
-		errs = append(errs, p.pool.Close())
+		work.Go(func() { servers = p.pool.Close() })
 	}
+	work.Go(p.closeTelemetry)
+	work.Wait()
 	if p.driver != nil {
-		errs = append(errs, p.driver.Close())
+		engine = p.driver.Close()
 	}
 	if p.guard != nil {
-		errs = append(errs, p.guard.Close())
+		watchdog = p.guard.Close()
 	}
-	p.closeTelemetry()
-	return errors.Join(errs...)
+	return errors.Join(runs, servers, engine, watchdog)
 }
 
 // scan finds the configured servers. A bridge that another bridge started finds none, or the two would call each other.
@@ -262,7 +285,7 @@ func (a *app) withParts(ctx context.Context, what purpose, f func(context.Contex
 		return err
 	}
 	defer func() {
-		if cerr := p.close(); cerr != nil {
+		if cerr := p.end(ctx); cerr != nil {
 			p.log.Error("not everything could be ended", "err", cerr)
 			if err == nil {
 				err = cerr

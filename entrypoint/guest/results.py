@@ -253,6 +253,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     if result.get("isError"):
         raise ToolError("\n".join(texts) or "the tool failed and said no more", server=server, tool=tool, content=content)
     structured = found = result.get("structuredContent")
+    if structured is None and declared and "structuredContent" in result and content in ([], [{"type": "text", "text": "null"}]):
+        return None  # as the declaration says: MCP 2026-07-28 has any JSON there
     if structured is None or (texts and not declared):
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
     elif wrapped and isinstance(structured, dict) and structured.keys() == {"result"}:

@@ -71,6 +71,18 @@ class Parsed(unittest.TestCase):
         self.assertEqual(value({"type": "resource", "resource": {"uri": "a:1", "text": "{}"}}), "{}")
         self.assertEqual(value(sent("[1]"), IMAGE), [1])
 
+    def test_null_is_none(self) -> None:
+        for content, declared, want in (
+            ([], True, None),
+            ([sent("null")], True, None),
+            ([sent("null")], False, "null"),
+            ([sent("nothing")], True, "nothing"),
+            ([sent('{"a": 1}')], True, {"a": 1}),  # a library that writes every member of a result
+        ):
+            with self.subTest(content):
+                made = results.value({"content": content, "structuredContent": None}, "s", "t", declared)
+                self.assertEqual(made, want)
+
     def test_as_the_plain_value(self) -> None:
         data = {"b": 1, "a": [{"c": "x" * 50, "d": "y" * 50}], "z": None}
         for plain in (data, [data, 2, "x"]):

@@ -145,6 +145,13 @@ func (g *Guard) File(path string) (forget func()) {
 // LaunchTracked do all of it.
 func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
 
+// Watched reports whether a watchdog runs, which does what is left when this process ends.
+func (g *Guard) Watched() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.dog != nil
+}
+
 func (g *Guard) newMark() string {
 	if g.cfg.NewMark == nil {
 		return rand.Text()
