@@ -16,7 +16,6 @@ import (
 	"testing"
 )
 
-
 // TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system, and compares it with the file.
 // `make third-party` writes it.
 func TestThirdParty(t *testing.T) {
