@@ -8,7 +8,7 @@ VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false
 FUZZTIME ?= 10s
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help build install demo test test-all storms conformance hosts check setup fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -35,6 +35,13 @@ check: fmt vet lint unit python ## some minutes, no engine
 
 setup: ## install what is missing on this machine
 	@scripts/setup
+
+third-party: ## write the licences and notices of the modules in the binary to cmd/mcp-bridge/THIRD_PARTY
+	@touch cmd/mcp-bridge/THIRD_PARTY
+	go test -count=1 -run TestThirdParty -tags "$(TAGS)" ./cmd/mcp-bridge -update
+
+vulncheck: ## look for known vulnerabilities in what the binary calls, which asks Go's database of them
+	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -tags "$(TAGS)" ./cmd/mcp-bridge
 
 fmt: ## fail where gofmt would change something
 	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \

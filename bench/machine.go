@@ -73,18 +73,13 @@ func procField(path, field string) (int64, error) {
 	return 0, fmt.Errorf("%s has no line %s", path, field)
 }
 
-// rss is the resident memory of a process in MB, and peak the most that it was since resetPeak.
+// rss is the resident memory of a process in MB, and peak the most that it ever was.
 func rss(pid int) (float64, error)  { return megabytes(pid, "VmRSS") }
 func peak(pid int) (float64, error) { return megabytes(pid, "VmHWM") }
 
 func megabytes(pid int, field string) (float64, error) {
 	kib, err := procField(fmt.Sprintf("/proc/%d/status", pid), field)
 	return float64(kib) / 1024, err
-}
-
-// resetPeak has the kernel forget the peak of a process: proc_pid_clear_refs(5).
-func resetPeak(pid int) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
 // alive counts the containers of a bridge that have a process, those that wait included.

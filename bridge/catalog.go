@@ -59,7 +59,7 @@ func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *pol
 	for _, s := range servers {
 		names = append(names, s.Name)
 	}
-	aliases := entrypoint.Aliases(names)
+	aliases := entrypoint.ServerAliases(names)
 	for _, s := range servers {
 		e := entry{name: s.Name, alias: aliases[s.Name], description: s.Description}
 		c.servers = append(c.servers, e)
@@ -118,7 +118,7 @@ func (c *catalog) missing(kind, message string) string {
 		return ""
 	}
 	for _, p := range c.problems {
-		if p.Server != "" && entrypoint.Aliases([]string{p.Server})[p.Server] == m[1] {
+		if p.Server != "" && entrypoint.ServerAliases([]string{p.Server})[p.Server] == m[1] {
 			return c.unknown(p.Server, nil)
 		}
 	}

@@ -68,8 +68,8 @@ func (c *consent) of(server, tool string) *inquiry {
 }
 
 // ask returns nil when the user allows the call. It waits for an answer until ctx ends, which withdraws the question.
-func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision) error {
-	g := GrantOf(c.definitions[s.name], tool)
+func (c *consent) ask(ctx context.Context, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+	g, tool := GrantOf(c.definitions[s.name], t), t.Name
 	q := c.of(s.name, tool)
 	select {
 	case <-q.turn:
@@ -77,11 +77,12 @@ func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMe
 	case <-ctx.Done():
 		return deniedCall(s, tool, "the call has ended before the user was asked")
 	}
-	if q.said == "" && c.granted(g) { // of each call anew: it may be forgotten meanwhile
-		return nil
-	}
 	if q.said == "" {
-		answer, err := c.answer(ctx, s, tool, args, d)
+		granted, changed := c.granted(g) // of each call again: it may be forgotten meanwhile
+		if granted {
+			return nil
+		}
+		answer, err := c.answer(ctx, s, tool, args, d, describeChange(t, changed))
 		if err != nil {
 			return err
 		}
@@ -100,16 +101,46 @@ func (c *consent) ask(ctx context.Context, s entry, tool string, args json.RawMe
 	return nil
 }
 
-// granted says whether the user has allowed it for good. What can't be read allows nothing.
-func (c *consent) granted(g policy.Grant) bool {
+// granted reports whether the user has allowed it for good, or what the server has changed since. What can't be read allows
+// nothing.
+func (c *consent) granted(g policy.Grant) (ok bool, changed []string) {
 	if c.grants == nil {
-		return false
+		return false, nil
 	}
-	ok, err := c.grants.Has(g)
+	kept, ok, err := c.grants.Find(g)
 	if err != nil {
 		c.log.Warn("what the user has allowed for good can't be read: the user is asked again", "err", err)
+		return false, nil
 	}
-	return ok && err == nil
+	if changed = kept.Seen.Changed(g.Seen); len(changed) > 0 {
+		return false, changed
+	}
+	if ok && kept.Seen == (policy.Seen{}) {
+		if err := c.grants.Pin(g); err != nil {
+			c.log.Warn("what the server says of a tool that was allowed for good can't be kept", "server", g.Server, "tool", g.Tool, "err", err)
+		}
+	}
+	return ok, nil
+}
+
+// maxShown bounds, in bytes, each text of a server's in a question about a tool that has changed.
+const maxShown = 600
+
+// describeChange is a line that says what has changed of a tool since the user allowed it for good, and how it is now.
+func describeChange(t upstream.Tool, changed []string) string {
+	if len(changed) == 0 {
+		return ""
+	}
+	now := map[string]string{"description": t.Title + " " + t.Description, "schema": string(t.InputSchema), "annotations": string(t.Annotations)}
+	var parts []string
+	for _, part := range changed {
+		is := strings.TrimSpace(text.Safe(now[part]))
+		if len(is) > maxShown {
+			is = text.First(is, maxShown) + " […]"
+		}
+		parts = append(parts, fmt.Sprintf("%s, now %q", part, is))
+	}
+	return "You have allowed it for good, but its server has changed it since: " + strings.Join(parts, "; ") + "."
 }
 
 // keep remembers an answer that is for good, and says whether it can. Where it can't, the answer holds for the run.
@@ -125,15 +156,15 @@ func (c *consent) keep(g policy.Grant) bool {
 }
 
 // answer has the user answer. Whatever is no clear consent is a no.
-func (c *consent) answer(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision) (string, error) {
-	form, offered := c.form(s, tool, args, d)
+func (c *consent) answer(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision, change string) (string, error) {
+	form, offered := c.form(s, tool, args, d, change)
 	raw, err := c.client(ctx, string(mcp.MethodElicitationCreate), form)
 	switch {
 	case ctx.Err() != nil:
 		return "", deniedCall(s, tool, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
-		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v. To allow it, run%s: mcp-bridge policy grant %s",
-			text.Safe(d.Why()), err, c.where(s), shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
+		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v.%s To allow it, run%s: mcp-bridge policy grant %s",
+			text.Safe(d.Why()), err, behind(change), c.where(s), shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
 	case err != nil:
 		return "", deniedCall(s, tool, fmt.Sprintf("the user could not be asked: %v", err))
 	}
@@ -163,7 +194,7 @@ func (c *consent) where(s entry) string {
 
 // form is the question as the client shows it, and the answers that it offers. What the code has a say in comes last, and can't add lines.
 // Code that makes so many arguments that some are not shown is not given leave for what it may call next.
-func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision) (question map[string]any, values []string) {
+func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision, change string) (question map[string]any, values []string) {
 	shown, left := showArguments(args, upstream.HideNamed(c.definitions))
 	values, labels := []string{answerOnce}, []string{"Allow this call"}
 	if left == 0 {
@@ -174,8 +205,8 @@ func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Deci
 	}
 	values, labels = append(values, answerNo), append(labels, "Don't allow it")
 	return map[string]any{
-		"message": text.Escape(fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.\nArguments: %s",
-			tool, s.name, d.Why(), shown)),
+		"message": text.Escape(fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.%s\nArguments: %s",
+			tool, s.name, d.Why(), behind(change), shown)),
 		"requestedSchema": map[string]any{
 			"type":     "object",
 			"required": []string{"answer"},
@@ -184,6 +215,14 @@ func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Deci
 			}},
 		},
 	}, values
+}
+
+// behind is a sentence with a space before it.
+func behind(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
 }
 
 func deniedCall(s entry, tool, why string) error {

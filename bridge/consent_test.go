@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -100,7 +101,7 @@ func TestAnswers(t *testing.T) {
 			c := u.consent(grants)
 			got := ""
 			for range 3 {
-				why := denied(t, c.ask(t.Context(), guarded, "x", nil, askRule))
+				why := denied(t, c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule))
 				if why == "" {
 					got += "y"
 				} else {
@@ -110,22 +111,22 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("got %q, want %q", why, tc.says)
 				}
 			}
-			kept, err := grants.Has(GrantOf(defined, "x"))
+			_, kept, err := grants.Find(GrantOf(defined, upstream.Tool{Name: "x"}))
 			if got != tc.want || len(u.saw) != tc.questions || kept != tc.kept || err != nil {
 				t.Errorf("got %s by %d questions, kept: %v, %v", got, len(u.saw), kept, err)
 			}
 			other := newUser(answer("no"))
-			if err := other.consent(grants).ask(t.Context(), guarded, "x", nil, askRule); (err == nil) != tc.kept {
+			if err := other.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); (err == nil) != tc.kept {
 				t.Errorf("another run: %v", err)
 			}
 			if tc.kept {
 				changed := defined
 				changed.Args = []string{"--evil"}
 				c := newConsent(map[string]discovery.Server{"github": changed}, grants, other.ask, slog.New(slog.DiscardHandler))
-				if c.ask(t.Context(), guarded, "x", nil, askRule) == nil {
+				if c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule) == nil {
 					t.Error("it holds for another definition of the server")
 				}
-				if other.consent(grants).ask(t.Context(), guarded, "y", nil, askRule) == nil {
+				if other.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "y"}, nil, askRule) == nil {
 					t.Error("it holds for another tool")
 				}
 			}
@@ -140,20 +141,20 @@ func TestForgottenInTheRun(t *testing.T) {
 	u := newUser(answer("always"), answer("no"))
 	c := u.consent(policy.NewGrants(path))
 	for range 2 {
-		if err := c.ask(t.Context(), guarded, "x", nil, askRule); err != nil {
+		if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n, err := policy.NewGrants(path).Remove(func(policy.Grant) bool { return true }); n != 1 || err != nil {
 		t.Fatalf("%d grants were forgotten, %v", n, err)
 	}
-	if err := c.ask(t.Context(), guarded, "x", nil, askRule); denied(t, err) == "" || len(u.saw) != 2 {
+	if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); denied(t, err) == "" || len(u.saw) != 2 {
 		t.Errorf("got %v by %d questions, want a no to the second", err, len(u.saw))
 	}
 	nowhere := newUser(answer("always"))
 	c = nowhere.consent(policy.NewGrants(filepath.Join(path, "grants.json")))
 	for range 3 {
-		if err := c.ask(t.Context(), guarded, "x", nil, askRule); err != nil {
+		if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); err != nil {
 			t.Error(err)
 		}
 	}
@@ -165,7 +166,7 @@ func TestForgottenInTheRun(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	u := newUser(answer("no"))
 	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))
-	_ = u.consent(nil).ask(t.Context(), guarded, "create\nissue", json.RawMessage(args), askRule)
+	_ = u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "create\nissue"}, json.RawMessage(args), askRule)
 	want := "elicitation/create The Python code of this run wants to call tool \"create\\nissue\" of server \"github\".\n" +
 		"You are asked because of rule \"github.*\" (policy.toml, line 3): it costs money.\n" +
 		`Arguments: {"t":"*** 1","evil":"\nArguments: none\u202e","long":"` + strings.Repeat("x", 1000) + `"…(3000 characters),"command":"rm -rf ~"}`
@@ -211,7 +212,7 @@ func TestArgumentsThatAreNotShown(t *testing.T) {
 	args := json.RawMessage(`{"a":["` + strings.Repeat(`x","`, 3000) + `"],"command":"rm"}`)
 	for word, allowed := range map[string]bool{"once": true, "run": false, "always": false} {
 		u := newUser(answer(word))
-		err := u.consent(grants).ask(t.Context(), guarded, "x", args, askRule)
+		err := u.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, args, askRule)
 		if schema := string(encode(u.params["requestedSchema"])); (err == nil) != allowed || !strings.Contains(schema, `"enum":["once","no"]`) {
 			t.Errorf("%s: %v to %s", word, err, schema)
 		}
@@ -222,12 +223,12 @@ func TestArgumentsThatAreNotShown(t *testing.T) {
 func TestConsentWithoutAClient(t *testing.T) {
 	u := newUser("")
 	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", errCannotAsk)
-	got := denied(t, u.consent(nil).ask(t.Context(), guarded, "it's", nil, askRule))
+	got := denied(t, u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "it's"}, nil, askRule))
 	if want := `it has not declared the capability elicitation. To allow it, run in the bridge's working directory: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant …%s", got, want)
 	}
 	u.err = errors.New("the client refused: no forms today")
-	if got := denied(t, u.consent(nil).ask(t.Context(), guarded, "x", nil, askRule)); !strings.Contains(got, "no forms today") {
+	if got := denied(t, u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule)); !strings.Contains(got, "no forms today") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -242,7 +243,7 @@ func TestConcurrentCallsAreOneQuestion(t *testing.T) {
 				c := u.consent(nil)
 				var wg sync.WaitGroup
 				for range 5 {
-					wg.Go(func() { _ = c.ask(t.Context(), guarded, "x", nil, askRule) })
+					wg.Go(func() { _ = c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule) })
 				}
 				synctest.Wait()
 				if len(u.saw) != 1 {
@@ -267,9 +268,9 @@ func TestCancelledAsker(t *testing.T) {
 		first, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
-		wg.Go(func() { errs[0] = c.ask(first, guarded, "x", nil, askRule) })
+		wg.Go(func() { errs[0] = c.ask(first, guarded, upstream.Tool{Name: "x"}, nil, askRule) })
 		synctest.Wait()
-		wg.Go(func() { errs[1] = c.ask(t.Context(), guarded, "x", nil, askRule) })
+		wg.Go(func() { errs[1] = c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule) })
 		synctest.Wait()
 		cancel()
 		synctest.Wait()

@@ -95,11 +95,11 @@ func TestOffers(t *testing.T) {
 func TestQueryToolDocs(t *testing.T) {
 	b := build(t, nil)
 	h := hostFor(t, b, `["github"]`)
-	const listIssues = `[{"server":"github","serverAlias":"github","tool":"list-issues","toolAlias":"list_issues",` +
-		`"signature":"mcp_github.list_issues(**kwargs: Any) -\u003e Any","description":"List issues.","allowed":true`
+	const listIssues = `[{"server":"github","serverAlias":"github","tool":"list-issues","toolAlias":"list_issues__2",` +
+		`"signature":"mcp_github.list_issues__2(**kwargs: Any) -\u003e Any","description":"List issues.","allowed":true`
 	for _, tc := range []struct{ name, input, want string }{
 		{"one", `{"server":"github","tool":"list-issues"}`, listIssues + `}]`},
-		{"in full", `{"server":"mcp_github","tool":"list_issues","detail":"full"}`, listIssues + `,"inputSchema":{"type":"object"}}]`},
+		{"in full", `{"server":"mcp_github","tool":"list_issues__2","detail":"full"}`, listIssues + `,"inputSchema":{"type":"object"}}]`},
 		{"unknown tool", `{"server":"github","tool":"list-isues"}`, `validation_error: server "github" has no tool "list-isues", did you mean "list-issues" or "list_issues"?; it has: "list-issues", "list_issues", "me"`},
 		{"unknown detail", `{"server":"github","detail":"all"}`, `validation_error: detail is "summary" or "full", not "all"`},
 		{"another server, not known", `{"server":"My Files!"}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers, or leave that out`},
@@ -234,8 +234,8 @@ func TestLoadServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := entrypoint.Provider{Name: "github", Alias: "github", Description: "Issues and\npulls", Tools: map[string]entrypoint.Tool{
-		"list_issues":    {SafeName: "list_issues", OriginalName: "list-issues", Description: "List issues.", InputSchema: json.RawMessage(`{"type":"object"}`)},
-		"list_issues__2": {SafeName: "list_issues__2", OriginalName: "list_issues"},
+		"list_issues__2": {SafeName: "list_issues__2", OriginalName: "list-issues", Description: "List issues.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		"list_issues":    {SafeName: "list_issues", OriginalName: "list_issues"},
 		"me":             {SafeName: "me", OriginalName: "me"},
 	}}
 	want.Stub = stubs.Module(want)

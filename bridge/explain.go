@@ -21,6 +21,19 @@ func (b *Bridge) JudgeMethod(server, name string) (policy.Decision, bool) {
 	return b.catalog().judgeMethod(entry{name: server}, name), true
 }
 
+// Listed returns a tool as its server described it last, as far as is known without starting the server; else its name alone.
+func (b *Bridge) Listed(server, tool string) (t upstream.Tool, known bool) {
+	c := b.catalog()
+	if e, ok := c.byName[server]; ok {
+		if box := c.shelf.known(e); box != nil {
+			if i := slices.IndexFunc(box.listed, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
+				return box.listed[i], true
+			}
+		}
+	}
+	return upstream.Tool{Name: tool}, false
+}
+
 // Unknown says why a call of that tool would reach nothing, as far as is known without starting the server: a clause with the names that
 // are near, or nothing where the tool is there.
 func (b *Bridge) Unknown(server, tool string) string {

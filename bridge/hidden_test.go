@@ -53,7 +53,8 @@ func TestHiddenText(t *testing.T) {
 			seen("search", found(t, b, `{"query":"t"}`))
 			seen("search in full", found(t, b, `{"query":"t","detail":"full"}`))
 			seen("manual", b.manual())
-			form, _ := (&consent{}).form(entry{name: "s"}, veiled, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{})
+			change := describeChange(tool, []string{"description", "schema"})
+			form, _ := (&consent{}).form(entry{name: "s"}, veiled, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{}, change)
 			seen("consent", form["message"].(string))
 		})
 	}

@@ -31,8 +31,8 @@ func TestHost(t *testing.T) {
 		name, provider, tool, input string
 		want                        string // the result, or "code: part of the message"
 	}{
-		{"by alias", "github", "list_issues", `{"a":1}`, `{"content":[{"type":"text","text":"github.list-issues{\"a\":1}"}]}`},
-		{"by the alias of a collision", "github", "list_issues__2", ``, `{"content":[{"type":"text","text":"github.list_issues{}"}]}`},
+		{"by alias, which is a name too", "github", "list_issues", `{"a":1}`, `{"content":[{"type":"text","text":"github.list_issues{\"a\":1}"}]}`},
+		{"by the alias of a collision", "github", "list_issues__2", ``, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
 		{"by real name", "github", "list-issues", `null`, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
 		{"big integers stay", "github", "me", `{"n":9007199254740993}`, `{"content":[{"type":"text","text":"github.me{\"n\":9007199254740993}"}]}`},
 		{"unknown tool", "github", "list_isues", `{}`, `validation_error: server "github" has no tool "list_isues", did you mean`},
@@ -59,13 +59,13 @@ func TestHost(t *testing.T) {
 		{"describe_server of another", "runtime", "describe_server", `{"server":"My Files!"}`, `{"name":"My Files!","alias":"my_files_","allowed":false}`},
 		{"describe_server unknown", "runtime", "describe_server", `{"server":"x"}`, `validation_error: there is no server "x"`},
 		{"list_tools", "runtime", "list_tools", `{"server":"github"}`,
-			`[{"name":"list-issues","alias":"list_issues","description":"List issues.","inputSchema":{"type":"object"}},` +
-				`{"name":"list_issues","alias":"list_issues__2"},{"name":"me","alias":"me"}]`},
+			`[{"name":"list-issues","alias":"list_issues__2","description":"List issues.","inputSchema":{"type":"object"}},` +
+				`{"name":"list_issues","alias":"list_issues"},{"name":"me","alias":"me"}]`},
 		{"list_tools of another", "runtime", "list_tools", `{"server":"my_files_"}`, `denied: server "My Files!"`},
 		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`, `denied: server "My Files!"`},
 		{"call_tool by real name", "runtime", "call_tool", `{"server":"github","tool":"list-issues","arguments":{"b":2}}`,
 			`{"content":[{"type":"text","text":"github.list-issues{\"b\":2}"}]}`},
-		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`, `{"content":[{"type":"text","text":"github.list_issues{}"}]}`},
+		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
 		{"call_tool of another", "runtime", "call_tool", `{"server":"My Files!","tool":"read"}`, `denied: server "My Files!"`},
 		{"call_tool unknown", "runtime", "call_tool", `{"server":"github","tool":"x"}`, `validation_error: server "github" has no tool "x"; it has: "list-issues"`},
 	} {

@@ -33,7 +33,7 @@ environment or files. It may write to /workspace, its working directory, and /tm
     page = mcp_github["list-issues"](owner="o", repo="r")  # by the tool's real name
 
 - Alias: the name in lower case, with "_" for every run of other characters than a-z, 0-9 and "_"; "_" before a digit in front, and
-  behind a keyword or builtin (print_, quit_); "__2", "__3" where two names would be the same.
+  behind a keyword or builtin (print_, quit_); "__2", "__3" where two names would be the same; "tool" without a letter.
 - Plain code waits for the value. Where an event loop runs, and that is everywhere in code with a top-level await, the call returns an awaitable:
   ` + "`import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2))`" + ` makes both calls at once. Threads work too.
 - The value is what the tool declares as its result, without the {"result": …} that some server

@@ -16,8 +16,9 @@ import (
 
 // Grants are what the user has allowed for good; *policy.Grants are. Its methods are used concurrently.
 type Grants interface {
-	Has(policy.Grant) (bool, error)
+	Find(policy.Grant) (policy.Grant, bool, error)
 	Add(policy.Grant) error
+	Pin(policy.Grant) error
 }
 
 // judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy.
@@ -76,7 +77,7 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstre
 		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.name, err)}
 	}
 	if d.Verdict == policy.Ask {
-		return p.consent.ask(ctx, s, t.Name, args, d)
+		return p.consent.ask(ctx, s, t, args, d)
 	}
 	return nil
 }
@@ -88,7 +89,8 @@ func deniedBy(s entry, tool string, d policy.Decision) error {
 }
 
 // GrantOf is what is kept when the user allows a tool for good: for this very definition of its server, which is what is started or
-// connected to, with what and in which directory. Where the definition is from doesn't count.
-func GrantOf(s discovery.Server, tool string) policy.Grant {
-	return policy.Grant{Server: s.Name, Tool: tool, Definition: s.Identity()}
+// connected to, with what and in which directory, and for what the server says of the tool. Where the definition is from doesn't count.
+func GrantOf(s discovery.Server, t upstream.Tool) policy.Grant {
+	return policy.Grant{Server: s.Name, Tool: t.Name, Definition: s.Identity(),
+		Seen: policy.SeenOf([]string{t.Title, t.Description}, []json.RawMessage{t.InputSchema, t.OutputSchema}, t.Annotations)}
 }

@@ -75,11 +75,11 @@ func TestDeniedTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(told.Tools) != 2 || strings.Contains(told.Stub, "list-issues") || len(told.Denied) != 2 || told.Denied["list-issues"] == "" ||
-				told.Denied["list_issues"] != told.Denied["list-issues"] {
+				told.Denied["list_issues__2"] != told.Denied["list-issues"] {
 				t.Errorf("the guest is told %+v", told)
 			}
 			for _, got := range []string{
-				called(t, h, "github", "list_issues", `{}`), // its alias
+				called(t, h, "github", "list_issues__2", `{}`), // its alias
 				called(t, h, "github", "list-issues", `{}`),
 				called(t, h, "runtime", "call_tool", `{"server":"github","tool":"list-issues"}`),
 				called(t, h, "runtime", "query_tool_docs", `{"server":"github","tool":"list-issues"}`),
@@ -89,7 +89,7 @@ func TestDeniedTools(t *testing.T) {
 					t.Errorf("it was called: %s", got)
 				}
 			}
-			if got := called(t, h, "github", "list_issues__2", `{}`); !strings.Contains(got, "github.list_issues{}") {
+			if got := called(t, h, "github", "list_issues", `{}`); !strings.Contains(got, "github.list_issues{}") {
 				t.Errorf("the other tool: %s", got)
 			}
 		})
@@ -217,12 +217,12 @@ func TestBrokenPolicy(t *testing.T) {
 func TestGrantInAnotherDirectory(t *testing.T) {
 	s := discovery.Server{Name: "project", Transport: discovery.Stdio, Command: "python3", Args: []string{"tools/mcp.py"}}
 	t.Chdir(t.TempDir())
-	grant, key := GrantOf(s, "read"), schemas.Key(s)
-	if GrantOf(s, "read") != grant || schemas.Key(s) != key {
+	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), schemas.Key(s)
+	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || schemas.Key(s) != key {
 		t.Error("in the same directory it is another one")
 	}
 	t.Chdir(t.TempDir())
-	if GrantOf(s, "read") == grant || schemas.Key(s) == key {
+	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || schemas.Key(s) == key {
 		t.Error("in another directory the grant, or what is known of its tools, is the same")
 	}
 }

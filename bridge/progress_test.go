@@ -249,7 +249,7 @@ func TestInnerProgress(t *testing.T) {
 				if want := fmt.Sprintf(`\"asked\":%v`, tt.client || tt.code); !strings.Contains(string(answer.Result), want) {
 					t.Errorf("the answer is %s, want %s in it", answer.Result, want)
 				}
-				if got := strings.HasSuffix(last, "] github.list-issues: 2 of 4"); got != tt.client {
+				if got := strings.HasSuffix(last, "] github.list_issues: 2 of 4"); got != tt.client {
 					t.Errorf("the client heard %q last", last)
 				}
 				want := []string{"1 4 look\ning\x1b[2J", "2 4 "}

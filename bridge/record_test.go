@@ -62,8 +62,8 @@ func TestRecords(t *testing.T) {
 		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
 			for _, call := range []sandbox.Call{
 				{Provider: "github", Tool: "me", Input: json.RawMessage(`{"secret":"hunter2"}`)},
-				{Provider: "github", Tool: "list_issues"}, // the alias of list-issues
-				{Provider: "github", Tool: "list_issues__2"},
+				{Provider: "github", Tool: "list_issues__2"}, // the alias of list-issues
+				{Provider: "github", Tool: "list_issues"},
 				{Provider: "github", Tool: "me", Input: json.RawMessage(`{"panic":1}`)},
 				{Provider: "My Files!", Tool: "read"},
 				{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(`{"server":"github","tool":"me","arguments":{}}`)},

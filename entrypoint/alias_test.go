@@ -3,6 +3,7 @@ package entrypoint
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -24,11 +25,15 @@ func TestAliases(t *testing.T) {
 		{"runs of other characters", []string{"a - b.c/d", "été"}, map[string]string{"a - b.c/d": "a_b_c_d", "été": "_t_"}},
 		{"a digit first", []string{"3d"}, map[string]string{"3d": "_3d"}},
 		{"keywords and builtins", []string{"import", "List", "lists"}, map[string]string{"import": "import_", "List": "list_", "lists": "lists"}},
-		{"nothing left", []string{"", "漢字"}, map[string]string{"": "_", "漢字": "___2"}},
+		{"nothing left", []string{"", "写", "读", "-"}, map[string]string{"": "tool", "-": "tool__2", "写": "tool__3", "读": "tool__4"}},
+		{"nothing left beside a tool", []string{"读", "tool"}, map[string]string{"读": "tool__2", "tool": "tool"}},
+		{"Python's own", []string{"__class__", "__dict__", "__x", "____"}, map[string]string{"__class__": "x__class__", "__dict__": "x__dict__", "__x": "__x", "____": "tool"}},
+		{"the guest's own", []string{"_load", "_loads"}, map[string]string{"_load": "_load_", "_loads": "_loads"}},
+		{"its own alias first", []string{"GitHub", "github", "GITHUB"}, map[string]string{"github": "github", "GITHUB": "github__2", "GitHub": "github__3"}},
 		{
 			"collisions, by sorted name",
 			[]string{"a b", "A-B", "a_b", "a_b__2", "a_b"},
-			map[string]string{"A-B": "a_b", "a b": "a_b__2", "a_b": "a_b__3", "a_b__2": "a_b__2__2"},
+			map[string]string{"A-B": "a_b__3", "a b": "a_b__4", "a_b": "a_b", "a_b__2": "a_b__2"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -48,13 +53,20 @@ func TestAliases(t *testing.T) {
 func TestAliasesSimply(t *testing.T) {
 	simple := func(names []string) map[string]string {
 		aliases, taken := map[string]string{}, map[string]bool{}
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-			unique := alias(name)
-			for n := 2; taken[unique]; n++ {
-				unique = fmt.Sprintf("%s__%d", alias(name), n)
+		taboo := [][]string{reserved, ofGuest}
+		for _, own := range []bool{true, false} {
+			for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+				base := alias(name, "tool", taboo)
+				if (base == name) != own {
+					continue
+				}
+				unique := base
+				for n := 2; taken[unique]; n++ {
+					unique = fmt.Sprintf("%s__%d", base, n)
+				}
+				taken[unique] = true
+				aliases[name] = unique
 			}
-			taken[unique] = true
-			aliases[name] = unique
 		}
 		return aliases
 	}
@@ -86,7 +98,7 @@ func TestAliasesOfMany(t *testing.T) {
 	}
 	last := 0
 	for _, a := range aliases {
-		n, _ := strconv.Atoi(strings.TrimPrefix(a, "___"))
+		n, _ := strconv.Atoi(strings.TrimPrefix(a, "tool__"))
 		last = max(last, n)
 	}
 	if len(aliases) != 50_000 || last != 50_000 {
@@ -95,18 +107,34 @@ func TestAliasesOfMany(t *testing.T) {
 }
 
 func TestReserved(t *testing.T) {
-	if !slices.IsSorted(reserved) {
-		t.Error("not sorted")
+	for _, names := range [][]string{reserved, ofGuest, keywords} {
+		if !slices.IsSorted(names) {
+			t.Errorf("not sorted: %v", names)
+		}
 	}
 	python := python(t)
 	const list = `import keyword, builtins; print(*[n for n in {*keyword.kwlist, *dir(builtins)} if n == n.lower() and n != "_"])`
-	out, err := exec.CommandContext(t.Context(), python, "-c", list).Output()
-	if err != nil {
-		t.Fatal(err)
+	const words = `import keyword; print(*sorted(n for n in keyword.kwlist if n == n.lower()))`
+	const own = `from guest.servers import Server; print(*(n for n in {*vars(Server), *vars(Server(None, {}))} if not n.startswith("__")))`
+	for _, tt := range []struct {
+		code    string
+		aliases func([]string) map[string]string
+	}{{list, Aliases}, {words, ServerAliases}, {own, Aliases}} {
+		cmd := exec.CommandContext(t.Context(), python, "-c", tt.code)
+		cmd.Dir, cmd.Stderr = ".", os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(out)) {
+			if tt.aliases([]string{name})[name] == name {
+				t.Errorf("%s reserves %q", python, name)
+			}
+		}
 	}
-	for _, name := range strings.Fields(string(out)) {
-		if !slices.Contains(reserved, name) {
-			t.Errorf("%s reserves %q", python, name)
+	for _, name := range []string{"any", "list", "type", "_load"} { // behind mcp_ they are nothing else
+		if got := ServerAliases([]string{name})[name]; got != name {
+			t.Errorf("server %q is mcp_%s", name, got)
 		}
 	}
 }

@@ -24,6 +24,10 @@ type Grant struct {
 	Tool       string    `json:"tool"`
 	Definition string    `json:"definition"` // Hash of what the server is: with another one the user is asked again
 	Since      time.Time `json:"since"`
+
+	// Seen is what the server said of the tool then. A grant without it, of an older version or of a tool that nobody knew, holds
+	// for what the server says when the tool is called next, and keeps that.
+	Seen Seen `json:"seen,omitzero"`
 }
 
 // same says whether two grants are of the same thing.
@@ -62,22 +66,37 @@ func (g *Grants) List() ([]Grant, error) {
 	return file.Grants, nil
 }
 
-// Has says whether the tool was granted for this definition of its server.
-func (g *Grants) Has(want Grant) (bool, error) {
+// Find returns the grant of a tool for this definition of its server. Whether it holds for what the server says now is for
+// Seen.Changed to say.
+func (g *Grants) Find(want Grant) (Grant, bool, error) {
 	all, err := g.List()
-	return slices.ContainsFunc(all, want.same), err
+	i := slices.IndexFunc(all, want.same)
+	if i < 0 {
+		return Grant{}, false, err
+	}
+	return all[i], true, err
 }
 
-// Add keeps a grant, as of now where it has no time.
+// Add keeps a grant, as of now where it has no time, in place of one of the same tool and definition.
 func (g *Grants) Add(n Grant) error {
 	if n.Since.IsZero() {
 		n.Since = time.Now().UTC().Truncate(time.Second)
 	}
 	_, err := g.change(func(all []Grant) []Grant {
-		if slices.ContainsFunc(all, n.same) {
-			return all
+		return append(slices.DeleteFunc(all, n.same), n)
+	})
+	return err
+}
+
+// Pin notes in a grant that doesn't say it yet, if it is still there, what the server says of the tool.
+func (g *Grants) Pin(n Grant) error {
+	_, err := g.change(func(all []Grant) []Grant {
+		for i := range all {
+			if all[i].same(n) && all[i].Seen == (Seen{}) {
+				all[i].Seen = n.Seen
+			}
 		}
-		return append(all, n)
+		return all
 	})
 	return err
 }

@@ -29,7 +29,7 @@ func TestGrants(t *testing.T) {
 		Grant
 		want bool
 	}{{x, true}, {Grant{Server: "s", Tool: "x", Definition: "2"}, false}, {Grant{Server: "t", Tool: "x", Definition: "1"}, false}} {
-		if got, err := g.Has(tc.Grant); err != nil || got != tc.want {
+		if _, got, err := g.Find(tc.Grant); err != nil || got != tc.want {
 			t.Errorf("%+v: %v, %v", tc.Grant, got, err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	n, err := g.Remove(func(o Grant) bool { return o.Tool == "x" })
-	if has, herr := g.Has(x); n != 1 || err != nil || has || herr != nil {
+	if _, has, herr := g.Find(x); n != 1 || err != nil || has || herr != nil {
 		t.Errorf("removed %d, %v; still there: %v, %v", n, err, has, herr)
 	}
 }
@@ -51,7 +51,7 @@ func TestGrantsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := NewGrants(path)
-	if ok, err := g.Has(Grant{}); ok || err == nil {
+	if _, ok, err := g.Find(Grant{}); ok || err == nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if err := g.Add(Grant{Server: "s"}); err == nil || !strings.Contains(err.Error(), "remove the file") {

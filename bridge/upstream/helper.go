@@ -120,7 +120,7 @@ func runHelper(caller context.Context, srv discovery.Server, environment []strin
 		return nil, err
 	}
 	read := make(chan []byte, 1)
-	go func() { // ends with the pipe: End leaves nobody who holds its other end, and r is closed
+	go func() { // ends with the pipe, at the latest when r is closed
 		out, _ := io.ReadAll(io.LimitReader(r, helperOutput+1))
 		read <- out
 	}()

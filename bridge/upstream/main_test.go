@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	goruntime "runtime"
 	"strings"
 	"sync"
@@ -65,6 +66,16 @@ func fake(mode string, args ...string) discovery.Server {
 		Env:    map[string]string{"TOKEN": "s3cr3t-value", "GORACE": "atexit_sleep_ms=0"},
 		Source: discovery.Source{Path: "/home/u/servers.json"},
 	}
+}
+
+// editor starts a process in a session of its own, as a server opens an editor for the user, and returns its pid.
+func editor() int {
+	c := exec.Command(os.Args[0], "sleeper")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		panic(err)
+	}
+	return c.Process.Pid
 }
 
 // open makes a pool of servers, which is closed with the test and must then have ended everything.

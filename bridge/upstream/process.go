@@ -21,9 +21,9 @@ const (
 	drainWait = 300 * time.Millisecond // for the rest of the output of a server that has ended
 )
 
-// process is a server that runs as our child, with its pipes.
+// process is a server that runs as our child, with its standard streams.
 //
-// mcp-go is given our own pipes (transport.NewIO) instead of the command, because its own transport ends a process but not
+// mcp-go is given our own streams (transport.NewIO) instead of the command, because its own transport ends a process but not
 // its group, closes stderr before the process had a chance to say goodbye, blocks all callers while a server doesn't read,
 // and has no limit for a line.
 type process struct {
@@ -49,7 +49,7 @@ func startProcess(s *session) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := openPipes()
+	files, err := openStreams()
 	if err != nil {
 		return nil, err
 	}
@@ -69,23 +69,23 @@ func startProcess(s *session) (*process, error) {
 	return p, nil
 }
 
-// pipes are the three pipes of a child.
-type pipes struct{ ours, theirs [3]*os.File }
+// streams are the two ends of each standard stream of a child.
+type streams struct{ ours, theirs [3]*os.File }
 
-func openPipes() (p pipes, err error) {
-	for i := range p.ours {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(p.ours[:i])
-			closeAll(p.theirs[:i])
-			return p, fmt.Errorf("opening a pipe: %w", err)
+func openStreams() (s streams, err error) {
+	for i := range s.ours {
+		if i < 2 {
+			s.ours[i], s.theirs[i], err = pair(i == 0)
+		} else { // a pipe: shell scripts write to /dev/stderr, which a socket doesn't allow
+			s.ours[i], s.theirs[i], err = os.Pipe()
 		}
-		p.ours[i], p.theirs[i] = r, w
-		if i == 0 {
-			p.ours[i], p.theirs[i] = w, r
+		if err != nil {
+			closeAll(s.ours[:i])
+			closeAll(s.theirs[:i])
+			return s, fmt.Errorf("opening its standard streams: %w", err)
 		}
 	}
-	return p, nil
+	return s, nil
 }
 
 func closeAll(files []*os.File) {
@@ -105,7 +105,7 @@ func (r renumbered) SendRequest(ctx context.Context, req transport.JSONRPCReques
 	return r.Interface.SendRequest(ctx, req)
 }
 
-// open is always the same transport: there is only one pair of pipes.
+// open is always the same transport: there is only one pair of streams.
 func (p *process) open(modern bool) (transport.Interface, error) {
 	if modern {
 		return renumbered{p.tr}, nil

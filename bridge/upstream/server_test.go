@@ -89,6 +89,8 @@ func fakeServer(args []string) {
 			panic(err)
 		}
 		s.child = c.Process.Pid
+	case "opens":
+		s.child = editor()
 	case "leaves":
 		os.Exit(0)
 	case "silent", "sleeper":

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,8 +27,9 @@ func (a *app) watchdogCmd() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			over := make(chan struct{})
-			go keepReapingServers(over) // ends with this process: a look that is under way is not waited for
-			killed, err := guard.Watch(os.Stdin)
+			log := slog.New(slog.NewTextHandler(watchdogLog(), nil))
+			go keepReapingServers(over, log) // ends with this process: a look that is under way is not waited for
+			killed, err := guard.Watch(os.Stdin, log)
 			close(over)
 			if !killed {
 				return err
@@ -33,6 +37,37 @@ func (a *app) watchdogCmd() *cobra.Command {
 			return errors.Join(err, reapOrphans())
 		},
 	}
+}
+
+// appended is a file to which each write is appended. It is opened for each, made when there is something to keep, and begun
+// again when it is too big.
+type appended struct{ path string }
+
+const maxAppended = 1 << 20 // bytes
+
+// watchdogLog is where the watchdog says what it has ended: its bridge, and with it standard error, is gone by then.
+func watchdogLog() io.Writer {
+	dir := stateDir()
+	if dir == "" {
+		return io.Discard
+	}
+	return appended{filepath.Join(dir, "watchdog.log")}
+}
+
+func (a appended) Write(p []byte) (int, error) {
+	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
+		return 0, err
+	}
+	flags := os.O_APPEND | os.O_CREATE | os.O_WRONLY
+	if i, err := os.Stat(a.path); err == nil && i.Size() > maxAppended {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(a.path, flags, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.Write(p)
+	return n, errors.Join(err, f.Close())
 }
 
 const (
@@ -68,7 +103,7 @@ func reapOrphans() (err error) {
 
 // reapVariables are what the watchdog needs of the environment to find the engine again: never a server's secret.
 var reapVariables = []string{
-	"PATH", "HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
+	"PATH", "HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
 	"CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
 	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION",
 	prefix + "_RUNTIME", prefix + "_ALLOW_ROOTFUL",

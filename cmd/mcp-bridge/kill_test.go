@@ -316,8 +316,8 @@ func lifeOfACall(t *testing.T, n int) time.Duration {
 	return time.Since(begin)
 }
 
-// markVar tells what a bridge of a test has started from what other bridges have.
-const markVar = "MCP_BRIDGE_TEST_MARK"
+// markVar tells what a bridge of a test has started from what other bridges have: one that is passed on to podman.
+const markVar = "PODMAN_TEST_MARK"
 
 // oneCall is what a client writes for one call, all at once.
 const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}

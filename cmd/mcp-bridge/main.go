@@ -25,7 +25,10 @@ const (
 	exitPipe        = 141 // who reads standard output has gone, as of a program that SIGPIPE has ended
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	hide()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is the program: everything but the end of the process.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

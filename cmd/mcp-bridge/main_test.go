@@ -25,17 +25,20 @@ const (
 	asMain   = "MCP_BRIDGE_TEST_MAIN"   // the real one
 	asClient = "MCP_BRIDGE_TEST_CLIENT" // an MCP client with the real one as its server
 	asScript = "MCP_BRIDGE_TEST_SCRIPT" // an MCP server that plays the script that this holds
+	asOpen   = "MCP_BRIDGE_TEST_OPEN"   // the real one, into which a test can look by /proc
 )
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(asMain) != "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment isn't ours
+	case os.Getenv(asMain) != "" && os.Getenv(asOpen) == "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment isn't ours
 		main()
 	case os.Getenv(asScript) != "":
 		if err := fixture.ServeScript(context.Background(), os.Stdin, os.Stdout, []byte(os.Getenv(asScript))); err != nil {
 			log.Fatal(err)
 		}
 		os.Exit(0)
+	case os.Getenv(asOpen) != "":
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case os.Getenv(asClient) != "":
 		os.Exit(clientMain())
 	}

@@ -176,7 +176,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if file == nil {
 		return errNoPlace
 	}
-	if err := file.Add(bridge.GrantOf(s, tool)); err != nil {
+	if err := file.Add(p.grant(s, tool)); err != nil {
 		return err
 	}
 	where := ""
@@ -188,6 +188,17 @@ func (a *app) policyGrant(p *parts, name string) error {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
 	return nil
+}
+
+// grant is for what the server said of the tool last. Where nothing is known of it, it is for what the server says when the tool
+// is called.
+func (p *parts) grant(s discovery.Server, tool string) policy.Grant {
+	t, known := p.bridge.Listed(s.Name, tool)
+	g := bridge.GrantOf(s, t)
+	if !known {
+		g.Seen = policy.Seen{}
+	}
+	return g
 }
 
 func (a *app) policyList() error {

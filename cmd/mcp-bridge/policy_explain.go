@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -75,7 +74,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  by %s\n", tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
-		if granted, err = a.sayGranted(bridge.GrantOf(s, tool)); err != nil {
+		if granted, err = a.sayGranted(p.grant(s, tool)); err != nil {
 			return err
 		}
 	}
@@ -125,9 +124,14 @@ func (a *app) sayGranted(g policy.Grant) (bool, error) {
 	if file == nil {
 		return false, nil
 	}
-	has, err := file.Has(g)
-	if err == nil && has {
-		fmt.Fprintln(a.stdout, "  which you have allowed for good: mcp-bridge policy list")
+	kept, has, err := file.Find(g)
+	if err != nil || !has {
+		return false, err
 	}
-	return has, err
+	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
+		fmt.Fprintf(a.stdout, "  which you have allowed for good, but its server has changed its %s since: you are asked again\n", strings.Join(changed, " and "))
+		return false, nil
+	}
+	fmt.Fprintln(a.stdout, "  which you have allowed for good: mcp-bridge policy list")
+	return true, nil
 }

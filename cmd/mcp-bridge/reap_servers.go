@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -10,8 +11,9 @@ import (
 
 // leftProcess is a process that is left of a dead bridge's servers.
 type leftProcess struct {
-	PID      int `json:"pid"`
-	OwnerPID int `json:"ownerPid"`
+	PID      int    `json:"pid"`
+	Program  string `json:"program,omitempty"`
+	OwnerPID int    `json:"ownerPid"`
 }
 
 // reapServers ends what dead bridges' servers have left running. The bridge's watchdog does that; this is for where it was
@@ -28,7 +30,7 @@ func reapServers(by runtime.Owner) ([]leftProcess, error) {
 	found := []leftProcess{}
 	for _, l := range left {
 		o, _ := runtime.OwnerNamed(l.Mark, by)
-		found = append(found, leftProcess{l.PID, o.PID})
+		found = append(found, leftProcess{l.PID, l.Program, o.PID})
 	}
 	return found, err
 }
@@ -40,13 +42,19 @@ const (
 	reapServersEvery = time.Minute
 )
 
-// keepReapingServers looks for dead bridges' servers until over is closed.
-func keepReapingServers(over <-chan struct{}) {
+// keepReapingServers looks for dead bridges' servers until over is closed, and logs what it ends.
+func keepReapingServers(over <-chan struct{}, log *slog.Logger) {
 	self := runtime.Self()
 	for next := time.After(reapServersAfter); ; next = time.After(reapServersEvery) {
 		select {
 		case <-next:
-			_, _ = reapServers(self) // there is nobody to tell; the next look tries again
+			left, err := reapServers(self)
+			for _, l := range left {
+				log.Info("ended a process that a dead bridge's server has left", "pid", l.PID, "program", l.Program, "bridge", l.OwnerPID)
+			}
+			if err != nil { // the next look tries again
+				log.Warn(err.Error())
+			}
 		case <-over:
 			return
 		}

@@ -47,7 +47,7 @@ func aliases(c discovery.Catalog) map[string]string {
 	for _, s := range c.Servers {
 		names = append(names, s.Name)
 	}
-	return entrypoint.Aliases(names)
+	return entrypoint.ServerAliases(names)
 }
 
 // serversText shows what is used, a line for each source, and then, file by file, what isn't.

@@ -30,7 +30,7 @@ func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	engines := map[string]*listener{"CONTAINER_HOST": listen(t, dir, "podman.sock"), "DOCKER_HOST": listen(t, dir, "docker.sock")}
 
 	cmd := command(t, map[string]entry{"traced": {Command: leave("server")}})
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=", "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, asOpen+"=1", "MCP_BRIDGE_RUNTIME=", "PATH="+dir+":"+os.Getenv("PATH"))
 	for name, l := range engines {
 		cmd.Env = append(cmd.Env, name+"=unix://"+l.path)
 	}

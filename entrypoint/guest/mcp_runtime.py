@@ -86,7 +86,7 @@ class Runtime:
         self._known = None  # where what follows fails, it is done anew
         self._discovered += [entry for entry in found if isinstance(entry, dict)]
         for provider in providers:
-            self._add(Server(self._link, provider), provider)
+            self._try(provider)
         self._namespace.update(mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers, ToolError=results.ToolError)
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
         self._export()
@@ -96,15 +96,28 @@ class Runtime:
     def _forget(self) -> None:
         """Takes back all that was made known of servers."""
         self._files.forget()
-        for server in self._servers.values():
-            self._namespace.pop(f"mcp_{server._alias}", None)
-            for name in _modules(server):
-                sys.modules.pop(name, None)
-            for package in (self._mcp, self._package):
-                if package.__dict__.get(server._alias) is server:
-                    delattr(package, server._alias)
-        self._servers.clear()
+        for server in list(self._servers.values()):
+            self._remove(server)
+        self._servers.unusable.clear()
         self._discovered.clear()
+
+    def _remove(self, server: Server) -> None:
+        del self._servers[server._name]
+        self._namespace.pop(f"mcp_{server._alias}", None)
+        for name in _modules(server):
+            sys.modules.pop(name, None)
+        for package in (self._mcp, self._package):
+            if package.__dict__.get(server._alias) is server:
+                delattr(package, server._alias)
+
+    def _try(self, provider: wire.Frame) -> None:
+        """Adds a server. One that can't be made is left out, and the others of the run are not."""
+        server = Server(self._link, provider)
+        try:
+            self._add(server, provider)
+        except Exception as e:
+            self._remove(server)
+            self._servers.unusable[server._name] = f"{type(e).__name__}: {e}"
 
     def _add(self, server: Server, provider: wire.Frame | None = None) -> Server:
         self._servers[server._name] = server

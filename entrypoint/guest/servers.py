@@ -92,7 +92,7 @@ class Server:
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return sorted(self._load())
-        if name.startswith("__"):
+        if name.startswith("__") and name.endswith("__"):  # Python's own, which no alias is
             raise AttributeError(name)
         tool = self._tool(name) or self._extra(name)
         if tool is None:
@@ -185,10 +185,16 @@ def _denied(provider: Any) -> dict[str, str]:
 
 
 class Servers(dict[str, Server]):
-    """The servers of the run by real name."""
+    """The servers of the run by real name, and why others could not be made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unusable: dict[str, str] = {}
 
     def __missing__(self, name: str) -> Server:
         found = self.find(name)
+        if found is None and name in self.unusable:
+            raise names.UnknownName(f"server {name!r} can't be used in this run: {self.unusable[name]}")
         if found is None:
             raise names.UnknownName(f"no server {name!r} in this run; {names.choices(self, 'servers', str(name))}")
         return found

@@ -57,6 +57,7 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 		Tmpfs:          c.tmpfs(s.Tmpfs, t.volumes),
 		ShmSize:        s.Limits.Shm,
 		MaskedPaths:    c.masked(),
+		ReadonlyPaths:  readonlyPaths,
 
 		// Namespaces, privileges.
 		NetworkMode:  "none",
@@ -72,6 +73,13 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 		host.SecurityOpt = append(host.SecurityOpt, "seccomp="+compact(h.Seccomp.JSON))
 	}
 	return config, host
+}
+
+// readonlyPaths are docker's own, which it doesn't take given any, and the device nodes. Rootless, those are the host's nodes, and
+// code could set their times. Reading and writing a device works on a read-only mount.
+var readonlyPaths = []string{
+	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+	"/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero",
 }
 
 // masked are the places of /proc and /sys that tell of the machine. Given any, docker takes none of its own, so these are its own,

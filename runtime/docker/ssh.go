@@ -91,6 +91,7 @@ func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, a
 	said := &runtime.Tail{Limit: 2 << 10}
 	cmd := exec.Command(name, args...) //nolint:noctx // ended as a group
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, said
+	cmd.Env = runtime.EngineEnviron()
 	cmd.WaitDelay = time.Second // for a ProxyCommand of ssh's, which may live on and hold stderr
 	p, err := guard.Launch(cmd, groups)
 	theirIn.Close()

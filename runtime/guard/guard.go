@@ -7,9 +7,9 @@
 // # What is promised
 //
 // A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A process that left its group
-// (setsid, setpgid) is ended as well, by both the watchdog and Process, if it descends from a child of LaunchTracked, on Linux
-// 5.3 and later: it is found by the random mark in its environment. One that was given another environment, or wrote over its
-// own, is out of reach, and so is every one that left its group elsewhere.
+// (setsid, setpgid) is ended by the watchdog as well if it descends from a child of LaunchTracked that Process hasn't ended,
+// on Linux 5.3 and later: it is found by the random mark in its environment. One that was given another environment, or wrote
+// over its own, is out of reach, and so is every one that left its group elsewhere. Process.End ends the group only.
 //
 // The watchdog is in a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so whoever ends the client's whole process
 // group or terminal doesn't end it before its work is done. (In its first milliseconds, before it has come to ignore them, a

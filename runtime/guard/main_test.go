@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "watchdog":
-			if _, err := Watch(os.Stdin); err != nil {
+			if _, err := Watch(os.Stdin, nil); err != nil {
 				os.Exit(1)
 			}
 			return
@@ -158,6 +158,16 @@ func (te *tether) ready(t *testing.T) int {
 	return n
 }
 
+// child waits for a process and its child, and returns the child's pid.
+func (te *tether) child(t *testing.T, p *Process) int {
+	t.Helper()
+	a, b := te.ready(t), te.ready(t)
+	if a == p.PID() {
+		return b
+	}
+	return a
+}
+
 // released waits until no process holds the tether.
 func (te *tether) released(t *testing.T) {
 	t.Helper()
@@ -206,9 +216,14 @@ func ignoring(t *testing.T, pid int) {
 
 func launched(t *testing.T, te *tether, groups Groups, mode string) *Process {
 	t.Helper()
+	return launchedAs(t, te, groups, mode, mode == "loner")
+}
+
+func launchedAs(t *testing.T, te *tether, groups Groups, mode string, tracked bool) *Process {
+	t.Helper()
 	c := exec.Command(os.Args[0], "child", mode)
 	c.ExtraFiles = []*os.File{te.w}
-	p, err := launch(c, groups, mode == "loner")
+	p, err := launch(c, groups, tracked)
 	if err != nil {
 		t.Fatal(err)
 	}

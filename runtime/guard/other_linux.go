@@ -17,7 +17,7 @@ import (
 // Others yields the living processes that can be seen in /proc, this one too. Elsewhere than on Linux there are none.
 func Others(yield func(Other) bool) {
 	for st := range processes {
-		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start}) {
+		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start, session: st.session}) {
 			return
 		}
 	}

@@ -29,7 +29,7 @@ type marker interface {
 // by itself: only End ends what the child left behind, and reaps it. The methods may be called concurrently.
 type Process struct {
 	cmd     *exec.Cmd
-	tracked bool   // what leaves the group is ended too
+	tracked bool   // the watchdog also ends what leaves the group
 	mark    string // empty for none
 	forget  func()
 	unmark  func()
@@ -47,8 +47,9 @@ type Process struct {
 // files are copied by cmd's own goroutines, which End waits for, so they had better be files.
 func Launch(cmd *exec.Cmd, groups Groups) (*Process, error) { return launch(cmd, groups, false) }
 
-// LaunchTracked is Launch for a program of which nothing is to stay: on Linux End, and the watchdog, also end the processes that
-// left the group (setsid, setpgid), by the mark in their environment. It is not for programs that start what others use too.
+// LaunchTracked is Launch for a program of which nothing must survive a killed bridge: until End has returned, the watchdog
+// also ends processes that left the group (setsid, setpgid), found by the mark in their environment, on Linux. End itself
+// leaves them alone: a server may have opened an editor or a browser for the user.
 func LaunchTracked(cmd *exec.Cmd, groups Groups) (*Process, error) { return launch(cmd, groups, true) }
 
 func launch(cmd *exec.Cmd, groups Groups, tracked bool) (*Process, error) {
@@ -85,7 +86,7 @@ func (p *Process) start(groups Groups) error {
 	if ok || p.tracked {
 		p.mark = rand.Text()
 		if ok && p.tracked { // no other: what is started for others too is nobody's to end
-			p.mark = m.newMark()
+			p.mark = markOf(m.newMark())
 		}
 		if p.cmd.Env == nil {
 			p.cmd.Env = os.Environ()
@@ -129,8 +130,7 @@ func (p *Process) State() *os.ProcessState {
 // reaped. A group that is already empty ends at once. It takes at most grace plus five seconds; the error then names a group
 // that not even SIGKILL ended, which stays registered. Of several calls the first one's grace counts, and all wait.
 //
-// After LaunchTracked it then does the same for what left the group, which gets at most a second of grace, and takes that much
-// longer.
+// Processes that left the group live on, and so they do when the bridge is killed later.
 //
 // Where there is no SIGTERM (Windows) the process tree is ended hard, at once.
 func (p *Process) End(grace time.Duration) error {
@@ -157,9 +157,6 @@ func (p *Process) end(grace time.Duration) error {
 	close(p.reap)
 	<-p.gone
 	if p.tracked {
-		if err := endMarked(p.mark, min(grace, strayGrace)); err != nil {
-			return err
-		}
 		p.unmark()
 	}
 	return nil

@@ -4,6 +4,8 @@ package guard
 
 import (
 	"crypto/rand"
+	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -137,7 +139,7 @@ func TestWatchReadsLines(t *testing.T) {
 			if err := os.WriteFile(gone, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Watch(strings.NewReader(tt.input)); err != nil {
+			if _, err := Watch(strings.NewReader(tt.input), nil); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Stat(gone); os.IsNotExist(err) != tt.removed {
@@ -163,7 +165,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 		return "1 group " + strconv.Itoa(p.PID()) + " " + strconv.FormatUint(start, 10) + " " + strconv.Itoa(session) + "\n"
 	}
 	for name, l := range map[string]string{"another leader": line(start+1, session), "another session": line(start, session+1)} {
-		if _, err := Watch(strings.NewReader(l)); err != nil {
+		if _, err := Watch(strings.NewReader(l), nil); err != nil {
 			t.Error(err)
 		}
 		select {
@@ -172,7 +174,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 		default:
 		}
 	}
-	if _, err := Watch(strings.NewReader(line(start, session))); err != nil {
+	if _, err := Watch(strings.NewReader(line(start, session)), nil); err != nil {
 		t.Error(err)
 	}
 	select {
@@ -201,7 +203,7 @@ func TestMarkedChildIsEnded(t *testing.T) {
 	for range 3 {
 		te.ready(t)
 	}
-	if _, err := Watch(strings.NewReader("1 mark short\n" + u.lines.String())); err != nil {
+	if _, err := Watch(strings.NewReader("1 mark short\n"+u.lines.String()), nil); err != nil {
 		t.Error(err)
 	}
 	if populated(p.PID()) {
@@ -248,46 +250,51 @@ func TestStatOfOddNames(t *testing.T) {
 	}
 }
 
-// TestEndTracked: what left the group and ignores SIGTERM is ended too, also when the leader has long gone, and nobody else is.
+// TestEndTracked: what left the group in a session of its own lives on when the process is ended, also when the leader has
+// long gone and when the bridge is killed later. One that the bridge hasn't ended by then is ended with it, and named.
 func TestEndTracked(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		te, other := newTether(t), newTether(t)
 		g, _ := start(t)
 		q := launched(t, other, g, "loner")
-		other.ready(t)
-		other.ready(t)
+		pids := []int{other.ready(t), other.ready(t)}
 		p := launched(t, te, g, "loner")
-		te.ready(t)
-		te.ready(t)
+		stray := te.child(t, p)
 		if first {
 			_ = syscall.Kill(p.PID(), syscall.SIGKILL)
 			<-p.Exited()
 		}
-		began := time.Now()
 		if err := p.End(100 * time.Millisecond); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("End took %v", took)
-		}
-		te.released(t)
-		g.mu.Lock()
-		left := len(g.entries)
-		g.mu.Unlock()
-		if left != 2 {
-			t.Errorf("%d registrations, want the other's group and mark", left)
-		}
-		if n := signalMarked([]string{q.mark}, look); n != 2 {
-			t.Errorf("%d processes of the other are left, want 2", n)
-		}
-		if err := q.End(0); err != nil {
+		log := &syncBuffer{}
+		if _, err := Watch(strings.NewReader(g.registered()), slog.New(slog.NewTextHandler(log, nil))); err != nil { // as after kill -9
 			t.Error(err)
 		}
+		_ = q.End(0)
 		other.released(t)
+		for _, pid := range pids {
+			if want := fmt.Sprintf(" pid=%d program=guard.test ", pid); !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no %q:\n%s", want, log)
+			}
+		}
+		if st, ok := readStat(strconv.Itoa(stray)); !ok || st.ended || strings.Contains(log.String(), strconv.Itoa(stray)) {
+			t.Errorf("what the first one started in a session of its own has ended; the log:\n%s", log)
+		}
+		_ = syscall.Kill(stray, syscall.SIGKILL)
+		te.released(t)
 	}
 }
 
-// TestEndLeft: what is left of children whose bridge is dead is ended, by the mark that tells so, and nobody else is.
+// registered is all that the watchdog was told and not told to forget.
+func (g *Guard) registered() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return strings.Join(slices.Collect(maps.Values(g.entries)), "")
+}
+
+// TestEndLeft: what is left of children whose bridge is dead is ended, by the mark that tells so. Spared is what has a session
+// of its own, which a bridge that ended in good order has left to the user, and the children of other bridges.
 func TestEndLeft(t *testing.T) {
 	mark := "of a dead bridge: " + rand.Text()
 	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}, NewMark: func() string { return mark }})
@@ -296,23 +303,36 @@ func TestEndLeft(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = g.Close() })
 	alive, _ := start(t)
-	te, other := newTether(t), newTether(t)
-	p := launched(t, te, g, "loner")
+	te, spared := newTether(t), newTether(t)
+	p := launchedAs(t, te, g, "parent", true)
+	grandchild := te.ready(t)
 	te.ready(t)
-	te.ready(t)
-	q, untracked := launched(t, other, alive, "loner"), launched(t, other, g, "meek")
+	own := launched(t, spared, g, "loner")
+	stray := spared.child(t, own)
+	q, untracked := launched(t, spared, alive, "loner"), launched(t, spared, g, "meek")
 	for range 3 {
-		other.ready(t)
+		spared.ready(t)
 	}
 	left, err := EndLeft(func(m string) bool { return m == mark }, 100*time.Millisecond)
-	if err != nil || len(left) != 2 || !slices.Contains(left, Left{p.PID(), mark}) {
-		t.Errorf("got %v, %v; want process %d and its child", left, err, p.PID())
+	if err != nil || len(left) != 3 {
+		t.Errorf("got %v, %v; want three processes", left, err)
+	}
+	for _, pid := range []int{p.PID(), grandchild, own.PID()} {
+		if !slices.Contains(left, Left{pid, "guard.test", mark}) {
+			t.Errorf("process %d is not in %v", pid, left)
+		}
 	}
 	te.released(t)
-	if n := signalMarked([]string{q.mark}, look); n != 2 {
-		t.Errorf("%d processes of a living bridge are left, want 2", n)
+	if st, ok := readStat(strconv.Itoa(stray)); !ok || st.ended {
+		t.Error("a process in a session of its own was ended")
+	}
+	if s := (&sweep{marks: []string{q.mark}}); s.signal(look) != 2 {
+		t.Errorf("%d processes of a living bridge are left, want 2", s.signal(look))
 	}
 	if !populated(untracked.PID()) {
 		t.Error("one that isn't tracked was ended")
+	}
+	for _, mark := range []string{own.mark, q.mark} {
+		(&sweep{marks: []string{mark}}).signal(force)
 	}
 }

@@ -3,41 +3,54 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// What signalMarked does with the processes that it finds.
+// What sweep.signal does with the processes that it finds.
 const (
 	look = iota
 	ask
 	force
 )
 
-// strayGrace is the longest that a process which left its group has between SIGTERM and SIGKILL.
+// strayGrace is the longest that EndLeft gives a process between SIGTERM and SIGKILL.
 const strayGrace = time.Second
 
-// endMarked ends every process that carries the mark: it asks them, and after the grace kills them.
-func endMarked(mark string, grace time.Duration) error {
-	marks := []string{mark}
-	if signalMarked(marks, ask) == 0 && unmarkedWithin(marks, look, lastPoll) { // the second: see remaining
-		return nil
-	}
-	if unmarkedWithin(marks, look, grace) || unmarkedWithin(marks, force, killWait) {
-		return nil
-	}
-	return fmt.Errorf("%d processes that left their group are still there %v after SIGKILL", signalMarked(marks, look), killWait)
+// markOf returns the value of MarkVar for a child: its mark and the session that it is started in, by which EndLeft tells
+// what belongs to the child from what it started in a session of its own.
+func markOf(name string) string {
+	_, session := identity(os.Getpid())
+	return name + "/" + strconv.Itoa(session)
 }
 
-// unmarkedWithin does what it is told with the marked processes, again and again, until none was seen twice or the time is over.
-func unmarkedWithin(marks []string, what int, d time.Duration) bool {
-	if len(marks) == 0 {
+// sessionOf undoes markOf.
+func sessionOf(mark string) (name string, session int, ok bool) {
+	name, number, _ := strings.Cut(mark, "/")
+	session, err := strconv.Atoi(number)
+	return name, session, err == nil
+}
+
+// sweep finds and ends the processes that carry one of its marks in their environment.
+type sweep struct {
+	marks  []string
+	inside bool         // spares processes in another session than their mark names
+	log    *slog.Logger // one line for each process, when it is first signalled; nil means silence
+	named  map[[2]uint64]bool
+}
+
+// within does what it is told with the marked processes until it has found none twice in a row or the time is over.
+func (s *sweep) within(what int, d time.Duration) bool {
+	if len(s.marks) == 0 {
 		return true
 	}
 	deadline, unseen := time.Now().Add(d), 0
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
-		if signalMarked(marks, what) > 0 {
+		if s.signal(what) > 0 {
 			unseen = 0
 		} else if unseen++; unseen == 2 {
 			return true
@@ -51,32 +64,38 @@ func unmarkedWithin(marks []string, what int, d time.Duration) bool {
 
 // Left is a process that was found to be left of a child of LaunchTracked.
 type Left struct {
-	PID  int
-	Mark string // which Config.NewMark has made
+	PID     int
+	Program string
+	Mark    string // which Config.NewMark has made
 }
 
-// EndLeft ends what is left of children of LaunchTracked whose bridge is dead, and its watchdog too. By the mark, dead says for
-// certain whether that is so. It takes the marks of processes of this user only, and ends no other than those with such a mark: SIGTERM,
-// after the grace, a second at most, SIGKILL. It takes at most five seconds more for each mark; an error names what is still there.
+// EndLeft ends what is left of children of LaunchTracked whose bridge and watchdog are dead: SIGTERM, after the grace, a
+// second at most, SIGKILL. By the mark, dead says for certain whether the bridge is. Processes in a session of their own are
+// left alone, since the bridge may have ended in good order and left them to the user. EndLeft considers processes of this
+// user only, and never ends its caller. It takes at most six seconds; an error says how many are still there.
 //
-// The mark is in the environment, which a process can write over, but only its own: whoever has one there that is not its own has
-// itself ended. It never ends the process that calls it.
+// The mark is in the environment, which a process can write over, but only its own.
 func EndLeft(dead func(mark string) bool, grace time.Duration) ([]Left, error) {
 	var left []Left
-	var marks []string
+	s := sweep{inside: true}
 	for o := range Others {
 		mark := o.mark()
-		if len(mark) < minMark || o.PID == os.Getpid() || !o.Ours() || !dead(mark) {
+		name, session, ok := sessionOf(mark)
+		if !ok || len(name) < minMark || o.PID == os.Getpid() || o.session != session || !o.Ours() || !dead(name) {
 			continue
 		}
-		left = append(left, Left{o.PID, mark})
-		if !slices.Contains(marks, mark) {
-			marks = append(marks, mark)
+		left = append(left, Left{o.PID, o.Program(), name})
+		if !slices.Contains(s.marks, mark) {
+			s.marks = append(s.marks, mark)
 		}
 	}
-	var errs []error
-	for _, mark := range marks {
-		errs = append(errs, endMarked(mark, min(grace, strayGrace)))
+	s.signal(ask)
+	if s.within(look, min(grace, strayGrace)) || s.within(force, killWait) {
+		return left, nil
 	}
-	return left, errors.Join(errs...)
+	return left, errors.New(s.stillThere())
+}
+
+func (s *sweep) stillThere() string {
+	return fmt.Sprintf("%d processes are still there %v after SIGKILL", s.signal(look), killWait)
 }

@@ -29,7 +29,14 @@ func identity(int) (start uint64, session int) { return 0, 0 }
 // marked finds nothing: the environment of other processes can't be read here.
 func marked([]string) []entry { return nil }
 
-func signalMarked([]string, int) int { return 0 }
+func (*sweep) signal(int) int { return 0 }
+
+// nameGroup logs the group by its number: its processes can't be listed here.
+func (s *sweep) nameGroup(e entry) {
+	if s.log != nil {
+		s.log.Info("ending a process group of a killed bridge", "group", e.pgid)
+	}
+}
 
 func present(e entry) bool { return populated(e.pgid) }
 

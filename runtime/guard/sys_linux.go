@@ -80,10 +80,16 @@ func marked(marks []string) []entry {
 	return found
 }
 
-// signalMarked signals every living process that carries one of the marks, by itself and not as a group, which may have others
-// in it, and says how many there are.
-func signalMarked(marks []string, what int) (found int) {
-	for st := range carriers(marks) {
+// signal signals every living process that carries one of the marks, by itself and not as a group, which may have others
+// in it, and returns how many there are.
+func (s *sweep) signal(what int) (found int) {
+	for st := range carriers(s.marks) {
+		if s.inside && !slices.ContainsFunc(s.marks, func(m string) bool {
+			_, session, _ := sessionOf(m)
+			return session == st.session && carries(st.pid, []string{m})
+		}) {
+			continue
+		}
 		found++
 		if what == look {
 			continue
@@ -92,7 +98,8 @@ func signalMarked(marks []string, what int) (found int) {
 		if err != nil { // it is gone, or the kernel is older than 5.3
 			continue
 		}
-		if carries(st.pid, marks) { // what fd stands for, and no later process of that number
+		if carries(st.pid, s.marks) { // what fd stands for, and no later process of that number
+			s.name(st)
 			if what == force {
 				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 			} else {
@@ -103,6 +110,29 @@ func signalMarked(marks []string, what int) (found int) {
 		_ = unix.Close(fd)
 	}
 	return found
+}
+
+// name logs a process that is about to be signalled, once.
+func (s *sweep) name(st stat) {
+	key := [2]uint64{uint64(st.pid), st.start}
+	if s.log == nil || s.named[key] {
+		return
+	}
+	if s.named == nil {
+		s.named = map[[2]uint64]bool{}
+	}
+	s.named[key] = true
+	s.log.Info("ending a process that a killed bridge's server has left",
+		"pid", st.pid, "program", Other{PID: st.pid}.Program(), "group", st.pgid, "session", st.session)
+}
+
+// nameGroup does so for the processes of a group.
+func (s *sweep) nameGroup(e entry) {
+	for st := range processes {
+		if st.pgid == e.pgid && !st.ended {
+			s.name(st)
+		}
+	}
 }
 
 // carriers yields the living processes that carry one of the marks, but for this one.

@@ -36,7 +36,14 @@ func kill(pid int) error { return terminate(pid) }
 // marked finds nothing: the environment of other processes can't be read here.
 func marked([]string) []entry { return nil }
 
-func signalMarked([]string, int) int { return 0 }
+func (*sweep) signal(int) int { return 0 }
+
+// nameGroup logs the group by its number: its processes can't be listed here.
+func (s *sweep) nameGroup(e entry) {
+	if s.log != nil {
+		s.log.Info("ending a process group of a killed bridge", "group", e.pgid)
+	}
+}
 
 func present(e entry) bool { return populated(e.pgid) }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -35,13 +36,14 @@ type entry struct {
 }
 
 // Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered and
-// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), removes every registered file, and returns with killed set: the bridge is gone and has
-// cleaned up nothing. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the
-// end of r takes at most seven seconds.
+// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), removes every registered file, and
+// returns with killed set: the bridge is gone and has cleaned up nothing. It logs each process that it ends; a nil log means
+// silence. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM,
+// SIGINT and SIGHUP until it returns, which after the end of r takes at most seven seconds.
 //
 // The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end". A line that can't be understood
 // is skipped; so is a last one without its newline.
-func Watch(r io.Reader) (killed bool, err error) {
+func Watch(r io.Reader, log *slog.Logger) (killed bool, err error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	entries := map[int]entry{}
@@ -56,9 +58,9 @@ func Watch(r io.Reader) (killed bool, err error) {
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				return true, errors.Join(fmt.Errorf("the watchdog's pipe: %w", err), finish(entries))
+				return true, errors.Join(fmt.Errorf("the watchdog's pipe: %w", err), finish(entries, log))
 			}
-			return true, finish(entries)
+			return true, finish(entries, log)
 		}
 		if string(line) == "end\n" {
 			return false, nil
@@ -100,34 +102,35 @@ func obey(entries map[int]entry, line string) {
 }
 
 // finish ends the groups, all at the same time, and then removes the files.
-func finish(entries map[int]entry) error {
+func finish(entries map[int]entry, log *slog.Logger) error {
 	var groups []entry
-	var marks []string
+	s := &sweep{log: log}
 	for _, e := range entries {
 		if e.mark != "" {
-			marks = append(marks, e.mark)
+			s.marks = append(s.marks, e.mark)
 		}
 		if e.pgid > 1 && present(e) {
 			groups = append(groups, e)
 		}
 	}
-	groups = append(groups, marked(marks)...)
+	groups = append(groups, marked(s.marks)...)
 	deadline := time.Now().Add(termGrace)
 	for _, e := range groups {
+		s.nameGroup(e)
 		_ = terminate(e.pgid)
 	}
-	signalMarked(marks, ask)
+	s.signal(ask)
 	groups = remaining(groups, termGrace)
-	unmarkedWithin(marks, look, time.Until(deadline))
+	s.within(look, time.Until(deadline))
 	// A marked child may have come to exec meanwhile.
-	groups = append(groups, marked(marks)...)
+	groups = append(groups, marked(s.marks)...)
 	deadline = time.Now().Add(killWait)
 	for _, e := range groups {
 		_ = kill(e.pgid)
 	}
 	var errs []error
-	if !unmarkedWithin(marks, force, killWait) {
-		errs = append(errs, fmt.Errorf("processes that left their group are still there %v after SIGKILL", killWait))
+	if !s.within(force, killWait) {
+		errs = append(errs, errors.New(s.stillThere()))
 	}
 	groups = remaining(groups, time.Until(deadline))
 	for _, e := range groups {

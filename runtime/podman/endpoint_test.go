@@ -164,7 +164,8 @@ func TestForeignSockets(t *testing.T) {
 			if ignored := d.cfg.RuntimeDir == ""; ignored != (tt.dir != 0o700) {
 				t.Errorf("XDG_RUNTIME_DIR is ignored for our own directories: %v", ignored)
 			}
-			if withheld := d.environ() != nil; withheld != (tt.dir != 0o700) {
+			t.Setenv("XDG_RUNTIME_DIR", dir)
+			if withheld := !slices.ContainsFunc(d.environ(), func(kv string) bool { return strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") }); withheld != (tt.dir != 0o700) {
 				t.Errorf("XDG_RUNTIME_DIR is kept from podman: %v", withheld)
 			}
 			if tells := strings.Contains(d.none(nil, errors.New("it ended")).(*runtime.UnavailableError).Next, "set XDG_RUNTIME_DIR"); tells != (tt.dir != 0o700) {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -120,13 +119,11 @@ func (d *Driver) lookAtRuntimeDir() {
 	}
 }
 
-// environ is the environment of podman's own program: where XDG_RUNTIME_DIR is ignored here, podman must not use it either. Nil means
-// this process's own.
+// environ is the environment of podman's own program: where XDG_RUNTIME_DIR is ignored here, podman must not use it either.
 func (d *Driver) environ() []string {
-	if d.ignored == nil {
-		return nil
-	}
-	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") })
+	return slices.DeleteFunc(runtime.EngineEnviron(), func(kv string) bool {
+		return d.ignored != nil && strings.HasPrefix(kv, "XDG_RUNTIME_DIR=")
+	})
 }
 
 // spawn runs f in the background, which Close waits for. It says whether it did: a closed driver starts nothing.

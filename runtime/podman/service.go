@@ -158,7 +158,9 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
 		args := append(runtimeFlags(d.cfg.Hardening.OCIRuntime), "system", "service", "--time=0", "unix://"+socket)
 		cmd := exec.Command(bin, args...)
-		cmd.Env = withoutPackages(d.environ(), filepath.Dir(socket))
+		// Dpkg is said to have its database where there is none. When podman is asked what it is, it has dpkg look for the packages
+		// of its helpers, which takes most of the time of the answer: github.com/containers/podman/issues/22102.
+		cmd.Env = append(d.environ(), "DPKG_ADMINDIR="+filepath.Dir(socket)) // the last one counts
 		return cmd
 	})
 	if err != nil {
@@ -174,17 +176,6 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", d.unavailable("", err, "run: podman info")
 	}
 	return s.socket, nil
-}
-
-// withoutPackages is env, or this process's own where that is nil, in which dpkg knows no package: its database is said to be in a directory
-// that has none. When podman is asked what it is, it has dpkg look for the packages of its helpers, one after the other, which nobody reads
-// and takes most of the time of the answer: 135 of 150 ms with podman 4.3, seconds with later ones, which have more helpers
-// (github.com/containers/podman/issues/22102).
-func withoutPackages(env []string, dir string) []string {
-	if env == nil {
-		env = os.Environ()
-	}
-	return append(env, "DPKG_ADMINDIR="+dir) // the last one counts
 }
 
 // writableTemp looks at the directory that podman uses for temporary files. Podman 4.3 starts without one, and then answers every

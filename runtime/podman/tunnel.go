@@ -37,7 +37,9 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 		return nil, fmt.Errorf("the socket's path %q has characters that ssh would interpret", path)
 	}
 	t, err := d.launch("ssh", func(socket string) *exec.Cmd {
-		return exec.Command(ssh, append([]string{"-N", "-L", socket + ":" + path}, args...)...)
+		cmd := exec.Command(ssh, append([]string{"-N", "-L", socket + ":" + path}, args...)...)
+		cmd.Env = runtime.EngineEnviron()
+		return cmd
 	})
 	if err != nil {
 		return nil, err
@@ -85,6 +87,7 @@ func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
 func askSocket(ctx context.Context, ssh string, args []string) (string, error) {
 	said := &runtime.Tail{Limit: 2 << 10}
 	cmd := exec.CommandContext(ctx, ssh, append(args[:len(args):len(args)], "podman info --format '{{.Host.RemoteSocket.Path}}'")...)
+	cmd.Env = runtime.EngineEnviron()
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()

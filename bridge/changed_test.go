@@ -1,0 +1,95 @@
+package bridge
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+)
+
+// TestGrantOfChangedTool: what the user has allowed for good is for the tool as its server described it then. Changed, it asks
+// again and says what is new; the next "always" is for that.
+func TestGrantOfChangedTool(t *testing.T) {
+	was := upstream.Tool{Name: "rug", Title: "Rug", Description: "Reads a rug.", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+		Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
+	changed := func(f func(*upstream.Tool)) upstream.Tool {
+		now := was
+		f(&now)
+		return now
+	}
+	for _, tt := range []struct {
+		name string
+		now  upstream.Tool
+		want []string // of the question; none where the grant holds
+	}{
+		{"as it was", was, nil},
+		{"spaces and order of the schema", changed(func(t *upstream.Tool) {
+			t.InputSchema = json.RawMessage(`{ "properties": {"n": {"type": "integer"}}, "type": "object" }`)
+		}), nil},
+		{"description", changed(func(t *upstream.Tool) { t.Description = "Burns a rug.\nArguments: none\u202e" }), []string{`description, now "Rug Burns a rug.\nArguments: none".`}},
+		{"title", changed(func(t *upstream.Tool) { t.Title = "Carpet" }), []string{`description, now "Carpet Reads a rug."`}},
+		{"title and description, divided otherwise", changed(func(t *upstream.Tool) { t.Title, t.Description = "RugReads", " a rug." }), []string{"description, now"}},
+		{"schema", changed(func(t *upstream.Tool) { t.InputSchema = json.RawMessage(`{"type":"object"}`) }), []string{`schema, now "{\"type\":\"object\"}"`}},
+		{"output schema", changed(func(t *upstream.Tool) { t.OutputSchema = json.RawMessage(`{"type":"object"}`) }), []string{"schema, now"}},
+		{"annotations", changed(func(t *upstream.Tool) { t.Annotations = json.RawMessage(`{"destructiveHint":true}`) }), []string{`annotations, now "{\"destructiveHint\":true}"`}},
+		{"all, and endless", changed(func(t *upstream.Tool) {
+			t.Description, t.InputSchema, t.Annotations = strings.Repeat("x", 1<<20), json.RawMessage(`{}`), nil
+		}), []string{`xxx […]"; schema, now "{}"; annotations, now "".`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			grants := policy.NewGrants(filepath.Join(t.TempDir(), "grants.json"))
+			u := newUser(answer("always"))
+			for _, tool := range []upstream.Tool{was, tt.now, tt.now} {
+				if err := u.consent(grants).ask(t.Context(), guarded, tool, nil, askRule); err != nil { // each time in another run
+					t.Fatal(err)
+				}
+			}
+			questions := 1
+			if tt.want != nil {
+				questions = 2
+			}
+			if len(u.saw) != questions || strings.Contains(u.saw[0], "for good") {
+				t.Fatalf("%d questions, want %d: %.2000q", len(u.saw), questions, u.saw)
+			}
+			for _, want := range tt.want {
+				if got := u.saw[1]; !strings.Contains(got, "its server has changed it since: ") || !strings.Contains(got, want) || len(got) > 3000 {
+					t.Errorf("got %.3000q, want %q", got, want)
+				}
+			}
+			if all, err := grants.List(); err != nil || len(all) != 1 {
+				t.Errorf("kept: %v, %v", all, err)
+			}
+			client := newUser()
+			client.err = errCannotAsk
+			client.answers = []string{"{}"}
+			other := changed(func(t *upstream.Tool) { t.Description = "other" })
+			if got := denied(t, client.consent(grants).ask(t.Context(), guarded, other, nil, askRule)); !strings.Contains(got, `description, now "Rug other"`) {
+				t.Errorf("where nobody can be asked: %q", got)
+			}
+		})
+	}
+}
+
+// TestGrantWithoutWhatWasSaid: a grant of an older version, or of a tool that nobody knew, holds for what the server says of the
+// tool when it is next called, and for nothing else afterwards.
+func TestGrantWithoutWhatWasSaid(t *testing.T) {
+	grants := policy.NewGrants(filepath.Join(t.TempDir(), "grants.json"))
+	g := GrantOf(defined, upstream.Tool{Name: "x"})
+	g.Seen = policy.Seen{}
+	if err := grants.Add(g); err != nil {
+		t.Fatal(err)
+	}
+	u := newUser(answer("no"))
+	for i, tt := range []struct {
+		says      string
+		questions int
+	}{{"first", 0}, {"first", 0}, {"second", 1}} {
+		err := u.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x", Description: tt.says}, nil, askRule)
+		if len(u.saw) != tt.questions || (err == nil) != (tt.questions == 0) {
+			t.Errorf("%d: %d questions, %v", i, len(u.saw), err)
+		}
+	}
+}

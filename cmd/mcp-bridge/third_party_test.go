@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system, and compares it with the file.
+// `make third-party` writes it.
+func TestThirdParty(t *testing.T) {
+	if testing.Short() || os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
+		t.Skip("it lists all packages with go, once, in make check")
+	}
+	tags, err := os.ReadFile("../../scripts/build-tags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := map[string]map[string]bool{} // files with licences and notices, by module and version
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", strings.TrimSpace(string(tags)), ".")
+		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := json.NewDecoder(bytes.NewReader(out)); ; {
+			var p struct {
+				Dir      string
+				Standard bool
+				Module   *struct {
+					Path, Version, Dir string
+					Main               bool
+				}
+			}
+			if err := d.Decode(&p); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if p.Standard || p.Module == nil || p.Module.Main {
+				continue
+			}
+			key := p.Module.Path + " " + p.Module.Version
+			if modules[key] == nil {
+				modules[key] = map[string]bool{}
+			}
+			for dir := p.Dir; strings.HasPrefix(dir, p.Module.Dir); dir = filepath.Dir(dir) {
+				for _, file := range legalFiles(t, dir) {
+					modules[key][file] = true
+				}
+			}
+		}
+	}
+	goRoot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)), "LICENSE"): true}
+	want := notices(t, modules)
+	if *update {
+		if err := os.WriteFile("THIRD_PARTY", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if thirdParty != want && !*update {
+		t.Errorf("THIRD_PARTY isn't what the modules in the binary say (%d bytes, want %d); run: make third-party", len(thirdParty), len(want))
+	}
+}
+
+var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense|patents)([-._].*)?$`)
+
+// legalFiles are those of a directory that its licence asks to be passed on.
+func legalFiles(t *testing.T, dir string) (files []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && legal.MatchString(e.Name()) && filepath.Ext(e.Name()) != ".go" {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
+}
+
+// notices is the text of THIRD_PARTY: the modules, each with the numbers of its texts, and each text once.
+func notices(t *testing.T, modules map[string]map[string]bool) string {
+	var list, texts strings.Builder
+	numbers := map[string]int{}
+	names := slices.SortedFunc(maps.Keys(modules), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	for _, name := range names {
+		var has []string
+		for _, file := range slices.Sorted(maps.Keys(modules[name])) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(string(b), "?"), "\r\n", "\n"))
+			if numbers[text] == 0 {
+				numbers[text] = len(numbers) + 1
+				fmt.Fprintf(&texts, "\n%s [%d] %s\n\n%s\n", strings.Repeat("-", 20), numbers[text], strings.Repeat("-", 20), text)
+			}
+			has = append(has, fmt.Sprintf("[%d]", numbers[text]))
+		}
+		if len(has) == 0 {
+			t.Errorf("module %s has no file with its licence", name)
+		}
+		fmt.Fprintf(&list, "%s %s\n", name, strings.Join(slices.Compact(has), " "))
+	}
+	return "mcp-bridge contains these modules. The numbers are those of the licences and notices below.\n" +
+		"The source of each is at https:// and its path, in the version given; go mod download PATH@VERSION fetches it.\n\n" +
+		list.String() + texts.String()
+}
