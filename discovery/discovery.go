@@ -18,6 +18,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // A Server is one that may be started, or connected to, as it stands: whatever its host fills in is filled in.
@@ -137,6 +139,7 @@ type State string
 // The states there are.
 const (
 	Broken     State = "broken"       // a file, or a part of it, that can't be read
+	Exposed    State = "exposed"      // a file that others than the user and root could have written
 	Invalid    State = "invalid"      // malformed, or nothing that its host would use
 	Disabled   State = "disabled"     // switched off by its user
 	Denied     State = "denied"       // by rules of its host or of an administrator
@@ -186,6 +189,7 @@ type Env struct {
 	GOOS         string // "linux", "darwin", "windows"; others count as linux
 
 	Getenv func(string) string // nil means that no variable is set
+	Owners trust.Owners        // of the files; its zero value trusts all of them
 	Self   Self
 
 	// Resolve says which file would be run for a command: looked up in path (a list like $PATH; empty means our own PATH)
@@ -229,6 +233,7 @@ func (s *scan) run() Catalog {
 type scan struct {
 	fsys   fs.FS
 	env    Env
+	owners trust.Owners // env's, which looks at each file once
 	places places
 	claude policy
 	gemini geminiRules
@@ -261,8 +266,29 @@ func newScan(fsys fs.FS, env Env) *scan {
 		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, settingsOf: map[string]string{}, order: map[Source]int{},
 		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{},
 	}
+	s.owners = lookOnce(env.Owners)
 	s.places = newPlaces(s)
 	return s
+}
+
+// lookOnce returns owners that remember what they have looked at: most files are below the same few directories.
+func lookOnce(o trust.Owners) trust.Owners {
+	type looked struct {
+		entry trust.Entry
+		err   error
+	}
+	look, seen := o.Look, map[string]looked{}
+	if look != nil {
+		o.Look = func(path string) (trust.Entry, error) {
+			l, ok := seen[path]
+			if !ok {
+				l.entry, l.err = look(path)
+				seen[path] = l
+			}
+			return l.entry, l.err
+		}
+	}
+	return o
 }
 
 // problem records one, in the place of its source.

@@ -33,7 +33,7 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		if r.form.rules != nil {
 			d.Tools.Rules = r.form.rules(s, name)
 		}
-		gate := s.gated(r, name)
+		gate := s.gated(r, src, name)
 		if gate == (refusal{}) {
 			gate = s.runsProject(r, d)
 		}

@@ -3,38 +3,51 @@ package discovery
 import "strings"
 
 // gated says why a server of a project is not to be used without its user's word, if it isn't.
-func (s *scan) gated(r row, name string) refusal {
+func (s *scan) gated(r row, src Source, name string) refusal {
 	const list = "list the file in MCP_BRIDGE_CONFIG if you trust it"
 	if r.host == gemini && s.env.Dir != "" && !s.gemini.trusting && s.gemini.trust != trusted {
 		return refusal{"Gemini CLI uses no servers in this folder until it is trusted", "start gemini in this directory and trust it, or " + list}
 	}
 	switch r.form.gate {
 	case asked:
-		return s.claude.approval(name)
+		return s.approval(name, src)
 	case unknown:
 		return refusal{r.host + " asks before it starts what a project brings along, and its answer can't be read from outside", list}
 	case unasked:
 		return refusal{"the bridge doesn't start what a project brings along unless its user has said so, and " + r.host + " asks nobody", list}
 	case codexTrust:
-		if !s.codexTrusts() {
-			return refusal{"Codex doesn't trust this project", "start codex in this directory and trust it, or " + list}
+		dir := s.places.projectOf(src.Path)
+		if !s.codexTrusts(dir) {
+			return refusal{"Codex doesn't trust " + s.folder(dir, "this project"), "start codex in " + s.folder(dir, "this directory") + " and trust it, or " + list}
 		}
 	case geminiTrust:
 		if s.gemini.trusting {
 			return refusal{"the bridge doesn't start what a project brings along unless its user has said so, and Gemini CLI asks nobody where folderTrust is switched off", list}
 		}
+		dir := s.places.projectOf(src.Path)
+		if word, _ := s.geminiTrust(dir); word != trusted {
+			return refusal{"Gemini CLI isn't told to trust " + s.folder(dir, "this folder"), "start gemini in " + s.folder(dir, "this directory") + " and trust it, or " + list}
+		}
 	}
 	return refusal{}
+}
+
+// folder is what messages call a directory: by its path, unless it is the working directory.
+func (s *scan) folder(dir, here string) string {
+	if up := s.places.by["up"]; len(up) > 0 && up[0] == dir {
+		return here
+	}
+	return show(s.places.native(dir))
 }
 
 // runsProject says of an entry, as it is written, that using it would run what lies in a project, before its user has trusted that: a
 // program of it, variables out of a file of it, with which any program can be made to do anything, or a command line for the shell.
 func (s *scan) runsProject(r row, d definition) refusal {
 	if r.host == claudeCode {
-		if d.HeadersHelper != "" && (r.scope == "project" || r.scope == localScope) && !s.claude.trusted {
+		if d.HeadersHelper != "" && (r.scope == "project" && !s.claudeTrusts(s.places.projectOf(d.Source.Path)) || r.scope == localScope && !s.trustedHere()) {
 			return refusal{"its headersHelper is a command, and this project is not yet trusted in Claude Code", "start claude in this directory and trust it"}
 		}
-		if r.scope == pluginScope && !s.claude.trusted {
+		if r.scope == pluginScope && !s.trustedHere() {
 			return runsProjectDir(d)
 		}
 		return refusal{}
@@ -61,8 +74,9 @@ func runsProjectDir(d definition) refusal {
 	return refusal{}
 }
 
-// codexTrusts says whether Codex's own file calls this project, or the repository that it is of, trusted.
-func (s *scan) codexTrusts() bool {
+// codexTrusts reports whether Codex's own file calls a directory of this project trusted: by its own path, or by that of the
+// repository that it is in. What is said of the working directory is not said of the repository that it is a part of.
+func (s *scan) codexTrusts(project string) bool {
 	for _, p := range s.places.expand(all("{codex}/config.toml")) {
 		f := s.load(Source{codex, "user", p}, false, false)
 		if f.root == nil {
@@ -72,7 +86,9 @@ func (s *scan) codexTrusts() bool {
 		for _, dir := range s.places.by["workspace"] {
 			if o := s.places.under(projects, dir); o != nil {
 				level, _ := stringOf(get(o, "trust_level"))
-				return level == "trusted"
+				if level != "trusted" || s.places.holds(dir, project) {
+					return level == "trusted"
+				}
 			}
 		}
 	}

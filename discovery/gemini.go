@@ -16,7 +16,7 @@ type geminiRules struct {
 	allowed  []geminiAllowed
 	disabled map[string]Source // by `gemini mcp disable`
 	trusting bool              // the user has switched trust in folders off: all are trusted, and nobody is asked
-	trust    trust             // in the working directory
+	trust    folderTrust       // in the working directory
 	trustOf  Source
 }
 
@@ -25,11 +25,11 @@ type geminiAllowed struct {
 	names  []string
 }
 
-// trust is what a host was told of a folder.
-type trust int
+// folderTrust is what a host was told of a folder.
+type folderTrust int
 
 const (
-	unsaid trust = iota
+	unsaid folderTrust = iota
 	trusted
 	distrusted
 )
@@ -49,20 +49,20 @@ func (s *scan) readGemini() geminiRules {
 			if (r.scope == "system" || r.scope == "system defaults") && (f.broken || f.root != nil && misruled(f.root)) {
 				g.blind = &src
 			}
-			if f.root == nil {
+			if f.rules == nil {
 				continue
 			}
-			if word := kind(member(f.root, "security/folderTrust/enabled")); r.form.gate == open && !said && (word == "true" || word == "false") {
+			if word := kind(member(f.rules, "security/folderTrust/enabled")); r.form.gate == open && !said && (word == "true" || word == "false" && !f.exposed) {
 				said, g.trusting = true, word == "false" // the rows are in the order in which they count
 			}
-			if o, ok := objectOf(get(f.root, "mcp")); ok {
+			if o, ok := objectOf(get(f.rules, "mcp")); ok {
 				s.geminiLists(&g, src, o)
 			}
 		}
 	}
 	s.geminiSwitches(&g)
-	if !g.trusting {
-		g.trust, g.trustOf = s.geminiTrust()
+	if here := s.places.by["workspace"]; !g.trusting && len(here) > 0 {
+		g.trust, g.trustOf = s.geminiTrust(here[0])
 	}
 	return g
 }
@@ -106,10 +106,10 @@ func (s *scan) geminiSwitches(g *geminiRules) {
 	for _, p := range s.places.expand(all("{gemini}/mcp-server-enablement.json")) {
 		src := Source{gemini, "enablement", p}
 		f := s.load(src, true, false)
-		if f.root == nil {
+		if f.rules == nil {
 			continue
 		}
-		for _, m := range f.root.Members {
+		for _, m := range f.rules.Members {
 			if o, ok := objectOf(&m.Value); ok && kind(get(o, "enabled")) == "false" {
 				g.disabled[geminiName(nameOf(m))] = src
 			} else {
@@ -122,9 +122,9 @@ func (s *scan) geminiSwitches(g *geminiRules) {
 // geminiName is a server's name as Gemini CLI compares it.
 func geminiName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// geminiTrust is what Gemini CLI was told of the working directory: the longest rule that is about a folder it is in counts, and of two
+// geminiTrust is what Gemini CLI was told of a directory: the longest rule that is about a folder it is in counts, and of two
 // that are as long the one that doesn't trust.
-func (s *scan) geminiTrust() (found trust, of Source) {
+func (s *scan) geminiTrust(dir string) (found folderTrust, of Source) {
 	longest := -1
 	for _, p := range s.places.expand(all("{gemini trust}")) {
 		src := Source{gemini, "trusted folders", p}
@@ -146,7 +146,7 @@ func (s *scan) geminiTrust() (found trust, of Source) {
 			if word == "TRUST_PARENT" {
 				folder = path.Dir(folder)
 			}
-			if length < longest || length == longest && word != "DO_NOT_TRUST" || length == 0 || !s.places.within(folder) {
+			if length < longest || length == longest && word != "DO_NOT_TRUST" || length == 0 || !s.places.holds(folder, dir) {
 				continue
 			}
 			switch word {
@@ -162,9 +162,7 @@ func (s *scan) geminiTrust() (found trust, of Source) {
 
 // within says whether the working directory is a folder or in it.
 func (p places) within(folder string) bool {
-	return folder == "/" || slices.ContainsFunc(p.by["up"], func(dir string) bool {
-		return dir == folder || p.windows && strings.EqualFold(dir, folder)
-	})
+	return len(p.by["workspace"]) > 0 && p.holds(folder, p.by["workspace"][0])
 }
 
 // forbid says why Gemini CLI's lists, or its distrust, keep a server back, if they do.

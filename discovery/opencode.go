@@ -22,6 +22,7 @@ type openCodeRules [][]ToolRule
 func (s *scan) readOpenCode() (lists openCodeRules) {
 	tools, permission := &hujson.Object{}, &hujson.Object{}
 	var last Source
+	exposed := false
 	for _, scope := range []string{"user", "OPENCODE_CONFIG", "project"} {
 		for _, r := range sources {
 			if r.host != openCode || r.scope != scope {
@@ -37,18 +38,22 @@ func (s *scan) readOpenCode() (lists openCodeRules) {
 				}
 				src := Source{openCode, r.scope, p}
 				f := s.load(src, false, false)
-				if f.root == nil {
+				exposed = exposed || f.exposed && scope != "project" // what others show, the user may have hidden elsewhere
+				if f.rules == nil {
 					continue
 				}
 				last = src
-				tools = onTop(tools, objectIn(f.root, "tools"))
-				permission = onTop(permission, permissions(get(f.root, "permission")))
+				tools = onTop(tools, objectIn(f.rules, "tools"))
+				permission = onTop(permission, permissions(get(f.rules, "permission")))
 			}
 		}
 		if scope == "user" {
 			continue // what OPENCODE_CONFIG names is the user's too
 		}
 		rules := toolRules(tools, permission)
+		if exposed {
+			rules = []ToolRule{{"*", true}}
+		}
 		if s.places.windows { // where OpenCode's patterns are of any case
 			for i := range rules {
 				rules[i].Pattern = strings.ToLower(rules[i].Pattern)

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 const (
@@ -23,11 +25,13 @@ const (
 	maxDepth   = 200       // of nested objects and arrays: the parser recurses
 )
 
-// file is a file as it was read. Root is nil when there is none, or it couldn't be read and nothing is remembered of it.
+// file is a file as it was read. Root is nil when there is none, or it can't be used and nothing is remembered of it.
 type file struct {
 	root     *hujson.Object
-	standard bool // without comments and trailing commas
-	broken   bool // it is there and couldn't be read or parsed
+	rules    *hujson.Object // root, or what an exposed file holds: what that takes away counts, what it gives doesn't
+	standard bool           // without comments and trailing commas
+	broken   bool           // it is there and can't be used
+	exposed  bool           // since others could have written it
 }
 
 // fsName is a path as an fs.FS wants it.
@@ -90,6 +94,12 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		return f
 	}
 	root, standard, bad := parse(src.Path, data)
+	if err := s.owners.File(src.Path); err != nil {
+		f.broken, f.exposed, f.rules = true, true, root
+		reason, next := s.others(err)
+		s.refuse(src, "", Exposed, refusal{reason, next})
+		return f
+	}
 	if bad.reason == "" && strict && !standard {
 		bad = refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host + " rejects the whole file", "take it out"}
 	}
@@ -98,7 +108,7 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		s.broken(src, f, bad)
 		return f
 	}
-	f.root, f.standard = root, standard
+	f.root, f.rules, f.standard = root, root, standard
 	s.remember(src.Path, f)
 	s.number(src)
 	s.read = append(s.read, src)
@@ -111,6 +121,16 @@ func (s *scan) broken(src Source, f *file, why refusal) {
 		why.reason += "; until it can be read again, what it held before counts"
 	}
 	s.problem(src, "", why.reason, why.next)
+}
+
+// others returns what an error of the file's owners means.
+func (s *scan) others(err error) (reason, next string) {
+	var bad *trust.Error
+	if !errors.As(err, &bad) {
+		return "it can't be told who could have written it: " + err.Error(), "move it to a directory of your own"
+	}
+	_, _ = s.stat(bad.Path) // for who watches the files: once it is mended there, the file counts
+	return "others could have written it: " + show(bad.Path) + " " + bad.Why, show(bad.Hint())
 }
 
 // missing says whether an error means that there is no such file.
@@ -143,8 +163,14 @@ func (s *scan) value(native string) (string, error) {
 	v, ok := s.values[native]
 	if !ok {
 		var data []byte
-		data, v.err = s.bytes(native, maxFilled)
-		v.text = string(data)
+		if data, v.err = s.bytes(native, maxFilled); v.err == nil {
+			if err := s.owners.File(native); err != nil {
+				reason, next := s.others(err)
+				v.err = &exposedError{refusal{reason, next}}
+			} else {
+				v.text = string(data)
+			}
+		}
 		s.values[native] = v
 	}
 	return v.text, v.err
@@ -176,6 +202,11 @@ func (s *scan) bytes(native string, limit int64) ([]byte, error) {
 	return data, err
 }
 
+// exposedError is what is wrong with a file that others could have written.
+type exposedError struct{ refusal }
+
+func (e *exposedError) Error() string { return e.reason }
+
 // unfit is what is wrong with something that could be read.
 type unfit string
 
@@ -190,6 +221,7 @@ func tooLarge(limit int64) error {
 func unreadable(err error, required bool) (reason, next string) {
 	var pathErr *fs.PathError
 	var wrong unfit
+	var exposed *exposedError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err // the path is the source's
 	}
@@ -199,6 +231,8 @@ func unreadable(err error, required bool) (reason, next string) {
 			return "", ""
 		}
 		return "it does not exist", "make it, or take it out of MCP_BRIDGE_CONFIG"
+	case errors.As(err, &exposed):
+		return exposed.reason, exposed.next
 	case errors.Is(err, fs.ErrPermission):
 		return "it can't be read: permission denied", "make it readable for the user that runs mcp-bridge"
 	case errors.Is(err, fs.ErrInvalid):

@@ -32,7 +32,8 @@ func newPlaces(s *scan) places {
 		p.by["up"] = ancestors(dir)
 		p.set("workspace", dir)
 		for _, d := range p.by["up"] {
-			if _, err := s.stat(path.Join(d, ".git")); err == nil {
+			git := path.Join(d, ".git")
+			if _, err := s.stat(git); err == nil && !s.owners.Foreign(git) { // one of another user's says nothing of what is the user's project
 				if d != dir {
 					p.by["workspace"] = append(p.by["workspace"], d)
 				}
@@ -140,6 +141,26 @@ func (p places) expand(where map[string][]string) []string {
 		}
 	}
 	return out
+}
+
+// projectOf returns the directory of the project that a project's file belongs to: the nearest above it that the working directory
+// is in; empty for a file of no project.
+func (p places) projectOf(native string) string {
+	file := p.clean(native)
+	for _, dir := range p.by["up"] {
+		if p.holds(dir, file) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// holds reports whether a path is a folder or lies in it.
+func (p places) holds(folder, file string) bool {
+	if p.windows {
+		folder, file = strings.ToLower(folder), strings.ToLower(file)
+	}
+	return folder != "" && (file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/"))
 }
 
 // row reads the files of one row.
