@@ -89,12 +89,12 @@ func (s Server) Names() []string {
 // HiddenBy says which of the server's files hides a tool, if one does: what one host hides isn't shown because another one has the
 // same server too.
 func (s Server) HiddenBy(tool string) (Source, bool) {
-	if !s.Tools.Allows(tool) {
-		return s.Source, true
-	}
-	for _, t := range s.Twins {
-		if !t.Tools.Allows(tool) {
-			return t.Source, true
+	for _, t := range append([]Twin{{Source: s.Source, Tools: s.Tools}}, s.Twins...) {
+		if by, hidden := t.Tools.hides(tool); hidden {
+			if by == (Source{}) {
+				by = t.Source
+			}
+			return by, true
 		}
 	}
 	return Source{}, false
@@ -218,7 +218,8 @@ func (s *scan) run() Catalog {
 		s.problem(Source{Host: own, Scope: "user", Path: "~"}, "", "the home directory is not known, so nothing below it was looked for", "set HOME")
 	}
 	s.readProfiles()
-	s.claude, s.gemini, s.openCode = s.readPolicy(), s.readGemini(), s.readOpenCode()
+	s.claude, s.gemini, s.qwen, s.amp = s.readPolicy(), s.readGemini(), s.readQwen(), s.readAmp()
+	s.openCode = map[string]openCodeRules{openCode: s.readOpenCode(openCode), kilo: s.readOpenCode(kilo)}
 	for _, p := range s.env.ConfigPaths {
 		s.listed(p)
 	}
@@ -237,8 +238,10 @@ type scan struct {
 	places places
 	claude policy
 	gemini geminiRules
+	qwen   geminiRules
+	amp    ampRules
 
-	openCode openCodeRules
+	openCode map[string]openCodeRules // by host
 
 	files      map[string]*file  // by path: read once, and reported once
 	values     map[string]value  // by path: of the files that entries take values from, read once
@@ -252,6 +255,7 @@ type scan struct {
 	byDefinition map[[32]byte]int     // by fingerprint: index in servers of the first
 	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
 	problems     []Problem
+	refused      map[int]Server // index in problems → the entry that isn't used there
 	read         []Source
 }
 
@@ -264,7 +268,7 @@ func newScan(fsys fs.FS, env Env) *scan {
 	}
 	s := &scan{
 		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, settingsOf: map[string]string{}, order: map[Source]int{},
-		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{},
+		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{}, refused: map[int]Server{},
 	}
 	s.owners = lookOnce(env.Owners)
 	s.places = newPlaces(s)
@@ -370,7 +374,25 @@ func rank(src Source) int {
 	return slices.IndexFunc(sources, func(r row) bool { return r.host == src.Host && r.scope == src.Scope })
 }
 
+// usedElsewhere reports whether an entry that its own file or host keeps back is used all the same, under its name, since another file
+// has it too. Then there is nothing to be said of it.
+func (s *scan) usedElsewhere(problem int) bool {
+	refused, ok := s.refused[problem]
+	if !ok || !slices.Contains([]State{Disabled, Denied, Unapproved}, s.problems[problem].State) {
+		return false
+	}
+	i, ok := s.byName[refused.Name]
+	return ok && s.servers[i].Same(refused)
+}
+
 func (s *scan) catalog() Catalog {
+	var problems []Problem
+	for i, p := range s.problems {
+		if !s.usedElsewhere(i) {
+			problems = append(problems, p)
+		}
+	}
+	s.problems = problems
 	slices.SortFunc(s.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(s.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)), cmp.Compare(s.order[a.Source], s.order[b.Source]),

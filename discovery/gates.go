@@ -20,6 +20,10 @@ func (s *scan) gated(r row, src Source, name string) refusal {
 		if !s.codexTrusts(dir) {
 			return refusal{"Codex doesn't trust " + s.folder(dir, "this project"), "start codex in " + s.folder(dir, "this directory") + " and trust it, or " + list}
 		}
+	case copilotTrust:
+		if dir := s.places.projectOf(src.Path); !s.copilotTrusts(dir) {
+			return refusal{"Copilot CLI isn't told to trust " + s.folder(dir, "this folder"), "start copilot in " + s.folder(dir, "this directory") + " and trust it, or " + list}
+		}
 	case geminiTrust:
 		if s.gemini.trusting {
 			return refusal{"the bridge doesn't start what a project brings along unless its user has said so, and Gemini CLI asks nobody where folderTrust is switched off", list}
@@ -103,4 +107,5 @@ func (s *scan) programs() {
 				"list those in a file of MCP_BRIDGE_CONFIG too"})
 		}
 	}
+	s.unread()
 }

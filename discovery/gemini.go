@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 // geminiRules is what Gemini CLI's files say of which servers are used at all. It compares names without case. In a folder that it
 // wasn't told to trust it uses none, the user's own neither.
 type geminiRules struct {
+	host     string
+	globs    bool    // * and ? in the lists stand for other characters
 	blind    *Source // an administrator's file that couldn't be read, or has something else in the place of a rule
 	excluded map[string]Source
 	allowed  []geminiAllowed
@@ -34,17 +37,34 @@ const (
 	distrusted
 )
 
-// readGemini reads mcp.allowed and mcp.excluded, the servers that are switched off, and whether the folder is trusted. A list of any
-// file takes away, so that a server has to be in every one there is.
+// readGemini reads mcp.allowed and mcp.excluded, the servers that are switched off, and whether the folder is trusted.
 func (s *scan) readGemini() geminiRules {
-	g := geminiRules{excluded: map[string]Source{}, disabled: map[string]Source{}}
+	g := s.readGeminiLists(gemini)
+	s.geminiSwitches(&g)
+	if here := s.places.by["workspace"]; !g.trusting && len(here) > 0 {
+		g.trust, g.trustOf = s.geminiTrust(here[0])
+	}
+	return g
+}
+
+// readQwen reads the lists of Qwen Code, which was made from Gemini CLI. Its trust in folders is about projects' files alone, and is off
+// unless somebody has switched it on.
+func (s *scan) readQwen() geminiRules {
+	g := s.readGeminiLists(qwen)
+	g.trusting, g.globs = true, true
+	return g
+}
+
+// readGeminiLists reads the settings of a host. A list of any file takes away, so that a server has to be in every one there is.
+func (s *scan) readGeminiLists(host string) geminiRules {
+	g := geminiRules{host: host, excluded: map[string]Source{}, disabled: map[string]Source{}}
 	said := false
 	for _, r := range sources {
-		if r.host != gemini {
+		if r.host != host {
 			continue
 		}
 		for _, p := range s.places.expand(r.where) {
-			src := Source{gemini, r.scope, p}
+			src := Source{host, r.scope, p}
 			f := s.load(src, false, false)
 			if (r.scope == "system" || r.scope == "system defaults") && (f.broken || f.root != nil && misruled(f.root)) {
 				g.blind = &src
@@ -59,10 +79,6 @@ func (s *scan) readGemini() geminiRules {
 				s.geminiLists(&g, src, o)
 			}
 		}
-	}
-	s.geminiSwitches(&g)
-	if here := s.places.by["workspace"]; !g.trusting && len(here) > 0 {
-		g.trust, g.trustOf = s.geminiTrust(here[0])
 	}
 	return g
 }
@@ -165,20 +181,29 @@ func (p places) within(folder string) bool {
 	return len(p.by["workspace"]) > 0 && p.holds(folder, p.by["workspace"][0])
 }
 
+// names reports whether one of a list's names is a server's.
+func (g geminiRules) names(list []string, server string) bool {
+	return slices.ContainsFunc(list, func(name string) bool {
+		return name == geminiName(server) || g.globs && ToolRule{Pattern: name}.matches(geminiName(server))
+	})
+}
+
 // forbid says why Gemini CLI's lists, or its distrust, keep a server back, if they do.
 func (g geminiRules) forbid(name string) refusal {
 	if g.blind != nil {
-		return blindTo(gemini, *g.blind)
+		return blindTo(g.host, *g.blind)
 	}
 	if g.trust == distrusted {
-		return refusal{"Gemini CLI doesn't trust this folder, in " + g.trustOf.String() + ", and uses no servers in it", "trust it with /permissions in Gemini CLI"}
+		return refusal{g.host + " doesn't trust this folder, in " + g.trustOf.String() + ", and uses no servers in it", "trust it with /permissions in " + g.host}
 	}
-	if src, ok := g.excluded[geminiName(name)]; ok {
-		return refusal{"Gemini CLI excludes it, in " + src.String(), "take it out of mcp.excluded there to use it"}
+	for _, excluded := range slices.Sorted(maps.Keys(g.excluded)) {
+		if g.names([]string{excluded}, name) {
+			return refusal{g.host + " excludes it, in " + g.excluded[excluded].String(), "take it out of mcp.excluded there to use it"}
+		}
 	}
 	for _, a := range g.allowed {
-		if !slices.Contains(a.names, geminiName(name)) {
-			return refusal{"Gemini CLI doesn't allow it: it is not in mcp.allowed of " + a.source.String(), "add it there to use it"}
+		if !g.names(a.names, name) {
+			return refusal{g.host + " doesn't allow it: it is not in mcp.allowed of " + a.source.String(), "add it there to use it"}
 		}
 	}
 	return refusal{}

@@ -122,12 +122,12 @@ func cmdActsOn(r rune) bool { return hidden(r) || strings.ContainsRune("&|<>^()%
 func (s *scan) toolSettings(p *policy, src Source, root *hujson.Object) {
 	for _, name := range s.strings(src, objectIn(root, "permissions"), "deny") {
 		if strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "(") { // a rule about arguments is none about a tool
-			p.tools = append(p.tools, ToolRule{name, true}, ToolRule{name + "__*", true})
+			p.tools = append(p.tools, ToolRule{name, true, src}, ToolRule{name + "__*", true, src})
 		}
 	}
 	if len(p.tools) > maxRules {
 		s.problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of Claude Code's servers are hidden", maxRules), "take out what isn't needed")
-		p.tools = []ToolRule{{"*", true}}
+		p.tools = []ToolRule{{"*", true, src}}
 	}
 }
 

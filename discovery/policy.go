@@ -278,6 +278,10 @@ func (s *scan) forbidden(r row, d definition) refusal {
 	switch {
 	case r.host == gemini:
 		return s.gemini.forbid(d.Name)
+	case r.host == qwen:
+		return s.qwen.forbid(d.Name)
+	case r.host == amp:
+		return s.amp.forbid(d)
 	case r.host == codex:
 		return s.codexForbids(d)
 	case r.form.access && r.host != own: // a file that MCP_BRIDGE_CONFIG lists needs nobody else's word

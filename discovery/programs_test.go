@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -100,7 +101,7 @@ trust_level = "trusted"
 			"/oc.json":               `{"mcp": {"servers": {"a": {"type": "local", "command": ["a"], "cwd": "/w"}, "b": {"type": "local", "command": ["b"], "disabled": true}}}}`,
 			"/w/p/opencode.jsonc":    `{"mcp": {"theirs": {"type": "local", "command": ["rm"]}}, /* x */}`,
 			"/home/u/.opencode.json": `{"mcp": {"unread": {"type": "local", "command": ["x"]}}}`},
-			[]string{"a: a in /w"}, []string{"b: it is disabled there",
+			[]string{"a: a in /w"}, []string{"/home/u/.opencode.json: it is not read: the earlier mcp-bridge did, and no host does", "b: it is disabled there",
 				"theirs: the bridge doesn't start what a project brings along unless its user has said so, and OpenCode asks nobody"}},
 		{"OpenCode, a server of the name servers", linux(), tree{"/home/u/.config/opencode/opencode.json": `{"mcp": {"servers": {"type": "local", "command": ["s"]}}}`},
 			[]string{"servers: s"}, nil},
@@ -110,8 +111,8 @@ trust_level = "trusted"
 			"a": {"type": "local", "command": "a", "args": [], "env": {"K": "${KEY}"}, "tools": ["*"]},
 			"b": {"type": "http", "url": "https://b", "headers": {}, "tools": ["x", "y"]},
 			"c": {"type": "sse", "url": "https://c", "tools": []}}}`, "/w/p/.github/mcp.json": `{"mcpServers": {"theirs": {"command": "x"}}}`},
-			[]string{"a: a K=k", `b: http https://b allow ["x" "y"]`, "c: sse https://c allow []"},
-			[]string{"theirs: Copilot CLI asks before it starts what a project brings along, and its answer can't be read from outside"}},
+			[]string{"a: a K=k", `b: http https://b allow ["x" "y"]`},
+			[]string{"theirs: Copilot CLI isn't told to trust this folder", "c: its tools is empty, so that Copilot CLI lets a model use none of its tools"}},
 		{"Windsurf and Devin", linux(vars...), tree{
 			"/home/u/.codeium/windsurf/mcp_config.json": `{"mcpServers": {"a": {"command": "a", "env": {"K": "${env:KEY}", "L": "${KEY}"}, "disabledTools": ["x"]},
 				"b": {"serverUrl": "https://b/sse"}, "off": {"command": "x", "disabled": true}, "f": {"command": "x", "args": ["${file:/etc/token}"]}}}`,
@@ -228,22 +229,54 @@ extensions:
 	}
 }
 
-// TestPlaces: where each host's file for all projects is on each system.
+// TestPlaces: where each file that is a host's for all projects is on each system: every path of every row of the table.
 func TestPlaces(t *testing.T) {
 	const servers = `{"mcpServers": {"s": {"command": "x"}}}`
-	linux, mac := linux(), Env{Home: "/Users/u", GOOS: "darwin"}
+	linux := linux("OPENCODE_CONFIG=/v/oc.json", "OPENCODE_CONFIG_DIR=/v/oc", "CLINE_MCP_SETTINGS_PATH=/v/cline.json")
 	linux.Dir = ""
-	windows := Env{Home: `C:\Users\u`, GOOS: "windows"}
+	mac := Env{Home: "/Users/u", GOOS: "darwin", Getenv: linux.Getenv}
+	windows := Env{Home: `C:\Users\u`, GOOS: "windows", Getenv: getenv(`OPENCODE_CONFIG=C:\v\oc.json`, `OPENCODE_CONFIG_DIR=C:\v\oc`, `CLINE_MCP_SETTINGS_PATH=C:\v\cline.json`)}
 	const toml, yaml = "[mcp_servers.s]\ncommand = \"x\"\n", "extensions: {s: {type: stdio, cmd: x}}"
 	const code = `{"servers": {"s": {"command": "x"}}}`
-	missing := map[string]bool{}
-	for _, r := range sources {
-		missing[r.host] = true
-	}
+	const openCodeServers = `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`
+	tried := map[string]bool{} // by system and path
 	for _, tt := range []struct {
 		host, data           string
-		linux, darwin, other string // below the home directory
+		linux, darwin, other string // below the home directory, or absolute
 	}{
+		{"Claude Code", servers, "/etc/claude-code/managed-mcp.json", "/Library/Application Support/ClaudeCode/managed-mcp.json", `C:\Program Files\ClaudeCode\managed-mcp.json`},
+		{"Gemini CLI", servers, "/etc/gemini-cli/settings.json", "/Library/Application Support/GeminiCli/settings.json", `C:\ProgramData\gemini-cli\settings.json`},
+		{"Gemini CLI", servers, "/etc/gemini-cli/system-defaults.json", "/Library/Application Support/GeminiCli/system-defaults.json", `C:\ProgramData\gemini-cli\system-defaults.json`},
+		{"Qwen Code", servers, "/etc/qwen-code/settings.json", "/Library/Application Support/QwenCode/settings.json", `C:\ProgramData\qwen-code\settings.json`},
+		{"Qwen Code", servers, "/etc/qwen-code/system-defaults.json", "/Library/Application Support/QwenCode/system-defaults.json", `C:\ProgramData\qwen-code\system-defaults.json`},
+		{"Qwen Code", servers, ".qwen/settings.json", "", ""},
+		{"OpenCode", openCodeServers, "/etc/opencode/opencode.json", "/Library/Application Support/opencode/opencode.json", `C:\ProgramData\opencode\opencode.json`},
+		{"OpenCode", openCodeServers, "/etc/opencode/opencode.jsonc", "/Library/Application Support/opencode/opencode.jsonc", `C:\ProgramData\opencode\opencode.jsonc`},
+		{"OpenCode", openCodeServers, "/v/oc.json", "", `C:\v\oc.json`},
+		{"OpenCode", openCodeServers, "/v/oc/opencode.json", "", `C:\v\oc\opencode.json`},
+		{"OpenCode", openCodeServers, "/v/oc/opencode.jsonc", "", `C:\v\oc\opencode.jsonc`},
+		{"OpenCode", openCodeServers, ".opencode/opencode.json", "", ""},
+		{"OpenCode", openCodeServers, ".opencode/opencode.jsonc", "", ""},
+		{"Kilo Code", openCodeServers, ".config/kilo/kilo.json", "", ""},
+		{"Kilo Code", openCodeServers, ".config/kilo/kilo.jsonc", "", ""},
+		{"Kilo Code", openCodeServers, ".config/kilo/config.json", "", ""},
+		{"Kilo Code", servers, ".kilocode/cli/global/settings/mcp_settings.json", "", ""},
+		{"Factory Droid", servers, ".factory/mcp.json", "", ""},
+		{"Cline", servers, "/v/cline.json", "", `C:\v\cline.json`},
+		{"Amp", `{"amp.mcpServers": {"s": {"command": "x"}}}`, "/etc/ampcode/managed-settings.json", "/Library/Application Support/ampcode/managed-settings.json", `C:\ProgramData\ampcode\managed-settings.json`},
+		{"Amp", `{"amp.mcpServers": {"s": {"command": "x"}}}`, ".config/amp/settings.jsonc", "", `AppData\Roaming\amp\settings.jsonc`},
+		{"Cline", servers, ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", `AppData\Roaming\Code\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
+		{"Cline", servers, ".config/Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "Library/Application Support/Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", `AppData\Roaming\Code - Insiders\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
+		{"Cline", servers, ".config/VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "Library/Application Support/VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", `AppData\Roaming\VSCodium\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
+		{"Roo Code", servers, ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", `AppData\Roaming\Code\User\globalStorage\rooveterinaryinc.roo-cline\settings\mcp_settings.json`},
+		{"Roo Code", servers, ".config/Code - Insiders/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", "Library/Application Support/Code - Insiders/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", `AppData\Roaming\Code - Insiders\User\globalStorage\rooveterinaryinc.roo-cline\settings\mcp_settings.json`},
+		{"Roo Code", servers, ".config/VSCodium/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", "Library/Application Support/VSCodium/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", `AppData\Roaming\VSCodium\User\globalStorage\rooveterinaryinc.roo-cline\settings\mcp_settings.json`},
+		{"Kilo Code", servers, ".config/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json", "Library/Application Support/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json", `AppData\Roaming\Code\User\globalStorage\kilocode.kilo-code\settings\mcp_settings.json`},
+		{"Kilo Code", servers, ".config/Code - Insiders/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json", "Library/Application Support/Code - Insiders/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json", `AppData\Roaming\Code - Insiders\User\globalStorage\kilocode.kilo-code\settings\mcp_settings.json`},
+		{"Kilo Code", servers, ".config/VSCodium/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json", "Library/Application Support/VSCodium/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json", `AppData\Roaming\VSCodium\User\globalStorage\kilocode.kilo-code\settings\mcp_settings.json`},
+		{"VS Code", code, ".config/Code/User/profiles/p/mcp.json", "Library/Application Support/Code/User/profiles/p/mcp.json", `AppData\Roaming\Code\User\profiles\p\mcp.json`},
+		{"VS Code Insiders", code, ".config/Code - Insiders/User/profiles/p/mcp.json", "Library/Application Support/Code - Insiders/User/profiles/p/mcp.json", `AppData\Roaming\Code - Insiders\User\profiles\p\mcp.json`},
+		{"VSCodium", code, ".config/VSCodium/User/profiles/p/mcp.json", "Library/Application Support/VSCodium/User/profiles/p/mcp.json", `AppData\Roaming\VSCodium\User\profiles\p\mcp.json`},
 		{"Codex", toml, ".codex/config.toml", "", ""},
 		{"Gemini CLI", servers, ".gemini/settings.json", "", ""},
 		{"OpenCode", `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`, ".config/opencode/opencode.json", "", ""},
@@ -251,9 +284,6 @@ func TestPlaces(t *testing.T) {
 		{"Copilot CLI", servers, ".copilot/mcp-config.json", "", ""},
 		{"Windsurf", servers, ".codeium/windsurf/mcp_config.json", "", ""},
 		{"Devin Desktop", servers, ".config/devin/mcp_config.json", "", `AppData\Roaming\devin\mcp_config.json`},
-		{"Cline", servers, ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			"Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			`AppData\Roaming\Code\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
 		{"Zed", `{"context_servers": {"s": {"command": "x"}}}`, ".config/zed/settings.json", "", `AppData\Roaming\Zed\settings.json`},
 		{"Goose", yaml, ".config/goose/config.yaml", "", `AppData\Roaming\Block\goose\config\config.yaml`},
 		{"Continue", "mcpServers: [{name: s, command: x}]", ".continue/config.yaml", "", ""},
@@ -277,40 +307,57 @@ func TestPlaces(t *testing.T) {
 		{"Claude Desktop", servers, ".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json", `AppData\Roaming\Claude\claude_desktop_config.json`},
 		{"Cursor", servers, ".cursor/mcp.json", "", ""},
 		{"Cline", servers, ".cline/data/settings/cline_mcp_settings.json", "", ""},
-		{"Cline", servers, ".config/VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			"Library/Application Support/Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			`AppData\Roaming\VSCodium\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
-		{"Roo Code", servers, ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-			"Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-			`AppData\Roaming\Code\User\globalStorage\rooveterinaryinc.roo-cline\settings\mcp_settings.json`},
 		{"Continue", servers, ".continue/mcpServers/s.json", "", ""},
 		{own, servers, ".config/mcp/mcp.json", "", ""},
 		{own, servers, ".config/mcp/servers/s.json", "", ""},
 		{"Visual Studio", `{"servers": {"s": {"command": "x"}}}`, "", "", `.mcp.json`},
 	} {
-		delete(missing, tt.host)
 		for _, on := range []struct {
 			env        Env
 			below, sep string
 		}{{linux, tt.linux, "/"}, {mac, tt.darwin, "/"}, {windows, tt.other, `\`}} {
-			below := on.below
-			if below == "" {
-				below = tt.linux
-			}
+			below := cmp.Or(on.below, tt.linux)
 			if below == "" {
 				continue
 			}
+			file := below
+			if below[0] != '/' && !strings.HasPrefix(below, `C:\`) {
+				file = on.env.Home + on.sep + below
+			}
+			if on.sep == `\` {
+				file = strings.ReplaceAll(file, "/", `\`)
+			}
+			tried[on.env.GOOS+" "+file] = true
 			t.Run(tt.host+" on "+on.env.GOOS, func(t *testing.T) {
-				c := Scan(tree{on.env.Home + on.sep + below: tt.data}.fs(), on.env)
-				if len(c.Servers) != 1 || c.Servers[0].Source.Host != tt.host || c.Servers[0].Command != "x" {
-					t.Errorf("got %v", c)
+				c := Scan(profiles(on.env).with(file, tt.data).fs(), on.env)
+				if len(c.Servers) != 1 || c.Servers[0].Source.Host != tt.host || c.Servers[0].Command != "x" || c.Servers[0].Source.Path != file {
+					t.Errorf("%s: got %v", file, c)
 				}
 			})
 		}
 	}
-	if len(missing) > 0 {
-		t.Errorf("of these hosts no file is tried: %v", missing)
+	for _, env := range []Env{linux, mac, windows} {
+		s := newScan(profiles(env).fs(), env)
+		s.readProfiles()
+		for _, r := range sources {
+			for _, p := range s.places.expand(r.where) {
+				p = strings.NewReplacer("*.yaml", "s.json", "*.json", "s.json").Replace(p)
+				if !tried[env.GOOS+" "+p] {
+					t.Errorf("%s of %s, %s, is not tried on %s", p, r.host, r.scope, env.GOOS)
+				}
+			}
+		}
 	}
+}
+
+// profiles is a home in which each edition of VS Code has a profile p.
+func profiles(env Env) tree {
+	files := tree{}
+	for _, e := range editions {
+		dir := map[string]string{"linux": env.Home + "/.config/", "darwin": env.Home + "/Library/Application Support/", "windows": env.Home + `\AppData\Roaming\`}[env.GOOS] + e.dir
+		files[dir+"/globalStorage/storage.json"] = `{"userDataProfiles": [{"location": "p"}]}`
+	}
+	return files
 }
 
 // TestProjectPlaces: a file of a project's is found in the working directory and in the root of its repository, on each system, and
@@ -323,7 +370,11 @@ func TestProjectPlaces(t *testing.T) {
 		".github/mcp.json": servers, ".devin/mcp_config.json": servers, ".roo/mcp.json": servers, ".zed/settings.json": `{"context_servers": {"s": {"command": "x"}}}`,
 		".continue/mcpServers/s.yaml": "mcpServers: [{name: s, command: x}]", ".junie/mcp/mcp.json": servers, ".kiro/settings/mcp.json": servers,
 		".agents/mcp_config.json": servers, ".amp/settings.json": `{"amp.mcpServers": {"s": {"command": "x"}}}`, ".crush.json": `{"mcp": {"s": {"command": "x"}}}`,
-		"crush.json": `{"mcp": {"s": {"command": "x"}}}`, ".mcp.json": servers,
+		"crush.json": `{"mcp": {"s": {"command": "x"}}}`, ".mcp.json": servers, ".amp/settings.jsonc": `{"amp.mcpServers": {"s": {"command": "x"}}}`,
+		".kilocode/mcp.json": servers, ".qwen/settings.json": servers, ".qwen/settings.local.json": servers, ".factory/mcp.json": servers,
+	}
+	for _, name := range []string{".opencode/opencode.json", ".opencode/opencode.jsonc", "kilo.json", "kilo.jsonc", ".kilo/kilo.json", ".kilo/kilo.jsonc"} {
+		files[name] = files["opencode.json"]
 	}
 	for file, data := range files {
 		for _, env := range []Env{linux(), {Home: "/Users/u", Dir: "/w/p", GOOS: "darwin"}, {Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}} {
@@ -344,13 +395,12 @@ func TestProjectPlaces(t *testing.T) {
 			}
 		}
 	}
-	projects := 0
 	for _, r := range sources {
-		if r.form.gate != open {
-			projects += len(r.where["linux"])
+		for _, pattern := range r.where["linux"] {
+			_, below, _ := strings.Cut(pattern, "}/")
+			if r.form.gate != open && files[strings.Replace(below, "*", "s", 1)] == "" {
+				t.Errorf("%s of %s is not tried", pattern, r.host)
+			}
 		}
-	}
-	if projects != len(files) {
-		t.Errorf("there are %d files of projects in the table, and %d tried", projects, len(files))
 	}
 }

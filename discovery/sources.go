@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -27,7 +28,9 @@ func newPlaces(s *scan) places {
 	p.below("cline", s.env.Getenv("CLINE_DIR"), home, ".cline")
 	p.set("cline.json", p.clean(s.env.Getenv("CLINE_MCP_SETTINGS_PATH")))
 	p.set("opencode.json", p.clean(s.env.Getenv("OPENCODE_CONFIG")))
+	p.set("opencode dir", p.clean(s.env.Getenv("OPENCODE_CONFIG_DIR")))
 	p.gemini(home, s.env.Getenv)
+	p.system("qwen", "QWEN_CODE", map[string]string{"": "/etc/qwen-code", "darwin": "/Library/Application Support/QwenCode", "windows": "C:/ProgramData/qwen-code"}, s.env.Getenv)
 	if dir != "" {
 		p.by["up"] = ancestors(dir)
 		p.set("workspace", dir)
@@ -46,22 +49,17 @@ func newPlaces(s *scan) places {
 
 // gemini sets where Gemini CLI keeps its files: all of them can be elsewhere.
 func (p places) gemini(home string, getenv func(string) string) {
-	elsewhere := func(variable, otherwise string) string {
-		if said := p.clean(getenv(variable)); said != "" {
-			return said
-		}
-		return otherwise
-	}
-	dir := joined(elsewhere("GEMINI_CLI_HOME", home), ".gemini")
+	dir := joined(cmp.Or(p.clean(getenv("GEMINI_CLI_HOME")), home), ".gemini")
 	p.set("gemini", dir)
-	p.set("gemini trust", elsewhere("GEMINI_CLI_TRUSTED_FOLDERS_PATH", joined(dir, "trustedFolders.json")))
-	system := map[string]string{"darwin": "/Library/Application Support/GeminiCli", "windows": "C:/ProgramData/gemini-cli"}[p.where]
-	if system == "" {
-		system = "/etc/gemini-cli"
-	}
-	settings := elsewhere("GEMINI_CLI_SYSTEM_SETTINGS_PATH", system+"/settings.json")
-	p.set("gemini system", settings)
-	p.set("gemini defaults", elsewhere("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", path.Dir(settings)+"/system-defaults.json"))
+	p.set("gemini trust", cmp.Or(p.clean(getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")), joined(dir, "trustedFolders.json")))
+	p.system("gemini", "GEMINI_CLI", map[string]string{"": "/etc/gemini-cli", "darwin": "/Library/Application Support/GeminiCli", "windows": "C:/ProgramData/gemini-cli"}, getenv)
+}
+
+// system sets where Gemini CLI, or what was made from it, has its system settings and defaults; dirs is by system, "" for all others.
+func (p places) system(name, variables string, dirs map[string]string, getenv func(string) string) {
+	settings := cmp.Or(p.clean(getenv(variables+"_SYSTEM_SETTINGS_PATH")), cmp.Or(dirs[p.where], dirs[""])+"/settings.json")
+	p.set(name+" system", settings)
+	p.set(name+" defaults", cmp.Or(p.clean(getenv(variables+"_SYSTEM_DEFAULTS_PATH")), path.Dir(settings)+"/system-defaults.json"))
 }
 
 func (p places) set(name, dir string) {

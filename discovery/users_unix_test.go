@@ -159,8 +159,9 @@ func TestTwoUsers(t *testing.T) {
 						}
 					}
 				}
-				if slices.Sort(evil); tt.used {
-					want = []string{claudeCode, codex, gemini}
+				slices.Sort(evil)
+				if evil = slices.Compact(evil); tt.used {
+					want = []string{claudeCode, codex, copilot, gemini}
 				}
 				mine := slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == "mine" && s.Command == "mine" })
 				if !slices.Equal(evil, want) || !mine {
@@ -186,6 +187,7 @@ func trustEverywhere(t *testing.T, home, work string, all bool) {
 	t.Helper()
 	write(t, home+"/.claude.json", `{"mcpServers": {"mine": {"command": "mine"}}, "projects": {"`+work+`": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["evil", "mine"]}}}`, victim)
 	write(t, home+"/.codex/config.toml", "[projects.\""+work+"\"]\ntrust_level = \"trusted\"\n", victim)
+	write(t, home+"/.copilot/config.json", `{"trusted_folders": ["`+work+`"]}`, victim)
 	write(t, home+"/.gemini/trustedFolders.json", `{"`+work+`": "TRUST_FOLDER"}`, victim)
 	if all {
 		write(t, home+"/.claude/settings.json", `{"enableAllProjectMcpServers": true}`, victim)
