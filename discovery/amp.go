@@ -9,8 +9,9 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// ampRules are what Amp's settings say of servers and of their tools. Amp makes one list of those of all files; here each file has a
-// list, and a server or a tool has to pass all of them, so that no file shows what another one hides.
+// ampRules are what Amp's settings say of servers and of their tools. Amp makes one list of those
+// of all files; here each file has a list, and a server or a tool has to pass all of them, so that
+// no file shows what another one hides.
 type ampRules struct {
 	blind   *Source // an administrator's file that couldn't be read
 	unclear refusal // why it can't be told which servers are blocked
@@ -25,7 +26,8 @@ type ampRule struct {
 	reject             bool
 }
 
-// ampTools are the rules of one file: about the names mcp__SERVER__TOOL, and about tools' own names.
+// ampTools are the rules of one file: about the names mcp__SERVER__TOOL, and about tools' own
+// names.
 type ampTools struct{ full, bare []ToolRule }
 
 func (s *scan) readAmp() ampRules {
@@ -58,19 +60,23 @@ func (a *ampRules) readServers(src Source, root *hujson.Object) {
 	}
 	list, ok := arrayOf(v)
 	if !ok || len(list.Elements) > maxRules {
-		a.unclear = refusal{fmt.Sprintf("it can't be told whether Amp blocks it: %s in %s is not a list of at most %d rules", key, src, maxRules), "correct it"}
+		a.unclear = ampUnclear(fmt.Sprintf("%s in %s is not a list of at most %d rules", key, src, maxRules))
 		return
 	}
 	rules := make([]ampRule, 0, len(list.Elements))
 	for i := range list.Elements {
 		rule, ok := ampRuleOf(&list.Elements[i])
 		if !ok {
-			a.unclear = refusal{fmt.Sprintf("it can't be told whether Amp blocks it: rule %d of %s in %s is not understood", i+1, key, src), "correct it"}
+			a.unclear = ampUnclear(fmt.Sprintf("rule %d of %s in %s is not understood", i+1, key, src))
 		}
 		rule.from = src
 		rules = append(rules, rule)
 	}
 	a.servers = append(a.servers, rules)
+}
+
+func ampUnclear(why string) refusal {
+	return refusal{"it can't be told whether Amp blocks it: " + why, "correct it"}
 }
 
 func ampRuleOf(v *hujson.Value) (r ampRule, ok bool) {
@@ -101,7 +107,8 @@ func ampRuleOf(v *hujson.Value) (r ampRule, ok bool) {
 	return r, (r.reject || action == "allow") && (r.command != nil || r.args != nil || r.url != nil)
 }
 
-// forbid says why Amp's settings block a server, if they do. In each file the first rule that matches counts.
+// forbid says why Amp's settings block a server, if they do. In each file the first rule that
+// matches counts.
 func (a ampRules) forbid(d definition) refusal {
 	switch {
 	case a.blind != nil:
@@ -118,8 +125,8 @@ func (a ampRules) forbid(d definition) refusal {
 	return refusal{}
 }
 
-// matches says whether a rule is about a server. What rejects is about it also as it is written, before anything was filled in, and by
-// its whole command line; what allows, only as it is started.
+// matches says whether a rule is about a server. What rejects is about it also as it is written,
+// before anything was filled in, and by its whole command line; what allows, only as it is started.
 func (r ampRule) matches(d definition) bool {
 	any := func(patterns []string, texts ...string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
@@ -139,12 +146,13 @@ func (r ampRule) matches(d definition) bool {
 	}
 	return r.url == nil && slices.ContainsFunc(words, func(w []string) bool {
 		line := strings.Join(w, " ")
-		return (r.command == nil || any(r.command, w[0], line)) && (r.args == nil || any(r.args, strings.Join(w[1:], " ")))
+		args := strings.Join(w[1:], " ")
+		return (r.command == nil || any(r.command, w[0], line)) && (r.args == nil || any(r.args, args))
 	})
 }
 
-// match says whether a text is as a pattern, with * for any characters, or an expression between slashes. One that Go doesn't have rejects
-// everything and allows nothing.
+// match says whether a text is as a pattern, with * for any characters, or an expression between
+// slashes. One that Go doesn't have rejects everything and allows nothing.
 func (r ampRule) match(pattern, text string) bool {
 	if len(pattern) > 1 && pattern[0] == '/' && pattern[len(pattern)-1] == '/' {
 		e, err := regexp.Compile(pattern[1 : len(pattern)-1])
@@ -159,8 +167,8 @@ func (r ampRule) match(pattern, text string) bool {
 	return pattern == text || !strings.Contains(pattern, "?") && ToolRule{Pattern: pattern}.matches(text)
 }
 
-// ampTools reads which tools one file disables, enables and rejects. A permission that asks, or leaves it to a program, hides nothing;
-// nor does one about what a tool is called with.
+// ampTools reads which tools one file disables, enables and rejects. A permission that asks, or
+// leaves it to a program, hides nothing; nor does one about what a tool is called with.
 func (s *scan) ampTools(src Source, root *hujson.Object) (t ampTools) {
 	if k := kind(get(root, "amp.tools.enable")); k != "nothing" && k != "null" {
 		t.full = append(t.full, ToolRule{"*", true, src})
@@ -170,7 +178,8 @@ func (s *scan) ampTools(src Source, root *hujson.Object) (t ampTools) {
 	}
 	permissions, _ := arrayOf(get(root, "amp.permissions"))
 	if permissions != nil {
-		for _, v := range slices.Backward(permissions.Elements) { // the first that matches counts there, the last here
+		// The first that matches counts there, the last here.
+		for _, v := range slices.Backward(permissions.Elements) {
 			o, _ := objectOf(&v)
 			if o == nil || get(o, "matches") != nil || get(o, "context") != nil {
 				continue
@@ -193,7 +202,8 @@ func (s *scan) ampTools(src Source, root *hujson.Object) (t ampTools) {
 		t.bare = append(t.bare, ToolRule{strings.Join(parts, "*"), true, src})
 	}
 	if len(t.full) > maxRules {
-		s.problem(src, "", fmt.Sprintf("it has more than %d rules about tools; all tools of Amp's servers are hidden", maxRules), "take out what isn't needed")
+		why := fmt.Sprintf("it has more than %d rules about tools; all tools of Amp's servers are hidden", maxRules)
+		s.problem(src, "", why, "take out what isn't needed")
 		return ampTools{full: []ToolRule{{"*", true, src}}}
 	}
 	return t

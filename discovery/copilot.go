@@ -10,14 +10,17 @@ func (s *scan) copilotSettings(f func(src Source, f *file)) {
 	}
 }
 
-// copilotTrusts reports whether a directory is a folder that the user has trusted in Copilot CLI, or lies in one.
+// copilotTrusts reports whether a directory is a folder that the user has trusted in Copilot CLI,
+// or lies in one.
 func (s *scan) copilotTrusts(dir string) (yes bool) {
 	s.copilotSettings(func(src Source, f *file) {
 		if f.root == nil {
 			return
 		}
 		for _, key := range []string{"trusted_folders", "trustedFolders"} { // its older and its newer name
-			yes = yes || slices.ContainsFunc(s.strings(src, f.root, key), func(folder string) bool { return s.places.holds(s.places.clean(folder), dir) })
+			for _, folder := range s.strings(src, f.root, key) {
+				yes = yes || s.places.holds(s.places.clean(folder), dir)
+			}
 		}
 	})
 	return yes
@@ -33,7 +36,8 @@ func (s *scan) copilotOff(name string) (by Source, off bool) {
 	return by, off
 }
 
-// readCopilot reads the .mcp.json of a project that is trusted in Copilot CLI. Elsewhere the file is Claude Code's alone, and listed there.
+// readCopilot reads the .mcp.json of a project that is trusted in Copilot CLI. Elsewhere the file
+// is Claude Code's alone, and listed there.
 func readCopilot(s *scan, r row) {
 	for _, p := range s.places.expand(all("{workspace}/.mcp.json")) {
 		if !s.listing[p] && s.copilotTrusts(s.places.projectOf(p)) {

@@ -275,26 +275,6 @@ func newScan(fsys fs.FS, env Env) *scan {
 	return s
 }
 
-// lookOnce returns owners that remember what they have looked at: most files are below the same few directories.
-func lookOnce(o trust.Owners) trust.Owners {
-	type looked struct {
-		entry trust.Entry
-		err   error
-	}
-	look, seen := o.Look, map[string]looked{}
-	if look != nil {
-		o.Look = func(path string) (trust.Entry, error) {
-			l, ok := seen[path]
-			if !ok {
-				l.entry, l.err = look(path)
-				seen[path] = l
-			}
-			return l.entry, l.err
-		}
-	}
-	return o
-}
-
 // problem records one, in the place of its source.
 func (s *scan) problem(src Source, server, reason, next string) {
 	state := Invalid

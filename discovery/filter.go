@@ -118,3 +118,25 @@ func (r ToolRule) matches(name string) bool {
 	}
 	return strings.Trim(r.Pattern[p:], "*") == ""
 }
+
+// plain is a name as Claude Code compares it when a server is rejected, and as it and OpenCode call servers and tools: with _ for
+// every other character, and for each half of one beyond 16 bits.
+func plain(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case inName(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			b.WriteString("__")
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}
+
+// inName says whether a character may be in what Claude Code and OpenCode call a tool.
+func inName(r rune) bool {
+	return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+}

@@ -36,6 +36,26 @@ func (s *scan) gated(r row, src Source, name string) refusal {
 	return refusal{}
 }
 
+// approval says what is missing for a server of .mcp.json. What the user approves of in settings is a name, or all names, of every
+// repository there is: anybody's server could have it, so that the user has to trust the project too. No word about a project is one
+// about the directories above it.
+func (s *scan) approval(name string, src Source) refusal {
+	p, dir := &s.claude, s.places.projectOf(src.Path)
+	trusted := s.claudeTrusts(dir)
+	if by, ok := p.rejected[plain(name)]; ok {
+		return refusal{"it was rejected in Claude Code, in " + by.String(), "take it out of disabledMcpjsonServers there to use it"}
+	}
+	switch {
+	case p.here.has(name) && (trusted || s.places.holds(p.projects[0].dir, dir)), trusted && p.anywhere.has(name):
+		return refusal{}
+	case p.here.has(name), p.anywhere.has(name) && s.trustedHere():
+		return refusal{"it lies above the folder that is trusted in Claude Code", "start claude in " + show(s.places.native(dir)) + " and trust it, or list the file in MCP_BRIDGE_CONFIG"}
+	case p.anywhere.has(name):
+		return refusal{"Claude Code's settings approve it, but this project is not yet trusted there", "start claude in this directory and trust it"}
+	}
+	return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
+}
+
 // folder is what messages call a directory: by its path, unless it is the working directory.
 func (s *scan) folder(dir, here string) string {
 	if up := s.places.by["up"]; len(up) > 0 && up[0] == dir {

@@ -369,48 +369,6 @@ func wildcard(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// approval says what is missing for a server of .mcp.json. What the user approves of in settings is a name, or all names, of every
-// repository there is: anybody's server could have it, so that the user has to trust the project too. No word about a project is one
-// about the directories above it.
-func (s *scan) approval(name string, src Source) refusal {
-	p, dir := &s.claude, s.places.projectOf(src.Path)
-	trusted := s.claudeTrusts(dir)
-	if by, ok := p.rejected[plain(name)]; ok {
-		return refusal{"it was rejected in Claude Code, in " + by.String(), "take it out of disabledMcpjsonServers there to use it"}
-	}
-	switch {
-	case p.here.has(name) && (trusted || s.places.holds(p.projects[0].dir, dir)), trusted && p.anywhere.has(name):
-		return refusal{}
-	case p.here.has(name), p.anywhere.has(name) && s.trustedHere():
-		return refusal{"it lies above the folder that is trusted in Claude Code", "start claude in " + show(s.places.native(dir)) + " and trust it, or list the file in MCP_BRIDGE_CONFIG"}
-	case p.anywhere.has(name):
-		return refusal{"Claude Code's settings approve it, but this project is not yet trusted there", "start claude in this directory and trust it"}
-	}
-	return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
-}
-
-// plain is a name as Claude Code compares it when a server is rejected, and as it and OpenCode call servers and tools: with _ for
-// every other character, and for each half of one beyond 16 bits.
-func plain(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		switch {
-		case inName(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			b.WriteString("__")
-		default:
-			b.WriteByte('_')
-		}
-	}
-	return b.String()
-}
-
-// inName says whether a character may be in what Claude Code and OpenCode call a tool.
-func inName(r rune) bool {
-	return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-}
-
 // expand fills in variables in the way of Claude Code. One that isn't set and has no default stays as it is.
 func expand(argv []string, getenv func(string) string) []string {
 	out := make([]string, 0, len(argv))

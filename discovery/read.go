@@ -14,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
-
-	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 const (
@@ -123,16 +121,6 @@ func (s *scan) broken(src Source, f *file, why refusal) {
 	s.problem(src, "", why.reason, why.next)
 }
 
-// others returns what an error of the file's owners means.
-func (s *scan) others(err error) (reason, next string) {
-	var bad *trust.Error
-	if !errors.As(err, &bad) {
-		return "it can't be told who could have written it: " + err.Error(), "move it to a directory of your own"
-	}
-	_, _ = s.stat(bad.Path) // for who watches the files: once it is mended there, the file counts
-	return "others could have written it: " + show(bad.Path) + " " + bad.Why, show(bad.Hint())
-}
-
 // missing says whether an error means that there is no such file.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -201,11 +189,6 @@ func (s *scan) bytes(native string, limit int64) ([]byte, error) {
 	}
 	return data, err
 }
-
-// exposedError is what is wrong with a file that others could have written.
-type exposedError struct{ refusal }
-
-func (e *exposedError) Error() string { return e.reason }
 
 // unfit is what is wrong with something that could be read.
 type unfit string

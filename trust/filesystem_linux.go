@@ -8,5 +8,5 @@ func fileSystem(path string) int64 {
 	if syscall.Statfs(path, &s) != nil {
 		return 0
 	}
-	return int64(s.Type)
+	return int64(s.Type) //nolint:unconvert // it is 32 bits wide on some machines
 }

@@ -37,8 +37,9 @@ func look(path string) (Entry, error) {
 	return e, err
 }
 
-// private reports whether a group is the user's primary one, has the user's name and nobody else in it. A user's own group has
-// another number than the user where groups were added before it was made.
+// private reports whether a group is the user's primary one, has the user's name and nobody else in
+// it. A user's own group has another number than the user where groups were added before it was
+// made.
 func private(gid int) bool {
 	if gid != os.Getegid() {
 		return false
@@ -54,7 +55,8 @@ func private(gid int) bool {
 	return onlyMember(string(data), u.Username, gid)
 }
 
-// onlyMember reports whether a file such as /etc/group has a group of a user's name and this number without other members.
+// onlyMember reports whether a file such as /etc/group has a group of a user's name and this number
+// without other members.
 func onlyMember(groups, name string, gid int) bool {
 	for line := range strings.Lines(groups) {
 		f := strings.Split(strings.TrimSpace(line), ":")
@@ -65,7 +67,8 @@ func onlyMember(groups, name string, gid int) bool {
 	return false
 }
 
-// ofWindows reports whether path is on a drive of Windows that its Subsystem for Linux shows. Windows decides who may write there.
+// ofWindows reports whether path is on a drive of Windows that its Subsystem for Linux shows.
+// Windows decides who may write there.
 func ofWindows(path string) bool {
 	const v9fs = 0x01021997
 	return underWindows() && fileSystem(path) == v9fs

@@ -1,8 +1,10 @@
-// Package trust reports who beside the user and root could have written a file, or could put another in its place.
+// Package trust reports who beside the user and root could have written a file, or could put
+// another in its place.
 //
-// It looks at the owner and the permission bits of the file and of each directory and symbolic link on the way to it, as the
-// kernel follows them. ACLs and mounts are not looked at. A directory with the sticky bit, such as /tmp, is fine: only the owner
-// of a file can replace it there. On Windows, where owners and bits say little, every file is trusted.
+// It looks at the owner and the permission bits of the file and of each directory and symbolic link
+// on the way to it, as the kernel follows them. ACLs and mounts are not looked at. A directory with
+// the sticky bit, such as /tmp, is fine: only the owner of a file can replace it there. On Windows,
+// where owners and bits say little, every file is trusted.
 package trust
 
 import (
@@ -16,7 +18,7 @@ import (
 type Owners struct {
 	Self    int                              // the user's number
 	Look    func(path string) (Entry, error) // what is at path itself, where that is a symbolic link too
-	Private func(gid int) bool               // whether the user is a group's only member; nil: where it has the user's number
+	Private func(gid int) bool               // beside the group of the user's number: is it the user's alone?
 }
 
 // Entry is what matters of a file.
@@ -38,8 +40,9 @@ func (e *Error) Error() string { return e.Path + " " + e.Why }
 // Hint returns the next step for a person.
 func (e *Error) Hint() string { return e.Fix }
 
-// Path returns who could put something else at path: a socket, which is given the user's code and answers for the engine, or a
-// directory that a program makes another in. What the file itself permits is not looked at.
+// Path returns who could put something else at path: a socket, which is given the user's code and
+// answers for the engine, or a directory that a program makes another in. What the file itself
+// permits is not looked at.
 func (o Owners) Path(path string) error {
 	_, err := o.walk(path)
 	return err
@@ -68,7 +71,8 @@ func (o Owners) Foreign(path string) bool {
 	return err == nil && e.UID != 0 && e.UID != o.Self
 }
 
-// OwnDirectory returns why a directory isn't the user's alone. An error that is fs.ErrNotExist means that there is none.
+// OwnDirectory returns why a directory isn't the user's alone. An error that is fs.ErrNotExist
+// means that there is none.
 func (o Owners) OwnDirectory(dir string) error {
 	e, err := o.walk(dir)
 	switch {
@@ -79,7 +83,8 @@ func (o Owners) OwnDirectory(dir string) error {
 	case e.UID != o.Self:
 		return &Error{dir, fmt.Sprintf("belongs to user %d and not to you", e.UID), "use a directory of your own"}
 	case e.Mode&0o022 != 0:
-		return &Error{dir, fmt.Sprintf("can be written to by others (its mode is %#o)", e.Mode.Perm()), e.chmod("go-w", dir, o.Self)}
+		why := fmt.Sprintf("can be written to by others (its mode is %#o)", e.Mode.Perm())
+		return &Error{dir, why, e.chmod("go-w", dir, o.Self)}
 	}
 	return nil
 }
@@ -87,8 +92,8 @@ func (o Owners) OwnDirectory(dir string) error {
 // maxLinks is the kernel's own bound of symbolic links in one path.
 const maxLinks = 40
 
-// walk goes from the root to what path names, as the kernel does, and returns that. It stops where others than root and the user
-// could have had a hand in it.
+// walk goes from the root to what path names, as the kernel does, and returns that. It stops where
+// others than root and the user could have had a hand in it.
 func (o Owners) walk(path string) (Entry, error) {
 	if o.Look == nil {
 		return Entry{}, nil
@@ -133,8 +138,10 @@ func (o Owners) walk(path string) (Entry, error) {
 
 func parent(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }
 
-// unsafe returns who else could have made what is at path, or could put something else there; nil for nobody.
+// unsafe returns who else could have made what is at path, or could put something else there; nil
+// for nobody.
 func (o Owners) unsafe(e Entry, path string) *Error {
+	const replace = ": another could be put in the place of what is in it"
 	switch {
 	case e.UID != 0 && e.UID != o.Self:
 		return &Error{path, fmt.Sprintf("belongs to user %d, who is neither you nor root", e.UID),
@@ -142,24 +149,24 @@ func (o Owners) unsafe(e Entry, path string) *Error {
 	case !e.Mode.IsDir() || e.Mode&fs.ModeSticky != 0:
 		return nil
 	case e.Mode&0o002 != 0:
-		return &Error{path, "can be written to by everybody, who could put another in the place of what is in it", e.chmod("o-w", path, o.Self)}
+		return &Error{path, "can be written to by everybody" + replace, e.chmod("o-w", path, o.Self)}
 	case e.Mode&0o020 != 0 && e.UID != 0 && !o.private(e.GID):
 		// Root has said who is in a group that may write to its directories.
-		return &Error{path, fmt.Sprintf("can be written to by its group %d, which could put another in the place of what is in it", e.GID),
-			e.chmod("g-w", path, o.Self)}
+		why := fmt.Sprintf("can be written to by its group %d", e.GID) + replace
+		return &Error{path, why, e.chmod("g-w", path, o.Self)}
 	}
 	return nil
 }
 
-// private reports whether the user is a group's only member. Most systems make such a group for each user, with the user's
-// number, and let it write to all that the user makes.
+// private reports whether the user is a group's only member. Most systems make such a group for
+// each user, with the user's number, and let it write to all that the user makes.
 func (o Owners) private(gid int) bool {
 	return gid == o.Self || o.Private != nil && o.Private(gid)
 }
 
 // chmod returns the command that takes a permission away, for who may type it.
 func (e Entry) chmod(what, path string, self int) string {
-	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune("/._-+@%,:=", r) && !isWord(r) }) {
+	if strings.ContainsFunc(path, func(r rune) bool { return !isPlain(r) }) {
 		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	command := "chmod " + what + " " + path
@@ -169,6 +176,7 @@ func (e Entry) chmod(what, path string, self int) string {
 	return command
 }
 
-func isWord(r rune) bool {
-	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+// isPlain reports whether a character means nothing else to a shell.
+func isPlain(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("/._-+@%,:=", r)
 }
