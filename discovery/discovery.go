@@ -40,6 +40,7 @@ type Server struct {
 
 	// Of HTTP and SSE.
 	URL            string            // absolute, of http or https; may hold a secret
+	Socket         string            // the Unix socket where URL is served; empty: at URL's host
 	Headers        map[string]string // sent with every request; nil for none; values may be secrets
 	HeadersHelper  string            // a command line for the shell, which prints a JSON object of further headers; empty for none
 	BearerTokenEnv string            // the variable of our environment that holds the token to send; empty for none

@@ -38,7 +38,10 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 			gate = s.runsProject(r, d)
 		}
 		if gate == (refusal{}) { // what isn't approved has no file read for it, and no variable
-			if bad = s.fill(r, &d); d.cannot == (refusal{}) {
+			if bad = s.fill(r, &d); bad == (refusal{}) {
+				bad = s.socket(r, &d)
+			}
+			if d.cannot == (refusal{}) {
 				d.cannot = bad
 			}
 		}

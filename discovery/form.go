@@ -37,6 +37,7 @@ type form struct {
 
 	// Of remote servers.
 	urls       []urlMember
+	sockets    bool   // a url may name a Unix socket, unix:///run/s.sock, and a path on it behind #
 	typedURL   bool   // an entry with a url and without a type is skipped as invalid
 	programs   bool   // the host knows no remote servers
 	headers    string // with / between levels

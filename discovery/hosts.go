@@ -65,7 +65,7 @@ func codeForm(g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"servers"}, "mcpServers", g, editor
 		f.cwd, f.nullEnv, f.envFile, f.cannot = "cwd", true, "envFile", []cannot{noSandbox}
-		f.access = g == open
+		f.access, f.sockets = g == open, true
 	})
 }
 

@@ -86,6 +86,10 @@ func TestExposedFiles(t *testing.T) {
 		{"trust that everybody writes", tree{gemini: geminiServer, trusts: `{"/w": "TRUST_FOLDER"}`}, map[string]trust.Entry{trusts: written}, false, trusts + everybody, "chmod o-w " + trusts},
 		{"switches that everybody writes still switch off", tree{gemini: geminiServer, trusts: `{"/w": "TRUST_FOLDER"}`, switches: `{"s": {"enabled": false}}`}, map[string]trust.Entry{switches: written}, false, switches + everybody, "chmod"},
 		{"settings of VS Code that everybody writes still switch off", tree{code: `{"servers": {"s": {"command": "x"}}}`, codeSettings: `{"chat.mcp.access": "none"}`}, map[string]trust.Entry{codeSettings: written}, false, codeSettings + everybody, "chmod"},
+		{"a socket of the user's", tree{code: `{"servers": {"s": {"type": "http", "url": "unix:///run/x.sock"}}}`}, map[string]trust.Entry{
+			"/run": {Mode: fs.ModeDir | 0o755}, "/run/x.sock": {Mode: fs.ModeSocket | 0o666, UID: 1000}}, true, "", ""},
+		{"a socket of another's", tree{code: `{"servers": {"s": {"type": "http", "url": "unix:///run/x.sock"}}}`}, map[string]trust.Entry{
+			"/run": {Mode: fs.ModeDir | 0o755}, "/run/x.sock": {Mode: fs.ModeSocket | 0o666, UID: 1001}}, false, "/run/x.sock" + owner, "copy it"},
 		{"plugins that everybody lists", installed(on, tree{".mcp.json": `{"s": {"command": "x"}}`}), map[string]trust.Entry{plugins: written}, false, plugins + everybody, "chmod o-w " + plugins},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -210,10 +210,12 @@ extensions:
 		{"Cursor, remote", linux(vars...), tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {"a": {"url": "https://a/${env:KEY}", "headers": {"H": "${userHome}${/}x"},
 			"auth": {"CLIENT_ID": "id", "CLIENT_SECRET": "${env:TOKEN}", "scopes": ["s"]}}}}`},
 			[]string{"a: http https://a/k H: /home/u/x {Off:false ClientID:id ClientSecret:t Scopes:[s] CallbackPort:0 MetadataURL: Resource:}"}, nil},
-		{"VS Code, remote", linux(), tree{"/home/u/.config/Code/User/mcp.json": `{"servers": {"u": {"type": "http", "url": "unix:///run/x.sock"},
-			"i": {"type": "http", "url": "https://i", "headers": {"A": "Bearer ${input:key}"}}, "c": {"command": "x", "args": ["${command:pick}"]}}}`}, nil, []string{
-			"c: its args[0] asks for ${command}, which nobody but VS Code can fill in",
-			"i: its headers.A asks for an input of VS Code, which nobody else can read", "u: its url is of the kind unix:, which isn't HTTP"}},
+		{"VS Code, remote", linux(), tree{"/home/u/.config/Code/User/mcp.json": `{"servers": {"u": {"type": "http", "url": "unix:///run/x.sock#/mcp/sub"}, "p": {"type": "http", "url": "pipe:///pipe/x"}, "v": {"type": "http", "url": "unix://run/x.sock"},
+			"i": {"type": "http", "url": "https://i", "headers": {"A": "Bearer ${input:key}"}}, "c": {"command": "x", "args": ["${command:pick}"]}}}`},
+			[]string{"u: http http://localhost/mcp/sub {Off:true ClientID: ClientSecret: Scopes:[] CallbackPort:0 MetadataURL: Resource:} at /run/x.sock"}, []string{
+				"c: its args[0] asks for ${command}, which nobody but VS Code can fill in",
+				"i: its headers.A asks for an input of VS Code, which nobody else can read", "p: its url is of the kind pipe:, which isn't HTTP",
+				"v: its url names a Unix socket that can't be connected to here"}},
 		{"home-manager's file, and our own dialect", linux(vars...), tree{
 			"/home/u/.config/mcp/mcp.json":       `{"mcpServers": {"a": {"command": "a", "env": {"K": "${KEY}"}, "allowedTools": ["r*"], "disabledTools": ["rm"]}}}`,
 			"/home/u/.config/mcp/servers/b.json": `{"url": "https://b", "bearerTokenEnv": "TOKEN"}`},
