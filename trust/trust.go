@@ -138,8 +138,7 @@ func (o Owners) walk(path string) (Entry, error) {
 
 func parent(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }
 
-// unsafe returns who else could have made what is at path, or could put something else there; nil
-// for nobody.
+// unsafe returns who else could have made what is at path, or could put something else there.
 func (o Owners) unsafe(e Entry, path string) *Error {
 	const replace = ": another could be put in the place of what is in it"
 	switch {
@@ -149,7 +148,11 @@ func (o Owners) unsafe(e Entry, path string) *Error {
 	case !e.Mode.IsDir() || e.Mode&fs.ModeSticky != 0:
 		return nil
 	case e.Mode&0o002 != 0:
-		return &Error{path, "can be written to by everybody" + replace, e.chmod("o-w", path, o.Self)}
+		fix := "o-w"
+		if e.UID != o.Self {
+			fix = "+t" // others may need to write there, as in /tmp
+		}
+		return &Error{path, "can be written to by everybody" + replace, e.chmod(fix, path, o.Self)}
 	case e.Mode&0o020 != 0 && e.UID != 0 && !o.private(e.GID):
 		// Root has said who is in a group that may write to its directories.
 		why := fmt.Sprintf("can be written to by its group %d", e.GID) + replace

@@ -140,7 +140,7 @@ func TestFile(t *testing.T) {
 		{"/etc/devs", "/etc/devs can be written to by its group 50", "sudo chmod g-w /etc/devs"},
 		{"/etc/all", "/etc/all can be written to by everybody", "sudo chmod o-w /etc/all"},
 		{"/h/lead", "/h2 belongs to user 1001", "copy it"},
-		{"/open/f", "/open can be written to by everybody", "sudo chmod o-w /open"},
+		{"/open/f", "/open can be written to by everybody", "sudo chmod +t /open"},
 		{"/h/a b/f", "/h/a b can be written to by everybody", "chmod o-w '/h/a b'"},
 	} {
 		err := owners.File(tt.path)
