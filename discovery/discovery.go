@@ -244,12 +244,13 @@ type scan struct {
 
 	openCode map[string]openCodeRules // by host
 
-	files      map[string]*file  // by path: read once, and reported once
-	values     map[string]value  // by path: of the files that entries take values from, read once
-	memory     map[string]*file  // by path: what a Scanner remembers; nil for nothing
-	listing    map[string]bool   // paths that ConfigPaths lists: the user's word on them is enough
-	settingsOf map[string]string // directory of a profile of VS Code → that of another one, whose settings it has
-	order      map[Source]int    // for sorting problems
+	files      map[string]*file   // by path: read once, and reported once
+	values     map[string]value   // by path: of the files that entries take values from, read once
+	memory     map[string]*file   // by path: what a Scanner remembers; nil for nothing
+	listing    map[string]bool    // paths that ConfigPaths lists: the user's word on them is enough
+	settingsOf map[string]string  // directory of a profile of VS Code → that of another one, whose settings it has
+	order      map[Source]int     // for sorting problems
+	own        map[[2]string]bool // host and path: files that the user wrote for all projects
 
 	servers      []Server
 	byName       map[string]int       // index in servers

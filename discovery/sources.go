@@ -3,7 +3,6 @@ package discovery
 import (
 	"cmp"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -193,7 +192,15 @@ func (s *scan) directoryOf(p string) (dir, ending string) {
 
 // usersOwn says whether a file is one that the user wrote for all projects.
 func (s *scan) usersOwn(host, p string) bool {
-	return slices.ContainsFunc(sources, func(r row) bool {
-		return r.host == host && r.form.gate == open && slices.Contains(s.places.expand(r.where), p)
-	})
+	if s.own == nil {
+		s.own = map[[2]string]bool{}
+		for i := range sources {
+			if r := &sources[i]; r.form.gate == open {
+				for _, file := range s.places.expand(r.where) {
+					s.own[[2]string{r.host, file}] = true
+				}
+			}
+		}
+	}
+	return s.own[[2]string{host, p}]
 }
