@@ -32,7 +32,8 @@ type ampTools struct{ full, bare []ToolRule }
 
 func (s *scan) readAmp() ampRules {
 	var a ampRules
-	for _, r := range sources {
+	for i := range sources {
+		r := &sources[i]
 		if r.host != amp {
 			continue
 		}

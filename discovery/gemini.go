@@ -59,7 +59,8 @@ func (s *scan) readQwen() geminiRules {
 func (s *scan) readGeminiLists(host string) geminiRules {
 	g := geminiRules{host: host, excluded: map[string]Source{}, disabled: map[string]Source{}}
 	said := false
-	for _, r := range sources {
+	for i := range sources {
+		r := &sources[i]
 		if r.host != host {
 			continue
 		}

@@ -31,7 +31,8 @@ func (s *scan) readOpenCode(host string) openCodeRules {
 	from := map[string]Source{}
 	var last, blind Source
 	for _, scope := range []string{"user", "OPENCODE_CONFIG", "project", "managed"} {
-		for _, r := range sources {
+		for i := range sources {
+			r := &sources[i]
 			if r.host != host || r.scope != scope {
 				continue
 			}
