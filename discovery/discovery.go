@@ -18,6 +18,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // A Server is one that may be started, or connected to, as it stands: whatever its host fills in is filled in.
@@ -38,6 +40,7 @@ type Server struct {
 
 	// Of HTTP and SSE.
 	URL            string            // absolute, of http or https; may hold a secret
+	Socket         string            // the Unix socket where URL is served; empty: at URL's host
 	Headers        map[string]string // sent with every request; nil for none; values may be secrets
 	HeadersHelper  string            // a command line for the shell, which prints a JSON object of further headers; empty for none
 	BearerTokenEnv string            // the variable of our environment that holds the token to send; empty for none
@@ -87,12 +90,12 @@ func (s Server) Names() []string {
 // HiddenBy says which of the server's files hides a tool, if one does: what one host hides isn't shown because another one has the
 // same server too.
 func (s Server) HiddenBy(tool string) (Source, bool) {
-	if !s.Tools.Allows(tool) {
-		return s.Source, true
-	}
-	for _, t := range s.Twins {
-		if !t.Tools.Allows(tool) {
-			return t.Source, true
+	for _, t := range append([]Twin{{Source: s.Source, Tools: s.Tools}}, s.Twins...) {
+		if by, hidden := t.Tools.hides(tool); hidden {
+			if by == (Source{}) {
+				by = t.Source
+			}
+			return by, true
 		}
 	}
 	return Source{}, false
@@ -137,6 +140,7 @@ type State string
 // The states there are.
 const (
 	Broken     State = "broken"       // a file, or a part of it, that can't be read
+	Exposed    State = "exposed"      // a file that others than the user and root could have written
 	Invalid    State = "invalid"      // malformed, or nothing that its host would use
 	Disabled   State = "disabled"     // switched off by its user
 	Denied     State = "denied"       // by rules of its host or of an administrator
@@ -186,6 +190,7 @@ type Env struct {
 	GOOS         string // "linux", "darwin", "windows"; others count as linux
 
 	Getenv func(string) string // nil means that no variable is set
+	Owners trust.Owners        // of the files; its zero value trusts all of them
 	Self   Self
 
 	// Resolve says which file would be run for a command: looked up in path (a list like $PATH; empty means our own PATH)
@@ -214,7 +219,8 @@ func (s *scan) run() Catalog {
 		s.problem(Source{Host: own, Scope: "user", Path: "~"}, "", "the home directory is not known, so nothing below it was looked for", "set HOME")
 	}
 	s.readProfiles()
-	s.claude, s.gemini, s.openCode = s.readPolicy(), s.readGemini(), s.readOpenCode()
+	s.claude, s.gemini, s.qwen, s.amp = s.readPolicy(), s.readGemini(), s.readQwen(), s.readAmp()
+	s.openCode = map[string]openCodeRules{openCode: s.readOpenCode(openCode), kilo: s.readOpenCode(kilo)}
 	for _, p := range s.env.ConfigPaths {
 		s.listed(p)
 	}
@@ -229,24 +235,29 @@ func (s *scan) run() Catalog {
 type scan struct {
 	fsys   fs.FS
 	env    Env
+	owners trust.Owners // env's, which looks at each file once
 	places places
 	claude policy
 	gemini geminiRules
+	qwen   geminiRules
+	amp    ampRules
 
-	openCode openCodeRules
+	openCode map[string]openCodeRules // by host
 
-	files      map[string]*file  // by path: read once, and reported once
-	values     map[string]value  // by path: of the files that entries take values from, read once
-	memory     map[string]*file  // by path: what a Scanner remembers; nil for nothing
-	listing    map[string]bool   // paths that ConfigPaths lists: the user's word on them is enough
-	settingsOf map[string]string // directory of a profile of VS Code → that of another one, whose settings it has
-	order      map[Source]int    // for sorting problems
+	files      map[string]*file   // by path: read once, and reported once
+	values     map[string]value   // by path: of the files that entries take values from, read once
+	memory     map[string]*file   // by path: what a Scanner remembers; nil for nothing
+	listing    map[string]bool    // paths that ConfigPaths lists: the user's word on them is enough
+	settingsOf map[string]string  // directory of a profile of VS Code → that of another one, whose settings it has
+	order      map[Source]int     // for sorting problems
+	own        map[[2]string]bool // host and path: files that the user wrote for all projects
 
 	servers      []Server
 	byName       map[string]int       // index in servers
 	byDefinition map[[32]byte]int     // by fingerprint: index in servers of the first
 	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
 	problems     []Problem
+	refused      map[int]Server // index in problems → the entry that isn't used there
 	read         []Source
 }
 
@@ -259,8 +270,9 @@ func newScan(fsys fs.FS, env Env) *scan {
 	}
 	s := &scan{
 		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, settingsOf: map[string]string{}, order: map[Source]int{},
-		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{},
+		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{}, refused: map[int]Server{},
 	}
+	s.owners = lookOnce(env.Owners)
 	s.places = newPlaces(s)
 	return s
 }
@@ -344,7 +356,25 @@ func rank(src Source) int {
 	return slices.IndexFunc(sources, func(r row) bool { return r.host == src.Host && r.scope == src.Scope })
 }
 
+// usedElsewhere reports whether an entry that its own file or host keeps back is used all the same, under its name, since another file
+// has it too. Then there is nothing to be said of it.
+func (s *scan) usedElsewhere(problem int) bool {
+	refused, ok := s.refused[problem]
+	if !ok || !slices.Contains([]State{Disabled, Denied, Unapproved}, s.problems[problem].State) {
+		return false
+	}
+	i, ok := s.byName[refused.Name]
+	return ok && s.servers[i].Same(refused)
+}
+
 func (s *scan) catalog() Catalog {
+	var problems []Problem
+	for i, p := range s.problems {
+		if !s.usedElsewhere(i) {
+			problems = append(problems, p)
+		}
+	}
+	s.problems = problems
 	slices.SortFunc(s.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(s.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)), cmp.Compare(s.order[a.Source], s.order[b.Source]),

@@ -33,18 +33,22 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		if r.form.rules != nil {
 			d.Tools.Rules = r.form.rules(s, name)
 		}
-		gate := s.gated(r, name)
+		gate := s.gated(r, src, name)
 		if gate == (refusal{}) {
 			gate = s.runsProject(r, d)
 		}
 		if gate == (refusal{}) { // what isn't approved has no file read for it, and no variable
-			if bad = s.fill(r, &d); d.cannot == (refusal{}) {
+			if bad = s.fill(r, &d); bad == (refusal{}) {
+				bad = s.socket(r, &d)
+			}
+			if d.cannot == (refusal{}) {
 				d.cannot = bad
 			}
 		}
 		state, bad = s.unwanted(r, d, gate)
 	}
 	if bad != (refusal{}) {
+		s.refused[len(s.problems)] = d.Server
 		s.refuse(src, shown, state, bad)
 		return
 	}
@@ -154,6 +158,14 @@ func (s *scan) switchedOff(r row, d definition) refusal {
 		if by, ok := s.claude.disabled[d.Name]; ok {
 			return refusal{"it is disabled in Claude Code for this project, in " + by.String(), "enable it with /mcp in Claude Code"}
 		}
+	case openCode, kilo:
+		if by, ok := s.openCode[r.host].off[d.Name]; ok {
+			return refusal{"it is disabled by " + r.host + "'s administrator, in " + by.String(), "ask the administrator"}
+		}
+	case copilot:
+		if by, off := s.copilotOff(d.Name); off {
+			return refusal{"it is disabled in Copilot CLI, in " + by.String(), "enable it with /mcp in Copilot CLI"}
+		}
 	case gemini:
 		if by, ok := s.gemini.disabled[geminiName(d.Name)]; ok {
 			return refusal{"it is disabled in Gemini CLI, in " + by.String(), "enable it with `gemini mcp enable` and its name"}
@@ -161,6 +173,9 @@ func (s *scan) switchedOff(r row, d definition) refusal {
 	}
 	if slices.ContainsFunc(d.Tools.Rules, RuleList.hidesAll) {
 		return refusal{r.host + " hides all of its tools", "take out the rule about them in its settings"}
+	}
+	if d.Tools.Allow != nil && len(d.Tools.Allow) == 0 {
+		return refusal{"its " + r.form.allow + " is empty, so that " + r.host + " lets a model use none of its tools", "name some there to use it"}
 	}
 	return refusal{}
 }

@@ -80,6 +80,9 @@ func brief(c Catalog) (servers, problems []string) {
 		for _, l := range s.Tools.Rules {
 			line += fmt.Sprintf(" rules %s %v", l.Prefix, l.Rules)
 		}
+		if s.Socket != "" {
+			line += " at " + s.Socket
+		}
 		if s.Dir != "" {
 			line += " in " + s.Dir
 		}

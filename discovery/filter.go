@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -26,17 +27,29 @@ type RuleList struct {
 type ToolRule struct {
 	Pattern string
 	Deny    bool
+	From    Source // the file that says so
 }
+
+// String leaves out the file.
+func (r ToolRule) String() string { return fmt.Sprintf("{%s %v}", r.Pattern, r.Deny) }
 
 // Allows says whether a tool passes the filter. A malformed pattern denies what it stands in Deny for, and allows nothing.
 func (f Filter) Allows(tool string) bool {
+	_, hidden := f.hides(tool)
+	return !hidden
+}
+
+// hides reports whether the filter hides a tool, and the file of the rule that does; a zero Source is the entry's own.
+func (f Filter) hides(tool string) (by Source, hidden bool) {
 	if slices.ContainsFunc(f.Deny, func(name string) bool { return f.match(name, tool, true) }) {
-		return false
+		return Source{}, true
 	}
-	if slices.ContainsFunc(f.Rules, func(l RuleList) bool { return l.hides(tool) }) {
-		return false
+	for _, l := range f.Rules {
+		if r, ok := l.last(tool); ok && r.Deny {
+			return r.From, true
+		}
 	}
-	return f.Allow == nil || slices.ContainsFunc(f.Allow, func(name string) bool { return f.match(name, tool, false) })
+	return Source{}, f.Allow != nil && !slices.ContainsFunc(f.Allow, func(name string) bool { return f.match(name, tool, false) })
 }
 
 func (f Filter) match(name, tool string, broken bool) bool {
@@ -53,17 +66,18 @@ func (f Filter) match(name, tool string, broken bool) bool {
 // says says whether the filter has anything to say.
 func (f Filter) says() bool { return f.Allow != nil || f.Deny != nil || f.Rules != nil }
 
-func (l RuleList) hides(tool string) bool {
+// last returns the rule that counts for a tool.
+func (l RuleList) last(tool string) (ToolRule, bool) {
 	name := l.Prefix + plain(tool)
 	if l.AnyCase {
 		name = strings.ToLower(name)
 	}
 	for _, r := range slices.Backward(l.Rules) {
 		if r.matches(name) {
-			return r.Deny
+			return r, true
 		}
 	}
-	return false
+	return ToolRule{}, false
 }
 
 // hidesAll says whether the list hides every tool there can be.
@@ -103,4 +117,26 @@ func (r ToolRule) matches(name string) bool {
 		}
 	}
 	return strings.Trim(r.Pattern[p:], "*") == ""
+}
+
+// plain is a name as Claude Code compares it when a server is rejected, and as it and OpenCode call servers and tools: with _ for
+// every other character, and for each half of one beyond 16 bits.
+func plain(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case inName(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			b.WriteString("__")
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}
+
+// inName says whether a character may be in what Claude Code and OpenCode call a tool.
+func inName(r rune) bool {
+	return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }

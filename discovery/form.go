@@ -37,6 +37,7 @@ type form struct {
 
 	// Of remote servers.
 	urls       []urlMember
+	sockets    bool   // a url may name a Unix socket, unix:///run/s.sock, and a path on it behind #
 	typedURL   bool   // an entry with a url and without a type is skipped as invalid
 	programs   bool   // the host knows no remote servers
 	headers    string // with / between levels
@@ -71,10 +72,11 @@ type cannot struct {
 type gate int
 
 const (
-	open        gate = iota // none: the user wrote the file
-	asked                   // .mcp.json: Claude Code asks, and writes the answer where policy finds it
-	unknown                 // the host asks, and keeps the answer where it can't be read
-	unasked                 // the host doesn't ask, but what a project brings along is not for the bridge to start unasked
-	codexTrust              // Codex uses it in a project that its own file calls trusted
-	geminiTrust             // Gemini CLI uses it in a folder that is trusted, as it does the user's own
+	open         gate = iota // none: the user wrote the file
+	asked                    // .mcp.json: Claude Code asks, and writes the answer where policy finds it
+	unknown                  // the host asks, and keeps the answer where it can't be read
+	unasked                  // the host doesn't ask, but what a project brings along is not for the bridge to start unasked
+	codexTrust               // Codex uses it in a project that its own file calls trusted
+	copilotTrust             // Copilot CLI uses it in a folder that is trusted
+	geminiTrust              // Gemini CLI uses it in a folder that is trusted, as it does the user's own
 )

@@ -8,6 +8,9 @@ const (
 	claudeCode = "Claude Code"
 	codex      = "Codex"
 	gemini     = "Gemini CLI"
+	qwen       = "Qwen Code"
+	copilot    = "Copilot CLI"
+	amp        = "Amp"
 )
 
 // plainForm is what most hosts have in common.
@@ -62,7 +65,7 @@ func codeForm(g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"servers"}, "mcpServers", g, editor
 		f.cwd, f.nullEnv, f.envFile, f.cannot = "cwd", true, "envFile", []cannot{noSandbox}
-		f.access = g == open
+		f.access, f.sockets = g == open, true
 	})
 }
 
@@ -110,12 +113,18 @@ func geminiForm(g gate) form {
 	})
 }
 
+func droidForm(g gate) form {
+	return plainForm().with(func(f *form) {
+		f.gate, f.dialect, f.enabled, f.allow, f.deny = g, braces, "", "enabledTools", "disabledTools"
+	})
+}
+
 // openCodeForm reads both of the shapes that OpenCode takes: the servers under mcp, and under mcp.servers.
-func openCodeForm(g gate) form {
+func openCodeForm(host string, g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"mcp"}, "mcpServers", g, curly
 		f.array, f.env, f.cwd = true, "environment", "cwd"
-		f.rules = func(s *scan, server string) []RuleList { return s.openCode.of(server, s.places.windows) }
+		f.rules = func(s *scan, server string) []RuleList { return s.openCode[host].of(server, s.places.windows) }
 		f.oauth, f.oauthWords = "oauth", oauthWords{clientID: "clientId", clientSecret: "clientSecret", scopes: "scope"}
 	})
 }
@@ -156,6 +165,7 @@ func ampForm(g gate) form {
 	return plainForm().with(func(f *form) {
 		f.keys, f.foreign, f.gate, f.dialect = []string{"amp.mcpServers"}, "mcpServers", g, braces
 		f.allow, f.globs = "includeTools", true
+		f.rules = func(s *scan, server string) []RuleList { return s.amp.of(server) }
 	})
 }
 

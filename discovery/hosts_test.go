@@ -149,7 +149,7 @@ func TestPrecedence(t *testing.T) {
 		{"the nearest .mcp.json", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
 			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"), "/.mcp.json": server("root")},
-			[]string{"s: near"}, []string{"s: shadowed by the server of the same name in /w/p/.mcp.json (Claude Code, project)"}},
+			[]string{"s: near"}, []string{"s: it lies above the folder that is trusted in Claude Code"}},
 		{"identical ones are folded", tree{cursor: server("x"), ours: `{"command": "x"}`}, []string{"s: x"}, nil},
 		{"whatever another host calls them", tree{cursor: server("x"), "/home/u/.config/mcp/servers/t.json": `{"command": "x"}`}, []string{"s: x"}, []string{
 			"t: it is the same server as s of " + cursor + " (Cursor, user), and is used under that name"}},

@@ -49,5 +49,9 @@ func (s Server) fingerprint() [32]byte { return sha256.Sum256(fmt.Appendf(nil, "
 // definition is the one list of what makes a server what it is. Formatted with %q it is unambiguous, maps are sorted in it, and
 // what is nil is the same as what is empty.
 func (s Server) definition() []any {
-	return []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth}
+	d := []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth}
+	if s.Socket != "" { // what has none is what it was before there were any
+		d = append(d, s.Socket)
+	}
+	return d
 }

@@ -8,23 +8,32 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-const openCode = "OpenCode"
+const (
+	openCode = "OpenCode"
+	kilo     = "Kilo Code" // made from OpenCode, with files of its own
+)
 
 // maxRules is how many rules about tools are looked through for each name; with more, all tools are hidden.
 const maxRules = 1000
 
-// openCodeRules are what OpenCode's files say of tools: the user's alone, and with those of the project. A tool has to pass both,
-// so that what a project brings along shows nothing that the user has hidden.
-type openCodeRules [][]ToolRule
+// openCodeRules are what the files of OpenCode, or of Kilo Code, say of tools: the user's alone, and with those of the project and the
+// administrator. A tool has to pass both, so that what a project brings along shows nothing that the user has hidden.
+type openCodeRules struct {
+	lists [][]ToolRule
+	off   map[string]Source // servers that the administrator has switched off
+}
 
-// readOpenCode reads tools and permission of OpenCode's files. Each file's go on top of those before, in OpenCode's own order, and
+// readOpenCode reads tools and permission of a host's files. Each file's go on top of those before, in OpenCode's own order, and
 // permission goes on top of tools, which is its older name.
-func (s *scan) readOpenCode() (lists openCodeRules) {
+func (s *scan) readOpenCode(host string) openCodeRules {
+	rules := openCodeRules{off: map[string]Source{}}
 	tools, permission := &hujson.Object{}, &hujson.Object{}
-	var last Source
-	for _, scope := range []string{"user", "OPENCODE_CONFIG", "project"} {
-		for _, r := range sources {
-			if r.host != openCode || r.scope != scope {
+	from := map[string]Source{}
+	var last, blind Source
+	for _, scope := range []string{"user", "OPENCODE_CONFIG", "project", "managed"} {
+		for i := range sources {
+			r := &sources[i]
+			if r.host != host || r.scope != scope {
 				continue
 			}
 			paths := s.places.expand(r.where)
@@ -32,39 +41,65 @@ func (s *scan) readOpenCode() (lists openCodeRules) {
 				slices.Reverse(paths) // the nearest last
 			}
 			for _, p := range paths {
-				if scope == "project" && s.usersOwn(openCode, p) {
+				if scope == "project" && s.usersOwn(host, p) {
 					continue
 				}
-				src := Source{openCode, r.scope, p}
+				src := Source{host, r.scope, p}
 				f := s.load(src, false, false)
-				if f.root == nil {
+				if f.exposed && scope != "project" || f.broken && scope == "managed" {
+					blind = src // what it hides isn't known, or others could have it show what another file hides
+				}
+				if f.rules == nil {
 					continue
 				}
 				last = src
-				tools = onTop(tools, objectIn(f.root, "tools"))
-				permission = onTop(permission, permissions(get(f.root, "permission")))
+				for _, o := range []*hujson.Object{objectIn(f.rules, "tools"), permissions(get(f.rules, "permission"))} {
+					for _, m := range o.Members {
+						from[nameOf(m)] = src
+					}
+				}
+				tools = onTop(tools, objectIn(f.rules, "tools"))
+				permission = onTop(permission, permissions(get(f.rules, "permission")))
+				if scope == "managed" {
+					rules.switchedOff(f.rules, src)
+				}
 			}
 		}
-		if scope == "user" {
+		if scope == "user" || scope == "project" {
 			continue // what OPENCODE_CONFIG names is the user's too
 		}
-		rules := toolRules(tools, permission)
+		list := toolRules(tools, permission, from)
+		if blind != (Source{}) {
+			list = []ToolRule{{"*", true, blind}}
+		}
 		if s.places.windows { // where OpenCode's patterns are of any case
-			for i := range rules {
-				rules[i].Pattern = strings.ToLower(rules[i].Pattern)
+			for i := range list {
+				list[i].Pattern = strings.ToLower(list[i].Pattern)
 			}
 		}
-		if len(rules) > maxRules {
-			if len(lists) == 0 {
-				s.problem(last, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of OpenCode's servers are hidden", maxRules), "take out what isn't needed")
+		if len(list) > maxRules {
+			if len(rules.lists) == 0 {
+				s.problem(last, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of %s's servers are hidden", maxRules, host), "take out what isn't needed")
 			}
-			rules = []ToolRule{{"*", true}}
+			list = []ToolRule{{"*", true, last}}
 		}
-		if rules != nil && (len(lists) == 0 || !slices.Equal(lists[0], rules)) {
-			lists = append(lists, rules)
+		if list != nil && (len(rules.lists) == 0 || !slices.Equal(rules.lists[0], list)) {
+			rules.lists = append(rules.lists, list)
 		}
 	}
-	return lists
+	return rules
+}
+
+// switchedOff notes the servers that a file switches off: it need not say what they are.
+func (o openCodeRules) switchedOff(root *hujson.Object, src Source) {
+	group := objectIn(root, "mcp")
+	for _, entries := range []*hujson.Object{group, objectIn(group, "servers")} {
+		for _, m := range entries.Members {
+			if e, ok := objectOf(&m.Value); ok && (kind(get(e, "enabled")) == "false" || kind(get(e, "disabled")) == "true") {
+				o.off[nameOf(m)] = src
+			}
+		}
+	}
 }
 
 // of is the lists for one server.
@@ -73,7 +108,7 @@ func (o openCodeRules) of(server string, anyCase bool) (lists []RuleList) {
 	if anyCase {
 		prefix = strings.ToLower(prefix)
 	}
-	for _, rules := range o {
+	for _, rules := range o.lists {
 		lists = append(lists, RuleList{Prefix: prefix, Rules: rules, AnyCase: anyCase})
 	}
 	return lists
@@ -124,7 +159,7 @@ func onTop(under, over *hujson.Object) *hujson.Object {
 
 // toolRules makes one list of both. A permission that depends on what a tool is called with says nothing of the tool, but for what
 // it says of *, which is how OpenCode asks about a server's tools. What is to be asked about isn't hidden.
-func toolRules(tools, permission *hujson.Object) (rules []ToolRule) {
+func toolRules(tools, permission *hujson.Object, from map[string]Source) (rules []ToolRule) {
 	older := make([]hujson.ObjectMember, 0, len(tools.Members))
 	for _, m := range tools.Members {
 		action := "deny"
@@ -132,6 +167,7 @@ func toolRules(tools, permission *hujson.Object) (rules []ToolRule) {
 			action = "allow"
 		}
 		if slices.Contains([]string{"write", "edit", "patch"}, nameOf(m)) {
+			from["edit"] = from[nameOf(m)]
 			m.Name = hujson.Value{Value: hujson.String("edit")}
 		}
 		m.Value = hujson.Value{Value: hujson.String(action)}
@@ -139,7 +175,7 @@ func toolRules(tools, permission *hujson.Object) (rules []ToolRule) {
 	}
 	for _, m := range onTop(&hujson.Object{Members: older}, permission).Members {
 		if word, ok := stringOf(&m.Value); ok {
-			rules = append(rules, ToolRule{nameOf(m), word == "deny"})
+			rules = append(rules, ToolRule{nameOf(m), word == "deny", from[nameOf(m)]})
 			continue
 		}
 		inner, _ := objectOf(&m.Value)
@@ -148,7 +184,7 @@ func toolRules(tools, permission *hujson.Object) (rules []ToolRule) {
 		}
 		for _, when := range inner.Members {
 			if word, ok := stringOf(&when.Value); ok && (ToolRule{Pattern: nameOf(when)}).matches("*") {
-				rules = append(rules, ToolRule{nameOf(m), word == "deny"})
+				rules = append(rules, ToolRule{nameOf(m), word == "deny", from[nameOf(m)]})
 			}
 		}
 	}

@@ -141,19 +141,19 @@ func TestHidesAll(t *testing.T) {
 		want  bool
 	}{
 		{nil, false},
-		{[]ToolRule{{"*", true}}, true},
-		{[]ToolRule{{"**", true}}, true},
-		{[]ToolRule{{"s_*", true}}, true},
-		{[]ToolRule{{"s*", true}}, true},
-		{[]ToolRule{{"s_?*", true}}, false}, // a tool without a name would pass
-		{[]ToolRule{{"s_", true}}, false},
-		{[]ToolRule{{"s_a*", true}}, false},
-		{[]ToolRule{{"?_*", true}}, false}, // it does, but that takes more to see
-		{[]ToolRule{{"*_x", true}}, false},
-		{[]ToolRule{{"s_*", true}, {"s_get", false}}, false},
-		{[]ToolRule{{"s_*", true}, {"*", false}}, false},
-		{[]ToolRule{{"s_*", true}, {"t_*", false}}, true},
-		{[]ToolRule{{"s_get", false}, {"s_*", true}, {"s_put", true}}, true},
+		{[]ToolRule{{Pattern: "*", Deny: true}}, true},
+		{[]ToolRule{{Pattern: "**", Deny: true}}, true},
+		{[]ToolRule{{Pattern: "s_*", Deny: true}}, true},
+		{[]ToolRule{{Pattern: "s*", Deny: true}}, true},
+		{[]ToolRule{{Pattern: "s_?*", Deny: true}}, false}, // a tool without a name would pass
+		{[]ToolRule{{Pattern: "s_", Deny: true}}, false},
+		{[]ToolRule{{Pattern: "s_a*", Deny: true}}, false},
+		{[]ToolRule{{Pattern: "?_*", Deny: true}}, false}, // it does, but that takes more to see
+		{[]ToolRule{{Pattern: "*_x", Deny: true}}, false},
+		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "s_get", Deny: false}}, false},
+		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "*", Deny: false}}, false},
+		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "t_*", Deny: false}}, true},
+		{[]ToolRule{{Pattern: "s_get", Deny: false}, {Pattern: "s_*", Deny: true}, {Pattern: "s_put", Deny: true}}, true},
 	} {
 		if got := (RuleList{Prefix: "s_", Rules: tt.rules}).hidesAll(); got != tt.want {
 			t.Errorf("%v: got %v", tt.rules, got)

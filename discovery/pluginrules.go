@@ -19,7 +19,7 @@ type pluginWord struct {
 // pluginSettings reads what one settings file says of plugins: which are enabled, and how they are configured. The settings of a
 // project that isn't trusted may switch off, not on, and nobody overrules the administrator.
 func (s *scan) pluginSettings(p *policy, src Source, f *file, w word) {
-	for _, m := range objectIn(f.root, "enabledPlugins").Members {
+	for _, m := range objectIn(f.rules, "enabledPlugins").Members {
 		on := kind(&m.Value) != "false" && kind(&m.Value) != "null" // a list is of versions
 		if before, ok := p.plugins[nameOf(m)]; ok && before.by == manager && w != manager || on && (w == guest || !f.standard) {
 			continue
@@ -29,13 +29,13 @@ func (s *scan) pluginSettings(p *policy, src Source, f *file, w word) {
 	if src.Scope != "user settings" && w != manager {
 		return // options of a project's settings aren't taken, trusted or not
 	}
-	for _, m := range objectIn(f.root, "pluginConfigs").Members {
+	for _, m := range objectIn(f.rules, "pluginConfigs").Members {
 		if o, ok := objectOf(&m.Value); ok && f.standard {
 			p.pluginOptions[nameOf(m)] = onTop(objectIn(o, "options"), p.options(nameOf(m))) // the administrator's count, and were read first
 		}
 	}
 	for _, key := range []string{"strictKnownMarketplaces", "blockedMarketplaces"} {
-		if k := kind(get(f.root, key)); w == manager && k != "nothing" && k != "null" {
+		if k := kind(get(f.rules, key)); w == manager && k != "nothing" && k != "null" {
 			p.marketplaces = &src
 		}
 	}
@@ -122,12 +122,12 @@ func cmdActsOn(r rune) bool { return hidden(r) || strings.ContainsRune("&|<>^()%
 func (s *scan) toolSettings(p *policy, src Source, root *hujson.Object) {
 	for _, name := range s.strings(src, objectIn(root, "permissions"), "deny") {
 		if strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "(") { // a rule about arguments is none about a tool
-			p.tools = append(p.tools, ToolRule{name, true}, ToolRule{name + "__*", true})
+			p.tools = append(p.tools, ToolRule{name, true, src}, ToolRule{name + "__*", true, src})
 		}
 	}
 	if len(p.tools) > maxRules {
 		s.problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of Claude Code's servers are hidden", maxRules), "take out what isn't needed")
-		p.tools = []ToolRule{{"*", true}}
+		p.tools = []ToolRule{{"*", true, src}}
 	}
 }
 

@@ -27,14 +27,14 @@ type policy struct {
 	rejected map[string]Source // servers of .mcp.json, by plain name
 	anywhere approved          // by settings, which count in a trusted project only
 	here     approved          // by this project's own entry of ~/.claude.json
-	trusted  bool              // the project, or a directory that it is in
+	trusted  []string          // folders that the working directory is in; trust in one says nothing of what is above it
 
 	plugins       map[string]pluginWord     // by id
 	pluginOptions map[string]*hujson.Object // by id
 	marketplaces  *Source                   // the administrator's rules about where plugins come from
 	tools         []ToolRule                // tools that are denied, by their names in Claude Code
 
-	projects   []*hujson.Object // what ~/.claude.json says about this project, what counts first
+	projects   []projectEntry // what ~/.claude.json says about this project, what counts first
 	projectsOf Source
 }
 
@@ -104,26 +104,31 @@ func (s *scan) readPolicy() policy {
 	for _, path := range s.places.expand(all("{claude}/settings.json")) {
 		settings("user settings", path, user)
 	}
-	projects, src := s.projects()
-	w := guest
-	if p.trusted = s.trusted(projects); p.trusted {
-		w = user
+	projects, src, exposed := s.projects()
+	if !exposed {
+		p.trusted = s.trusted(projects)
+		s.claude.trusted = p.trusted
 	}
-	for _, path := range s.places.expand(all("{workspace}/.claude/settings.json")) {
-		settings("project settings", path, w)
+	for _, name := range []string{"settings", "settings.local"} {
+		for _, path := range s.places.expand(all("{workspace}/.claude/" + name + ".json")) {
+			w := guest
+			if s.claudeTrusts(s.places.projectOf(path)) {
+				w = user
+			}
+			settings(map[string]string{"settings": "project", "settings.local": "local"}[name]+" settings", path, w)
+		}
 	}
-	for _, path := range s.places.expand(all("{workspace}/.claude/settings.local.json")) {
-		settings("local settings", path, w)
-	}
-	p.projects, p.projectsOf = s.project(projects), src
-	for i, o := range p.projects {
-		yes := s.approvals(&p, src, o)
-		if i == 0 {
+	known := s.project(projects)
+	for i, o := range known {
+		if yes := s.approvals(&p, src, o.Object); i == 0 && !exposed {
 			p.here = yes
 		}
-		for _, name := range s.strings(src, o, "disabledMcpServers") {
+		for _, name := range s.strings(src, o.Object, "disabledMcpServers") {
 			p.disabled[name] = src
 		}
+	}
+	if !exposed {
+		p.projects, p.projectsOf = known, src
 	}
 	return p
 }
@@ -135,34 +140,38 @@ func (s *scan) settings(p *policy, src Source, w word) {
 	if f.broken && w == manager {
 		p.blind = &src
 	}
-	if f.root == nil {
+	root := f.rules
+	if root == nil {
 		return
 	}
-	denied, ok := s.rules(src, f.root, "deniedMcpServers")
+	if f.exposed {
+		w = guest
+	}
+	denied, ok := s.rules(src, root, "deniedMcpServers")
 	p.denied = append(p.denied, denied...)
 	if !ok && w == manager {
 		p.blind = &src
 	}
-	if v := get(f.root, "allowedMcpServers"); v != nil && kind(v) != "null" && (w == manager || !p.managedOnly) {
+	if v := get(root, "allowedMcpServers"); v != nil && kind(v) != "null" && (w == manager || !p.managedOnly) {
 		if p.allowedSet == nil {
 			p.allowedSet = &src
 		}
-		if allowed, _ := s.rules(src, f.root, "allowedMcpServers"); w == manager || w == user && f.standard {
+		if allowed, _ := s.rules(src, root, "allowedMcpServers"); w == manager || w == user && f.standard {
 			p.allowed = append(p.allowed, allowed...)
 		}
 	}
 	if w == manager {
-		if kind(get(f.root, "allowManagedMcpServersOnly")) == "true" {
+		if kind(get(root, "allowManagedMcpServersOnly")) == "true" {
 			p.managedOnly = true
 		}
-		v := get(f.root, "strictPluginOnlyCustomization")
-		if kind(v) == "true" || kind(v) == "an array" && slices.Contains(s.strings(src, f.root, "strictPluginOnlyCustomization"), "mcp") {
+		v := get(root, "strictPluginOnlyCustomization")
+		if kind(v) == "true" || kind(v) == "an array" && slices.Contains(s.strings(src, root, "strictPluginOnlyCustomization"), "mcp") {
 			p.pluginsOnly = &src
 		}
 	}
 	s.pluginSettings(p, src, f, w)
-	s.toolSettings(p, src, f.root)
-	if yes := s.approvals(p, src, f.root); w != guest && f.standard {
+	s.toolSettings(p, src, root)
+	if yes := s.approvals(p, src, root); w != guest && f.standard {
 		p.anywhere.all = p.anywhere.all || yes.all
 		maps.Copy(p.anywhere.names, yes.names)
 	}
@@ -269,6 +278,10 @@ func (s *scan) forbidden(r row, d definition) refusal {
 	switch {
 	case r.host == gemini:
 		return s.gemini.forbid(d.Name)
+	case r.host == qwen:
+		return s.qwen.forbid(d.Name)
+	case r.host == amp:
+		return s.amp.forbid(d)
 	case r.host == codex:
 		return s.codexForbids(d)
 	case r.form.access && r.host != own: // a file that MCP_BRIDGE_CONFIG lists needs nobody else's word
@@ -354,43 +367,6 @@ func wildcard(pattern, text string) bool {
 		rest = rest[i+len(part):]
 	}
 	return strings.HasSuffix(rest, parts[len(parts)-1])
-}
-
-// approval says what is missing for a server of .mcp.json. What the user approves of in settings is a name, or all names, of every
-// repository there is: anybody's server could have it, so that the user has to trust the project too.
-func (p *policy) approval(name string) refusal {
-	if by, ok := p.rejected[plain(name)]; ok {
-		return refusal{"it was rejected in Claude Code, in " + by.String(), "take it out of disabledMcpjsonServers there to use it"}
-	}
-	switch {
-	case p.here.has(name), p.trusted && p.anywhere.has(name):
-		return refusal{}
-	case p.anywhere.has(name):
-		return refusal{"Claude Code's settings approve it, but this project is not yet trusted there", "start claude in this directory and trust it"}
-	}
-	return refusal{"it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server"}
-}
-
-// plain is a name as Claude Code compares it when a server is rejected, and as it and OpenCode call servers and tools: with _ for
-// every other character, and for each half of one beyond 16 bits.
-func plain(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		switch {
-		case inName(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			b.WriteString("__")
-		default:
-			b.WriteByte('_')
-		}
-	}
-	return b.String()
-}
-
-// inName says whether a character may be in what Claude Code and OpenCode call a tool.
-func inName(r rune) bool {
-	return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
 // expand fills in variables in the way of Claude Code. One that isn't set and has no default stays as it is.

@@ -1,9 +1,6 @@
 package discovery
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 // TestMoreHosts: each host in its own dialect, from files as it writes them, where it keeps them on each system.
 func TestMoreHosts(t *testing.T) {
@@ -100,7 +97,7 @@ trust_level = "trusted"
 			"/oc.json":               `{"mcp": {"servers": {"a": {"type": "local", "command": ["a"], "cwd": "/w"}, "b": {"type": "local", "command": ["b"], "disabled": true}}}}`,
 			"/w/p/opencode.jsonc":    `{"mcp": {"theirs": {"type": "local", "command": ["rm"]}}, /* x */}`,
 			"/home/u/.opencode.json": `{"mcp": {"unread": {"type": "local", "command": ["x"]}}}`},
-			[]string{"a: a in /w"}, []string{"b: it is disabled there",
+			[]string{"a: a in /w"}, []string{"/home/u/.opencode.json: it is not read: the earlier mcp-bridge did, and no host does", "b: it is disabled there",
 				"theirs: the bridge doesn't start what a project brings along unless its user has said so, and OpenCode asks nobody"}},
 		{"OpenCode, a server of the name servers", linux(), tree{"/home/u/.config/opencode/opencode.json": `{"mcp": {"servers": {"type": "local", "command": ["s"]}}}`},
 			[]string{"servers: s"}, nil},
@@ -110,8 +107,8 @@ trust_level = "trusted"
 			"a": {"type": "local", "command": "a", "args": [], "env": {"K": "${KEY}"}, "tools": ["*"]},
 			"b": {"type": "http", "url": "https://b", "headers": {}, "tools": ["x", "y"]},
 			"c": {"type": "sse", "url": "https://c", "tools": []}}}`, "/w/p/.github/mcp.json": `{"mcpServers": {"theirs": {"command": "x"}}}`},
-			[]string{"a: a K=k", `b: http https://b allow ["x" "y"]`, "c: sse https://c allow []"},
-			[]string{"theirs: Copilot CLI asks before it starts what a project brings along, and its answer can't be read from outside"}},
+			[]string{"a: a K=k", `b: http https://b allow ["x" "y"]`},
+			[]string{"theirs: Copilot CLI isn't told to trust this folder", "c: its tools is empty, so that Copilot CLI lets a model use none of its tools"}},
 		{"Windsurf and Devin", linux(vars...), tree{
 			"/home/u/.codeium/windsurf/mcp_config.json": `{"mcpServers": {"a": {"command": "a", "env": {"K": "${env:KEY}", "L": "${KEY}"}, "disabledTools": ["x"]},
 				"b": {"serverUrl": "https://b/sse"}, "off": {"command": "x", "disabled": true}, "f": {"command": "x", "args": ["${file:/etc/token}"]}}}`,
@@ -213,10 +210,12 @@ extensions:
 		{"Cursor, remote", linux(vars...), tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {"a": {"url": "https://a/${env:KEY}", "headers": {"H": "${userHome}${/}x"},
 			"auth": {"CLIENT_ID": "id", "CLIENT_SECRET": "${env:TOKEN}", "scopes": ["s"]}}}}`},
 			[]string{"a: http https://a/k H: /home/u/x {Off:false ClientID:id ClientSecret:t Scopes:[s] CallbackPort:0 MetadataURL: Resource:}"}, nil},
-		{"VS Code, remote", linux(), tree{"/home/u/.config/Code/User/mcp.json": `{"servers": {"u": {"type": "http", "url": "unix:///run/x.sock"},
-			"i": {"type": "http", "url": "https://i", "headers": {"A": "Bearer ${input:key}"}}, "c": {"command": "x", "args": ["${command:pick}"]}}}`}, nil, []string{
-			"c: its args[0] asks for ${command}, which nobody but VS Code can fill in",
-			"i: its headers.A asks for an input of VS Code, which nobody else can read", "u: its url is of the kind unix:, which isn't HTTP"}},
+		{"VS Code, remote", linux(), tree{"/home/u/.config/Code/User/mcp.json": `{"servers": {"u": {"type": "http", "url": "unix:///run/x.sock#/mcp/sub"}, "p": {"type": "http", "url": "pipe:///pipe/x"}, "v": {"type": "http", "url": "unix://run/x.sock"},
+			"i": {"type": "http", "url": "https://i", "headers": {"A": "Bearer ${input:key}"}}, "c": {"command": "x", "args": ["${command:pick}"]}}}`},
+			[]string{"u: http http://localhost/mcp/sub {Off:true ClientID: ClientSecret: Scopes:[] CallbackPort:0 MetadataURL: Resource:} at /run/x.sock"}, []string{
+				"c: its args[0] asks for ${command}, which nobody but VS Code can fill in",
+				"i: its headers.A asks for an input of VS Code, which nobody else can read", "p: its url is of the kind pipe:, which isn't HTTP",
+				"v: its url names a Unix socket that can't be connected to here"}},
 		{"home-manager's file, and our own dialect", linux(vars...), tree{
 			"/home/u/.config/mcp/mcp.json":       `{"mcpServers": {"a": {"command": "a", "env": {"K": "${KEY}"}, "allowedTools": ["r*"], "disabledTools": ["rm"]}}}`,
 			"/home/u/.config/mcp/servers/b.json": `{"url": "https://b", "bearerTokenEnv": "TOKEN"}`},
@@ -225,132 +224,5 @@ extensions:
 		t.Run(tt.name, func(t *testing.T) {
 			check(t, Scan(tt.files.fs(), tt.env), tt.servers, tt.problems)
 		})
-	}
-}
-
-// TestPlaces: where each host's file for all projects is on each system.
-func TestPlaces(t *testing.T) {
-	const servers = `{"mcpServers": {"s": {"command": "x"}}}`
-	linux, mac := linux(), Env{Home: "/Users/u", GOOS: "darwin"}
-	linux.Dir = ""
-	windows := Env{Home: `C:\Users\u`, GOOS: "windows"}
-	const toml, yaml = "[mcp_servers.s]\ncommand = \"x\"\n", "extensions: {s: {type: stdio, cmd: x}}"
-	const code = `{"servers": {"s": {"command": "x"}}}`
-	missing := map[string]bool{}
-	for _, r := range sources {
-		missing[r.host] = true
-	}
-	for _, tt := range []struct {
-		host, data           string
-		linux, darwin, other string // below the home directory
-	}{
-		{"Codex", toml, ".codex/config.toml", "", ""},
-		{"Gemini CLI", servers, ".gemini/settings.json", "", ""},
-		{"OpenCode", `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`, ".config/opencode/opencode.json", "", ""},
-		{"OpenCode", `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`, ".config/opencode/opencode.jsonc", "", ""},
-		{"Copilot CLI", servers, ".copilot/mcp-config.json", "", ""},
-		{"Windsurf", servers, ".codeium/windsurf/mcp_config.json", "", ""},
-		{"Devin Desktop", servers, ".config/devin/mcp_config.json", "", `AppData\Roaming\devin\mcp_config.json`},
-		{"Cline", servers, ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			"Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			`AppData\Roaming\Code\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
-		{"Zed", `{"context_servers": {"s": {"command": "x"}}}`, ".config/zed/settings.json", "", `AppData\Roaming\Zed\settings.json`},
-		{"Goose", yaml, ".config/goose/config.yaml", "", `AppData\Roaming\Block\goose\config\config.yaml`},
-		{"Continue", "mcpServers: [{name: s, command: x}]", ".continue/config.yaml", "", ""},
-		{"Junie", servers, ".junie/mcp/mcp.json", "", ""},
-		{"Kiro", servers, ".kiro/settings/mcp.json", "", ""},
-		{"Amazon Q", servers, ".aws/amazonq/mcp.json", "", ""},
-		{"Antigravity", servers, ".gemini/config/mcp_config.json", "", ""},
-		{"Antigravity", servers, ".gemini/antigravity/mcp_config.json", "", ""},
-		{"LM Studio", servers, ".lmstudio/mcp.json", "", ""},
-		{"LM Studio", servers, ".cache/lm-studio/mcp.json", "", ""},
-		{"Warp", servers, ".warp/.mcp.json", "", ""},
-		{"Amp", `{"amp.mcpServers": {"s": {"command": "x"}}}`, ".config/amp/settings.json", "", `AppData\Roaming\amp\settings.json`},
-		{"Crush", `{"mcp": {"s": {"type": "stdio", "command": "x"}}}`, ".config/crush/crush.json", "", `AppData\Local\crush\crush.json`},
-		{"VS Code", `{"servers": {"s": {"command": "x"}}}`, ".config/Code/User/mcp.json", "Library/Application Support/Code/User/mcp.json", `AppData\Roaming\Code\User\mcp.json`},
-		{"VS Code Insiders", code, ".config/Code - Insiders/User/mcp.json", "Library/Application Support/Code - Insiders/User/mcp.json", `AppData\Roaming\Code - Insiders\User\mcp.json`},
-		{"VSCodium", code, ".config/VSCodium/User/mcp.json", "Library/Application Support/VSCodium/User/mcp.json", `AppData\Roaming\VSCodium\User\mcp.json`},
-		{"VS Code Server", code, ".vscode-server/data/User/mcp.json", "", ""},
-		{"VS Code Server", code, ".vscode-server-insiders/data/User/mcp.json", "", ""},
-		{"VS Code Server", code, ".vscodium-server/data/User/mcp.json", "", ""},
-		{"Claude Code", servers, ".claude.json", "", ""},
-		{"Claude Desktop", servers, ".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json", `AppData\Roaming\Claude\claude_desktop_config.json`},
-		{"Cursor", servers, ".cursor/mcp.json", "", ""},
-		{"Cline", servers, ".cline/data/settings/cline_mcp_settings.json", "", ""},
-		{"Cline", servers, ".config/VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			"Library/Application Support/Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-			`AppData\Roaming\VSCodium\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json`},
-		{"Roo Code", servers, ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-			"Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-			`AppData\Roaming\Code\User\globalStorage\rooveterinaryinc.roo-cline\settings\mcp_settings.json`},
-		{"Continue", servers, ".continue/mcpServers/s.json", "", ""},
-		{own, servers, ".config/mcp/mcp.json", "", ""},
-		{own, servers, ".config/mcp/servers/s.json", "", ""},
-		{"Visual Studio", `{"servers": {"s": {"command": "x"}}}`, "", "", `.mcp.json`},
-	} {
-		delete(missing, tt.host)
-		for _, on := range []struct {
-			env        Env
-			below, sep string
-		}{{linux, tt.linux, "/"}, {mac, tt.darwin, "/"}, {windows, tt.other, `\`}} {
-			below := on.below
-			if below == "" {
-				below = tt.linux
-			}
-			if below == "" {
-				continue
-			}
-			t.Run(tt.host+" on "+on.env.GOOS, func(t *testing.T) {
-				c := Scan(tree{on.env.Home + on.sep + below: tt.data}.fs(), on.env)
-				if len(c.Servers) != 1 || c.Servers[0].Source.Host != tt.host || c.Servers[0].Command != "x" {
-					t.Errorf("got %v", c)
-				}
-			})
-		}
-	}
-	if len(missing) > 0 {
-		t.Errorf("of these hosts no file is tried: %v", missing)
-	}
-}
-
-// TestProjectPlaces: a file of a project's is found in the working directory and in the root of its repository, on each system, and
-// nobody's servers are started but those that their user has said yes to.
-func TestProjectPlaces(t *testing.T) {
-	const servers, code = `{"mcpServers": {"s": {"command": "x"}}}`, `{"servers": {"s": {"command": "x"}}}`
-	files := map[string]string{
-		".cursor/mcp.json": servers, ".vscode/mcp.json": code, ".codex/config.toml": "[mcp_servers.s]\ncommand = \"x\"\n", ".gemini/settings.json": servers,
-		"opencode.json": `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`, "opencode.jsonc": `{"mcp": {"s": {"type": "local", "command": ["x"]}}}`,
-		".github/mcp.json": servers, ".devin/mcp_config.json": servers, ".roo/mcp.json": servers, ".zed/settings.json": `{"context_servers": {"s": {"command": "x"}}}`,
-		".continue/mcpServers/s.yaml": "mcpServers: [{name: s, command: x}]", ".junie/mcp/mcp.json": servers, ".kiro/settings/mcp.json": servers,
-		".agents/mcp_config.json": servers, ".amp/settings.json": `{"amp.mcpServers": {"s": {"command": "x"}}}`, ".crush.json": `{"mcp": {"s": {"command": "x"}}}`,
-		"crush.json": `{"mcp": {"s": {"command": "x"}}}`, ".mcp.json": servers,
-	}
-	for file, data := range files {
-		for _, env := range []Env{linux(), {Home: "/Users/u", Dir: "/w/p", GOOS: "darwin"}, {Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}} {
-			native := func(p string) string {
-				if env.GOOS == "windows" {
-					return strings.ReplaceAll(p, "/", `\`)
-				}
-				return p
-			}
-			found := tree{env.Dir + native("/"+file): data, env.Dir + native("/.git/HEAD"): ""}
-			for _, below := range []string{"", "/deep/er"} {
-				here := env
-				here.Dir += native(below)
-				c := Scan(found.fs(), here)
-				if len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].State != Unapproved || c.Problems[0].Server != "s" {
-					t.Errorf("%s on %s in %s: %v, %v", file, env.GOOS, here.Dir, c.Servers, c.Problems)
-				}
-			}
-		}
-	}
-	projects := 0
-	for _, r := range sources {
-		if r.form.gate != open {
-			projects += len(r.where["linux"])
-		}
-	}
-	if projects != len(files) {
-		t.Errorf("there are %d files of projects in the table, and %d tried", projects, len(files))
 	}
 }

@@ -1,55 +1,70 @@
 package discovery
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 )
 
 // projects is the object of ~/.claude.json that holds what Claude Code knows of each project, by the project's path; nil if
-// there is none.
-func (s *scan) projects() (*hujson.Object, Source) {
+// there is none. Where the file is exposed, it may only take away.
+func (s *scan) projects() (known *hujson.Object, src Source, exposed bool) {
 	paths := s.places.expand(all("{claude.json}"))
 	if len(paths) == 0 {
-		return nil, Source{}
+		return nil, Source{}, false
 	}
-	src := Source{claudeCode, "user", paths[0]}
+	src = Source{claudeCode, "user", paths[0]}
 	f := s.load(src, true, false)
-	if f.root == nil {
-		return nil, src
+	if f.rules == nil {
+		return nil, src, f.exposed
 	}
-	v := get(f.root, "projects")
+	v := get(f.rules, "projects")
 	if v == nil || kind(v) == "null" {
-		return nil, src
+		return nil, src, f.exposed
 	}
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
 		s.problem(src, "", `its "projects" is `+kind(v)+", not an object", "correct it")
 	}
-	return o, src
+	return o, src, f.exposed
+}
+
+// projectEntry is what Claude Code knows of the project in a directory.
+type projectEntry struct {
+	dir string
+	*hujson.Object
 }
 
 // project is what Claude Code knows of this project: under the root of its repository, then under the working directory.
-func (s *scan) project(projects *hujson.Object) []*hujson.Object {
-	var found []*hujson.Object
+func (s *scan) project(projects *hujson.Object) []projectEntry {
+	var found []projectEntry
 	dirs := s.places.by["workspace"]
 	for i := len(dirs) - 1; i >= 0; i-- {
 		if o := s.places.under(projects, dirs[i]); o != nil {
-			found = append(found, o)
+			found = append(found, projectEntry{dirs[i], o})
 		}
 	}
 	return found
 }
 
-// trusted says whether the user has trusted the working directory or one above it in Claude Code.
-func (s *scan) trusted(projects *hujson.Object) bool {
+// trusted returns the folders that the user has trusted in Claude Code, of those that the working directory is in.
+func (s *scan) trusted(projects *hujson.Object) (folders []string) {
 	for _, dir := range s.places.by["up"] {
 		if o := s.places.under(projects, dir); o != nil && kind(get(o, "hasTrustDialogAccepted")) == "true" {
-			return true
+			folders = append(folders, dir)
 		}
 	}
-	return false
+	return folders
 }
+
+// claudeTrusts reports whether a directory is one that the user has trusted in Claude Code, or lies in one.
+func (s *scan) claudeTrusts(dir string) bool {
+	return slices.ContainsFunc(s.claude.trusted, func(folder string) bool { return s.places.holds(folder, dir) })
+}
+
+// trustedHere reports whether that is so of the working directory.
+func (s *scan) trustedHere() bool { return len(s.claude.trusted) > 0 }
 
 // under is the object under a path; on windows by either kind of slash and in any case.
 func (p places) under(o *hujson.Object, dir string) *hujson.Object {
@@ -73,7 +88,7 @@ func pickLocal(s *scan, _ Source, _ *hujson.Object) []servers {
 	if len(s.claude.projects) == 0 {
 		return nil
 	}
-	group, _ := s.objectAt(src, s.claude.projects[0], "mcpServers")
+	group, _ := s.objectAt(src, s.claude.projects[0].Object, "mcpServers")
 	if group == nil {
 		return nil
 	}

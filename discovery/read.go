@@ -23,11 +23,13 @@ const (
 	maxDepth   = 200       // of nested objects and arrays: the parser recurses
 )
 
-// file is a file as it was read. Root is nil when there is none, or it couldn't be read and nothing is remembered of it.
+// file is a file as it was read. Root is nil when there is none, or it can't be used and nothing is remembered of it.
 type file struct {
 	root     *hujson.Object
-	standard bool // without comments and trailing commas
-	broken   bool // it is there and couldn't be read or parsed
+	rules    *hujson.Object // root, or what an exposed file holds: what that takes away counts, what it gives doesn't
+	standard bool           // without comments and trailing commas
+	broken   bool           // it is there and can't be used
+	exposed  bool           // since others could have written it
 }
 
 // fsName is a path as an fs.FS wants it.
@@ -90,6 +92,12 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		return f
 	}
 	root, standard, bad := parse(src.Path, data)
+	if err := s.owners.File(src.Path); err != nil {
+		f.broken, f.exposed, f.rules = true, true, root
+		reason, next := s.others(err)
+		s.refuse(src, "", Exposed, refusal{reason, next})
+		return f
+	}
 	if bad.reason == "" && strict && !standard {
 		bad = refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host + " rejects the whole file", "take it out"}
 	}
@@ -98,7 +106,7 @@ func (s *scan) load(src Source, strict, required bool) *file {
 		s.broken(src, f, bad)
 		return f
 	}
-	f.root, f.standard = root, standard
+	f.root, f.rules, f.standard = root, root, standard
 	s.remember(src.Path, f)
 	s.number(src)
 	s.read = append(s.read, src)
@@ -143,8 +151,14 @@ func (s *scan) value(native string) (string, error) {
 	v, ok := s.values[native]
 	if !ok {
 		var data []byte
-		data, v.err = s.bytes(native, maxFilled)
-		v.text = string(data)
+		if data, v.err = s.bytes(native, maxFilled); v.err == nil {
+			if err := s.owners.File(native); err != nil {
+				reason, next := s.others(err)
+				v.err = &exposedError{refusal{reason, next}}
+			} else {
+				v.text = string(data)
+			}
+		}
 		s.values[native] = v
 	}
 	return v.text, v.err
@@ -190,6 +204,7 @@ func tooLarge(limit int64) error {
 func unreadable(err error, required bool) (reason, next string) {
 	var pathErr *fs.PathError
 	var wrong unfit
+	var exposed *exposedError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err // the path is the source's
 	}
@@ -199,6 +214,8 @@ func unreadable(err error, required bool) (reason, next string) {
 			return "", ""
 		}
 		return "it does not exist", "make it, or take it out of MCP_BRIDGE_CONFIG"
+	case errors.As(err, &exposed):
+		return exposed.reason, exposed.next
 	case errors.Is(err, fs.ErrPermission):
 		return "it can't be read: permission denied", "make it readable for the user that runs mcp-bridge"
 	case errors.Is(err, fs.ErrInvalid):

@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"errors"
+	"io/fs"
 	"net"
 	"net/url"
 	"slices"
@@ -134,6 +136,24 @@ func portOf(o *hujson.Object, key string) int {
 		return int(n)
 	}
 	return 0
+}
+
+// socket takes a URL apart that names a Unix socket. There is no login on one: the socket's permissions say who may connect, and a
+// login would be kept under a URL that all sockets share.
+func (s *scan) socket(r row, d *definition) refusal {
+	u, err := url.Parse(d.URL)
+	if !r.form.sockets || d.Transport == Stdio || err != nil || u.Scheme != "unix" {
+		return refusal{}
+	}
+	if u.Host != "" || s.places.windows || s.places.clean(u.Path) == "" {
+		return refusal{"its url names a Unix socket that can't be connected to here", `write "unix:///path/to/server.sock"`}
+	}
+	if err := s.owners.Path(u.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		reason, next := s.others(err)
+		return refusal{"its url names a socket, and " + reason, next}
+	}
+	d.Socket, d.URL, d.OAuth = u.Path, "http://localhost/"+strings.TrimPrefix(u.Fragment, "/"), OAuth{Off: true}
+	return refusal{}
 }
 
 // reachable says what is wrong with a remote server as it would be called.

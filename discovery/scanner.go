@@ -41,6 +41,6 @@ func (s *scan) remember(path string, f *file) bool {
 	if old == nil || old.root == nil {
 		return false
 	}
-	f.root, f.standard = old.root, old.standard
+	f.root, f.rules, f.standard = old.root, old.root, old.standard
 	return true
 }

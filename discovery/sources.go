@@ -1,8 +1,8 @@
 package discovery
 
 import (
+	"cmp"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -27,12 +27,15 @@ func newPlaces(s *scan) places {
 	p.below("cline", s.env.Getenv("CLINE_DIR"), home, ".cline")
 	p.set("cline.json", p.clean(s.env.Getenv("CLINE_MCP_SETTINGS_PATH")))
 	p.set("opencode.json", p.clean(s.env.Getenv("OPENCODE_CONFIG")))
+	p.set("opencode dir", p.clean(s.env.Getenv("OPENCODE_CONFIG_DIR")))
 	p.gemini(home, s.env.Getenv)
+	p.system("qwen", "QWEN_CODE", map[string]string{"": "/etc/qwen-code", "darwin": "/Library/Application Support/QwenCode", "windows": "C:/ProgramData/qwen-code"}, s.env.Getenv)
 	if dir != "" {
 		p.by["up"] = ancestors(dir)
 		p.set("workspace", dir)
 		for _, d := range p.by["up"] {
-			if _, err := s.stat(path.Join(d, ".git")); err == nil {
+			git := path.Join(d, ".git")
+			if _, err := s.stat(git); err == nil && !s.owners.Foreign(git) { // one of another user's says nothing of what is the user's project
 				if d != dir {
 					p.by["workspace"] = append(p.by["workspace"], d)
 				}
@@ -45,22 +48,17 @@ func newPlaces(s *scan) places {
 
 // gemini sets where Gemini CLI keeps its files: all of them can be elsewhere.
 func (p places) gemini(home string, getenv func(string) string) {
-	elsewhere := func(variable, otherwise string) string {
-		if said := p.clean(getenv(variable)); said != "" {
-			return said
-		}
-		return otherwise
-	}
-	dir := joined(elsewhere("GEMINI_CLI_HOME", home), ".gemini")
+	dir := joined(cmp.Or(p.clean(getenv("GEMINI_CLI_HOME")), home), ".gemini")
 	p.set("gemini", dir)
-	p.set("gemini trust", elsewhere("GEMINI_CLI_TRUSTED_FOLDERS_PATH", joined(dir, "trustedFolders.json")))
-	system := map[string]string{"darwin": "/Library/Application Support/GeminiCli", "windows": "C:/ProgramData/gemini-cli"}[p.where]
-	if system == "" {
-		system = "/etc/gemini-cli"
-	}
-	settings := elsewhere("GEMINI_CLI_SYSTEM_SETTINGS_PATH", system+"/settings.json")
-	p.set("gemini system", settings)
-	p.set("gemini defaults", elsewhere("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", path.Dir(settings)+"/system-defaults.json"))
+	p.set("gemini trust", cmp.Or(p.clean(getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")), joined(dir, "trustedFolders.json")))
+	p.system("gemini", "GEMINI_CLI", map[string]string{"": "/etc/gemini-cli", "darwin": "/Library/Application Support/GeminiCli", "windows": "C:/ProgramData/gemini-cli"}, getenv)
+}
+
+// system sets where Gemini CLI, or what was made from it, has its system settings and defaults; dirs is by system, "" for all others.
+func (p places) system(name, variables string, dirs map[string]string, getenv func(string) string) {
+	settings := cmp.Or(p.clean(getenv(variables+"_SYSTEM_SETTINGS_PATH")), cmp.Or(dirs[p.where], dirs[""])+"/settings.json")
+	p.set(name+" system", settings)
+	p.set(name+" defaults", cmp.Or(p.clean(getenv(variables+"_SYSTEM_DEFAULTS_PATH")), path.Dir(settings)+"/system-defaults.json"))
 }
 
 func (p places) set(name, dir string) {
@@ -142,6 +140,26 @@ func (p places) expand(where map[string][]string) []string {
 	return out
 }
 
+// projectOf returns the directory of the project that a project's file belongs to: the nearest above it that the working directory
+// is in; empty for a file of no project.
+func (p places) projectOf(native string) string {
+	file := p.clean(native)
+	for _, dir := range p.by["up"] {
+		if p.holds(dir, file) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// holds reports whether a path is a folder or lies in it.
+func (p places) holds(folder, file string) bool {
+	if p.windows {
+		folder, file = strings.ToLower(folder), strings.ToLower(file)
+	}
+	return folder != "" && (file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/"))
+}
+
 // row reads the files of one row.
 func (s *scan) row(r row) {
 	if read := readers[[2]string{r.host, r.scope}]; read != nil {
@@ -174,7 +192,15 @@ func (s *scan) directoryOf(p string) (dir, ending string) {
 
 // usersOwn says whether a file is one that the user wrote for all projects.
 func (s *scan) usersOwn(host, p string) bool {
-	return slices.ContainsFunc(sources, func(r row) bool {
-		return r.host == host && r.form.gate == open && slices.Contains(s.places.expand(r.where), p)
-	})
+	if s.own == nil {
+		s.own = map[[2]string]bool{}
+		for i := range sources {
+			if r := &sources[i]; r.form.gate == open {
+				for _, file := range s.places.expand(r.where) {
+					s.own[[2]string{r.host, file}] = true
+				}
+			}
+		}
+	}
+	return s.own[[2]string{host, p}]
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // Root is the file system of this machine as Scan takes it. It is read only, and safe for concurrent use.
@@ -63,7 +65,7 @@ func Current(configPaths []string) Env {
 	}
 	return Env{
 		Home: home, Dir: dir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), AppData: os.Getenv("APPDATA"), LocalAppData: os.Getenv("LOCALAPPDATA"), GOOS: goruntime.GOOS,
-		Getenv: os.Getenv, Self: Self{Executable: exe}, Resolve: resolve, ConfigPaths: configPaths,
+		Getenv: os.Getenv, Owners: trust.System(), Self: Self{Executable: exe}, Resolve: resolve, ConfigPaths: configPaths,
 	}
 }
 

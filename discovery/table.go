@@ -13,7 +13,7 @@ type row struct {
 }
 
 // readers are the sources whose files other files name.
-var readers = map[[2]string]func(*scan, row){{claudeCode, pluginScope}: readPlugins}
+var readers = map[[2]string]func(*scan, row){{claudeCode, pluginScope}: readPlugins, {copilot, "repository"}: readCopilot}
 
 // servers is an object of entries and what its file says about all of them.
 type servers struct {
@@ -49,11 +49,24 @@ var sources = []row{
 	{gemini, "project", all("{workspace}/.gemini/settings.json"), nil, geminiForm(geminiTrust)},
 	{gemini, "user", all("{gemini}/settings.json"), nil, geminiForm(open)},
 	{gemini, "system defaults", all("{gemini defaults}"), nil, geminiForm(open)},
-	{openCode, "OPENCODE_CONFIG", all("{opencode.json}"), pickOpenCode, openCodeForm(open)},
-	{openCode, "project", all("{workspace}/opencode.json", "{workspace}/opencode.jsonc"), pickOpenCode, openCodeForm(unasked)},
-	{openCode, "user", all("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"), pickOpenCode, openCodeForm(open)},
-	{"Copilot CLI", "workspace", all("{workspace}/.github/mcp.json"), nil, copilotForm(unknown)},
-	{"Copilot CLI", "user", all("{copilot}/mcp-config.json"), nil, copilotForm(open)},
+	{openCode, "managed", openCodeManaged, pickOpenCode, openCodeForm(openCode, open)},
+	{openCode, "OPENCODE_CONFIG", all("{opencode.json}", "{opencode dir}/opencode.json", "{opencode dir}/opencode.jsonc"), pickOpenCode, openCodeForm(openCode, open)},
+	{openCode, "project", all("{workspace}/.opencode/opencode.json", "{workspace}/.opencode/opencode.jsonc", "{workspace}/opencode.json", "{workspace}/opencode.jsonc"), pickOpenCode, openCodeForm(openCode, unasked)},
+	{openCode, "user", all("{home}/.opencode/opencode.json", "{home}/.opencode/opencode.jsonc", "{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"), pickOpenCode, openCodeForm(openCode, open)},
+	{kilo, "project", all("{workspace}/.kilo/kilo.json", "{workspace}/.kilo/kilo.jsonc", "{workspace}/kilo.json", "{workspace}/kilo.jsonc"), pickOpenCode, openCodeForm(kilo, unasked)},
+	{kilo, "user", all("{config}/kilo/kilo.json", "{config}/kilo/kilo.jsonc", "{config}/kilo/config.json"), pickOpenCode, openCodeForm(kilo, open)},
+	{kilo, "older project", all("{workspace}/.kilocode/mcp.json"), nil, rooForm(unasked)},
+	{kilo, "VS Code", extension("kilocode.kilo-code/settings/mcp_settings.json"), nil, rooForm(open)},
+	{kilo, "older CLI", all("{home}/.kilocode/cli/global/settings/mcp_settings.json"), nil, rooForm(open)},
+	{qwen, "system", all("{qwen system}"), nil, geminiForm(open)},
+	{qwen, "project", all("{workspace}/.qwen/settings.local.json", "{workspace}/.qwen/settings.json"), nil, geminiForm(unknown)},
+	{qwen, "user", all("{home}/.qwen/settings.json"), nil, geminiForm(open)},
+	{qwen, "system defaults", all("{qwen defaults}"), nil, geminiForm(open)},
+	{"Factory Droid", "project", all("{workspace}/.factory/mcp.json"), nil, droidForm(unasked)},
+	{"Factory Droid", "user", all("{home}/.factory/mcp.json"), nil, droidForm(open)},
+	{copilot, "workspace", all("{workspace}/.github/mcp.json"), nil, copilotForm(copilotTrust)},
+	{copilot, "repository", nil, nil, copilotForm(copilotTrust)},
+	{copilot, "user", all("{copilot}/mcp-config.json"), nil, copilotForm(open)},
 	{"Devin Desktop", "project", all("{workspace}/.devin/mcp_config.json"), nil, windsurfForm(unknown)},
 	{"Devin Desktop", "user", onWindows("{config}/devin/mcp_config.json", "{appdata}/devin/mcp_config.json"), nil, windsurfForm(open)},
 	{"Windsurf", "user", all("{home}/.codeium/windsurf/mcp_config.json"), nil, windsurfForm(open)},
@@ -76,14 +89,25 @@ var sources = []row{
 	{"Antigravity", "user", all("{home}/.gemini/config/mcp_config.json", "{home}/.gemini/antigravity/mcp_config.json"), nil, antigravityForm(open)},
 	{"LM Studio", "user", all("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"), nil, plainForm()},
 	{"Warp", "user", all("{home}/.warp/.mcp.json"), nil, warpForm},
-	{"Amp", "workspace", all("{workspace}/.amp/settings.json"), nil, ampForm(unknown)},
-	{"Amp", "user", onWindows("{config}/amp/settings.json", "{appdata}/amp/settings.json"), nil, ampForm(open)},
+	{amp, "managed", ampManaged, nil, ampForm(open)},
+	{amp, "workspace", all("{workspace}/.amp/settings.json", "{workspace}/.amp/settings.jsonc"), nil, ampForm(unknown)},
+	{amp, "user", map[string][]string{"linux": {"{config}/amp/settings.json", "{config}/amp/settings.jsonc"}, "windows": {"{appdata}/amp/settings.json", "{appdata}/amp/settings.jsonc"}}, nil, ampForm(open)},
 	{"Crush", "project", all("{workspace}/.crush.json", "{workspace}/crush.json"), nil, crushForm(unasked)},
 	{"Crush", "user", onWindows("{config}/crush/crush.json", "{localappdata}/crush/crush.json"), nil, crushForm(open)},
 	{"Visual Studio", "user", map[string][]string{"linux": nil, "windows": {"{home}/.mcp.json"}}, nil, visualStudioForm},
 	{own, "shared", all("{config}/mcp/mcp.json"), nil, ownForm},
 	{own, "user", all("{config}/mcp/servers/*.json"), nil, ownForm},
 }
+
+// Files of administrators.
+var (
+	openCodeManaged = map[string][]string{
+		"linux":   {"/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc"},
+		"darwin":  {"/Library/Application Support/opencode/opencode.json", "/Library/Application Support/opencode/opencode.jsonc"},
+		"windows": {"C:/ProgramData/opencode/opencode.json", "C:/ProgramData/opencode/opencode.jsonc"},
+	}
+	ampManaged = perSystem("/etc/ampcode/managed-settings.json", "/Library/Application Support/ampcode/managed-settings.json", "C:/ProgramData/ampcode/managed-settings.json")
+)
 
 // Hosts is how many programs there are whose files are looked at, the bridge not counted.
 func Hosts() int {

@@ -88,14 +88,14 @@ func (s *scan) codeAccess(host, file string) refusal {
 	}
 	src := Source{host, "settings", s.places.native(dir + "/settings.json")}
 	f := s.load(src, false, false)
-	if f.root == nil {
+	if f.rules == nil {
 		return refusal{}
 	}
 	const access, older = "chat.mcp.access", "chat.mcp.enabled"
-	if v := get(f.root, access); v != nil {
+	if v := get(f.rules, access); v != nil {
 		return codeRefusal(host, access, src, v)
 	}
-	return codeRefusal(host, older, src, get(f.root, older))
+	return codeRefusal(host, older, src, get(f.rules, older))
 }
 
 // codeRefusal is what the value of a setting keeps back.

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // Bounds of a policy file.
@@ -78,12 +79,19 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *FileError) Hint() string {
+	var bad *trust.Error
+	if errors.As(e.Err, &bad) {
+		return bad.Hint()
+	}
 	return "correct the file that MCP_BRIDGE_POLICY names, and see with: mcp-bridge policy check"
 }
 
-// Read reads a policy file. Every error is a *FileError: a policy that is not understood as a whole is none.
+// Read reads a policy file, whose path is absolute. Every error is a *FileError: a policy that is not understood as a whole is none.
 func Read(path string) (*Policy, error) {
 	text, err := readFile(path)
+	if err == nil {
+		err = trust.System().File(path) // others could have written it, and then it allows what they want
+	}
 	if err != nil {
 		var p *os.PathError
 		if errors.As(err, &p) {

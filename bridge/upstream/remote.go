@@ -56,6 +56,10 @@ func newRemote(s *session) (*remote, error) {
 	r := &remote{s: s, posts: make(chan []byte, maxPosts), sse: (s.server.Transport == discovery.SSE) != s.manner.other}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.base = newTransport()
+	if socket := s.server.Socket; socket != "" {
+		dial := r.base.DialContext
+		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "unix", socket) }
+	}
 	s.asks = newQuestions(s.server.Name, s.cfg.Log, r.post)
 	s.in = newInbox(bytes.NewReader(nil), s.cfg.MaxLine, s.mask, s.asks, func([]byte) {}, s.fail)
 	r.gate = newGate(r, u)

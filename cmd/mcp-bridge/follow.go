@@ -38,7 +38,7 @@ func (p *parts) tell(known []discovery.Problem) {
 	for _, problem := range p.catalog.Problems {
 		switch {
 		case slices.Contains(known, problem):
-		case problem.Server == "" && problem.State == discovery.Broken:
+		case problem.Server == "" && (problem.State == discovery.Broken || problem.State == discovery.Exposed):
 			p.log.Warn("a configuration file can't be used", "problem", problem.String())
 		default:
 			p.log.Debug("not used", "problem", problem.String())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // leftDir is a directory of a dead bridge.
@@ -56,7 +57,7 @@ func deadDirs(parent string, by runtime.Owner) (found []leftDir) {
 	for _, e := range entries {
 		path := filepath.Join(parent, e.Name())
 		o, ok := runtime.OwnerNamed(e.Name(), by)
-		if ok && e.IsDir() && o.Orphaned(by) && runtime.OwnRuntimeDir(path) == nil {
+		if ok && e.IsDir() && o.Orphaned(by) && trust.System().OwnDirectory(path) == nil {
 			found = append(found, leftDir{path, o.PID})
 		}
 	}

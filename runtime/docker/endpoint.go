@@ -8,7 +8,7 @@ import (
 	goruntime "runtime"
 	"strings"
 
-	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // endpoint is a place where docker's API may be had.
@@ -107,7 +107,7 @@ func (d *Driver) sockets(home string) []endpoint {
 			return
 		}
 		if refused == nil {
-			refused = runtime.TrustedSocket(path)
+			refused = trust.System().Path(path)
 		}
 		if refused != nil {
 			d.log.Warn("socket not used", "path", path, "err", refused)
@@ -115,7 +115,7 @@ func (d *Driver) sockets(home string) []endpoint {
 		all = append(all, endpoint{url: "unix://" + path, vm: vm, refused: refused})
 	}
 	if dir := d.cfg.RuntimeDir; dir != "" {
-		err := runtime.OwnRuntimeDir(dir)
+		err := trust.System().OwnDirectory(dir)
 		if err != nil {
 			err = fmt.Errorf("XDG_RUNTIME_DIR is ignored: %w", err)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // endpoint is a place where podman's API may be had.
@@ -46,7 +46,7 @@ func (d *Driver) sockets() []endpoint {
 			return
 		}
 		if refused == nil {
-			refused = runtime.TrustedSocket(path)
+			refused = trust.System().Path(path)
 		}
 		if refused != nil {
 			d.log.Warn("socket not used", "path", path, "err", refused)

@@ -146,6 +146,10 @@ func (d *Driver) hardenCalls(ctx context.Context, c *connection, info *define.In
 			c.profile, f.Seccomp = path, want.Name
 			return nil
 		}
+		var un *runtime.UnavailableError
+		if errors.As(err, &un) {
+			return un // there is no place for it
+		}
 		if !errors.Is(err, errElsewhere) {
 			return d.unavailable(f.Endpoint, fmt.Errorf("the seccomp profile %s: %w", want.Name, err), "check the profile, or use the engine's: MCP_BRIDGE_SECCOMP=engine")
 		}

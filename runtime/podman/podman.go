@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // Guard is told what must not outlive this process even if it is killed. Both methods return what to call once the thing is
@@ -112,7 +113,7 @@ func (d *Driver) lookAtRuntimeDir() {
 	if d.named == "" {
 		return
 	}
-	if err := runtime.OwnRuntimeDir(d.named); err != nil {
+	if err := trust.System().OwnDirectory(d.named); err != nil {
 		d.ignored = fmt.Errorf("XDG_RUNTIME_DIR is ignored: %w", err)
 		d.cfg.RuntimeDir = ""
 		d.log.Warn("XDG_RUNTIME_DIR is ignored", "path", d.named, "err", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 const (
@@ -37,6 +39,9 @@ func (d *Driver) privateDir() (dir string, forget func(), err error) {
 	parent := d.cfg.RuntimeDir
 	if parent == "" {
 		parent = os.TempDir()
+		if err := trustedTemp(parent); err != nil {
+			return "", nil, d.unavailable("", err, tempHint(err))
+		}
 	}
 	dir = filepath.Join(parent, runtime.Self().NewName()) // which tells whose it is, should nobody be left to remove it
 	forget = func() {}
@@ -152,7 +157,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", err
 	}
 	if err := writableTemp(); err != nil {
-		return "", d.unavailable("", err, "set TMPDIR to a directory that you can write to and that has room, or unset it")
+		return "", d.unavailable("", err, tempHint(err))
 	}
 	d.stopService() // one that died
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
@@ -185,6 +190,9 @@ func writableTemp() error {
 	if dir == "" {
 		return nil // podman then has one of its own, /var/tmp
 	}
+	if err := trustedTemp(dir); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(dir, "mcp-bridge-*")
 	if err == nil {
 		_, err = f.Write(make([]byte, 4096)) // a full one can have room for names
@@ -195,6 +203,28 @@ func writableTemp() error {
 		return fmt.Errorf("TMPDIR, which podman needs, can't be used: %v", err) //nolint:errorlint // see above
 	}
 	return nil
+}
+
+// trustedTemp returns why dir is no place for temporary files: others could put a directory of theirs in the place of one of ours,
+// and with it an engine or a filter of system calls. One that isn't there is told by the first use of it.
+func trustedTemp(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := trust.System().Path(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the directory for temporary files, TMPDIR, is not used: %w", err)
+	}
+	return nil
+}
+
+func tempHint(err error) string {
+	const set = "set TMPDIR to a directory that you can write to and that has room, or unset it"
+	var bad *trust.Error
+	if errors.As(err, &bad) {
+		return bad.Hint() + "; or " + set
+	}
+	return set
 }
 
 // runtimeFlags are what podman has to be told at its start, since containers made through its API can't choose. gVisor would

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // asFull makes the test process one that can write no byte to a file.
@@ -30,11 +32,16 @@ func TestWritableTemp(t *testing.T) {
 	if os.Geteuid() == 0 {
 		sealed = "/proc" // elsewhere root may write whatever the modes say
 	}
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name, dir string
 		bad       bool
 	}{
 		{"unset", "", false},
+		{"everybody's, without the sticky bit", open, true},
 		{"usable", t.TempDir(), false},
 		{"not there", filepath.Join(t.TempDir(), "none"), true},
 		{"a file", file, true},
@@ -48,6 +55,40 @@ func TestWritableTemp(t *testing.T) {
 			}
 			if tt.dir != "" && !tt.bad {
 				empty(t, tt.dir)
+			}
+		})
+	}
+}
+
+// TestPrivateDirInTemp: without a runtime directory, nothing is made in a TMPDIR where others could put another in its place.
+func TestPrivateDirInTemp(t *testing.T) {
+	for _, tt := range []struct {
+		mode os.FileMode
+		hint string // empty: it is used
+	}{
+		{0o777, "chmod o-w "},
+		{0o777 | os.ModeSticky, ""},
+		{0o700, ""},
+	} {
+		t.Run(tt.mode.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Chmod(dir, tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("TMPDIR", dir)
+			made, forget, err := New(Config{}).privateDir()
+			if err == nil {
+				forget()
+			}
+			var un *runtime.UnavailableError
+			switch {
+			case tt.hint == "" && (err != nil || filepath.Dir(made) != dir):
+				t.Errorf("got %q, %v", made, err)
+			case tt.hint == "":
+			case !errors.As(err, &un) || !strings.Contains(un.Error(), dir+" can be written to by everybody") || !strings.HasPrefix(un.Hint(), tt.hint+dir):
+				t.Errorf("got %v", err)
+			default:
+				empty(t, dir)
 			}
 		})
 	}

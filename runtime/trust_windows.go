@@ -1,8 +1,0 @@
-package runtime
-
-import "errors"
-
-const posixOwners = false
-
-// lookAt is never asked: see posixOwners.
-func lookAt(string) (entry, error) { return entry{}, errors.ErrUnsupported }

@@ -1,0 +1,4 @@
+package trust
+
+// System returns owners that trust every file.
+func System() Owners { return Owners{} }
