@@ -317,7 +317,9 @@ func (d *Driver) gone(c *connection, err error) error {
 	if c.tunnel != nil {
 		err = c.tunnel.quoted(err)
 	}
-	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+	e := d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+	e.Gone = true
+	return e
 }
 
 // drop makes the next use connect anew. While the driver is being closed there is none, and the tunnel is Close's to stop.
