@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,16 @@ func TestErasOverHTTP(t *testing.T) {
 		{"a failure", refuse(500, "", "oops"), "server/discover initialize tools/call", ""},
 		{"older versions alone", refuse(400, "", rpc(-32022, `{"supported":["2025-11-25"],"requested":"2026-07-28"}`)), "server/discover initialize tools/call", ""},
 		{"newer versions alone", refuse(400, "", rpc(-32022, `{"supported":["2099-01-01"],"requested":"2026-07-28"}`)), "server/discover", "2099-01-01"},
+		{"the same version", func() http.HandlerFunc {
+			var asked atomic.Bool
+			return func(w http.ResponseWriter, r *http.Request) {
+				if !asked.Swap(true) {
+					refuse(400, "", rpc(-32022, `{"supported":["2026-07-28"],"requested":"2026-07-28"}`))(w, r)
+					return
+				}
+				refuse(200, "", `{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`)(w, r)
+			}
+		}(), "server/discover server/discover tools/call", ""},
 		{"another newer error", refuse(400, "", rpc(-32020, "null")), "server/discover", "refused"},
 		{"no authorization", refuse(401, `Bearer scope="files:read"`, ""), "server/discover", "it wants to be authorized; type: mcp-bridge login fake --scope files:read"},
 		{"a missing scope", refuse(403, `Bearer error="insufficient_scope", scope="files:write"`, ""), "server/discover",

@@ -142,6 +142,10 @@ func (s *session) handshake(ctx context.Context) error {
 func (s *session) shakeEither(ctx context.Context) error {
 	modern := s.manner.modern || s.peer.modernFirst() && !s.manner.older
 	err := s.shake(ctx, modern)
+	var version mcp.UnsupportedProtocolVersionError
+	if errors.As(err, &version) && slices.Contains(version.Supported, mcp.LATEST_PROTOCOL_VERSION) {
+		err = s.shake(ctx, modern) // it names the very version that it was asked by
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
