@@ -95,6 +95,8 @@ type Config struct {
 	PolicyError error
 	Grants      Grants // what the user has allowed for good; nil remembers nothing
 
+	Login Login // by pages that the client shows; nil: the user logs in by a command
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
 	Audit *audit.Log
 
@@ -135,6 +137,7 @@ type Bridge struct {
 	broken     error // why there is no policy
 	policy     *policy.Policy
 	grants     Grants
+	login      Login
 	audit      *audit.Log
 	signals    *signals
 	timeout    time.Duration
@@ -185,7 +188,7 @@ func New(cfg Config) (*Bridge, error) {
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit, signals: told,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,

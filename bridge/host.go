@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -30,6 +31,8 @@ type host struct {
 	books     books
 	signals   *signals
 	execution *execution // nil where no code is run
+	login     Login      // nil: the user logs in by a command
+	logins    *sync.Map  // of this run, by server and scope: a func() error
 	log       *slog.Logger
 }
 
@@ -37,7 +40,8 @@ type host struct {
 func (b *Bridge) host(id string, a arguments, p *progress, e *execution) *host {
 	log := b.log.With("run", id)
 	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
-		permits: b.permits(a.catalog, log), run: id, books: books{b.audit, log}, signals: b.signals, execution: e, log: log}
+		permits: b.permits(a.catalog, log), run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
+		login: b.login, logins: &sync.Map{}, log: log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
@@ -91,8 +95,10 @@ func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string,
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
 	}
-	res, err := upstreamSpan(ctx, h.signals, s.name, "tools/call", tool.Name, func(ctx context.Context) (json.RawMessage, error) {
-		return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
+	res, err := withLogin(ctx, h, s, func() (json.RawMessage, error) {
+		return upstreamSpan(ctx, h.signals, s.name, "tools/call", tool.Name, func(ctx context.Context) (json.RawMessage, error) {
+			return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
+		})
 	})
 	if err != nil {
 		return nil, callError(ctx, s, err)
@@ -130,7 +136,7 @@ func (h *host) server(name string) (entry, error) {
 // tools asks the server, which answers from memory while its session lives.
 func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
 	defer sandbox.OffClock(ctx)() // it may have to be started first, which is not the code's own time; nor are the aliases
-	tools, err := h.upstreams.Tools(ctx, s.name)
+	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.name) })
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}

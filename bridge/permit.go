@@ -21,8 +21,12 @@ type Grants interface {
 	Pin(policy.Grant) error
 }
 
-// judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy.
+// judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy. A tool that can't be
+// called is denied.
 func (c *catalog) judge(e entry, t upstream.Tool) policy.Decision {
+	if t.Invalid != "" {
+		return policy.Decision{Verdict: policy.Deny, Source: "its definition, which MCP doesn't allow", Reason: t.Invalid}
+	}
 	if by, hidden := c.definitions[e.name].HiddenBy(t.Name); hidden {
 		return policy.Decision{Verdict: policy.Deny, Source: "the list of tools in " + by.String() + ", which hides it from models"}
 	}

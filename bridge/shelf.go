@@ -142,6 +142,6 @@ func (s *shelf) isLate(e entry) bool {
 
 // sameTool is quick for the same tool: its raw fields then share their memory.
 func sameTool(a, b upstream.Tool) bool {
-	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
+	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && a.Invalid == b.Invalid &&
 		bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) && bytes.Equal(a.Annotations, b.Annotations)
 }

@@ -163,6 +163,7 @@ type UnavailableError struct {
 	Err      error  // why
 	Next     string // the next step, as a command or a sentence; empty for none known
 	Dormant  bool   // the engine is there, and at rest; see Starter
+	Gone     bool   // the engine was there, and ended meanwhile: another try may start it, or find another one
 }
 
 func (e *UnavailableError) Error() string {

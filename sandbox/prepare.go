@@ -111,7 +111,7 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 	go func() {
 		defer s.runs.Done()
 		defer cancel()
-		m, err := s.reach(ctx, func(line string) {
+		tell := func(line string) {
 			s.prepare.mu.Lock()
 			to := slices.Clone(g.lines)
 			g.last = line
@@ -119,7 +119,11 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 			for _, p := range to {
 				(*p)(line)
 			}
-		})
+		}
+		m, err := s.reach(ctx, tell)
+		if isGone(err) { // the driver has forgotten it, and looks anew
+			m, err = s.reach(ctx, tell)
+		}
 		s.prepare.mu.Lock()
 		defer s.prepare.mu.Unlock()
 		g.m, g.err = m, err

@@ -97,8 +97,9 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	defer s.runs.Done()
 
 	res, found, err := s.attempt(ctx, r, h)
-	if found && errors.As(err, new(*runtime.ImageError)) {
-		// The image has been removed since it was found, which is forgotten by now. No code has run: look once more, and pull if need be.
+	if found && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
+		// The image was removed, or the engine ended, since it was found. That is forgotten by now, and no code has run: an error
+		// comes only where the guest has not been given its order.
 		res, _, err = s.attempt(ctx, r, h)
 	}
 	if err != nil {
@@ -107,6 +108,12 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	res.Took.Total = time.Since(begin)
 	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took", res.Took.Total)
 	return res, nil
+}
+
+// isGone reports whether an engine ended that was there before.
+func isGone(err error) bool {
+	var e *runtime.UnavailableError
+	return errors.As(err, &e) && e.Gone
 }
 
 // attempt runs the code in what is found to run it in, if it is found.

@@ -79,6 +79,7 @@ type tool struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Invalid      string          `json:"invalid,omitempty"`
 }
 
 // Load gives the latest list that was saved under a key, if there is one that can be used.

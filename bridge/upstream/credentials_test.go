@@ -177,10 +177,11 @@ func TestLoginOverHTTP(t *testing.T) {
 	says("type: mcp-bridge login fake")
 }
 
-// TestNewerProtocolOverHTTP: a server that knows only the protocol without sessions is asked by it, remembered, and told in headers
-// what it is asked for.
+// TestNewerProtocolOverHTTP: a server that knows the protocol without sessions is asked by it at once, and told in headers what it is
+// asked for.
 func TestNewerProtocolOverHTTP(t *testing.T) {
 	f := newFar(t)
+	f.newer = true
 	older := counted(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
@@ -195,7 +196,11 @@ func TestNewerProtocolOverHTTP(t *testing.T) {
 	}))
 	p := open(t, nil, srv)
 	for range 2 {
-		names(t, p)
+		tools, err := p.Tools(t.Context(), "fake")
+		if err != nil || len(tools) != 3 || tools[0].Invalid != "" || tools[2].Invalid != "" ||
+			tools[1].Invalid != `property "a": x-mcp-header value "Bad Header" contains invalid character ' '` {
+			t.Fatalf("got %+v, %v", tools, err)
+		}
 		call(t, p, "plain", `{"region":"eu"}`)
 		f.mu.Lock()
 		h := f.headers
@@ -209,8 +214,8 @@ func TestNewerProtocolOverHTTP(t *testing.T) {
 		}
 		p.mu.Unlock()
 	}
-	if n := older.of("POST /"); n != 1 || f.count("server/discover") != 2 {
-		t.Errorf("asked %d times by the older protocol and %d times by the newer, want 1 and 2", n, f.count("server/discover"))
+	if n := older.of("POST /"); n != 0 || f.count("server/discover") != 2 {
+		t.Errorf("asked %d times by the older protocol and %d times by the newer, want 0 and 2", n, f.count("server/discover"))
 	}
 }
 

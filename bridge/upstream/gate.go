@@ -228,7 +228,7 @@ func (g *gate) transmit(req *http.Request) (*http.Response, error) {
 		if req.Context().Err() != nil {
 			return nil, req.Context().Err()
 		}
-		return nil, fmt.Errorf("it can't be reached: %s", g.r.s.mask.text(err.Error()))
+		return nil, &unreachableError{g.r.s.mask.text(err.Error())}
 	}
 	return resp, nil
 }

@@ -28,6 +28,7 @@ type far struct {
 	seen     map[string]int // by method, and by "tool NAME"
 	headers  http.Header    // of the last POST
 	messages []string       // all that came without being a request
+	newer    bool           // it knows the newer protocol
 	unended  http.Header    // of its answers to those, whose bodies it doesn't end; nil: it does
 }
 
@@ -89,10 +90,16 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			f.hang(r)
 		}
+	case m.Method == "server/discover" && !f.newer:
+		w.WriteHeader(http.StatusBadRequest)
 	case m.Method == "server/discover":
 		f.json(w, m, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"far","version":"1"}}}`)
 	case m.Method == "tools/list":
-		f.json(w, m, `{"tools":[{"name":"a","inputSchema":{"n":9007199254740993}},{"name":"plain","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}`)
+		bad := ""
+		if f.newer {
+			bad = `{"name":"bad header","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Bad Header"}}}},`
+		}
+		f.json(w, m, `{"tools":[{"name":"a","inputSchema":{"n":9007199254740993}},`+bad+`{"name":"plain","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}`)
 	default:
 		f.tool(w, r, m)
 	}

@@ -230,7 +230,7 @@ func (in *inbox) response(m message) []byte {
 		if failed {
 			e := rpcError(m.Error, in.mask)
 			text, _ := json.Marshal(e.Message)
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, e.Code, text)
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s,"data":%s}}`+"\n", id, e.Code, text, orNull(e.Data))
 		}
 		in.greeting(m.Result)
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, orNull(m.Result))

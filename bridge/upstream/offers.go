@@ -125,7 +125,8 @@ func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawM
 			return age, nil
 		}
 		if cursors[cursor] || len(cursors) >= maxPages {
-			return 0, fmt.Errorf("its list of %s doesn't end: after %d pages it named the next page %.40q", kind.name, len(cursors)+1, cursor)
+			s.cfg.Log.Warn("a list doesn't end, and what came until now is used", "server", s.server.Name, "list", kind.name, "pages", len(cursors)+1)
+			return age, nil
 		}
 		cursors[cursor] = true
 	}

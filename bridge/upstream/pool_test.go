@@ -266,8 +266,8 @@ func TestTools(t *testing.T) {
 			{Name: "a", InputSchema: raw(`true`)}, {Name: "b", InputSchema: raw(`{"type":["object","null"]}`)}, {Name: "c"},
 			{Name: "d", Title: "D", Description: "a\nb", InputSchema: raw(`{"description":"😀"}`), OutputSchema: raw(`{"n":9007199254740993}`)},
 		}},
-		{name: "the same page for ever", mode: "pages for ever", err: "doesn't end"},
-		{name: "new pages for ever", mode: "new pages for ever", err: "doesn't end"},
+		{name: "the same page for ever", mode: "pages for ever", want: []Tool{{Name: "t1"}, {Name: "t2"}}},
+		{name: "new pages for ever", mode: "new pages for ever"},
 		{name: "no such method", mode: "no list"},
 		{name: "not a list", mode: "bad list", err: "can't be read"},
 	} {

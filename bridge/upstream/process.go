@@ -129,6 +129,8 @@ func (p *process) left() <-chan struct{} { return p.proc.Exited() }
 
 func (p *process) hangUp() { _ = p.tr.Close() } // closes the server's stdin
 
+func (p *process) modernFirst() bool { return false }
+
 func (p *process) said() string { return p.errors.tail() }
 
 // end waits for the process to go now that its stdin is closed, and then ends its group.

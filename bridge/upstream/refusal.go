@@ -22,9 +22,9 @@ func (g *gate) refuse(req *http.Request, resp *http.Response) (*http.Response, e
 	a := askedBy(req)
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, g.unauthorized("")
+		return nil, g.unauthorized(challengedScope(resp.Header, bearer), false)
 	case resp.StatusCode == http.StatusForbidden && challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
-		return nil, g.unauthorized(missingScope(resp.Header))
+		return nil, g.unauthorized(challengedScope(resp.Header, challengeError), true)
 	case g.forgot(req, resp, body):
 		g.r.s.fail(errSessionGone)
 		return nil, errSessionGone
@@ -49,11 +49,11 @@ func (g *gate) isFirst(a asked) bool {
 }
 
 // unauthorized says what can be done about it.
-func (g *gate) unauthorized(scope string) error {
+func (g *gate) unauthorized(scope string, more bool) error {
 	if g.credentials.configured() {
 		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s", origin(g.r.s.server))
 	}
-	return &LoginError{Server: g.r.s.server.Name, Scope: g.r.s.mask.text(scope)}
+	return &LoginError{Server: g.r.s.server.Name, Scope: g.r.s.mask.text(scope), More: more}
 }
 
 // sessionText tells the servers that answer 400 where the protocol wants 404 for a session they don't know.
@@ -96,14 +96,16 @@ func (g *gate) failure(resp *http.Response, body []byte) error {
 }
 
 var (
+	bearer         = regexp.MustCompile(`(?i)\bbearer\b`)
 	challengeError = regexp.MustCompile(`(?i)\berror\s*=\s*"?insufficient_scope\b`)
 	challengeScope = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]{1,500})"|([^\s",]{1,500}))`)
 )
 
-// missingScope is what a server says (RFC 6750, 3.1) that an authorization lacks; empty where it doesn't say what.
-func missingScope(h http.Header) string {
+// challengedScope returns the scope that a server asks for (RFC 6750, 3) in a challenge of a kind;
+// empty where it names none.
+func challengedScope(h http.Header, kind *regexp.Regexp) string {
 	for _, challenge := range h.Values("WWW-Authenticate") {
-		if !challengeError.MatchString(challenge) {
+		if !kind.MatchString(challenge) {
 			continue
 		}
 		if m := challengeScope.FindStringSubmatch(challenge); m != nil {

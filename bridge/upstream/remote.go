@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -97,7 +99,9 @@ func (r *remote) open(modern bool) (tr transport.Interface, err error) {
 			transport.WithEndpointTimeout(r.s.cfg.StartTimeout), transport.WithResponseTimeout(noTimeout))
 		tr = patient{plain}
 	case modern: // its stream of notifications would pin the older protocol
-		tr, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent))
+		var streamable *transport.StreamableHTTP
+		streamable, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent))
+		tr = &newerStreamable{StreamableHTTP: streamable}
 	default:
 		tr, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent),
 			transport.WithContinuousListening()) //nolint:staticcheck // the older protocol has no other way to hear of changes
@@ -125,6 +129,43 @@ func (r *remote) instead(err error) bool {
 	}
 	r.switched, r.sse = true, !r.sse
 	return true
+}
+
+func (r *remote) modernFirst() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.sse
+}
+
+// newerStreamable is mcp-go's transport for a handshake of the newer protocol. mcp-go goes on with
+// initialize whatever the answer to server/discover was, and forgets that one.
+type newerStreamable struct {
+	*transport.StreamableHTTP
+	err error // why server/discover failed
+}
+
+func (m *newerStreamable) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	switch req.Method {
+	case string(mcp.MethodInitialize):
+		return nil, m.err
+	case string(mcp.MethodServerDiscover):
+	default:
+		return m.StreamableHTTP.SendRequest(ctx, req)
+	}
+	resp, err := m.StreamableHTTP.SendRequest(ctx, req)
+	var about struct {
+		Versions []string `json:"supportedVersions"`
+	}
+	switch {
+	case err != nil:
+		m.err = err
+	case resp.Error != nil:
+		m.err = resp.Error.AsError()
+	case json.Unmarshal(resp.Result, &about) != nil || len(about.Versions) == 0:
+		m.err = errors.New("its answer to server/discover names no version of the protocol")
+		return nil, m.err
+	}
+	return resp, err
 }
 
 // patient is mcp-go's transport without a clock of its own, which it sets to the caller's deadline, and which may be the first of
@@ -223,15 +264,26 @@ var (
 	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
 )
 
+// unreachableError says that no answer came.
+type unreachableError struct{ why string }
+
+func (e *unreachableError) Error() string { return "it can't be reached: " + e.why }
+
 // LoginError says that a server wants an authorization that the user can give.
 type LoginError struct {
 	Server string
-	Scope  string // what is missing beside what was given; empty where nothing was given, or it is no longer good
+	Scope  string // that the server asks for; empty where it names none
+	More   bool   // there is an authorization, and it isn't enough
 }
 
 func (e *LoginError) Error() string {
-	if e.Scope != "" {
-		return fmt.Sprintf("it wants more than it was authorized for; type: mcp-bridge login %s --scope %s", quoteName(e.Server), quoteName(e.Scope))
+	what := "it wants to be authorized"
+	if e.More {
+		what = "it wants more than it was authorized for"
 	}
-	return "it wants to be authorized; type: mcp-bridge login " + quoteName(e.Server)
+	what += "; type: mcp-bridge login " + quoteName(e.Server)
+	if e.Scope != "" {
+		what += " --scope " + quoteName(e.Scope)
+	}
+	return what
 }

@@ -118,6 +118,9 @@ func TestRealServersOverHTTP(t *testing.T) {
 		{"streamable", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
 		}},
+		{"streamable, the older protocol", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), older)
+		}},
 		{"streamable without sessions", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateLess(true))
 		}},
@@ -150,24 +153,34 @@ func TestRealServersOverHTTP(t *testing.T) {
 	}
 }
 
-// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports.
+// older has mcp-go's server know the older protocol alone.
+var older = mcpserver.WithStreamableHTTPProtocolVersions(mcp.LegacyProtocolVersions()...)
+
+// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports and both protocols.
 func TestListChangedOverHTTP(t *testing.T) {
-	for transport, handler := range map[discovery.Transport]func(*mcpserver.MCPServer) http.Handler{
-		discovery.HTTP: func(s *mcpserver.MCPServer) http.Handler {
+	for name, tt := range map[string]struct {
+		transport discovery.Transport
+		stream    string // the request by which the notifications come
+		handler   func(*mcpserver.MCPServer) http.Handler
+	}{
+		"newer": {discovery.HTTP, "POST /x", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"))
-		},
-		discovery.SSE: func(s *mcpserver.MCPServer) http.Handler {
+		}},
+		"older": {discovery.HTTP, "GET /x", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"), older)
+		}},
+		"sse": {discovery.SSE, "GET /x", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewSSEServer(s, mcpserver.WithSSEEndpoint("/x"))
-		},
+		}},
 	} {
-		t.Run(string(transport), func(t *testing.T) {
-			c := counted(handler(realServer(t)))
-			srv, _ := web(t, transport, "/x", c)
+		t.Run(name, func(t *testing.T) {
+			c := counted(tt.handler(realServer(t)))
+			srv, _ := web(t, tt.transport, "/x", c)
 			p := open(t, nil, srv)
 			if got := names(t, p); got != "echo fail grow wait" {
 				t.Fatalf("tools: %s", got)
 			}
-			eventually(t, "the stream of notifications", func() bool { return c.of("GET /x") > 0 })
+			eventually(t, "the stream of notifications", func() bool { return c.of(tt.stream) > 0 })
 			eventually(t, "the new tool", func() bool {
 				call(t, p, "grow", "")
 				return names(t, p) == "echo fail grow grown wait"
@@ -182,22 +195,22 @@ func TestMannerIsRemembered(t *testing.T) {
 	srv, ts := web(t, discovery.HTTP, "/sse", c)
 	p := open(t, nil, srv)
 	call(t, p, "echo", "{}")
-	if n := c.of("POST /sse"); n != 1 {
-		t.Fatalf("%d tries of the newer transport, want 1", n)
+	if n := c.of("POST /sse"); n != 2 {
+		t.Fatalf("%d tries of the newer transport, want one by each protocol", n)
 	}
 	ts.CloseClientConnections()
 	eventually(t, "another session", func() bool {
 		_, err := p.Call(t.Context(), "fake", "echo", nil)
 		return err == nil && c.of("GET /sse") > 1
 	})
-	if n := c.of("POST /sse"); n != 1 {
-		t.Errorf("%d tries of the newer transport, want 1", n)
+	if n := c.of("POST /sse"); n != 2 {
+		t.Errorf("%d tries of the newer transport, want no more", n)
 	}
 }
 
 // TestSessionsEnd: closing a pool ends the server's session.
 func TestSessionsEnd(t *testing.T) {
-	c := counted(mcpserver.NewStreamableHTTPServer(realServer(t), mcpserver.WithStateful(true)))
+	c := counted(mcpserver.NewStreamableHTTPServer(realServer(t), mcpserver.WithStateful(true), older))
 	srv, _ := web(t, discovery.HTTP, "/mcp", c)
 	p := open(t, nil, srv)
 	call(t, p, "echo", "{}")

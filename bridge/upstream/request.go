@@ -93,9 +93,12 @@ func (s *session) metaFor(ctx context.Context, id string, progress bool) map[str
 	return meta
 }
 
+// inHeaders reports whether requests are described in headers too: by the newer protocol, over HTTP.
+func (s *session) inHeaders() bool { return s.meta != nil && s.peer.left() == nil }
+
 // header is what the newer protocol wants said in HTTP headers beside the message; nil for nothing.
 func (s *session) header(ctx context.Context, method string, params map[string]any) http.Header {
-	if s.meta == nil || s.peer.left() != nil { // pipes have no headers
+	if !s.inHeaders() {
 		return nil
 	}
 	version, _ := s.meta[mcp.MetaKeyProtocolVersion].(string)
@@ -124,7 +127,7 @@ func (s *session) definition(ctx context.Context, tool string) *mcp.Tool {
 		return nil
 	}
 	for _, t := range s.tools.list {
-		if t.Name == tool && bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
+		if t.Name == tool && t.Invalid == "" && bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
 			return &mcp.Tool{Name: t.Name, RawInputSchema: t.InputSchema}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,8 @@ import (
 type peer interface {
 	// open makes a transport for a handshake, of the newer protocol or the older one. It replaces the one before.
 	open(modern bool) (transport.Interface, error)
+	// modernFirst reports whether the first handshake is to be one of the newer protocol.
+	modernFirst() bool
 	// instead says whether, after a handshake that failed so, another one over the peer's other transport may do.
 	instead(err error) bool
 	// serve moves what has to be moved until the peer is ended. It returns at once; end waits for what it started.
@@ -83,6 +86,7 @@ type session struct {
 // manner is what one session found out of its server that spares the next one a failing handshake.
 type manner struct {
 	modern bool // it refuses initialize and answers server/discover
+	older  bool // the reverse; both false: it isn't known yet
 	other  bool // it is spoken to by the other one of Streamable HTTP and SSE than its configuration names
 }
 
@@ -118,24 +122,61 @@ func (s *session) greeted() {
 	}
 }
 
-// handshake makes the MCP connection. The protocol of the handshake comes first: a server that ignores the newer
-// server/discover costs five seconds, and some die of it. One that answers the handshake with an error is asked by the newer
-// protocol. What does is remembered for the next session.
+// handshake makes the MCP connection, and remembers for the next session what worked: which of the
+// two protocols and, over HTTP, which transport.
 func (s *session) handshake(ctx context.Context) error {
-	err := s.shake(ctx, s.manner.modern)
-	if err != nil && s.peer.instead(err) && ctx.Err() == nil {
-		if s.shake(ctx, s.manner.modern) == nil {
+	err := s.shakeEither(ctx)
+	if err != nil && ctx.Err() == nil && s.peer.instead(err) {
+		if s.shakeEither(ctx) == nil {
 			s.manner.other = !s.manner.other
 			return nil
 		}
 	}
-	if err == nil || !refused(err) || ctx.Err() != nil {
-		return s.plain(ctx, err)
+	return s.plain(ctx, err)
+}
+
+// shakeEither makes a handshake of the newer protocol or the older one. Over HTTP the newer one comes
+// first, as the specification of 2026-07-28 has it (basic/transports/streamable-http, Backward
+// Compatibility). Over pipes the older one does: a server that ignores server/discover costs five
+// seconds there, and some die of it.
+func (s *session) shakeEither(ctx context.Context) error {
+	modern := s.manner.modern || s.peer.modernFirst() && !s.manner.older
+	err := s.shake(ctx, modern)
+	var version mcp.UnsupportedProtocolVersionError
+	if errors.As(err, &version) && slices.Contains(version.Supported, mcp.LATEST_PROTOCOL_VERSION) {
+		err = s.shake(ctx, modern) // it names the very version that it was asked by
 	}
-	if s.shake(ctx, !s.manner.modern) != nil {
-		return s.plain(ctx, err) // what it said first
+	if err == nil || ctx.Err() != nil {
+		return err
 	}
-	return nil
+	if !refused(err) && (!modern || !mayBeOlder(err)) || modern && isModern(err) {
+		return err
+	}
+	second := s.shake(ctx, !modern)
+	if second != nil && (!modern || isModern(second)) {
+		return err // what it said first
+	}
+	return second
+}
+
+// mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that leaves
+// it open whether the server knows the older one.
+func mayBeOlder(err error) bool {
+	var failed *exchangeError
+	var login *LoginError
+	var unreachable *unreachableError
+	return errors.As(err, &failed) && !errors.As(err, &login) && !errors.As(err, &unreachable)
+}
+
+// isModern reports whether an error is one that only a server of the newer protocol answers with.
+func isModern(err error) bool {
+	var version mcp.UnsupportedProtocolVersionError
+	if errors.As(err, &version) {
+		return len(version.Supported) > 0 && slices.Min(version.Supported) > mcp.LATEST_LEGACY_PROTOCOL_VERSION // they are dates
+	}
+	var header mcp.HeaderMismatchError
+	var capability mcp.MissingRequiredClientCapabilityError
+	return errors.As(err, &header) || errors.As(err, &capability)
 }
 
 // shake makes one handshake, of the newer protocol or the older one.
@@ -152,7 +193,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 	if !modern { // the newer protocol says it with each request
 		info.Params.Capabilities = s.able.capabilities()
 	}
-	c := client.NewClient(tr, client.WithProtocolVersion(version))
+	c := client.NewClient(tr, client.WithProtocolVersion(version), client.WithDiscoverTimeout(s.cfg.StartTimeout/2))
 	c.OnNotification(s.notified)
 	stop := context.AfterFunc(ctx, func() { _ = tr.Close() }) // some wait for the server in Start
 	defer stop()
@@ -161,6 +202,9 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 		return err
 	}
 	result, err := c.Initialize(ctx, info)
+	if m, ok := tr.(*newerStreamable); ok && err != nil && m.err != nil {
+		return m.err // what led mcp-go to try initialize
+	}
 	if err != nil {
 		return err
 	}
@@ -170,6 +214,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 	s.version, s.loop = s.mask.text(called(result.ServerInfo)), s.loopTo(result.Capabilities)
 	s.tells = result.Capabilities.Tools != nil && result.Capabilities.Tools.ListChanged
 	s.tr, s.meta, s.manner.modern = tr, nil, mcp.IsModernProtocol(result.ProtocolVersion)
+	s.manner.older = !s.manner.modern
 	if s.manner.modern {
 		s.meta = map[string]any{
 			mcp.MetaKeyProtocolVersion: result.ProtocolVersion,

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
@@ -63,6 +66,9 @@ func (s *session) fetchTools(ctx context.Context) (list []Tool, age time.Duratio
 	names, position := map[string]bool{}, 0
 	age, err = s.pages(ctx, tools, func(raw json.RawMessage) int {
 		t, ok := readTool(raw)
+		if s.inHeaders() {
+			t.Invalid = badHeaders(t)
+		}
 		if !ok || names[t.Name] {
 			s.cfg.Log.Warn("a tool without a name, or with another's, is left out", "server", s.server.Name, "position", position, "tool", t.Name)
 		} else {
@@ -76,6 +82,18 @@ func (s *session) fetchTools(ctx context.Context) (list []Tool, age time.Duratio
 		return nil, 0, err
 	}
 	return list, age, nil
+}
+
+// badHeaders returns why a tool can't be called over HTTP by the newer protocol, which would have
+// arguments of its in headers (x-mcp-header); empty where it can.
+func badHeaders(t Tool) string {
+	if !bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
+		return ""
+	}
+	if err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: t.Name, RawInputSchema: t.InputSchema}); err != nil {
+		return text.Line(err.Error())
+	}
+	return ""
 }
 
 // readTool reads one definition field by field, so that an odd one costs nothing but itself. What it

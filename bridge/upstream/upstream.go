@@ -68,6 +68,8 @@ type Tool struct {
 	Name, Title, Description string
 
 	InputSchema, OutputSchema, Annotations json.RawMessage
+
+	Invalid string // why it can't be called; empty where it can
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -166,28 +167,68 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	}
 	l.Confirm = a.confirmParties
 	l.Show = func(page string, p oauth.Parties) {
-		fmt.Fprintf(a.stderr, "You log in at %s; the code that gives goes to %s (issuer %s), the token to the server.\n", p.Page, p.Receivers(), p.Issuer)
+		fmt.Fprintln(a.stderr, takingPart(p))
 		fmt.Fprintf(a.stderr, "To log in to %s, agree here:\n\n  %s\n\n", srv.Name, page)
 		if l.Open == nil {
 			fmt.Fprintln(a.stderr, "If that browser is on another machine it will end at an address that it can't open: paste that address here.")
 		}
 	}
-	g, err := oauth.NewClient("mcp-bridge").Login(ctx, l)
-	if err != nil {
-		return fmt.Errorf("logging in to %q: %w", srv.Name, err)
-	}
-	unlock, err := store.Lock(ctx, srv)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	in, err := store.Put(srv, g)
+	in, err := keepLogin(ctx, store, l)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, kept(in))
 	return nil
 }
+
+// takingPart says who takes part in a login.
+func takingPart(p oauth.Parties) string {
+	return fmt.Sprintf("You log in at %s; the code that gives goes to %s (issuer %s), the token to the server.", p.Page, p.Receivers(), p.Issuer)
+}
+
+// keepLogin has the user agree and keeps what that gives; in says where.
+func keepLogin(ctx context.Context, store *oauth.Store, l oauth.Login) (in string, err error) {
+	g, err := oauth.NewClient("mcp-bridge").Login(ctx, l)
+	if err != nil {
+		return "", fmt.Errorf("logging in to %q: %w", l.Server.Name, err)
+	}
+	unlock, err := store.Lock(ctx, l.Server)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return store.Put(l.Server, g)
+}
+
+// loginByPage is a login in the course of a call (bridge.Login). One whose parties are of several origins fails: that takes a question
+// of its own, which the command asks.
+func loginByPage(ctx context.Context, srv discovery.Server, scope string, agree func(ctx context.Context, page, about string) error) error {
+	store := loginStore()
+	if store == nil {
+		return errNoState
+	}
+	more, err := scopes([]string{scope})
+	if err != nil || srv.OAuth.Off {
+		return errors.Join(err, errNotByPage)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel(nil) // the answer to the page may come before the client's
+	_, err = keepLogin(ctx, store, oauth.Login{Server: srv, Scopes: more, Show: func(page string, p oauth.Parties) {
+		asking.Go(func() {
+			if err := agree(ctx, page, takingPart(p)); err != nil {
+				cancel(err)
+			}
+		})
+	}})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+var errNotByPage = errors.New("this login can't be made by a page alone")
 
 var errUnanswered = errors.New("there was no answer; run it at a terminal")
 

@@ -5,11 +5,46 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
+
+// TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends where the user doesn't agree.
+func TestLoginByPage(t *testing.T) {
+	for name, value := range map[string]string{"XDG_STATE_HOME": t.TempDir(), "DBUS_SESSION_BUS_ADDRESS": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""} {
+		t.Setenv(name, value)
+	}
+	as := oauthtest.New(t, http.NotFoundHandler())
+	srv := discovery.Server{Name: "fake", Transport: discovery.HTTP, URL: as.URL + oauthtest.Path}
+	declined := errors.New("declined")
+	if err := loginByPage(t.Context(), srv, "", func(context.Context, string, string) error { return declined }); !errors.Is(err, declined) {
+		t.Errorf("got %v", err)
+	}
+	err := loginByPage(t.Context(), srv, "admin", func(_ context.Context, page, about string) error {
+		if !strings.Contains(page, "scope=tools+admin") || !strings.HasPrefix(about, "You log in at "+as.URL) {
+			t.Errorf("shown %s, %s", page, about)
+		}
+		resp, err := http.Get(page) // the user agrees to everything
+		if err != nil {
+			return err
+		}
+		http.DefaultClient.CloseIdleConnections()
+		return resp.Body.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := logins()
+	defer source.Close()
+	if token, err := source.Token(t.Context(), srv, ""); err != nil || token == "" {
+		t.Errorf("got %q, %v", token, err)
+	}
+}
 
 // TestConfirmParties: only a yes is one, who is meant is named, and what is typed beyond the answer is left for who reads next.
 func TestConfirmParties(t *testing.T) {

@@ -116,6 +116,7 @@ type toolJSON struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Invalid      string          `json:"invalid,omitempty"`
 }
 
 func toolsJSON(tools []upstream.Tool) []toolJSON {

@@ -201,6 +201,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Policy:        p.policy,
 		PolicyError:   p.broken,
 		Grants:        grants(),
+		Login:         loginByPage,
 		Audit:         record,
 		Traces:        p.telemetry.Traces,
 		Metrics:       p.telemetry.Metrics,

@@ -67,7 +67,7 @@ func (d *Driver) wait(ctx context.Context, s *search, all bool) (*engine, error)
 	case s.err != nil:
 		return nil, s.err
 	case d.chosen == nil:
-		return nil, &runtime.UnavailableError{Engine: s.chosen.name, Err: errors.New("it went away at once"), Next: "run the call again; if that fails, run: mcp-bridge doctor"}
+		return nil, &runtime.UnavailableError{Engine: s.chosen.name, Err: errors.New("it went away at once"), Next: "run the call again; if that fails, run: mcp-bridge doctor", Gone: true}
 	}
 	return d.chosen, nil
 }

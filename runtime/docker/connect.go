@@ -271,7 +271,9 @@ func (d *Driver) lost(c *connection, err error) error {
 		return err
 	}
 	d.drop(c)
-	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+	e := d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+	e.Gone = true
+	return e
 }
 
 // drop makes the next use connect anew.

@@ -305,10 +305,18 @@ func (d *Driver) none(passed []error, err error) error {
 // lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an
 // UnavailableError when the engine is indeed gone.
 func (d *Driver) lost(c *connection, err error) error {
-	if c.answers(d.silence / 2) {
-		return err
+	if !c.answers(d.silence / 2) {
+		return d.gone(c, err)
 	}
-	return d.gone(c, err)
+	if !c.facts.Remote {
+		if full := d.unwritable(); full != nil {
+			return full
+		}
+	}
+	if before, _, panicked := strings.Cut(err.Error(), "runtime error: "); panicked {
+		return fmt.Errorf("%spodman's API service failed on it, by a mistake of its own; see: podman info", before)
+	}
+	return err
 }
 
 // gone is lost for an engine that is known not to answer.
@@ -317,7 +325,9 @@ func (d *Driver) gone(c *connection, err error) error {
 	if c.tunnel != nil {
 		err = c.tunnel.quoted(err)
 	}
-	return d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+	e := d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
+	e.Gone = true
+	return e
 }
 
 // drop makes the next use connect anew. While the driver is being closed there is none, and the tunnel is Close's to stop.

@@ -156,8 +156,8 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	if err := d.hasRuntime(ctx); err != nil {
 		return "", err
 	}
-	if err := writableTemp(); err != nil {
-		return "", d.unavailable("", err, tempHint(err))
+	if err := d.unwritable(); err != nil {
+		return "", err
 	}
 	d.stopService() // one that died
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
@@ -183,24 +183,29 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	return s.socket, nil
 }
 
-// writableTemp looks at the directory that podman uses for temporary files. Podman 4.3 starts without one, and then answers every
-// question about images with a nil pointer.
-func writableTemp() error {
-	dir := os.Getenv("TMPDIR")
-	if dir == "" {
-		return nil // podman then has one of its own, /var/tmp
+// unwritable says of the directories for temporary files, TMPDIR and XDG_RUNTIME_DIR, that podman can't
+// use one; nil where it can. Podman 4.3 starts all the same, and then answers with a nil pointer, or that
+// a container can't be attached to.
+func (d *Driver) unwritable() error {
+	if dir := os.Getenv("TMPDIR"); dir != "" {
+		if err := trustedTemp(dir); err != nil {
+			return d.unavailable("", err, tempHint(err))
+		}
 	}
-	if err := trustedTemp(dir); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "mcp-bridge-*")
-	if err == nil {
-		_, err = f.Write(make([]byte, 4096)) // a full one can have room for names
-		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	if err != nil {
-		// Not wrapped: what isn't there is the directory, and not podman.
-		return fmt.Errorf("TMPDIR, which podman needs, can't be used: %v", err) //nolint:errorlint // see above
+	for _, place := range []struct{ name, dir string }{{"TMPDIR", os.Getenv("TMPDIR")}, {"XDG_RUNTIME_DIR", d.cfg.RuntimeDir}} {
+		if place.dir == "" {
+			continue // podman then has one of its own
+		}
+		f, err := os.CreateTemp(place.dir, "mcp-bridge-*")
+		if err == nil {
+			_, err = f.Write(make([]byte, 4096)) // a full one can have room for names
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+		if err != nil {
+			// Not wrapped: what isn't there is the directory, and not podman.
+			return d.unavailable("", fmt.Errorf("%s, which podman needs, can't be used: %v", place.name, err), //nolint:errorlint // see above
+				fmt.Sprintf("make room in %s, set %s to a directory that you can write to and that has room, or unset it", place.dir, place.name))
+		}
 	}
 	return nil
 }

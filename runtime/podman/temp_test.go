@@ -49,7 +49,7 @@ func TestWritableTemp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", tt.dir)
-			err := writableTemp()
+			err := New(Config{}).unwritable()
 			if (err != nil) != tt.bad || err != nil && (!strings.Contains(err.Error(), "TMPDIR") || errors.Is(err, fs.ErrNotExist)) {
 				t.Errorf("got %v", err)
 			}
@@ -110,16 +110,21 @@ func TestFullTempDir(t *testing.T) {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := writableTemp(); err == nil || !strings.Contains(err.Error(), "TMPDIR") || !strings.Contains(err.Error(), syscall.EFBIG.Error()) {
+		if err := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")}).unwritable(); err == nil || !strings.Contains(err.Error(), os.Getenv(asFull)) || !strings.Contains(err.Error(), syscall.EFBIG.Error()) {
 			t.Errorf("got %v", err)
 		}
 		return
 	}
-	dir := t.TempDir()
-	full := exec.Command(os.Args[0], "-test.run", "^TestFullTempDir$", "-test.v")
-	full.Env = append(os.Environ(), asFull+"=1", "TMPDIR="+dir)
-	if out, err := full.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFullTempDir") {
-		t.Errorf("%v: %s", err, out)
+	for _, name := range []string{"TMPDIR", "XDG_RUNTIME_DIR"} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o700); err != nil { // others' is not used
+			t.Fatal(err)
+		}
+		full := exec.Command(os.Args[0], "-test.run", "^TestFullTempDir$", "-test.v")
+		full.Env = append(os.Environ(), asFull+"="+name, "TMPDIR=", "XDG_RUNTIME_DIR=", name+"="+dir)
+		if out, err := full.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFullTempDir") {
+			t.Errorf("%v: %s", err, out)
+		}
+		empty(t, dir)
 	}
-	empty(t, dir)
 }

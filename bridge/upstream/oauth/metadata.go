@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -125,45 +126,81 @@ func (c *Client) find(ctx context.Context, s discovery.Server) (*authority, erro
 	return a, err
 }
 
-// probe asks the server without any authorization, to be refused: by POST, and by GET for the older transport, whose answer counts where
-// the server takes no POST there.
+// The requests of a probe. A server may refuse any of them, and let those before it pass.
+const (
+	helloNewer = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + newerVersion +
+		`","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-bridge","version":"login"}}}}`
+	hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocolVersion +
+		`","capabilities":{},"clientInfo":{"name":"mcp-bridge","version":"login"}}}`
+	helloTools = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+)
+
+// probe asks the server without any authorization, to be refused: for its tools by the newer protocol, for a session and its tools by the
+// older one, and by GET for the older transport, whose answer counts where the server takes no POST there.
 func (c *Client) probe(ctx context.Context, s discovery.Server) (ch challenge, err error) {
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocolVersion + `","capabilities":{},"clientInfo":{"name":"mcp-bridge","version":"login"}}}`
-	for _, method := range []string{http.MethodPost, http.MethodGet} {
-		req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(hello))
-		if err != nil {
-			return ch, errors.New("its URL can't be used")
-		}
-		for name, value := range s.Headers {
-			if !strings.EqualFold(name, "Authorization") {
-				req.Header.Set(name, value)
+	session := ""
+	for _, body := range []string{helloNewer, hello, helloTools, ""} {
+		header := http.Header{}
+		switch {
+		case body == helloNewer:
+			header.Set("Mcp-Protocol-Version", newerVersion)
+			header.Set("Mcp-Method", "tools/list")
+		case body == helloTools && ch.status/100 != 2:
+			continue
+		case body == helloTools:
+			header.Set("Mcp-Protocol-Version", protocolVersion)
+			if session != "" {
+				header.Set("Mcp-Session-Id", session)
 			}
 		}
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Content-Type", "application/json")
-		if method == http.MethodGet {
-			req.Body, req.GetBody, req.ContentLength = nil, nil, 0
-			req.Header.Del("Content-Type")
-		}
-		resp, err := c.http.Do(req)
+		resp, err := c.knock(ctx, s, body, header)
 		if err != nil {
-			var u *url.Error
-			if errors.As(err, &u) {
-				err = u.Err
-			}
-			return ch, fmt.Errorf("asking %s: %w", hostOf(req.URL), err)
+			return ch, err
 		}
-		_ = resp.Body.Close() // it may be a stream that doesn't end
-		if resp.StatusCode == http.StatusUnauthorized {
+		switch {
+		case resp.StatusCode == http.StatusUnauthorized:
 			ch = readChallenge(resp.Header)
 			ch.status = resp.StatusCode
 			return ch, nil
-		}
-		if ch.status == 0 || resp.StatusCode/100 == 2 && (ch.status == http.StatusNotFound || ch.status == http.StatusMethodNotAllowed) {
-			ch = challenge{status: resp.StatusCode, location: elsewhere(resp, req.URL)}
+		case body == hello:
+			ch, session = challenge{status: resp.StatusCode, location: elsewhere(resp, resp.Request.URL)}, resp.Header.Get("Mcp-Session-Id")
+		case body == "" && resp.StatusCode/100 == 2 && (ch.status == http.StatusNotFound || ch.status == http.StatusMethodNotAllowed):
+			ch = challenge{status: resp.StatusCode}
 		}
 	}
 	return ch, nil
+}
+
+// knock sends one message of a probe, or asks for a stream where there is none.
+func (c *Client) knock(ctx context.Context, s discovery.Server, body string, header http.Header) (*http.Response, error) {
+	method := http.MethodPost
+	if body == "" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
+	if err != nil {
+		return nil, errors.New("its URL can't be used")
+	}
+	for name, value := range s.Headers {
+		if !strings.EqualFold(name, "Authorization") {
+			req.Header.Set(name, value)
+		}
+	}
+	maps.Copy(req.Header, header)
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, fmt.Errorf("asking %s: %w", hostOf(req.URL), err)
+	}
+	_ = resp.Body.Close() // it may be a stream that doesn't end
+	return resp, nil
 }
 
 // elsewhere is the origin that an answer redirects to, without the path, which may hold something secret; empty for the same one or none.

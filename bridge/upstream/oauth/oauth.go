@@ -114,7 +114,7 @@ func (c *Client) get(ctx context.Context, from string, server *url.URL, into any
 	return true, nil
 }
 
-const protocolVersion = "2025-11-25"
+const protocolVersion, newerVersion = "2025-11-25", "2026-07-28"
 
 func isJSON(h http.Header) bool {
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
