@@ -38,6 +38,10 @@ const (
 	OutputStructured = "structured" // structuredContent for programs, and the text
 )
 
+// DefaultOutput is how much of what a run printed its result shows, in bytes, unless the configuration
+// says otherwise: about 4,000 tokens.
+const DefaultOutput = 16 << 10
+
 // defaultConcurrent is how many runs take place at a time unless the configuration says otherwise.
 const defaultConcurrent = 32
 
@@ -113,6 +117,10 @@ type Config struct {
 	Queue        int
 	QueueTimeout time.Duration
 
+	// Output is how many bytes of what a run printed its result shows; read_output gives the rest. Zero
+	// means DefaultOutput.
+	Output int64
+
 	OutputMode string       // OutputText or OutputStructured; empty means OutputText
 	Instance   string       // of this process, said to clients, so that a bridge knows when it is its own client; empty: not said
 	Version    string       // of the program; empty means "dev"
@@ -132,6 +140,7 @@ type Bridge struct {
 	signals    *signals
 	timeout    time.Duration
 	maxTimeout time.Duration
+	output     int64
 	structured bool
 	shareRoots bool
 	log        *slog.Logger
@@ -159,6 +168,8 @@ func New(cfg Config) (*Bridge, error) {
 			cfg.Timeout, cfg.MaxTimeout)
 	case cfg.MaxConcurrent < 0:
 		return nil, errors.New("bridge: the number of concurrent runs must not be negative")
+	case cfg.Output < 0:
+		return nil, errors.New("bridge: the size of the output must not be negative")
 	case cfg.Queue < 0, cfg.Queue > 0 && cfg.QueueTimeout <= 0:
 		return nil, errors.New("bridge: the length of the queue must not be negative, and its timeout must be positive")
 	}
@@ -179,6 +190,7 @@ func New(cfg Config) (*Bridge, error) {
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
 		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
+		output:     cmp.Or(cfg.Output, DefaultOutput),
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
 		log:        log,

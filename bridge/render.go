@@ -53,9 +53,6 @@ type failure struct {
 	Line      int    `json:"line,omitempty"`
 }
 
-// shownBytes is how much of what a run printed its result shows: some hosts cut a result at 25,000 of a model's tokens.
-const shownBytes = 64 << 10
-
 // truncated counts the bytes of output that are missing where a mark in it says so.
 type truncated struct {
 	Stdout int64 `json:"stdoutBytes"`
@@ -102,7 +99,8 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 		limit:     r.Limit, files: r.Artifacts,
 	}
 	if r.Error != nil {
-		o.Error = &failure{r.Error.Type, r.Error.Message, r.Error.Traceback, r.Error.Line}
+		most := max(limit/4, minFailure)
+		o.Error = &failure{r.Error.Type, shortText(r.Error.Message, most), shortText(r.Error.Traceback, most), r.Error.Line}
 		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
 			o.Notices = append(o.Notices, why)
 		}
@@ -118,6 +116,17 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 		o.Notices = append(o.Notices, a.clamped)
 	}
 	return o
+}
+
+// minFailure is how many bytes of an exception's text are shown at least, and of its traceback.
+const minFailure = 2 << 10
+
+// shortText is text without its middle where it is longer than limit bytes.
+func shortText(text string, limit int64) string {
+	short, _ := document{{text: text}}.cut(limit, func(_, n, _ int64) string {
+		return fmt.Sprintf("\n[... %s bytes left out here ...]\n", count(n))
+	})
+	return short
 }
 
 // printed cuts both streams to limit bytes together: stderr gives way, but for a quarter.

@@ -90,7 +90,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	}
 	t.queued += res.Took.Room
 	t.started, t.ran = res.Took.Start, res.Took.Run
-	o := newOutcome(id, a, res, shownBytes)
+	o := newOutcome(id, a, res, b.output)
 	if o.Truncated != nil || len(o.files) > 0 {
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
 		o.keptAs(b.kept, x == nil || !x.old)

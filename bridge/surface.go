@@ -26,8 +26,9 @@ const (
 	maxInstructionNames = 350
 )
 
-// maxResultChars asks Claude Code to show results up to this size whole; above its own limit it shows 2 KB and a file's name.
-const maxResultChars = 500000
+// besideOutput is how many characters a result may have beside what was printed: the traceback, notices
+// and the names of files.
+const besideOutput = 16 << 10
 
 const runPythonName = "run_python"
 
@@ -37,7 +38,8 @@ func (b *Bridge) tool(c *catalog) mcp.Tool {
 	// It has no hints: what MCP takes an unsaid one for is what a run can be, whose code may call any tool: not read-only, destructive,
 	// not idempotent, open world. To say so would take bytes from what models read.
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
-		"anthropic/maxResultSizeChars": maxResultChars,
+		// Claude Code shows results up to this size whole; above its own limit it shows 2 KB and a file's name.
+		"anthropic/maxResultSizeChars": b.output*3/2 + besideOutput,
 		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
 	})
 	return t

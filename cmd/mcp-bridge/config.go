@@ -50,6 +50,7 @@ type config struct {
 	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
 	Audit              string   `desc:"file that takes a line of JSON for each run and each call of a tool; nothing is run while it can't be written"`
 	AuditArguments     yes      `split_words:"true" default:"false" desc:"have those lines hold the arguments too, not only their size and hash"`
+	Output             size     `default:"16k" desc:"of what a run prints, the part that its result shows; read_output gives the rest"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
@@ -122,6 +123,8 @@ func (c config) check() error {
 		return fmt.Errorf("MCP_BRIDGE_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)", time.Duration(c.Timeout), time.Duration(c.MaxTimeout))
 	case c.Memory < minMemory:
 		return fmt.Errorf("MCP_BRIDGE_MEMORY must be at least %dm: Python itself needs most of that", minMemory>>20)
+	case c.Output < minOutput || c.Output > outputLimit:
+		return fmt.Errorf("MCP_BRIDGE_OUTPUT must be from %dk to %dm", minOutput>>10, outputLimit>>20)
 	case c.PIDs < minPIDs:
 		return fmt.Errorf("MCP_BRIDGE_PIDS must be at least %d: the guest itself needs four", minPIDs)
 	case c.CPUs < 0 || math.IsNaN(c.CPUs) || math.IsInf(c.CPUs, 0):
@@ -174,6 +177,7 @@ func checkRuntime(v string) error {
 
 const (
 	minMemory = 64 << 20
+	minOutput = 1 << 10
 	minPIDs   = 16
 )
 

@@ -208,6 +208,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
 		MaxTimeout:    time.Duration(c.MaxTimeout),
+		Output:        int64(c.Output),
 		OutputMode:    c.OutputMode,
 		ShareRoots:    c.UpstreamRoots == "client",
 		Version:       version(),
