@@ -280,3 +280,30 @@ func TestKey(t *testing.T) {
 		seen[key] = true
 	}
 }
+
+// TestPurposeAlone: what a server is for is read without its list, as that was saved.
+func TestPurposeAlone(t *testing.T) {
+	s := Open(t.TempDir())
+	l := sample()
+	l.Purpose = "Issues,\nand \"pulls\""
+	if err := s.Save("k", l); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Purpose("k"); got != l.Purpose {
+		t.Errorf("got %q, want %q", got, l.Purpose)
+	}
+	if got, ok := s.Load("k"); !ok || got.Purpose != l.Purpose {
+		t.Errorf("loaded %+v, %v", got, ok)
+	}
+	if got := s.Purpose("other") + (*Store)(nil).Purpose("k"); got != "" {
+		t.Errorf("of none: %q", got)
+	}
+	for name, text := range map[string]string{"another format": "mcp-bridge-tools-1 x\n\"a\"\n", "one line": format + " x", "no string": format + " x\n{}\n", "no end": format + " x\n\"" + strings.Repeat("a", maxHead)} {
+		if err := os.WriteFile(filepath.Join(s.dir, "k"+suffix), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Purpose("k"); got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

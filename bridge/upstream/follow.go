@@ -12,7 +12,8 @@ import (
 const (
 	settle     = time.Second      // after a server has said that its tools changed, for it to say so again
 	relistRest = 10 * time.Second // between two lists that nobody but the server's word has caused
-	maxTold    = 200              // bytes of what a server calls itself
+	maxMasked  = 8 << 10
+	maxTold    = 200 // bytes of what a server calls itself
 )
 
 // Running says whether a server has a connection that the next call would use, so that asking it starts nothing.
@@ -28,10 +29,23 @@ func called(about mcp.Implementation) string {
 	return text.First(about.Name+" "+about.Version, maxTold)
 }
 
+// purpose returns the beginning of what a server says it is for: its instructions, else its description, title
+// or name. Secrets are masked before it is cut, so that no part of one is left.
+func purpose(r *mcp.InitializeResult, m *mask) string {
+	about := r.ServerInfo
+	for _, text := range []string{r.Instructions, about.Description, about.Title, about.Name} {
+		if text = strings.TrimSpace(text); text != "" {
+			text = m.text(text[:min(len(text), maxMasked)])
+			return strings.ToValidUTF8(text[:min(len(text), maxTold)], "")
+		}
+	}
+	return ""
+}
+
 // listed tells of a list that the server has just given. The caller has the cache's turn: lists are told in their order.
 func (s *session) listed(list []Tool) {
 	if s.cfg.Listed != nil {
-		s.cfg.Listed(s.server, s.version, list)
+		s.cfg.Listed(s.server, s.version, s.purpose, list)
 	}
 }
 
