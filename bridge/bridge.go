@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -92,6 +93,9 @@ type Config struct {
 	PolicyError error
 	Grants      Grants // what the user has allowed for good; nil remembers nothing
 
+	// Files keeps what runs hand over in a directory of the user's too; nil keeps it in memory only.
+	Files *files.Store
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
 	Audit *audit.Log
 
@@ -136,6 +140,7 @@ type Bridge struct {
 	broken     error // why there is no policy
 	policy     *policy.Policy
 	grants     Grants
+	files      *files.Store
 	audit      *audit.Log
 	signals    *signals
 	timeout    time.Duration
@@ -188,7 +193,7 @@ func New(cfg Config) (*Bridge, error) {
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, audit: cfg.Audit, signals: told,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, files: cfg.Files, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		output:     cmp.Or(cfg.Output, DefaultOutput),
 		structured: mode == OutputStructured,

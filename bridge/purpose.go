@@ -11,7 +11,7 @@ import (
 // Bounds of what the instructions say of servers, which every conversation pays for.
 const (
 	maxPurposeWords  = 10
-	maxPurposeLetter = 80   // characters of a purpose
+	maxPurposeLetter = 80  // characters of a purpose
 	maxServersCost   = 680 // of all servers together; see cost
 )
 

@@ -64,7 +64,7 @@ type artifactInfo struct {
 	Mime  string `json:"mime"`
 	Bytes int    `json:"bytes"`
 	URI   string `json:"uri,omitempty"`  // for resources/read, while it is kept
-	Path  string `json:"path,omitempty"` // where a Direct's caller has put it
+	Path  string `json:"path,omitempty"` // absolute, where it was written to
 }
 
 // durations are in milliseconds, to the microsecond.

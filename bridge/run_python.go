@@ -91,6 +91,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	t.queued += res.Took.Room
 	t.started, t.ran = res.Took.Start, res.Took.Run
 	o := newOutcome(id, a, res, b.output)
+	if b.files != nil && len(o.files) > 0 {
+		o.written(b.files)
+	}
 	if o.Truncated != nil || len(o.files) > 0 {
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
 		o.keptAs(b.kept, x == nil || !x.old)

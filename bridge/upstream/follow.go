@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -33,10 +34,9 @@ func called(about mcp.Implementation) string {
 // or name. Secrets are masked before it is cut, so that no part of one is left.
 func purpose(r *mcp.InitializeResult, m *mask) string {
 	about := r.ServerInfo
-	for _, text := range []string{r.Instructions, about.Description, about.Title, about.Name} {
-		if text = strings.TrimSpace(text); text != "" {
-			text = m.text(text[:min(len(text), maxMasked)])
-			return strings.ToValidUTF8(text[:min(len(text), maxTold)], "")
+	for _, said := range []string{r.Instructions, about.Description, about.Title, about.Name} {
+		if said = strings.TrimSpace(said); said != "" {
+			return text.First(m.text(text.First(said, maxMasked)), maxTold)
 		}
 	}
 	return ""

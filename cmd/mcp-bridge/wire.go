@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
@@ -189,6 +190,12 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
+	var kept *files.Store
+	if what == serving { // run has --artifacts
+		if kept, err = c.artifacts(); err != nil {
+			return err
+		}
+	}
 	p.schemas = openSchemas()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
@@ -200,6 +207,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Policy:        p.policy,
 		PolicyError:   p.broken,
 		Grants:        grants(),
+		Files:         kept,
 		Audit:         record,
 		Traces:        p.telemetry.Traces,
 		Metrics:       p.telemetry.Metrics,
