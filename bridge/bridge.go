@@ -96,6 +96,9 @@ type Config struct {
 	// Files keeps what runs hand over in a directory of the user's too; nil keeps it in memory only.
 	Files *files.Store
 
+	// Inputs are the directories whose files calls may name; nil allows none, and calls have no argument for it.
+	Inputs *files.Inputs
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
 	Audit *audit.Log
 
@@ -141,6 +144,7 @@ type Bridge struct {
 	policy     *policy.Policy
 	grants     Grants
 	files      *files.Store
+	inputs     *files.Inputs
 	audit      *audit.Log
 	signals    *signals
 	timeout    time.Duration
@@ -193,7 +197,7 @@ func New(cfg Config) (*Bridge, error) {
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, files: cfg.Files, audit: cfg.Audit, signals: told,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		output:     cmp.Or(cfg.Output, DefaultOutput),
 		structured: mode == OutputStructured,

@@ -12,7 +12,7 @@ import (
 const (
 	maxPurposeWords  = 10
 	maxPurposeLetter = 80  // characters of a purpose
-	maxServersCost   = 680 // of all servers together; see cost
+	maxServersCost   = 560 // of all servers together; see cost
 )
 
 // cost estimates what text takes of a context, in quarters of a token.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // Everything here is read by models in hosts that cut: descriptions and instructions at 2,048 characters. All of
@@ -28,12 +30,15 @@ const toolExample = `  found = mcp_github.search_issues(query="repo:o/r is:open"
 // maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
 const (
 	maxToolNames        = 60
-	maxInstructionNames = 280
+	maxInstructionNames = 250
 )
 
 // besideOutput is how many characters a result may have beside what was printed: the traceback, notices
 // and the names of files.
 const besideOutput = 16 << 10
+
+// maxInputsText bounds, in characters, what is said of the argument files.
+const maxInputsText = 120
 
 const runPythonName = "run_python"
 
@@ -74,6 +79,10 @@ func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 		"servers": {Type: "array", Items: &property{Type: "string"}, Description: servers},
 		"timeout": {Type: "number", Description: fmt.Sprintf("Seconds; default %s, at most %s", seconds(b.timeout), seconds(b.maxTimeout))},
 	}, []string{"code"}}
+	if b.inputs != nil {
+		schema.Properties[filesName] = property{Type: "array", Items: &property{Type: "string"},
+			Description: shortened(fmt.Sprintf("Files to copy to %s first, from %s", sandbox.InputDir, b.inputs.Dirs()), maxInputsText)}
+	}
 	raw, err := json.Marshal(schema)
 	if err != nil {
 		panic(err) // strings and booleans always encode

@@ -2,6 +2,7 @@ package files
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -22,6 +25,9 @@ const (
 	// marker is a file in the directory of each run. Code can't hand over a file of that name, since none of
 	// theirs begins with a dot. A directory without it was made by somebody else and is never removed.
 	marker = ".mcp-bridge-run"
+
+	lockName = ".mcp-bridge.lock"
+	lockWait = 10 * time.Second
 )
 
 // A Store is a directory with one directory for each run that has handed over files. It is safe for concurrent
@@ -65,6 +71,13 @@ func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, e
 	if runtime.GOOS != "windows" && about.Mode().Perm()&0o002 != 0 {
 		return nil, fmt.Errorf("everybody may write %s, so no file is put there; run: chmod o-w %[1]s", s.dir)
 	}
+	// Another bridge may not remove what is just being written. Where nothing can be locked, nothing is removed.
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
+	if lockErr == nil {
+		defer release()
+	}
 	if err := root.Mkdir(run, 0o700); err != nil {
 		return nil, err
 	}
@@ -77,7 +90,9 @@ func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, e
 		return nil, err
 	}
 	paths, err := write(own, filepath.Join(s.dir, run), files, modes{dir: 0o700, file: 0o600})
-	s.prune(root, run)
+	if lockErr == nil {
+		s.prune(root, run)
+	}
 	return paths, err
 }
 

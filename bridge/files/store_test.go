@@ -143,7 +143,7 @@ func TestOldestRunsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 3 || left[0].Name() != run(6) {
+	if err != nil || len(left) != 4 || left[1].Name() != run(6) {
 		t.Errorf("left are %v, %v", left, err)
 	}
 }

@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"bridge/audit":          {"bridge/filelock", "bridge/text"},
 	"bridge/filelock":       {},
 	"bridge/cost":           {},
-	"bridge/files":          {"sandbox"},
+	"bridge/files":          {"bridge/filelock", "sandbox"},
 	"bridge/fixture":        {},
 	"bridge/index":          {"bridge/text"},
 	"bridge/schemas":        {"bridge/upstream", "discovery"},

@@ -47,6 +47,7 @@ type config struct {
 	UpstreamIdle       seconds  `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900" desc:"without use, until a server is ended; the next call starts it again; 0 never"`
 	UpstreamRoots      string   `split_words:"true" default:"none" desc:"directories that servers hear of when they ask: none, or client for those that the client gives"`
 	Artifacts          string   `desc:"directory of the user's that takes the files which runs of serve hand over: a path, or none; default: mcp-bridge/artifacts in the user's data directory"`
+	Inputs             pathList `desc:"directories whose files calls may name, to be copied to their code; default: none, and no such argument"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
 	Audit              string   `desc:"file that takes a line of JSON for each run and each call of a tool; nothing is run while it can't be written"`

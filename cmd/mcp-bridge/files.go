@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -27,6 +28,18 @@ func (c config) artifacts() (*files.Store, error) {
 		return nil, usageError{errors.New("MCP_BRIDGE_ARTIFACTS=" + dir + " is no directory; name one, or none")}
 	}
 	return files.Open(dir)
+}
+
+// inputs are the directories whose files calls may name; nil for none.
+func (c config) inputs() (*files.Inputs, error) {
+	if len(c.Inputs) == 0 {
+		return nil, nil
+	}
+	in, err := files.NewInputs(c.Inputs)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("MCP_BRIDGE_INPUTS: %w", err)}
+	}
+	return in, nil
 }
 
 // dataDir is where a user's data is kept; empty where the system has no such place.

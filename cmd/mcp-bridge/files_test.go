@@ -8,6 +8,24 @@ import (
 	"testing"
 )
 
+// TestInputsSetting: absolute directories, or none.
+func TestInputsSetting(t *testing.T) {
+	if in, err := (config{}).inputs(); in != nil || err != nil {
+		t.Errorf("got %v, %v", in, err)
+	}
+	t.Setenv("MCP_BRIDGE_INPUTS", "/a"+string(os.PathListSeparator)+"/b/")
+	c, err := readConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, err := c.inputs(); err != nil || in.Dirs() != "/a, /b" {
+		t.Errorf("got %v, %v", in, err)
+	}
+	if _, err := (config{Inputs: pathList{"data"}}).inputs(); err == nil || err.Error() != "MCP_BRIDGE_INPUTS: data is no absolute path" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestArtifactsSetting: a directory, none, or one of the user's.
 func TestArtifactsSetting(t *testing.T) {
 	home := t.TempDir()

@@ -191,8 +191,12 @@ func (p *parts) assemble(what purpose) (err error) {
 		return err
 	}
 	var kept *files.Store
-	if what == serving { // run has --artifacts
+	var inputs *files.Inputs
+	if what == serving { // run has --artifacts, and the user's files as code
 		if kept, err = c.artifacts(); err != nil {
+			return err
+		}
+		if inputs, err = c.inputs(); err != nil {
 			return err
 		}
 	}
@@ -208,6 +212,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		PolicyError:   p.broken,
 		Grants:        grants(),
 		Files:         kept,
+		Inputs:        inputs,
 		Audit:         record,
 		Traces:        p.telemetry.Traces,
 		Metrics:       p.telemetry.Metrics,
