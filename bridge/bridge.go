@@ -156,6 +156,7 @@ type Bridge struct {
 	teller     *teller // of what was answered
 	admission  *admission
 	kept       *runs
+	seen       *seen
 	server     *server.MCPServer
 	conns      sync.Map // *conn of each client that is served → nothing
 
@@ -207,6 +208,8 @@ func New(cfg Config) (*Bridge, error) {
 		kept:       newRuns(maxKeptBytes, maxKeptRuns),
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
+	b.seen = newSeen(cfg.Schemas, log)
+	b.latest.shelf.seen = b.seen
 	b.server = server.NewMCPServer(Name, cmp.Or(cfg.Version, "dev"),
 		server.WithTitle("MCP Bridge"),
 		server.WithInstructions(instructions(b.latest)),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -19,7 +20,7 @@ func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
 	_, closeAll, err := b.inputs.Open(paths)
 	closeAll()
 	if err != nil {
-		return nil, bad(`argument "files": %s`, printable(err.Error()))
+		return nil, bad(`argument "files": %s`, text.Line(err.Error()))
 	}
 	return paths, nil
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Bounds of what the instructions say of servers, which every conversation pays for.
@@ -16,8 +17,8 @@ const (
 )
 
 // cost estimates what text takes of a context, in quarters of a token.
-func cost(text string) (n int) {
-	for _, r := range text {
+func cost(s string) (n int) {
+	for _, r := range s {
 		switch {
 		case r == ' ' || 'a' <= r && r <= 'z':
 			n++
@@ -70,12 +71,12 @@ func (c *catalog) purpose(e entry) string {
 // purposeWords returns the first words of foreign text, at most maxPurposeWords, without what could pass for more
 // than a remark in brackets: other marks than those of a sentence, addresses, further lines and sentences. It
 // returns nothing where they say no more than the name.
-func purposeWords(text, name string) string {
-	text = strings.TrimLeft(strings.TrimSpace(text), "#*-= \t\r\n")
-	text, _, _ = strings.Cut(text, "\n")
+func purposeWords(said, name string) string {
+	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
+	said, _, _ = strings.Cut(said, "\n")
 	var words []string
 	cut, size := "", 0
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(said) {
 		ends := strings.HasSuffix(word, ".")
 		if strings.Contains(word, "://") {
 			continue

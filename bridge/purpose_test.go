@@ -16,7 +16,7 @@ func TestPurposeWords(t *testing.T) {
 		{"one very long word", strings.Repeat("a", 100), ""},
 		{"a heading", "# My server\n\nDoes things.", "My server"},
 		{"marks", "reads) `files`: <b>all</b> \"of\" them", "reads files ball/b of them"},
-		{"a line break and directions", "one\u2028two \u202ethree\x1b[31m four", "one two three31m four"},
+		{"a line break and directions", "one \u202etwo\x1b[31m\u2028three", "one two31m"},
 		{"an address", "see https://evil.example/x for more", "see for more"},
 		{"the name", "GH", ""},
 		{"nothing", " \n ", ""},

@@ -96,6 +96,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
+	afterwards(ctx, func() { b.seen.flush(c) })
 	t.queued += res.Took.Room
 	t.started, t.ran = res.Took.Start, res.Took.Run
 	o := newOutcome(id, a, res, b.output)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -81,7 +82,7 @@ func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 	}, []string{"code"}}
 	if b.inputs != nil {
 		schema.Properties[filesName] = property{Type: "array", Items: &property{Type: "string"},
-			Description: shortened(fmt.Sprintf("Files to copy to %s first, from %s", sandbox.InputDir, b.inputs.Dirs()), maxInputsText)}
+			Description: text.Brief(fmt.Sprintf("Files to copy to %s first, from %s", sandbox.InputDir, b.inputs.Dirs()), maxInputsText)}
 	}
 	raw, err := json.Marshal(schema)
 	if err != nil {

@@ -270,7 +270,7 @@ func (s *Store) prune(but string) {
 		case err != nil:
 		case strings.HasPrefix(e.Name(), unfinished) && time.Since(about.ModTime()) > abandoned:
 			_ = os.Remove(filepath.Join(s.dir, e.Name()))
-		case strings.HasSuffix(e.Name(), suffix):
+		case strings.HasSuffix(e.Name(), suffix), strings.HasSuffix(e.Name(), seenSuffix):
 			kept = append(kept, about)
 		}
 	}
