@@ -198,7 +198,8 @@ func New(cfg Config) (*Bridge, error) {
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants,
+		files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
 		output:     cmp.Or(cfg.Output, DefaultOutput),
 		structured: mode == OutputStructured,

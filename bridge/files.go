@@ -66,13 +66,15 @@ func (o *outcome) written(s *files.Store) {
 	case n == 1:
 		o.Notices = append(o.Notices, "written to "+paths[names[0]])
 	case n > maxListedFiles:
-		o.Notices = append(o.Notices, fmt.Sprintf("written to %s: %s and %d more", dir, strings.Join(names[:maxListedFiles], ", "), n-maxListedFiles))
+		first := strings.Join(names[:maxListedFiles], ", ")
+		o.Notices = append(o.Notices, fmt.Sprintf("written to %s: %s and %d more", dir, first, n-maxListedFiles))
 	case n > 1:
 		o.Notices = append(o.Notices, fmt.Sprintf("written to %s: %s", dir, strings.Join(names, ", ")))
 	}
 	if err != nil {
 		why := text.Brief(text.Line(err.Error()), maxUnwritten)
-		o.Notices = append(o.Notices, fmt.Sprintf("files were not written to %s (MCP_BRIDGE_ARTIFACTS): %s", s.Dir(), why))
+		o.Notices = append(o.Notices,
+			fmt.Sprintf("files were not written to %s (MCP_BRIDGE_ARTIFACTS): %s", s.Dir(), why))
 	}
 }
 

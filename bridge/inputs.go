@@ -11,8 +11,8 @@ import (
 // filesName is the argument of run_python that names files of the user's.
 const filesName = "files"
 
-// decodeFiles checks that the files can be opened now, so that a wrong path is refused before the call waits for
-// anything. They are opened again for the run: a call that waits holds none open.
+// decodeFiles checks that the files can be opened now, so that a wrong path is refused before the
+// call waits for anything. They are opened again for the run: a call that waits holds none open.
 func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
 	if json.Unmarshal(v, &paths) != nil || slices.Contains(paths, "") {
 		return nil, bad(`argument "files" must be a list of paths below %s, not %s`, b.inputs.Dirs(), kind(v))

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// reading is a bridge whose calls may name files of a directory. Its code prints the files that it got.
+// reading is a bridge whose calls may name files of a directory. Its code prints the files that it
+// got.
 func reading(t *testing.T, dir string) *Bridge {
 	t.Helper()
 	inputs, err := files.NewInputs([]string{dir})
@@ -36,7 +37,8 @@ func reading(t *testing.T, dir string) *Bridge {
 	})
 }
 
-// TestFilesArgument: files are opened for the run; what may not be read is refused before anything waits.
+// TestFilesArgument: files are opened for the run; what may not be read is refused before anything
+// waits.
 func TestFilesArgument(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.csv": "1", "sub/a.csv": "2"} {

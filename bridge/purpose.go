@@ -31,8 +31,8 @@ func cost(s string) (n int) {
 	return n
 }
 
-// described returns the servers' names, each with its purpose in brackets as far as there is room. Where there is
-// no room for all names, purposes are left out.
+// described returns the servers' names, each with its purpose in brackets as far as there is room.
+// Where there is no room for all names, purposes are left out.
 func described(c *catalog) string {
 	names := someNames(c.servers, maxInstructionNames)
 	room := maxServersCost - cost(names)
@@ -59,8 +59,8 @@ func described(c *catalog) string {
 	return strings.Join(all, ", ")
 }
 
-// purpose returns what a server is for, in a few words: as its configuration says, else as it said itself when it
-// last ran.
+// purpose returns what a server is for, in a few words: as its configuration says, else as it said
+// itself when it last ran.
 func (c *catalog) purpose(e entry) string {
 	if words := purposeWords(e.description, e.name); words != "" {
 		return words
@@ -68,9 +68,9 @@ func (c *catalog) purpose(e entry) string {
 	return purposeWords(c.shelf.saved.Purpose(schemas.Key(c.definitions[e.name])), e.name)
 }
 
-// purposeWords returns the first words of foreign text, at most maxPurposeWords, without what could pass for more
-// than a remark in brackets: other marks than those of a sentence, addresses, further lines and sentences. It
-// returns nothing where they say no more than the name.
+// purposeWords returns the first words of foreign text, at most maxPurposeWords, without what could
+// pass for more than a remark in brackets: other marks than those of a sentence, addresses, further
+// lines and sentences. It returns nothing where they say no more than the name.
 func purposeWords(said, name string) string {
 	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
 	said, _, _ = strings.Cut(said, "\n")
@@ -103,7 +103,8 @@ func purposeWords(said, name string) string {
 
 // wordRune keeps letters, digits and the marks that stand in words.
 func wordRune(r rune) rune {
-	if r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) || strings.ContainsRune("-_/.,'&+:", r)) {
+	letter := unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+	if r != utf8.RuneError && (letter || strings.ContainsRune("-_/.,'&+:", r)) {
 		return r
 	}
 	return -1

@@ -31,8 +31,8 @@ func TestPurposeWords(t *testing.T) {
 	}
 }
 
-// TestInstructionsSayPurposes: of the configuration, else of what the server said when it last ran; never where
-// there are too many servers to name all.
+// TestInstructionsSayPurposes: of the configuration, else of what the server said when it last ran;
+// never where there are too many servers to name all.
 func TestInstructionsSayPurposes(t *testing.T) {
 	servers := []discovery.Server{
 		{Name: "anvil", Command: "a", Description: "Issues and pulls"},

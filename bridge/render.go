@@ -100,7 +100,10 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 	}
 	if r.Error != nil {
 		most := max(limit/4, minFailure)
-		o.Error = &failure{r.Error.Type, shortText(r.Error.Message, most), shortText(r.Error.Traceback, most), r.Error.Line}
+		o.Error = &failure{
+			Type: r.Error.Type, Message: shortText(r.Error.Message, most),
+			Traceback: shortText(r.Error.Traceback, most), Line: r.Error.Line,
+		}
 		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
 			o.Notices = append(o.Notices, why)
 		}

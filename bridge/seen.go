@@ -21,7 +21,8 @@ const (
 	maxSeenLong  = 1000    // and in a tool's description
 )
 
-// seen knows the shapes of results of tools that declare no schema of these. It is safe for concurrent use.
+// seen knows the shapes of results of tools that declare no schema of these. It is safe for
+// concurrent use.
 type seen struct {
 	store *schemas.Store
 	log   *slog.Logger
@@ -69,12 +70,14 @@ func (s *seen) text(d discovery.Server, tool string, most int) string {
 
 // note looks at a result of a tool without an output schema. It keeps no value of it.
 func (s *seen) note(d discovery.Server, tool upstream.Tool, result json.RawMessage) {
-	if s == nil || len(tool.OutputSchema) > 0 || len(result) > 2*shapes.MaxText || len(tool.Name) > maxRecordedName {
+	if s == nil || len(tool.OutputSchema) > 0 ||
+		len(result) > 2*shapes.MaxText || len(tool.Name) > maxRecordedName {
 		return
 	}
 	s.mu.Lock()
 	known := s.of(d)
-	skip := known.looked[tool.Name]+len(result) > maxLooked || known.shapes[tool.Name] == nil && len(known.shapes) >= maxSeenTools
+	skip := known.looked[tool.Name]+len(result) > maxLooked ||
+		known.shapes[tool.Name] == nil && len(known.shapes) >= maxSeenTools
 	known.looked[tool.Name] += len(result)
 	s.mu.Unlock()
 	if skip {
@@ -98,8 +101,8 @@ func (s *seen) note(d discovery.Server, tool upstream.Tool, result json.RawMessa
 	known.names[d.Name] = true
 }
 
-// onlyText returns the text of a result that code gets as data where it is JSON: the only one, or without one what
-// is structured.
+// onlyText returns the text of a result that code gets as data where it is JSON: the only one, or
+// without one what is structured.
 func onlyText(result json.RawMessage) string {
 	var r struct {
 		Content           []struct{ Type, Text string }
@@ -124,7 +127,8 @@ func onlyText(result json.RawMessage) string {
 	return ""
 }
 
-// flush writes what is new, and has the tools of its servers told of anew. A call's result isn't held up by it.
+// flush writes what is new, and has the tools of its servers told of anew. A call's result isn't
+// held up by it.
 func (s *seen) flush(c *catalog) {
 	type change struct {
 		key    string

@@ -41,8 +41,8 @@ func seeing(t *testing.T, dir string, answer func(tool string) json.RawMessage) 
 
 const issues = `[{"number":4711,"title":"SECRET-title","labels":{"SECRET/key":1}},{"number":4712,"title":"SECRET"}]`
 
-// TestSeenResults: once a result of a tool without a schema has passed, signatures, declarations and documentation
-// have its shape, also in the next process; the file has nothing else of it.
+// TestSeenResults: once a result of a tool without a schema has passed, signatures, declarations
+// and documentation have its shape, also in the next process; the file has nothing else of it.
 func TestSeenResults(t *testing.T) {
 	dir := t.TempDir()
 	b := seeing(t, dir, func(string) json.RawMessage { return result(textContent(issues)) })

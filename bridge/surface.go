@@ -82,7 +82,7 @@ func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 	}, []string{"code"}}
 	if b.inputs != nil {
 		schema.Properties[filesName] = property{Type: "array", Items: &property{Type: "string"},
-			Description: text.Brief(fmt.Sprintf("Files to copy to %s first, from %s", sandbox.InputDir, b.inputs.Dirs()), maxInputsText)}
+			Description: text.Brief("Files to copy to "+sandbox.InputDir+" first, from "+b.inputs.Dirs(), maxInputsText)}
 	}
 	raw, err := json.Marshal(schema)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestFilesAreWritten: the result's text names where the files are, or why they can't be written; the outcome is
-// the same.
+// TestFilesAreWritten: the result's text names where the files are, or why they can't be written;
+// the outcome is the same.
 func TestFilesAreWritten(t *testing.T) {
 	inTheWay := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// InputDir is where the code finds the files of its Request, and MaxInputs how many bytes they may have together.
+// InputDir is where the code finds the files of its Request, and MaxInputs how many bytes they may
+// have together.
 const (
 	InputDir  = "/workspace/in"
 	MaxInputs = 64 << 20
@@ -25,8 +26,9 @@ type Input struct {
 // inputPiece is how many bytes of a file go in one frame.
 const inputPiece = 512 << 10
 
-// sendFiles sends the files of the run to a guest that waits for its execute. An error means that one could not
-// be read. A guest that doesn't take them in time, or is gone, is found out by what follows.
+// sendFiles sends the files of the run to a guest that waits for its execute. An error means that
+// one could not be read. A guest that doesn't take them in time, or is gone, is found out by what
+// follows.
 func (n *session) sendFiles(g *guest) error {
 	if len(n.req.Files) == 0 {
 		return nil
@@ -41,7 +43,8 @@ func (n *session) sendFiles(g *guest) error {
 			if err != nil {
 				return fmt.Errorf("the file %s could not be read whole: %w", f.Name, err)
 			}
-			frame := entrypoint.File{Type: entrypoint.TypeFile, Name: f.Name, Data: base64.StdEncoding.EncodeToString(buf[:size])}
+			frame := entrypoint.File{Type: entrypoint.TypeFile, Name: f.Name}
+			frame.Data = base64.StdEncoding.EncodeToString(buf[:size])
 			if err := g.stdin.Write(frame); err != nil {
 				n.noteUnsent(err)
 				return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// collecting is an engine whose guests keep the files that they are sent, and end well at their execute. With
-// deaf, they read nothing after the source.
+// collecting is an engine whose guests keep the files that they are sent, and end well at their
+// execute. With deaf, they read nothing after the source.
 type collecting struct {
 	runtimetest.Local
 	deaf   bool
@@ -113,7 +113,8 @@ func TestFilesAreSent(t *testing.T) {
 	}
 }
 
-// TestFilesAreRefused: beyond the bound, or when they can't be read; a guest that doesn't take them is killed.
+// TestFilesAreRefused: beyond the bound, or when they can't be read; a guest that doesn't take them
+// is killed.
 func TestFilesAreRefused(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	big := input("big", make([]byte, 4<<20))

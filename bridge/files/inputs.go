@@ -37,10 +37,11 @@ func NewInputs(dirs []string) (*Inputs, error) {
 // Dirs returns the directories as text.
 func (in *Inputs) Dirs() string { return strings.Join(in.dirs, ", ") }
 
-// Open opens the files at some paths, which are absolute or below one of the directories. Links are followed
-// first; what they lead to must be a plain file below one of the directories, and is opened such that no link put
-// there meanwhile leads elsewhere. Their names are the paths' last parts, with a number where two would be the
-// same. The caller closes them, also where there is an error, which is one sentence for the caller of a tool.
+// Open opens the files at some paths, which are absolute or below one of the directories. Links are
+// followed first; what they lead to must be a plain file below one of the directories, and is
+// opened such that no link put there meanwhile leads elsewhere. Their names are the paths' last
+// parts, with a number where two would be the same. The caller closes them, also where there is an
+// error, which is one sentence for the caller of a tool.
 func (in *Inputs) Open(paths []string) (opened []sandbox.Input, closeAll func(), err error) {
 	var files []*os.File
 	closeAll = func() {
@@ -60,7 +61,8 @@ func (in *Inputs) Open(paths []string) (opened []sandbox.Input, closeAll func(),
 		}
 		files = append(files, f)
 		if left -= size; left < 0 {
-			return nil, closeAll, fmt.Errorf("with %s the files take more than %d MB, which is all that can be copied", p, sandbox.MaxInputs>>20)
+			return nil, closeAll, fmt.Errorf("with %s the files take more than %d MB, which is all that can be copied",
+				p, sandbox.MaxInputs>>20)
 		}
 		opened = append(opened, sandbox.Input{Name: inputName(p, taken), Size: size, Data: f})
 	}
@@ -82,7 +84,8 @@ func (in *Inputs) open(p string) (*os.File, int64, error) {
 		return nil, 0, unreadable(p, err)
 	}
 	defer root.Close() //nolint:errcheck // nothing is written
-	// What isn't a plain file isn't opened: to open a device does something, and a pipe would be waited for.
+	// What isn't a plain file isn't opened: to open a device does something, and a pipe would be
+	// waited for.
 	if about, err := root.Stat(rel); err != nil || !about.Mode().IsRegular() {
 		return nil, 0, notPlain(p, about, err)
 	}
@@ -136,7 +139,8 @@ func below(dir, path string) bool {
 }
 
 func (in *Inputs) outside(p string) error {
-	return fmt.Errorf("%s is not below a directory whose files may be read, which are: %s (MCP_BRIDGE_INPUTS)", p, in.Dirs())
+	return fmt.Errorf("%s is not below a directory whose files may be read, which are: %s (MCP_BRIDGE_INPUTS)",
+		p, in.Dirs())
 }
 
 func notPlain(p string, about fs.FileInfo, err error) error {

@@ -12,9 +12,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// Write writes the files that a run handed over into a directory, which is made when it isn't there, and gives
-// their paths by name. It writes nowhere else, follows no link out of the directory, and replaces no file: those
-// that it can't write are told in the error, and the others are written all the same.
+// Write writes the files that a run handed over into a directory, which is made when it isn't
+// there, and gives their paths by name. It writes nowhere else, follows no link out of the
+// directory, and replaces no file: those that it can't write are told in the error, and the others
+// are written all the same.
 func Write(dir string, files []sandbox.Artifact) (map[string]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the directory for the files can't be made: %w", err)

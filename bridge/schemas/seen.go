@@ -22,7 +22,8 @@ type seen struct {
 	Tools map[string]*shapes.Shape `json:"tools"`
 }
 
-// Seen returns the shapes of results of a server's tools that were saved under a key, by the tools' names.
+// Seen returns the shapes of results of a server's tools that were saved under a key, by the tools'
+// names.
 func (s *Store) Seen(key string) map[string]*shapes.Shape {
 	if s == nil {
 		return nil
@@ -30,7 +31,8 @@ func (s *Store) Seen(key string) map[string]*shapes.Shape {
 	text, err := s.read(key+seenSuffix, maxSeen+1)
 	head, body, _ := bytes.Cut(text, []byte("\n"))
 	var c seen
-	if err != nil || len(text) > maxSeen || string(head) != seenHeader(body) || json.Unmarshal(body, &c) != nil || c.Key != key {
+	if err != nil || len(text) > maxSeen || string(head) != seenHeader(body) ||
+		json.Unmarshal(body, &c) != nil || c.Key != key {
 		return nil
 	}
 	for name, shape := range c.Tools {
@@ -41,7 +43,8 @@ func (s *Store) Seen(key string) map[string]*shapes.Shape {
 	return c.Tools
 }
 
-// SaveSeen keeps the shapes of results of a server's tools, together with what others have saved meanwhile.
+// SaveSeen keeps the shapes of results of a server's tools, together with what others have saved
+// meanwhile.
 func (s *Store) SaveSeen(key string, tools map[string]*shapes.Shape) error {
 	if s == nil {
 		return nil

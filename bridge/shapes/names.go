@@ -2,7 +2,8 @@ package shapes
 
 import "strings"
 
-// Bounds of what passes for the name of a field. Others are ids, hashes, dates, addresses, paths and people's names.
+// Bounds of what passes for the name of a field. Others are ids, hashes, dates, addresses, paths
+// and people's names.
 const (
 	maxName  = 40
 	maxWord  = 20 // letters of a word in it
@@ -11,8 +12,8 @@ const (
 	minToken = 9 // letters from which on words of next to no letters each are a token's
 )
 
-// IsName reports whether a key looks like the name of a field, and not like data. A name is safe to show: it has
-// ASCII letters, digits, "_" and "-" only.
+// IsName reports whether a key looks like the name of a field, and not like data. A name is safe to
+// show: it has ASCII letters, digits, "_" and "-" only.
 func IsName(key string) bool {
 	if key == "" || len(key) > maxName {
 		return false

@@ -1,6 +1,7 @@
-// Package shapes tells the form of JSON from its content: which keys and types it has, for signatures of tools that
-// declare none. A Shape holds no value, and no key that may be one: an object whose keys look like data is a mapping
-// from str. It is bounded in depth, width and size, whatever it is made of.
+// Package shapes tells the form of JSON from its content: which keys and types it has, for
+// signatures of tools that declare none. A Shape holds no value, and no key that may be one: an
+// object whose keys look like data is a mapping from str. It is bounded in depth, width and size,
+// whatever it is made of.
 package shapes
 
 import (
@@ -30,8 +31,8 @@ const (
 	allScalars = 1<<iota - 1
 )
 
-// Shape is what values were seen to be: any of its parts that is set. The zero Shape is of no value at all. It
-// doesn't change.
+// Shape is what values were seen to be: any of its parts that is set. The zero Shape is of no value
+// at all. It doesn't change.
 type Shape struct {
 	Scalars int     `json:"s,omitempty"`
 	Any     bool    `json:"any,omitempty"` // also what wasn't looked at
@@ -48,8 +49,8 @@ type Field struct {
 	Optional bool   `json:"?,omitempty"` // some of the objects lack it
 }
 
-// Of returns the shape of a JSON text that is an object or an array, and false for any other text, or one that is
-// too long.
+// Of returns the shape of a JSON text that is an object or an array, and false for any other text,
+// or one that is too long.
 func Of(text string) (*Shape, bool) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > MaxText || trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(trimmed)) {

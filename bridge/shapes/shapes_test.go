@@ -83,7 +83,8 @@ func TestIsName(t *testing.T) {
 	}
 }
 
-// TestMerge: the order of what is merged changes nothing but the order of keys, and merging again changes nothing.
+// TestMerge: the order of what is merged changes nothing but the order of keys, and merging again
+// changes nothing.
 func TestMerge(t *testing.T) {
 	a, _ := Of(`[{"a":1,"b":[1]}]`)
 	b, _ := Of(`[{"a":"x","c":null}]`)
@@ -99,7 +100,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// secret is what values and keys that are data are made of in the property test. No name of a field has it.
+// secret is what values and keys that are data are made of in the property test. No name of a field
+// has it.
 var secret = regexp.MustCompile(`Zq\d{4}`)
 
 // random makes JSON whose values, and whose keys that are data, hold a secret.
@@ -135,14 +137,14 @@ func random(r *rand.Rand, depth int) any {
 	return object
 }
 
-// TestNoValueIsKept: whatever results hold, neither their shapes nor what is written of these has a value of
-// theirs, or a key that is data.
+// TestNoValueIsKept: whatever results hold, neither their shapes nor what is written of these has a
+// value of theirs, or a key that is data.
 func TestNoValueIsKept(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	var all *Shape
 	shapes := 0
-	for range 3000 {
+	for range 1000 {
 		text, err := json.Marshal([]any{random(r, 0), random(r, 0)})
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +171,7 @@ func TestNoValueIsKept(t *testing.T) {
 			}
 		}
 	}
-	if shapes < 1000 {
+	if shapes < 300 {
 		t.Errorf("only %d texts had a shape", shapes)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text returns the shape as a Python type, with objects as {key: type, key?: type}, in about most bytes: what is
-// beyond is "…".
+// Text returns the shape as a Python type, with objects as {key: type, key?: type}, in about most
+// bytes: what is beyond is "…".
 func (s *Shape) Text(most int) string {
 	p := &printer{left: most}
 	p.shape(s)

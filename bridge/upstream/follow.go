@@ -13,8 +13,8 @@ import (
 const (
 	settle     = time.Second      // after a server has said that its tools changed, for it to say so again
 	relistRest = 10 * time.Second // between two lists that nobody but the server's word has caused
-	maxMasked  = 8 << 10
-	maxTold    = 200 // bytes of what a server calls itself
+	maxMasked  = 8 << 10          // bytes of what a server says of itself that are looked at
+	maxTold    = 200              // bytes of what a server calls itself
 )
 
 // Running says whether a server has a connection that the next call would use, so that asking it starts nothing.

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	goruntime "runtime"
@@ -395,17 +394,4 @@ func memory(name string) (n int64, known bool) {
 		}
 	}
 	return 0, false
-}
-
-// pathList is paths with the system's separator between them.
-type pathList []string
-
-// Decode implements envconfig.Decoder.
-func (p *pathList) Decode(v string) error {
-	for _, s := range filepath.SplitList(v) {
-		if s != "" {
-			*p = append(*p, s)
-		}
-	}
-	return nil
 }

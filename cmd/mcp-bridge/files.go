@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 )
 
-// artifacts is where the files of runs are written to; nil for nowhere. A user without a home has no such place
-// unless the setting names one.
+// artifacts is where the files of runs are written to; nil for nowhere. A user without a home has
+// no such place unless the setting names one.
 func (c config) artifacts() (*files.Store, error) {
 	dir := c.Artifacts
 	switch dir {
@@ -59,4 +59,17 @@ func dataDir() string {
 		return ""
 	}
 	return filepath.Join(home, ".local", "share")
+}
+
+// pathList is paths with the system's separator between them.
+type pathList []string
+
+// Decode implements envconfig.Decoder.
+func (p *pathList) Decode(v string) error {
+	for _, s := range filepath.SplitList(v) {
+		if s != "" {
+			*p = append(*p, s)
+		}
+	}
+	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFilesInAndOut: files of the user's are there when the code begins, whatever their size, and what the code
-// hands over is in the user's directory when the call is answered.
+// TestFilesInAndOut: files of the user's are there when the code begins, whatever their size, and
+// what the code hands over is in the user's directory when the call is answered.
 func TestFilesInAndOut(t *testing.T) {
 	needEngine(t)
 	in, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
