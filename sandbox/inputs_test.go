@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,9 @@ import (
 // execute. With deaf, they read nothing after the source.
 type collecting struct {
 	runtimetest.Local
-	deaf   bool
+	deaf bool
+
+	mu     sync.Mutex // guests that wait for their runs live beside the one that has one
 	files  map[string][]byte
 	frames int // of files
 	orders []string
@@ -55,7 +58,11 @@ func (c *collecting) Run(ctx context.Context, spec runtime.Spec, std runtime.Std
 		if err := json.Unmarshal(line, &f); err != nil {
 			return runtime.Exit{}, err
 		}
-		c.orders = append(c.orders, f.Type)
+		c.mu.Lock()
+		if f.Type != entrypoint.TypePing {
+			c.orders = append(c.orders, f.Type)
+		}
+		c.mu.Unlock()
 		switch f.Type {
 		case entrypoint.TypePing:
 			fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", f.N)
@@ -64,8 +71,10 @@ func (c *collecting) Run(ctx context.Context, spec runtime.Spec, std runtime.Std
 			if err != nil || len(line) > entrypoint.MaxFrame {
 				return runtime.Exit{}, fmt.Errorf("%d bytes: %w", len(line), err)
 			}
+			c.mu.Lock()
 			c.frames++
 			c.files[f.Name] = append(c.files[f.Name], data...)
+			c.mu.Unlock()
 		case entrypoint.TypeExecute:
 			fmt.Fprintln(std.Stdout, `{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0}}`)
 		}
@@ -91,19 +100,23 @@ func TestFilesAreSent(t *testing.T) {
 			big := bytes.Repeat([]byte("0123456789"), 200_000)
 			growing := sandbox.Input{Name: "growing", Size: 3, Data: strings.NewReader("123456")}
 			for range 1 + standby {
+				c.mu.Lock()
 				clear(c.files)
 				c.frames, c.orders = 0, nil
+				c.mu.Unlock()
 				got, err := s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: 20 * time.Second,
 					Files: []sandbox.Input{input("big", big), input("empty", nil), growing}}, nil)
 				if err != nil || got.Status != sandbox.StatusOK {
 					t.Fatalf("%+v, %v", got, err)
 				}
+				c.mu.Lock()
 				if !bytes.Equal(c.files["big"], big) || c.files["empty"] == nil && len(c.files) != 3 || string(c.files["growing"]) != "123" || c.frames != 6 {
 					t.Errorf("%d files in %d frames", len(c.files), c.frames)
 				}
 				if last := c.orders[len(c.orders)-1]; last != entrypoint.TypeExecute {
 					t.Errorf("the last frame is %s", last)
 				}
+				c.mu.Unlock()
 				growing.Data, growing.Size = strings.NewReader("123456"), 3
 				if standby == 0 {
 					break
