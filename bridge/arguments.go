@@ -22,7 +22,8 @@ type arguments struct {
 
 	providers []entrypoint.Provider // the same, for the guest
 	timeout   time.Duration
-	clamped   string // what the caller is told when timeout is not what was asked for
+	files     []string // paths of files of the user's that the code is to find
+	clamped   string   // what the caller is told when timeout is not what was asked for
 }
 
 var argumentNames = []string{"code", "servers", "timeout"}
@@ -38,7 +39,11 @@ func bad(format string, a ...any) error { return ArgumentError(fmt.Sprintf(forma
 // decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
 // argument that is null counts as absent, as some models write it so. Errors are ArgumentErrors.
 func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
-	given, err := fields(raw, runPythonName, argumentNames)
+	names := argumentNames
+	if b.inputs != nil {
+		names = slices.Concat(names, []string{filesName})
+	}
+	given, err := fields(raw, runPythonName, names)
 	if err != nil {
 		return arguments{}, err
 	}
@@ -51,6 +56,11 @@ func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 			return arguments{}, err
 		}
 		a.providers = announcing(a.servers).providers
+	}
+	if v := given[filesName]; v != nil {
+		if a.files, err = b.decodeFiles(v); err != nil {
+			return arguments{}, err
+		}
 	}
 	if v := given["timeout"]; v != nil {
 		if a.timeout, err = decodeTimeout(v); err != nil {

@@ -24,7 +24,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 64 kB shown.
+// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 16 kB shown.
 func BenchmarkOutcome(b *testing.B) {
 	line := strings.Repeat(strings.Repeat("x", 99)+"\n", 640)
 	var chunks []sandbox.Chunk
@@ -34,6 +34,6 @@ func BenchmarkOutcome(b *testing.B) {
 	chunks = slices.Concat(chunks, []sandbox.Chunk{{Stream: "stdout", Lost: 6_000_000}}, chunks)
 	b.ReportAllocs()
 	for b.Loop() {
-		newOutcome("run", arguments{}, sandbox.Result{Output: chunks}, shownBytes)
+		newOutcome("run", arguments{}, sandbox.Result{Output: chunks}, DefaultOutput)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -44,6 +45,10 @@ const (
 	OutputText       = "text"       // text for a model; never structuredContent, which makes hosts hide the text
 	OutputStructured = "structured" // structuredContent for programs, and the text
 )
+
+// DefaultOutput is how much of what a run printed its result shows, in bytes, unless the configuration
+// says otherwise: about 4,000 tokens.
+const DefaultOutput = 16 << 10
 
 // defaultConcurrent is how many runs take place at a time unless the configuration says otherwise.
 const defaultConcurrent = 32
@@ -96,6 +101,11 @@ type Config struct {
 	Grants      Grants // what the user has allowed for good; nil remembers nothing
 
 	Login Login // by pages that the client shows; nil: the user logs in by a command
+	// Files keeps what runs hand over in a directory of the user's too; nil keeps it in memory only.
+	Files *files.Store
+
+	// Inputs are the directories whose files calls may name; nil allows none, and calls have no argument for it.
+	Inputs *files.Inputs
 
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
 	Audit *audit.Log
@@ -122,6 +132,10 @@ type Config struct {
 	Queue        int
 	QueueTimeout time.Duration
 
+	// Output is how many bytes of what a run printed its result shows; read_output gives the rest. Zero
+	// means DefaultOutput.
+	Output int64
+
 	OutputMode string       // OutputText or OutputStructured; empty means OutputText
 	Instance   string       // of this process, said to clients, so that a bridge knows when it is its own client; empty: not said
 	Version    string       // of the program; empty means "dev"
@@ -138,10 +152,13 @@ type Bridge struct {
 	policy     *policy.Policy
 	grants     Grants
 	login      Login
+	files      *files.Store
+	inputs     *files.Inputs
 	audit      *audit.Log
 	signals    *signals
 	timeout    time.Duration
 	maxTimeout time.Duration
+	output     int64
 	structured bool
 	shareRoots bool
 	log        *slog.Logger
@@ -149,6 +166,7 @@ type Bridge struct {
 	admission  *admission
 	kept       *runs
 	self       mcp.Implementation // what the server calls itself
+	seen       *seen
 	server     *server.MCPServer
 	conns      sync.Map // *conn of each client that is served → nothing
 
@@ -170,6 +188,8 @@ func New(cfg Config) (*Bridge, error) {
 			cfg.Timeout, cfg.MaxTimeout)
 	case cfg.MaxConcurrent < 0:
 		return nil, errors.New("bridge: the number of concurrent runs must not be negative")
+	case cfg.Output < 0:
+		return nil, errors.New("bridge: the size of the output must not be negative")
 	case cfg.Queue < 0, cfg.Queue > 0 && cfg.QueueTimeout <= 0:
 		return nil, errors.New("bridge: the length of the queue must not be negative, and its timeout must be positive")
 	}
@@ -188,8 +208,10 @@ func New(cfg Config) (*Bridge, error) {
 	b := &Bridge{
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
 		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login, audit: cfg.Audit, signals: told,
+		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login,
+		files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
+		output:     cmp.Or(cfg.Output, DefaultOutput),
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
 		log:        log,
@@ -198,6 +220,8 @@ func New(cfg Config) (*Bridge, error) {
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
 	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
+	b.seen = newSeen(cfg.Schemas, log)
+	b.latest.shelf.seen = b.seen
 	hooks := &server.Hooks{}
 	hooks.AddBeforeReadResource(manualsOtherName)
 	hooks.AddAfterListResources(b.listFiles)

@@ -74,6 +74,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	req := b.request(id, a, nil)
 	req.Output = d.Output
 	res, err := b.execute(ctx, req, a, nil)
+	b.seen.flush(c)
 	if err != nil {
 		status = statusUnavailable
 		b.books(b.log.With("run", id)).ran(ctx, id, args, refused(id, status, err), began)

@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -21,9 +24,9 @@ const (
 
 // present makes the contents of a result that stand for a run's files, in their order, and says why an image isn't shown. Without
 // links, text stands for them.
-func present(run string, files []sandbox.Artifact, links bool) (contents []mcp.Content, notices []string) {
+func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.Content, notices []string) {
 	var shown gallery
-	for _, f := range files {
+	for _, f := range handed {
 		if slices.Contains(imageTypes, f.Mime) {
 			data, mime, why := shown.show(f.Data)
 			if why == "" {
@@ -43,6 +46,40 @@ func present(run string, files []sandbox.Artifact, links bool) (contents []mcp.C
 	}
 	return contents, notices
 }
+
+// maxNamedFiles is how many names the note on written files has.
+const maxNamedFiles = 10
+
+// written writes the files into the user's directory and says where they are, or why they aren't: one host drops
+// links, and another reads them only back into the context. How the run ended doesn't change.
+func (o *outcome) written(s *files.Store) {
+	paths, err := s.Keep(o.Call, o.files)
+	var names []string
+	for i, f := range o.files {
+		if p := paths[f.Name]; p != "" {
+			o.Artifacts[i].Path = p
+			names = append(names, f.Name)
+		}
+	}
+	dir := filepath.Join(s.Dir(), o.Call)
+	switch n := len(names); {
+	case n == 1:
+		o.Notices = append(o.Notices, "written to "+paths[names[0]])
+	case n > maxNamedFiles:
+		first := strings.Join(names[:maxNamedFiles], ", ")
+		o.Notices = append(o.Notices, fmt.Sprintf("written to %s: %s and %d more", dir, first, n-maxNamedFiles))
+	case n > 1:
+		o.Notices = append(o.Notices, fmt.Sprintf("written to %s: %s", dir, strings.Join(names, ", ")))
+	}
+	if err != nil {
+		why := text.Brief(text.Line(err.Error()), maxUnwritten)
+		o.Notices = append(o.Notices,
+			fmt.Sprintf("files were not written to %s (MCP_BRIDGE_ARTIFACTS): %s", s.Dir(), why))
+	}
+}
+
+// maxUnwritten bounds, in characters, the reason why files were not written.
+const maxUnwritten = 500
 
 // fileURI names a file of a run for resources/read.
 func fileURI(run, name string) string {

@@ -194,7 +194,7 @@ func TestReadOutput(t *testing.T) {
 	var run string
 	var offset int
 	_, mark, _ := strings.Cut(shown, "; read_output(run=")
-	if _, err := fmt.Sscanf(mark, "%q, offset=%d)", &run, &offset); err != nil || offset < 30_000 || len(shown) > shownBytes+500 {
+	if _, err := fmt.Sscanf(mark, "%q, offset=%d)", &run, &offset); err != nil || offset < DefaultOutput/3 || len(shown) > DefaultOutput+500 {
 		t.Fatalf("%v in %.300s of %d bytes", err, mark, len(shown))
 	}
 	if !strings.HasPrefix(text, shown[:offset]) || !strings.HasSuffix(shown, fmt.Sprintf("\nstderr:\nwarned\n[… cut in the middle: read_output(run=%q)]", run)) {

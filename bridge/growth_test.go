@@ -16,7 +16,7 @@ import (
 // TestNothingGrows: a bridge that has answered two thousand calls more has no more goroutines than before, and no more memory: calls of
 // tools that are there and that aren't, cancelled calls, and more output and files than are kept.
 func TestNothingGrows(t *testing.T) {
-	text := strings.Repeat("a line of output\n", shownBytes/16)
+	text := strings.Repeat("a line of output\n", DefaultOutput/8)
 	b := running(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
 		if r.Code == "hang" {
 			<-ctx.Done()

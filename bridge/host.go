@@ -103,6 +103,7 @@ func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string,
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
+	h.catalog.shelf.seen.note(h.catalog.definitions[s.name], tool, res)
 	return res, nil
 }
 

@@ -62,5 +62,5 @@ func (h *host) logIn(ctx context.Context, s entry, scope string) error {
 // canOpenPages reports whether the client of the call that ctx belongs to shows pages to the user.
 func canOpenPages(ctx context.Context) bool {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x != nil && !x.modern && x.asks.able().url
+	return x != nil && x.questions != nil && x.questions.able().url
 }

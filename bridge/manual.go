@@ -100,6 +100,8 @@ Arguments are checked against the tool's schema before they are sent. An optiona
   any other. Several become name-1, name-2 and so on, and a list of names is returned.
   Files left in /workspace/out are handed over too, however the run ends. Together a run may hand over 100 files with 16 MiB.
 - Images come back as images, other files as links mcp-bridge://runs/<run>/<name>, for resources/read, until newer ones need the room.
+  All are written to a directory of the user's too, unless that is switched off; the result says where.
+- Where run_python has an argument files, the files that it names are in /workspace/in when the code begins.
 `
 
 func (b *Bridge) manualResource() mcp.Resource {

@@ -32,6 +32,9 @@ type page struct {
 // text is a page with these hits, which body tells.
 func (p page) text(shown []hit, body string) string {
 	var out strings.Builder
+	if len(shown) > 0 && shown[0].near {
+		fmt.Fprintf(&out, "Nothing fits %q. The nearest, which may do something else:\n", p.asked())
+	}
 	out.WriteString(body)
 	if cursor := p.next(len(shown)); cursor != "" {
 		fmt.Fprintf(&out, "[%d to %d of %d; cursor=%q goes on]\n", p.from+1, p.from+len(shown), len(p.hits), cursor)
@@ -124,8 +127,11 @@ func (p page) nothing() string {
 	if p.a.query == "" {
 		return "There are no tools.\n"
 	}
-	return fmt.Sprintf("Nothing fits %q. Try other words for what the tool does, or no query to see all.\n", text.Brief(p.a.query, maxLine))
+	return fmt.Sprintf("Nothing fits %q. Try other words for what the tool does, or no query to see all.\n", p.asked())
 }
+
+// asked is the query as an answer repeats it.
+func (p page) asked() string { return text.Brief(text.Line(p.a.query), maxLine) }
 
 // ages names the servers that have not been asked for their tools since another process has.
 func ages(shown []hit) string {

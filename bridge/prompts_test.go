@@ -138,7 +138,7 @@ func TestOutputSchemas(t *testing.T) {
 			if r.Code == "fails" {
 				return sandbox.Result{Status: sandbox.StatusError, ExitCode: 1, Error: &sandbox.Failure{Type: "E", Line: 1}}, nil
 			}
-			res := printed(strings.Repeat("x", shownBytes+1))
+			res := printed(strings.Repeat("x", DefaultOutput+1))
 			res.Artifacts = []sandbox.Artifact{{Name: "a", Mime: "b", Data: []byte("c")}}
 			return res, nil
 		}}

@@ -14,7 +14,7 @@ const readOutputName = "read_output"
 
 // How much of a run's output one call of read_output gives, in bytes.
 const (
-	defaultRead = 32 << 10
+	defaultRead = 16 << 10
 	maxRead     = 256 << 10
 	minRead     = 64 // so that every call moves on
 )

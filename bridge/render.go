@@ -53,9 +53,6 @@ type failure struct {
 	Line      int    `json:"line,omitempty"`
 }
 
-// shownBytes is how much of what a run printed its result shows: some hosts cut a result at 25,000 of a model's tokens.
-const shownBytes = 64 << 10
-
 // truncated counts the bytes of output that are missing where a mark in it says so.
 type truncated struct {
 	Stdout int64 `json:"stdoutBytes"`
@@ -67,7 +64,7 @@ type artifactInfo struct {
 	Mime  string `json:"mime"`
 	Bytes int    `json:"bytes"`
 	URI   string `json:"uri,omitempty"`  // for resources/read, while it is kept
-	Path  string `json:"path,omitempty"` // where a Direct's caller has put it
+	Path  string `json:"path,omitempty"` // absolute, where it was written to
 }
 
 // durations are in milliseconds, to the microsecond.
@@ -102,7 +99,11 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 		limit:     r.Limit, files: r.Artifacts,
 	}
 	if r.Error != nil {
-		o.Error = &failure{r.Error.Type, r.Error.Message, r.Error.Traceback, r.Error.Line}
+		most := max(limit/4, minFailure)
+		o.Error = &failure{
+			Type: r.Error.Type, Message: shortText(r.Error.Message, most),
+			Traceback: shortText(r.Error.Traceback, most), Line: r.Error.Line,
+		}
 		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
 			o.Notices = append(o.Notices, why)
 		}
@@ -118,6 +119,17 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 		o.Notices = append(o.Notices, a.clamped)
 	}
 	return o
+}
+
+// minFailure is how many bytes of an exception's text are shown at least, and of its traceback.
+const minFailure = 2 << 10
+
+// shortText is text without its middle where it is longer than limit bytes.
+func shortText(text string, limit int64) string {
+	short, _ := document{{text: text}}.cut(limit, func(_, n, _ int64) string {
+		return fmt.Sprintf("\n[... %s bytes left out here ...]\n", count(n))
+	})
+	return short
 }
 
 // printed cuts both streams to limit bytes together: stderr gives way, but for a quarter.

@@ -160,3 +160,44 @@ func TestServerThatIsNotUsable(t *testing.T) {
 		}
 	}
 }
+
+// TestHugeTraceback: an exception's text is cut as output is, so that it can't fill a model's context.
+func TestHugeTraceback(t *testing.T) {
+	huge := strings.Repeat("x", 200_000)
+	r := sandbox.Result{Status: sandbox.StatusError, Error: &sandbox.Failure{Type: "ValueError",
+		Message: huge, Traceback: "Traceback:\n" + huge + "\nValueError: the end"}}
+	o := newOutcome("c", arguments{}, r, DefaultOutput)
+	text := o.text()
+	if len(text) > DefaultOutput/2 || !strings.HasSuffix(text, "\nValueError: the end") || !strings.Contains(text, " bytes left out here ...]") {
+		t.Errorf("%d bytes, which end in %q", len(text), text[max(0, len(text)-50):])
+	}
+	if n := len(o.Error.Message); n > DefaultOutput/2 {
+		t.Errorf("the message has %d bytes", n)
+	}
+}
+
+// TestOutputSetting: the configured size bounds what a result shows, and what is said to Claude Code follows it.
+func TestOutputSetting(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		output int64
+		want   int
+		chars  int64
+	}{{"default", 0, DefaultOutput, 40960}, {"more", 200 << 10, 200 << 10, 323584}} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := build(t, func(c *Config) {
+				c.Output = tc.output
+				c.Runner = fakeRunner{run: func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+					return printed(strings.Repeat("a line\n", 100_000)), nil
+				}}
+			})
+			shown := len(connect(t, b).call(`{"code":"x"}`).Content[0].Text)
+			if shown < tc.want || shown > tc.want+200 {
+				t.Errorf("%d bytes are shown, want %d and the mark", shown, tc.want)
+			}
+			if got := b.tool(b.catalog()).Meta.AdditionalFields["anthropic/maxResultSizeChars"]; got != tc.chars {
+				t.Errorf("maxResultSizeChars is %v, want %d", got, tc.chars)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -82,15 +83,27 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
+	inputs, closeAll, err := b.open(a)
+	defer closeAll()
+	if err != nil {
+		return refused(id, statusInvalid, err)
+	}
 	b.runner.Expect(c.announced.providers, c.announced.discovered)
 	p.running()
-	res, err := b.execute(b.forwarding(ctx), b.request(id, a, p), a, p)
+	req := b.request(id, a, p)
+	req.Files = inputs
+	res, err := b.execute(b.forwarding(ctx), req, a, p)
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
+	afterwards(ctx, func() { b.seen.flush(c) })
 	t.queued += res.Took.Room
 	t.started, t.ran = res.Took.Start, res.Took.Run
-	o := newOutcome(id, a, res, shownBytes)
+	o := newOutcome(id, a, res, b.output)
+	o.Notices = append(o.Notices, files.Renamed(a.files, inputs)...)
+	if b.files != nil && len(o.files) > 0 {
+		o.written(b.files)
+	}
 	if o.Truncated != nil || len(o.files) > 0 {
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
 		o.keptAs(b.kept, x == nil || !x.old)

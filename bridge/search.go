@@ -14,6 +14,7 @@ type hit struct {
 	box   *toolbox
 	tool  upstream.Tool
 	score float64
+	near  bool // it is only the nearest to what was asked for: nothing fits
 }
 
 // search gives the tools that fit the query, best first. It is the same for the same tools. Its error is that of ctx, whose end it
@@ -27,10 +28,11 @@ func (r *ranking) search(ctx context.Context, query string, boxes []*toolbox) ([
 	if err != nil {
 		return nil, err
 	}
+	near := !index.Fitting(found)
 	hits := make([]hit, 0, len(found))
 	for _, f := range found {
 		box := boxes[f.Part]
-		hits = append(hits, hit{box, box.tools[f.Tool], f.Score})
+		hits = append(hits, hit{box, box.tools[f.Tool], f.Score, near})
 	}
 	return hits, nil
 }

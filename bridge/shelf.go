@@ -18,6 +18,7 @@ type shelf struct {
 	saved       *schemas.Store              // lists of earlier processes
 	definitions map[string]discovery.Server // by name, to find these; it doesn't change
 	ranking     ranking
+	seen        *seen // of results without a schema; nil knows none
 
 	mu     sync.Mutex
 	boxes  map[string]*toolbox  // by real name
@@ -41,7 +42,7 @@ func (s *shelf) box(e entry, tools []upstream.Tool) *toolbox {
 		if b != nil {
 			s.before[e.name] = b
 		}
-		b = newToolbox(e, tools, s.judge)
+		b = s.toolbox(e, tools)
 	case !b.asOf.IsZero():
 		current := *b
 		current.asOf = time.Time{}
@@ -70,7 +71,7 @@ func (s *shelf) known(e entry) *toolbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.boxes[e.name] == nil { // else the server has just told
-		b = newToolbox(e, list.Tools, s.judge)
+		b = s.toolbox(e, list.Tools)
 		b.asOf = list.AsOf
 		s.boxes[e.name] = b
 	}

@@ -6,28 +6,40 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// Everything here is read by models in hosts that cut: descriptions at 2,048 characters, instructions at about 2,000. What a model
-// sees of tools/list stays under 2,000 bytes and 900 tokens (bridge/cost), as it is paid for in every conversation.
+// Everything here is read by models in hosts that cut: descriptions and instructions at 2,048 characters. All of
+// it together stays under 900 tokens (bridge/cost), as it is paid for in every conversation.
 
-const toolDescription = `Run Python 3 in a fresh sandbox (no network, nothing kept between calls) whose code can call the tools of the user's MCP servers. Loop, filter and join over many calls in one run: only what it prints or displays comes back.
+const toolDescription = `Run Python 3 in a fresh sandbox: standard library only, no network, nothing is kept between calls. Its code calls the tools of the user's MCP servers: loop, filter and join over many calls in one run, and print only the answer.
 
-A server is mcp_ALIAS, its tools are functions with keyword arguments that return data or raise ToolError:
-  issues = mcp_github.list_issues(owner="o", repo="r")
+A server is mcp_ALIAS, its tools are functions with keyword arguments:
+` + toolExample + `
+JSON arrives as dict or list, also where the server sends it as text; other text is a str. A tool that fails raises ToolError. Images in a last expression or display(r) show by themselves.
 At once: import asyncio; a, b = await asyncio.gather(mcp_x.f(id=1), mcp_x.f(id=2)). In code with a top-level await, await every call.
-When unsure: search_tools, or in code help(mcp_github.list_issues)
-Files: save_artifact(name, data)
+When unsure: search_tools, or in code help(mcp_github.search_issues), or print one result first.
+Files: save_artifact(name, data); the result says where they are.
 Manual: ` + manualURI
+
+// toolExample works on a server that declares no schema of its results and sends JSON as text.
+const toolExample = `  found = mcp_github.search_issues(query="repo:o/r is:open")
+  print([i["title"] for i in found["items"]])`
 
 // maxToolNames and maxInstructionNames bound the servers' names in the tool and in the instructions, in bytes of JSON.
 const (
 	maxToolNames        = 60
-	maxInstructionNames = 350
+	maxInstructionNames = 250
 )
 
-// maxResultChars asks Claude Code to show results up to this size whole; above its own limit it shows 2 KB and a file's name.
-const maxResultChars = 500000
+// besideOutput is how many characters a result may have beside what was printed: the traceback, notices
+// and the names of files.
+const besideOutput = 16 << 10
+
+// maxInputsText bounds, in characters, what is said of the argument files.
+const maxInputsText = 120
 
 const runPythonName = "run_python"
 
@@ -43,7 +55,8 @@ func (b *Bridge) tool(c *catalog) mcp.Tool {
 		mcp.WithOutputSchema[outcome]()(&t)
 	}
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
-		"anthropic/maxResultSizeChars": maxResultChars,
+		// Claude Code shows results up to this size whole; above its own limit it shows 2 KB and a file's name.
+		"anthropic/maxResultSizeChars": b.output*3/2 + besideOutput,
 		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
 	})
 	return t
@@ -75,6 +88,10 @@ func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 		"servers": {Type: "array", Items: &property{Type: "string"}, Description: servers},
 		"timeout": {Type: "number", Description: fmt.Sprintf("Seconds; default %s, at most %s", seconds(b.timeout), seconds(b.maxTimeout))},
 	}, []string{"code"}}
+	if b.inputs != nil {
+		schema.Properties[filesName] = property{Type: "array", Items: &property{Type: "string"},
+			Description: text.Brief("Files to copy to "+sandbox.InputDir+" first, from "+b.inputs.Dirs(), maxInputsText)}
+	}
 	raw, err := json.Marshal(schema)
 	if err != nil {
 		panic(err) // strings and booleans always encode
@@ -112,7 +129,7 @@ func instructions(c *catalog) string {
 	if len(c.servers) == 0 {
 		b.WriteString("No servers are configured at present; plain Python works.")
 	} else {
-		fmt.Fprintf(&b, "Servers: %s.", someNames(c.servers, maxInstructionNames))
+		fmt.Fprintf(&b, "Servers, with what they say of themselves: %s.", withPurposes(c))
 		b.WriteString(` In code each is mcp_<alias> (its name in lower case, "_" for other characters): mcp_x.tool(key=value). mcp_x.resources and mcp_x.prompts have what a server offers besides tools.`)
 	}
 	return b.String()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,8 +36,9 @@ type toolbox struct {
 	aliases  map[string]string          // of all, by real name: what is denied changes no other tool's alias
 	byAlias  map[string]string          // real name by alias
 	provider func() entrypoint.Provider
-	part     func() *index.Part // for the index of a search
-	asOf     time.Time          // when the server listed them, where that was kept on disk; zero: in this process
+	part     func() *index.Part                 // for the index of a search
+	seen     func(tool string, most int) string // the shape of results, by real name; nil for none
+	asOf     time.Time                          // when the server listed them, where that was kept on disk; zero: in this process
 }
 
 // newToolbox leaves out what judge denies.
@@ -177,6 +179,7 @@ func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
 	if len(told.Description) > maxDescription {
 		told.Description = text.First(told.Description, maxDescription) + " […]"
 	}
+	told.Description = strings.TrimSpace(told.Description + "\n\n" + b.seenNote(t))
 	for _, schema := range []*json.RawMessage{&told.InputSchema, &told.OutputSchema} {
 		if len(*schema) > maxSchema {
 			*schema = nil
@@ -187,5 +190,5 @@ func (b *toolbox) told(t upstream.Tool) entrypoint.Tool {
 
 // signature is how code calls a tool, on one line.
 func (b *toolbox) signature(t upstream.Tool) string {
-	return fmt.Sprintf("mcp_%s.%s", b.server.alias, stubs.Signature(b.aliases[t.Name], b.told(t)))
+	return b.withSeen(fmt.Sprintf("mcp_%s.%s", b.server.alias, stubs.Signature(b.aliases[t.Name], b.told(t))), t)
 }

@@ -24,6 +24,7 @@ type Changing interface {
 // servers already.
 func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem) {
 	c := newCatalog(servers, problems, b.policy, b.schemas)
+	c.shelf.seen = b.seen
 	b.mu.Lock()
 	before := b.latest
 	b.latest = c

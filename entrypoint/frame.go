@@ -13,6 +13,7 @@ const (
 	TypeCancel     = "cancel"      // host → guest
 	TypePing       = "ping"        // host → guest
 	TypeExpect     = "expect"      // host → guest
+	TypeFile       = "file"        // host → guest
 	TypeReady      = "ready"       // guest → host
 	TypeStarted    = "started"     // guest → host
 	TypeToolCall   = "tool_call"   // guest → host
@@ -54,6 +55,14 @@ type Expect struct {
 	Type       string       `json:"type"`
 	Providers  []Provider   `json:"providers"`
 	Discovered []Discovered `json:"discovered"`
+}
+
+// File is a piece of a file that the code is to find. The first one of a name makes the file, and each adds to its
+// end. All come before the execute.
+type File struct {
+	Type string `json:"type"`
+	Name string `json:"name"` // one part of a path
+	Data string `json:"data"` // base64
 }
 
 // Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes of these.

@@ -124,7 +124,7 @@ func (g *guest) check(ctx context.Context) bool {
 // doesn't read holds up nobody.
 const maxAtOnce = 32 << 10
 
-// order checks a guest for the last time and lends it. Its run's execute is sent in one go with the ping, unless it is long: the guest
+// order checks a guest for the last time and lends it. Its run's execute is sent in one go with the ping, unless it is nil or long: the guest
 // answers before it says anything of what comes next, so the run is spared a round trip.
 //
 // A guest that doesn't answer may have begun the code all the same. Nobody has heard of that: its calls are answered, and what it prints
@@ -138,7 +138,7 @@ func (g *guest) order(ctx context.Context, execute []byte) bool {
 		return false
 	}
 	g.lent = true
-	if len(execute) > maxAtOnce {
+	if len(execute) == 0 || len(execute) > maxAtOnce {
 		return g.answers(ctx, nil)
 	}
 	g.ordered = time.Now()

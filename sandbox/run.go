@@ -88,6 +88,9 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	if len(r.Code) > MaxCode {
 		return Result{}, fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), MaxCode)
 	}
+	if size := r.inputBytes(); size > MaxInputs {
+		return Result{}, fmt.Errorf("the files are %d bytes long; at most %d can be copied", size, MaxInputs)
+	}
 	if r.ID == "" {
 		r.ID = rand.Text()
 	}
@@ -145,7 +148,11 @@ func (n *session) run(caller context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	g, err := n.sandbox.lend(caller, n.machine, order)
+	ahead := order // with the last ping
+	if len(n.req.Files) > 0 {
+		ahead = nil // the files come before it
+	}
+	g, err := n.sandbox.lend(caller, n.machine, ahead)
 	if err != nil {
 		return notBegun(n.req.ID), nil
 	}
@@ -163,6 +170,11 @@ func (n *session) run(caller context.Context) (Result, error) {
 	}
 	if !g.up.IsZero() {
 		n.greet(g.hello)
+		if err := n.sendFiles(g); err != nil {
+			n.stopClock()
+			n.sandbox.discard(g)
+			return Result{}, err
+		}
 		if n.req.Began != nil {
 			n.req.Began(waiting)
 		}

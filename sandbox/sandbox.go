@@ -58,6 +58,9 @@ type Request struct {
 	// Discovered are all configured servers by name, whether or not this run may call them.
 	Discovered []entrypoint.Discovered
 
+	// Files are copied to InputDir before the code runs, outside its time.
+	Files []Input
+
 	// Output takes what the code prints while it prints it, in order, from one goroutine at a time. It may be nil. It must
 	// not block for long: the guest waits for it.
 	Output func(Chunk)

@@ -2,7 +2,9 @@ package sandbox_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -64,6 +66,16 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 				t.Fatal(err)
 			}
 			req.Code, req.Providers = e.Code, e.Providers
+		case l.From == transcript.Host && l.Type() == entrypoint.TypeFile:
+			var f entrypoint.File
+			if err := json.Unmarshal(l.Sample(), &f); err != nil {
+				t.Fatal(err)
+			}
+			data, err := base64.StdEncoding.DecodeString(f.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Files = append(req.Files, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
 		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel && want.Status == string(sandbox.StatusCancelled):
 			go func() {
 				select {

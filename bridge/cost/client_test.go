@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -111,7 +112,11 @@ type client struct {
 // open serves a bridge over some servers until the test ends.
 func open(t testing.TB, servers []discovery.Server, lists map[string][]json.RawMessage) *client {
 	t.Helper()
-	b, err := bridge.New(bridge.Config{Runner: noRuns{}, Upstreams: listed(lists), Servers: servers, Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute})
+	inputs, err := files.NewInputs([]string{"/home/someone/Documents/reports", "/srv/data/exports"}) // with all there can be
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bridge.New(bridge.Config{Runner: noRuns{}, Inputs: inputs, Upstreams: listed(lists), Servers: servers, Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,9 @@ import (
 // encoding is o200k_base, the vocabulary of current GPT models. Those of others aren't public; their counts of such text are alike.
 const encoding = "o200k_base"
 
-// mostStanding is how many tokens the definitions of our tools may take, whatever is configured.
+// mostStanding is how many tokens the definitions of our tools and the instructions may take together, whatever is
+// configured.
 const mostStanding = 900
-
-// mostInstructions is the same for the instructions, which hosts that show them at all pay for as well.
-const mostInstructions = 400
 
 // counter counts tokens.
 func counter(t testing.TB) func(text string) int {
@@ -93,6 +91,13 @@ func TestStandingCost(t *testing.T) {
 		}
 		return servers
 	}
+	described := func(n int, what string) []discovery.Server {
+		servers := several(n, "s%d")
+		for i := range servers {
+			servers[i].Description = what
+		}
+		return servers
+	}
 	for _, tc := range []struct {
 		name    string
 		servers []discovery.Server
@@ -102,6 +107,9 @@ func TestStandingCost(t *testing.T) {
 		{"13 servers", serversOf(lists), lists},
 		{"one server with 300 tools", several(1, "big%d"), map[string][]json.RawMessage{"big0": many(300)}},
 		{"300 servers", several(300, "server_%d"), nil},
+		{"12 servers of many words", described(12, "Manage issues, pull requests, code reviews and repositories of all your organizations"), nil},
+		{"20 servers of dear words", described(20, "x7-Q9 a_b/c.d z'1+2 8:3:4:5 k.l.m.n.o 0-1-2-3-4 Zq'Xw_vB.nM"), nil},
+		{"20 servers of Chinese words", described(20, "管理 问题 和 拉取 请求 代码 审查 存储库 所有 组织 用户"), nil},
 		{"300 servers with the dearest names", several(300, "\u2603\U0001F9FF%d 𝔖𝔢𝔯𝔳𝔢𝔯"), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,11 +117,8 @@ func TestStandingCost(t *testing.T) {
 			d := define(t, c.tools())
 			all, shown, told := count(d.all), count(d.shown), count(c.instructions)
 			t.Logf("%d tokens of definitions, %d of them shown by every host; %d of instructions", all, shown, told)
-			if all >= mostStanding {
-				t.Errorf("%d tokens of definitions, at most %d are allowed", all, mostStanding)
-			}
-			if told >= mostInstructions {
-				t.Errorf("%d tokens of instructions, at most %d are allowed", told, mostInstructions)
+			if all+told > mostStanding {
+				t.Errorf("%d tokens of definitions and %d of instructions, at most %d together are allowed", all, told, mostStanding)
 			}
 		})
 	}

@@ -167,6 +167,11 @@ type Index struct {
 	all   []*word // sorted
 }
 
+// rarity is how much a word counts that n tools have.
+func (x *Index) rarity(n int) float64 {
+	return math.Log(1 + (float64(len(x.tools)-n)+0.5)/(float64(n)+0.5))
+}
+
 // place is where a tool is.
 type place struct {
 	part, tool int
@@ -210,8 +215,7 @@ func Join(ctx context.Context, parts []*Part) (*Index, error) {
 	}
 	for _, text := range slices.Sorted(maps.Keys(x.words)) {
 		w := x.words[text]
-		n, total := float64(len(w.in)), float64(len(x.tools))
-		w.rarity = math.Log(1 + (total-n+0.5)/(n+0.5))
+		w.rarity = x.rarity(len(w.in))
 		x.all = append(x.all, w)
 	}
 	return x, nil

@@ -229,3 +229,51 @@ func TestQuality(t *testing.T) {
 		t.Error("the ranking is worse than it was: go test -v -run TestQuality shows which queries")
 	}
 }
+
+// TestNothingFits holds how often a search is taken to have found nothing: for what no tool does, and, wrongly,
+// for what one does. -v prints the queries that are judged wrongly.
+func TestNothingFits(t *testing.T) {
+	text, err := os.ReadFile("testdata/absent.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var absent []query
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			absent = append(absent, query{text: line})
+		}
+	}
+	tuned, other := halves(absent)
+	x := joined(t, recorded(t))
+	for _, tc := range []struct {
+		name        string
+		queries     []query
+		least, most float64 // share of the queries for which nothing is taken to fit
+	}{
+		{"absent, tuned half", tuned, 0.70, 1},
+		{"absent, other half", other, 0.75, 1},
+		{"queries", queries(t, "queries.txt"), 0, 0.05},
+		{"fresh", queries(t, "fresh.txt"), 0, 0.20},
+		{"held", queries(t, "held.txt"), 0, 0.13},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			nothing := 0
+			for _, q := range tc.queries {
+				hits, err := x.Search(t.Context(), q.text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if fits := index.Fitting(hits); !fits {
+					nothing++
+				} else if q.want == nil {
+					t.Logf("said to fit: %q", q.text)
+				}
+			}
+			share := float64(nothing) / float64(len(tc.queries))
+			t.Logf("nothing fits %.3f of %d queries", share, len(tc.queries))
+			if len(tc.queries) < 25 || share < tc.least || share > tc.most {
+				t.Errorf("nothing fits %.3f of %d queries, want %.2f to %.2f", share, len(tc.queries), tc.least, tc.most)
+			}
+		})
+	}
+}

@@ -45,6 +45,7 @@ const (
 // A List is what a server has said of its tools.
 type List struct {
 	Version string    // what the server calls itself, and its version, as it told when it was connected to; may be empty
+	Purpose string    // what it says it is for, as text of one to some words; may be empty
 	AsOf    time.Time // when it listed them
 	Tools   []upstream.Tool
 }
@@ -64,7 +65,7 @@ func Open(dir string) *Store { return &Store{dir: dir, files: maxFiles, total: m
 // Key names a server's file: a hash of everything that decides which program is started, or which server is reached, and with what.
 func Key(s discovery.Server) string { return s.Identity() }
 
-// content is a file after its first line, which has the format and the hash of the rest.
+// content is a file after its first two lines: the format with the hash of the rest, and the purpose.
 type content struct {
 	Key     string    `json:"key"`
 	Version string    `json:"version,omitempty"`
@@ -87,24 +88,50 @@ func (s *Store) Load(key string) (List, bool) {
 	if s == nil {
 		return List{}, false
 	}
-	text, err := s.read(key + suffix)
-	if err != nil {
+	text, err := s.read(key+suffix, maxFile+1)
+	if err != nil || len(text) > maxFile {
 		return List{}, false
 	}
 	head, body, _ := bytes.Cut(text, []byte("\n"))
+	_, list, _ := bytes.Cut(body, []byte("\n"))
 	var c content
-	if string(head) != header(body) || json.Unmarshal(body, &c) != nil || c.Key != key {
+	if string(head) != header(body) || json.Unmarshal(list, &c) != nil || c.Key != key {
 		return List{}, false
 	}
-	l := List{Version: c.Version, AsOf: c.AsOf, Tools: make([]upstream.Tool, 0, len(c.Tools))}
+	l := List{Version: c.Version, Purpose: purposeOf(body), AsOf: c.AsOf, Tools: make([]upstream.Tool, 0, len(c.Tools))}
 	for _, t := range c.Tools {
 		l.Tools = append(l.Tools, upstream.Tool(t))
 	}
 	return l, true
 }
 
-// read reads a file that belongs to us alone, in a directory of which the same is true.
-func (s *Store) read(name string) ([]byte, error) {
+// maxHead is more than the first two lines of a file take.
+const maxHead = 2 << 10
+
+// Purpose returns what the server of a key says it is for, without reading its list; empty where that isn't known.
+func (s *Store) Purpose(key string) string {
+	if s == nil {
+		return ""
+	}
+	text, err := s.read(key+suffix, maxHead)
+	head, body, found := bytes.Cut(text, []byte("\n"))
+	if err != nil || !found || !bytes.HasPrefix(head, []byte(format+" ")) {
+		return ""
+	}
+	return purposeOf(body)
+}
+
+// purposeOf returns the text that stands in the line before a list.
+func purposeOf(body []byte) (text string) {
+	line, _, found := bytes.Cut(body, []byte("\n"))
+	if !found || json.Unmarshal(line, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// read reads at most so many bytes of a file that belongs to us alone, in a directory of which the same is true.
+func (s *Store) read(name string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return nil, err
@@ -122,11 +149,7 @@ func (s *Store) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = errors.New("it is too long")
-	}
-	return text, err
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // openPlain opens what is a plain file, not a link or a pipe, which could block.
@@ -176,7 +199,7 @@ func (s *Store) Save(key string, l List) error {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(c); err != nil {
+	if err := errors.Join(enc.Encode(l.Purpose), enc.Encode(c)); err != nil {
 		return fmt.Errorf("keeping the tools of a server: %w", err)
 	}
 	head := header(body.Bytes()) + "\n"
@@ -248,7 +271,7 @@ func (s *Store) prune(but string) {
 		case err != nil:
 		case strings.HasPrefix(e.Name(), unfinished) && time.Since(about.ModTime()) > abandoned:
 			_ = os.Remove(filepath.Join(s.dir, e.Name()))
-		case strings.HasSuffix(e.Name(), suffix):
+		case strings.HasSuffix(e.Name(), suffix), strings.HasSuffix(e.Name(), seenSuffix):
 			kept = append(kept, about)
 		}
 	}

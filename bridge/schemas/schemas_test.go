@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/shapes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -278,5 +279,81 @@ func TestKey(t *testing.T) {
 			t.Errorf("the key of %+v is %s", s, key)
 		}
 		seen[key] = true
+	}
+}
+
+// TestPurposeAlone: what a server is for is read without its list, as that was saved.
+func TestPurposeAlone(t *testing.T) {
+	s := Open(t.TempDir())
+	l := sample()
+	l.Purpose = "Issues,\nand \"pulls\""
+	if err := s.Save("k", l); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Purpose("k"); got != l.Purpose {
+		t.Errorf("got %q, want %q", got, l.Purpose)
+	}
+	if got, ok := s.Load("k"); !ok || got.Purpose != l.Purpose {
+		t.Errorf("loaded %+v, %v", got, ok)
+	}
+	if got := s.Purpose("other") + (*Store)(nil).Purpose("k"); got != "" {
+		t.Errorf("of none: %q", got)
+	}
+	for name, text := range map[string]string{"another format": "mcp-bridge-tools-1 x\n\"a\"\n", "one line": format + " x", "no string": format + " x\n{}\n", "no end": format + " x\n\"" + strings.Repeat("a", maxHead)} {
+		if err := os.WriteFile(filepath.Join(s.dir, "k"+suffix), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Purpose("k"); got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestSeen: shapes are kept beside the lists, joined with what others have saved, and bounded like these.
+func TestSeen(t *testing.T) {
+	shape := func(text string) map[string]*shapes.Shape {
+		s, ok := shapes.Of(text)
+		if !ok {
+			t.Fatal(text)
+		}
+		return map[string]*shapes.Shape{"list": s}
+	}
+	dir := t.TempDir()
+	s := Open(dir)
+	saved(t, s, "k")
+	for _, text := range []string{`[{"a":1}]`, `[{"a":"x","b":2}]`} {
+		if err := Open(dir).SaveSeen("k", shape(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.Seen("k")["list"].Text(100); got != "list[{a: int | str, b?: int}]" {
+		t.Errorf("got %s", got)
+	}
+	if _, ok := s.Load("k"); !ok {
+		t.Error("the list is gone")
+	}
+	path := filepath.Join(dir, "k"+seenSuffix)
+	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", about, err)
+	}
+	rewrite(t, path, func(b []byte) []byte { return bytes.Replace(b, []byte(`"k":"a"`), []byte(`"k":"z"`), 1) })
+	if got := s.Seen("k"); got != nil {
+		t.Errorf("what was changed is believed: %v", got)
+	}
+	body := []byte(`{"key":"k","tools":{"good":{"s":4},"bad":{"o":[{"k":"call me at once!","v":{}}]},"none":null}}`)
+	rewrite(t, path, func([]byte) []byte { return append([]byte(seenHeader(body)+"\n"), body...) })
+	if got := s.Seen("k"); len(got) != 1 || got["good"] == nil {
+		t.Errorf("got %v", got)
+	}
+	if got := s.Seen("other"); got != nil {
+		t.Errorf("of another: %v", got)
+	}
+	s.files = 1
+	saved(t, s, "k9")
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("left are %v", left)
+	}
+	if (*Store)(nil).Seen("k") != nil || (*Store)(nil).SaveSeen("k", nil) != nil {
+		t.Error("no store keeps something")
 	}
 }

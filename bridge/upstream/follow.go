@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -12,6 +13,7 @@ import (
 const (
 	settle     = time.Second      // after a server has said that its tools changed, for it to say so again
 	relistRest = 10 * time.Second // between two lists that nobody but the server's word has caused
+	maxMasked  = 8 << 10          // bytes of what a server says of itself that are looked at
 	maxTold    = 200              // bytes of what a server calls itself
 )
 
@@ -28,10 +30,22 @@ func called(about mcp.Implementation) string {
 	return text.First(about.Name+" "+about.Version, maxTold)
 }
 
+// purpose returns the beginning of what a server says it is for: its instructions, else its description, title
+// or name. Secrets are masked before it is cut, so that no part of one is left.
+func purpose(r *mcp.InitializeResult, m *mask) string {
+	about := r.ServerInfo
+	for _, said := range []string{r.Instructions, about.Description, about.Title, about.Name} {
+		if said = strings.TrimSpace(said); said != "" {
+			return text.First(m.text(text.First(said, maxMasked)), maxTold)
+		}
+	}
+	return ""
+}
+
 // listed tells of a list that the server has just given. The caller has the cache's turn: lists are told in their order.
 func (s *session) listed(list []Tool) {
 	if s.cfg.Listed != nil {
-		s.cfg.Listed(s.server, s.version, list)
+		s.cfg.Listed(s.server, s.version, s.purpose, list)
 	}
 }
 

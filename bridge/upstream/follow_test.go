@@ -14,11 +14,11 @@ import (
 
 // TestListsAreTold: each list of a server's, with what it calls itself, also one that nobody but its own word has caused.
 func TestListsAreTold(t *testing.T) {
-	type told struct{ server, version, tool string }
+	type told struct{ server, version, purpose, tool string }
 	lists := make(chan told, 10)
 	p := open(t, func(c *Config) {
-		c.Listed = func(server discovery.Server, version string, tools []Tool) {
-			lists <- told{server.Name, version, tools[0].Name}
+		c.Listed = func(server discovery.Server, version, purpose string, tools []Tool) {
+			lists <- told{server.Name, version, purpose, tools[0].Name}
 			tools[0].Name = "mine"
 		}
 	}, fake("normal"))
@@ -43,7 +43,7 @@ func TestListsAreTold(t *testing.T) {
 	if !p.Running(t.Context(), "fake") {
 		t.Error("the server doesn't run")
 	}
-	if got, want := next(), (told{"fake", "fake 1", "list1"}); got != want {
+	if got, want := next(), (told{"fake", "fake 1", "fake", "list1"}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	call(t, p, "change", "")
@@ -70,5 +70,32 @@ func TestWhatAServerCallsItself(t *testing.T) {
 	}
 	if got := called(mcp.Implementation{Name: strings.Repeat("ä", 1000)}); len(got) > maxTold || strings.Contains(got, "\ufffd") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestPurpose: the first of what a server says of itself is kept, cut, and without secrets.
+func TestPurpose(t *testing.T) {
+	m := newMask(map[string]string{"TOKEN": "s3cr3t-value"}, nil)
+	about := mcp.Implementation{Name: "gh", Title: "GitHub", Description: "Issues and pulls"}
+	for _, tc := range []struct {
+		name string
+		r    mcp.InitializeResult
+		want string
+	}{
+		{"instructions", mcp.InitializeResult{Instructions: " Use it.\nMore. ", ServerInfo: about}, "Use it.\nMore."},
+		{"description", mcp.InitializeResult{ServerInfo: about}, "Issues and pulls"},
+		{"title", mcp.InitializeResult{ServerInfo: mcp.Implementation{Name: "gh", Title: "GitHub"}}, "GitHub"},
+		{"name", mcp.InitializeResult{ServerInfo: mcp.Implementation{Name: "gh"}}, "gh"},
+		{"nothing", mcp.InitializeResult{}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := purpose(&tc.r, m); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+	long := purpose(&mcp.InitializeResult{Instructions: strings.Repeat("ä", maxTold/2-3) + "s3cr3t-value"}, m)
+	if len(long) > maxTold || strings.Contains(long, "s3") || strings.Contains(long, "\ufffd") {
+		t.Errorf("got %q", long)
 	}
 }

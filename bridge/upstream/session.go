@@ -54,6 +54,7 @@ type session struct {
 	manner manner
 
 	version string // what the server calls itself, and its version; set by connect
+	purpose string // what it says it is for; likewise
 	loop    error  // it is ourselves; set by handshake
 	tells   bool   // that its tools have changed; set by handshake
 
@@ -212,6 +213,7 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 		return ctx.Err()
 	}
 	s.version, s.loop = s.mask.text(called(result.ServerInfo)), s.loopTo(result.Capabilities)
+	s.purpose = purpose(result, s.mask)
 	s.tells = result.Capabilities.Tools != nil && result.Capabilities.Tools.ListChanged
 	s.tr, s.meta, s.manner.modern = tr, nil, mcp.IsModernProtocol(result.ProtocolVersion)
 	s.manner.older = !s.manner.modern

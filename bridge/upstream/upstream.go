@@ -30,8 +30,8 @@ type Config struct {
 	// Logins has the tokens for servers that want a login; the pool closes it. Nil: nobody has logged in anywhere.
 	Logins Logins
 	// Listed is told the tools of a server each time when it has listed them, by request or because they changed, with the name and
-	// version that it gave itself. It is called concurrently and must not block long: who asked for the list waits. Nil: nobody is.
-	Listed func(server discovery.Server, version string, tools []Tool)
+	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long: who asked for the list waits. Nil: nobody is.
+	Listed func(server discovery.Server, version, purpose string, tools []Tool)
 	// Log takes one line for each server that was started or ended. Nil: silence.
 	Log *slog.Logger
 

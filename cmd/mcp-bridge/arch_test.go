@@ -15,16 +15,18 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/text", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/files", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/text", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox", "trust"},
 	"bench":                 {"entrypoint"},
-	"bridge":                {"bridge/audit", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/text", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge":                {"bridge/audit", "bridge/files", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/shapes", "bridge/text", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
 	"bridge/audit":          {"bridge/filelock", "bridge/text"},
 	"bridge/filelock":       {},
 	"bridge/cost":           {},
+	"bridge/files":          {"bridge/filelock", "sandbox"},
 	"bridge/fixture":        {},
 	"bridge/index":          {"bridge/text"},
-	"bridge/schemas":        {"bridge/upstream", "discovery"},
+	"bridge/schemas":        {"bridge/shapes", "bridge/upstream", "discovery"},
+	"bridge/shapes":         {},
 	"bridge/policy":         {"bridge/filelock", "bridge/text", "trust"},
 	"bridge/telemetry":      {},
 	"bridge/text":           {},

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	goruntime "runtime"
@@ -46,10 +45,13 @@ type config struct {
 	UpstreamStart      seconds  `envconfig:"UPSTREAM_START_TIMEOUT" default:"20" desc:"longest that a server may take to start"`
 	UpstreamIdle       seconds  `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900" desc:"without use, until a server is ended; the next call starts it again; 0 never"`
 	UpstreamRoots      string   `split_words:"true" default:"none" desc:"directories that servers hear of when they ask: none, or client for those that the client gives"`
+	Artifacts          string   `desc:"directory of the user's that takes the files which runs of serve hand over: a path, or none; default: mcp-bridge/artifacts in the user's data directory"`
+	Inputs             pathList `desc:"directories whose files calls may name, to be copied to their code; default: none, and no such argument"`
 	Config             pathList `desc:"files and directories with server definitions, read before all others"`
 	Policy             string   `desc:"file that says which tools code may call: see docs/policy.md; default: all"`
 	Audit              string   `desc:"file that takes a line of JSON for each run and each call of a tool; nothing is run while it can't be written"`
 	AuditArguments     yes      `split_words:"true" default:"false" desc:"have those lines hold the arguments too, not only their size and hash"`
+	Output             size     `default:"16k" desc:"of what a run prints, the part that its result shows; read_output gives the rest"`
 	OutputMode         string   `split_words:"true" default:"text" desc:"text for models, structured for programs"`
 	LogLevel           level    `split_words:"true" desc:"debug, info, warn or error; default info for serve, warn for the rest"`
 	LogFormat          string   `split_words:"true" default:"text" desc:"text or json, on stderr"`
@@ -128,6 +130,8 @@ func (c config) check() error {
 		return fmt.Errorf("MCP_BRIDGE_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)", time.Duration(c.Timeout), time.Duration(c.MaxTimeout))
 	case c.Memory < minMemory:
 		return fmt.Errorf("MCP_BRIDGE_MEMORY must be at least %dm: Python itself needs most of that", minMemory>>20)
+	case c.Output < minOutput || c.Output > outputLimit:
+		return fmt.Errorf("MCP_BRIDGE_OUTPUT must be from %dk to %dm", minOutput>>10, outputLimit>>20)
 	case c.PIDs < minPIDs:
 		return fmt.Errorf("MCP_BRIDGE_PIDS must be at least %d: the guest itself needs four", minPIDs)
 	case c.CPUs < 0 || math.IsNaN(c.CPUs) || math.IsInf(c.CPUs, 0):
@@ -182,6 +186,7 @@ func checkRuntime(v string) error {
 
 const (
 	minMemory = 64 << 20
+	minOutput = 1 << 10
 	minPIDs   = 16
 )
 
@@ -409,17 +414,4 @@ func memory(name string) (n int64, known bool) {
 		}
 	}
 	return 0, false
-}
-
-// pathList is paths with the system's separator between them.
-type pathList []string
-
-// Decode implements envconfig.Decoder.
-func (p *pathList) Decode(v string) error {
-	for _, s := range filepath.SplitList(v) {
-		if s != "" {
-			*p = append(*p, s)
-		}
-	}
-	return nil
 }

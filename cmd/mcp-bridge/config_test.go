@@ -96,6 +96,9 @@ func TestNumbersThatAreNone(t *testing.T) {
 		"PIDS=1e30":                 `MCP_BRIDGE_PIDS="1e30": it must be a whole number such as 100`,
 		"CPUS=two":                  `MCP_BRIDGE_CPUS="two": it must be a number such as 1.5`,
 		"MEMORY=big":                `MCP_BRIDGE_MEMORY="big": it must be a size such as 512m or 1g`,
+		"OUTPUT=1":                  "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
+		"OUTPUT=1g":                 "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
+		"OUTPUT=much":               `MCP_BRIDGE_OUTPUT="much": it must be a size such as 512m or 1g`,
 		"PIDS=99999999999999999999": `MCP_BRIDGE_PIDS="99999999999999999999": it is too large`,
 	} {
 		name, value, _ := strings.Cut(kv, "=")

@@ -13,8 +13,9 @@ import (
 // asLimited says, in a process that was started with few descriptors, how many openFiles must say.
 const asLimited = "MCP_BRIDGE_TEST_OPEN_FILES"
 
-// TestOpenFiles: a container gets no more descriptors than the user may have, and no more than noFile. The bridge itself may open as many as
-// the user may have, but its children start with the limit that it was started with: some programs count on a low one (select(2)).
+// TestOpenFiles: a container gets no more descriptors than the user may have, and no more than
+// noFile. The bridge itself may open as many as the user may have, but its children start with the
+// limit that it was started with: some programs count on a low one (select(2)).
 func TestOpenFiles(t *testing.T) {
 	if want := os.Getenv(asLimited); want != "" {
 		if got := strconv.FormatInt(openFiles(), 10); got != want {

@@ -117,6 +117,7 @@ func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") == "" { // else what is known of the image is kept for the next test
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir())
 	}
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_ARTIFACTS="+filepath.Join(t.TempDir(), "artifacts"))
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }

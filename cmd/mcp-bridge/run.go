@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -138,7 +139,7 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 	var paths map[string]string
 	var unwritten error
 	if o.files != "" && len(r.Result.Artifacts) > 0 {
-		paths, unwritten = writeArtifacts(o.files, r.Result.Artifacts)
+		paths, unwritten = files.Write(o.files, r.Result.Artifacts)
 	}
 	code := exitCode(r.Result)
 	if o.json {

@@ -19,8 +19,8 @@ func openSchemas() *schemas.Store {
 }
 
 // keep keeps what a server has just said of its tools.
-func (p *parts) keep(server discovery.Server, version string, tools []upstream.Tool) {
-	list := schemas.List{Version: version, AsOf: time.Now(), Tools: tools}
+func (p *parts) keep(server discovery.Server, version, purpose string, tools []upstream.Tool) {
+	list := schemas.List{Version: version, Purpose: purpose, AsOf: time.Now(), Tools: tools}
 	if err := p.schemas.Save(schemas.Key(server), list); err != nil {
 		p.log.Warn("a server's tools could not be kept for later searches", "server", server.Name, "err", err)
 	}

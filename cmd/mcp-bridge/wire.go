@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
@@ -190,6 +191,16 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
+	var kept *files.Store
+	var inputs *files.Inputs
+	if what == serving { // run has --artifacts, and the user's files as code
+		if kept, err = c.artifacts(); err != nil {
+			return err
+		}
+		if inputs, err = c.inputs(); err != nil {
+			return err
+		}
+	}
 	p.schemas = openSchemas()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
@@ -202,6 +213,8 @@ func (p *parts) assemble(what purpose) (err error) {
 		PolicyError:   p.broken,
 		Grants:        grants(),
 		Login:         loginByPage,
+		Files:         kept,
+		Inputs:        inputs,
 		Audit:         record,
 		Traces:        p.telemetry.Traces,
 		Metrics:       p.telemetry.Metrics,
@@ -210,6 +223,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
 		MaxTimeout:    time.Duration(c.MaxTimeout),
+		Output:        int64(c.Output),
 		OutputMode:    c.OutputMode,
 		ShareRoots:    c.UpstreamRoots == "client",
 		Version:       version(),

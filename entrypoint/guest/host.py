@@ -56,6 +56,8 @@ class Host:
             self._cancel(frame["id"])
         elif kind == "execute":
             self._execute(frame, line)
+        elif kind == "file" and isinstance(frame.get("name"), str) and isinstance(frame.get("data"), str):
+            self._file(frame["name"], frame["data"])
         elif kind == "expect" and isinstance(frame.get("providers"), list) and isinstance(frame.get("discovered"), list):
             if not self._run.asked:
                 self._run.to_child.push(line + b"\n")
@@ -77,6 +79,16 @@ class Host:
             self._run.cancelled_id = run
         elif run == self._run.id:
             self._run.kill("cancel")
+
+    def _file(self, name: str, data: str) -> None:
+        from guest import inputs  # few runs have any
+
+        if self._run.asked:
+            raise Stop(wire.EXIT_PROTOCOL, "the host sent a file after the execute")
+        try:
+            inputs.add(name, data)
+        except (OSError, ValueError) as e:
+            raise Stop(wire.EXIT_INTERNAL, f"the file {name[:100]!r} can't be written: {e}") from None
 
     def _execute(self, frame: wire.Frame, line: bytes) -> None:
         if self._run.asked:

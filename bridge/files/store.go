@@ -1,0 +1,172 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+const (
+	maxBytes = 256 << 20 // of all runs' files that are kept
+	block    = 4 << 10   // what a file counts at least
+	maxFiles = 10_000    // names that are looked at in one run's directory
+
+	// marker is a file in the directory of each run. Code can't hand over a file of that name,
+	// since none of theirs begins with a dot. A directory without it was made by somebody else and
+	// is never removed.
+	marker = ".mcp-bridge-run"
+
+	lockName = ".mcp-bridge.lock"
+	lockWait = 10 * time.Second
+)
+
+// A Store is a directory with one directory for each run that has handed over files. It is safe for
+// concurrent use, by several processes too.
+type Store struct {
+	dir string
+	max int64
+
+	mu    sync.Mutex
+	sizes map[string]int64 // of runs whose directory was looked at: it doesn't grow
+}
+
+// Open returns the store in a directory, which is made by the first Keep.
+func Open(dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{dir: dir, max: maxBytes, sizes: map[string]int64{}}, nil
+}
+
+// Dir returns the absolute path of the directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Keep writes the files of a run and gives their absolute paths by name. Only the user can read
+// them, and nobody can execute them. The oldest runs are removed when all files together take more
+// than 256 MB. Files that can't be written are told in the error.
+func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the directory for the files can't be made: %w", err)
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // nothing is written through it itself
+	about, err := root.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "windows" && about.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("everybody may write %s, so no file is put there; run: chmod o-w %[1]s", s.dir)
+	}
+	// Another bridge may not remove what is just being written. Where nothing can be locked,
+	// nothing is removed.
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
+	if lockErr == nil {
+		defer release()
+	}
+	if err := root.Mkdir(run, 0o700); err != nil {
+		return nil, err
+	}
+	own, err := root.OpenRoot(run)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close() //nolint:errcheck // as above
+	if err := own.WriteFile(marker, nil, 0o600); err != nil {
+		return nil, err
+	}
+	paths, err := write(own, filepath.Join(s.dir, run), files, modes{dir: 0o700, file: 0o600})
+	if lockErr == nil {
+		s.prune(root, run)
+	}
+	return paths, err
+}
+
+// runName is what a bridge calls a run.
+var runName = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// kept is the directory of one run.
+type kept struct {
+	name string
+	size int64
+	when fs.FileInfo
+}
+
+// prune removes the oldest runs beyond the bound, but not the one that was just written.
+func (s *Store) prune(root *os.Root, but string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return
+	}
+	var all []kept
+	total := int64(0)
+	sizes := map[string]int64{}
+	for _, e := range entries {
+		if !e.IsDir() || !runName.MatchString(e.Name()) {
+			continue
+		}
+		when, err := e.Info()
+		if err != nil {
+			continue
+		}
+		size, known := s.sizes[e.Name()]
+		if !known || e.Name() == but {
+			size = sizeOf(root, e.Name())
+		}
+		if size == 0 { // not ours
+			continue
+		}
+		sizes[e.Name()] = size
+		total += size
+		all = append(all, kept{e.Name(), size, when})
+	}
+	s.sizes = sizes
+	slices.SortFunc(all, func(a, b kept) int {
+		return cmp.Or(a.when.ModTime().Compare(b.when.ModTime()), cmp.Compare(a.name, b.name))
+	})
+	for _, k := range all {
+		if total <= s.max {
+			return
+		}
+		if k.name != but && root.RemoveAll(k.name) == nil {
+			total -= k.size
+			delete(s.sizes, k.name)
+		}
+	}
+}
+
+// sizeOf returns what the directory of a run takes; 0 for one that isn't a bridge's.
+func sizeOf(root *os.Root, run string) (size int64) {
+	if about, err := root.Lstat(run + "/" + marker); err != nil || !about.Mode().IsRegular() {
+		return 0
+	}
+	looked := 0
+	_ = fs.WalkDir(root.FS(), run, func(_ string, e fs.DirEntry, err error) error {
+		if looked++; err != nil || looked > maxFiles {
+			return fs.SkipAll
+		}
+		if about, err := e.Info(); err == nil {
+			size += max(about.Size(), block)
+		}
+		return nil
+	})
+	return size
+}

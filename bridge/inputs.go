@@ -1,0 +1,34 @@
+package bridge
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// filesName is the argument of run_python that names files of the user's.
+const filesName = "files"
+
+// decodeFiles checks that the files can be opened now, so that a wrong path is refused before the
+// call waits for anything. They are opened again for the run: a call that waits holds none open.
+func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
+	if json.Unmarshal(v, &paths) != nil || slices.Contains(paths, "") {
+		return nil, bad(`argument "files" must be a list of paths below %s, not %s`, b.inputs.Dirs(), kind(v))
+	}
+	_, closeAll, err := b.inputs.Open(paths)
+	closeAll()
+	if err != nil {
+		return nil, bad(`argument "files": %s`, text.Line(err.Error()))
+	}
+	return paths, nil
+}
+
+// open opens the files that a call names. The caller calls closeAll in any case.
+func (b *Bridge) open(a arguments) (opened []sandbox.Input, closeAll func(), err error) {
+	if len(a.files) == 0 {
+		return nil, func() {}, nil
+	}
+	return b.inputs.Open(a.files)
+}

@@ -1,0 +1,111 @@
+package bridge
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+)
+
+// Bounds of what the instructions say of servers, which every conversation pays for.
+const (
+	maxPurposeWords  = 10
+	maxPurposeLetter = 80  // characters of a purpose
+	maxServersCost   = 560 // of all servers together; see cost
+)
+
+// cost estimates what text takes of a context, in quarters of a token.
+func cost(s string) (n int) {
+	for _, r := range s {
+		switch {
+		case r == ' ' || 'a' <= r && r <= 'z':
+			n++
+		case r < utf8.RuneSelf:
+			n += 4
+		default:
+			n += 4 * utf8.RuneLen(r)
+		}
+	}
+	return n
+}
+
+// withPurposes returns the servers' names, each with its purpose in brackets as far as there is room.
+// Where there is no room for all names, purposes are left out.
+func withPurposes(c *catalog) string {
+	names := someNames(c.servers, maxInstructionNames)
+	room := maxServersCost - cost(names)
+	var all []string
+	for _, e := range c.servers {
+		all = append(all, e.name)
+	}
+	if strings.Join(all, ", ") != names { // some are missing
+		return names
+	}
+	for i, e := range c.servers {
+		if room <= 0 {
+			break
+		}
+		words := c.purpose(e)
+		if words == "" {
+			continue
+		}
+		words = " (" + words + ")"
+		if room -= cost(words); room >= 0 {
+			all[i] += words
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// purpose returns what a server is for, in a few words: as its configuration says, else as it said
+// itself when it last ran.
+func (c *catalog) purpose(e entry) string {
+	if words := purposeWords(e.description, e.name); words != "" {
+		return words
+	}
+	return purposeWords(c.shelf.saved.Purpose(schemas.Key(c.definitions[e.name])), e.name)
+}
+
+// purposeWords returns the first words of foreign text, at most maxPurposeWords, without what could
+// pass for more than a remark in brackets: other marks than those of a sentence, addresses, further
+// lines and sentences. It returns nothing where they say no more than the name.
+func purposeWords(said, name string) string {
+	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
+	said, _, _ = strings.Cut(said, "\n")
+	var words []string
+	cut, size := "", 0
+	for word := range strings.FieldsSeq(said) {
+		ends := strings.HasSuffix(word, ".")
+		if strings.Contains(word, "://") {
+			continue
+		}
+		word = strings.Trim(strings.Map(wordRune, word), "-_/.,'&+:")
+		if word == "" {
+			continue
+		}
+		if size += utf8.RuneCountInString(word) + 1; len(words) == maxPurposeWords || size > maxPurposeLetter {
+			cut = "…"
+			break
+		}
+		words = append(words, word)
+		if ends {
+			break
+		}
+	}
+	short := strings.Join(words, " ")
+	if strings.EqualFold(short, name) || short == "" {
+		return ""
+	}
+	return short + cut
+}
+
+// wordRune keeps letters, digits and the marks that stand in words.
+func wordRune(r rune) rune {
+	letter := unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+	if r != utf8.RuneError && (letter || strings.ContainsRune("-_/.,'&+:", r)) {
+		return r
+	}
+	return -1
+}

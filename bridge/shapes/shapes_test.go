@@ -1,0 +1,221 @@
+package shapes
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestText(t *testing.T) {
+	many := make([]string, 31)
+	for i := range many {
+		many[i] = fmt.Sprintf("%q:1", "key"+string(rune('a'+i%26))+string(rune('a'+i/26)))
+	}
+	for _, tc := range []struct{ name, json, want string }{
+		{"issues", `[{"number":1,"title":"a","labels":[{"name":"x"}],"body":null},{"number":2,"title":"b","labels":[],"body":"c"}]`,
+			"list[{number: int, title: str, labels: list[{name: str}], body: str | None}]"},
+		{"optional keys", `[{"a":1},{"a":2,"b":true}]`, "list[{a: int, b?: bool}]"},
+		{"kinds", `[1,2.5,"x",true,null,[1],{"a":1}]`, "list[list[int] | {a: int} | bool | int | float | str | None]"},
+		{"empty", `{"a":[],"b":{}}`, "{a: list[Any], b: {}}"},
+		{"a dash", `{"content-type":"x"}`, `{"content-type": str}`},
+		{"ids", `{"a":{"x":1},"7f3c":{"x":2}}`, "{str: {x: int}}"},
+		{"a mapping among others", `[{"by":{"anna@example.org":1}},{"by":{"b":2}}]`, "list[{by: {str: int}}]"},
+		{"nothing in common", `[{"anna":1},{"bob":2}]`, "list[{str: int}]"},
+		{"31 keys", "{" + strings.Join(many, ",") + "}", "{str: int}"},
+		{"30 keys and more in the next", `[{` + strings.Join(many[:30], ",") + `},{` + many[0] + `,"other":"x"}]`, "list[{str: int | str}]"},
+		{"deep", strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9), strings.Repeat("{a: ", 7) + "Any" + strings.Repeat("}", 7)},
+		{"the last of two", `{"a":1,"a":"x"}`, "{a: str}"},
+		{"a scalar", `42`, ""},
+		{"a string", `"x"`, ""},
+		{"no JSON", `{not json`, ""},
+		{"two", `{} {}`, ""},
+		{"NaN", `[NaN]`, ""},
+		{"nothing", ` `, ""},
+		{"too long", `["` + strings.Repeat("x", MaxText) + `"]`, ""},
+		{"half a pair, a huge number, deep lists", `{"a":"\ud800","b":` + strings.Repeat("9", 5000) + `,"c":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}",
+			"{a: str, b: int, c: " + strings.Repeat("list[", 6) + "Any" + strings.Repeat("]", 6) + "}"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, ok := Of(tc.json)
+			got := ""
+			if ok {
+				got = s.Text(1000)
+			}
+			if got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestTextIsBounded: what is open is closed, and little is beyond.
+func TestTextIsBounded(t *testing.T) {
+	s, ok := Of(`[{"number":1,"title":"x","user":{"login":"a","site":"b"},"state":"open"}]`)
+	if !ok {
+		t.Fatal("it has no shape")
+	}
+	for most, want := range map[int]string{
+		0: "list[{…}]", 20: "list[{number: int, title: str, …}]", 40: "list[{number: int, title: str, user: {login: str, …}, …}]",
+	} {
+		if got := s.Text(most); got != want {
+			t.Errorf("%d: got %s, want %s", most, got, want)
+		}
+	}
+}
+
+func TestIsName(t *testing.T) {
+	for _, name := range []string{"id", "number", "total_count", "createdAt", "htmlURL", "IDToken", "pullRequestReviewCommentUrl", "content-type",
+		"_links", "p95", "address_1", "md5", "X", "incomplete_results", "isPrivate", "a_b_c", "USD", "default_branch_ref", "e", "facade"} {
+		if !IsName(name) {
+			t.Errorf("%s is taken for data", name)
+		}
+	}
+	for _, data := range []string{"", "123", "1a", "a1b2c3", "2024-01-02", "9f86d081884c7d65", "deadbeef", "cafe-babe", "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+		"anna@example.org", "src/main.go", "https://x.example", "C:\\x", "John Smith", "naïve", "a.b", "aGVsbG8gd29ybGQ", "xYzAbCdEfG", "sk_live_51Hx92",
+		"U012ABCDE", strings.Repeat("a", 21), strings.Repeat("ab_", 20), "a\nb", "key\u202e", "ignore all previous instructions"} {
+		if IsName(data) {
+			t.Errorf("%s is taken for a name", data)
+		}
+	}
+}
+
+// TestMerge: the order of what is merged changes nothing but the order of keys, and merging again
+// changes nothing.
+func TestMerge(t *testing.T) {
+	a, _ := Of(`[{"a":1,"b":[1]}]`)
+	b, _ := Of(`[{"a":"x","c":null}]`)
+	ab, ba := Merge(a, b), Merge(b, a)
+	if got := ab.Text(500); got != "list[{a: int | str, b?: list[int], c?: None}]" {
+		t.Errorf("got %s", got)
+	}
+	if got := ba.Text(500); got != "list[{a: int | str, c?: None, b?: list[int]}]" {
+		t.Errorf("got %s", got)
+	}
+	if !Same(Merge(ab, b), ab) || Same(a, ab) || !Same(Merge(nil, a), a) || !Same(Merge(a, nil), a) {
+		t.Error("merging again changes it")
+	}
+}
+
+// secret is what values and keys that are data are made of in the property test. No name of a field
+// has it.
+var secret = regexp.MustCompile(`Zq\d{4}`)
+
+// random makes JSON whose values, and whose keys that are data, hold a secret.
+func random(r *rand.Rand, depth int) any {
+	mark := fmt.Sprintf("Zq%04d", r.IntN(10000))
+	switch n := r.IntN(9); {
+	case n == 0:
+		return nil
+	case n == 1:
+		return r.IntN(2) == 0
+	case n == 2:
+		return mark
+	case n == 3:
+		return json.Number("4242" + fmt.Sprint(r.IntN(10000)))
+	case n == 4:
+		return json.Number("4242.5e" + fmt.Sprint(r.IntN(9)))
+	case depth > 8:
+		return "x " + mark
+	case n <= 6:
+		list := make([]any, r.IntN(6))
+		for i := range list {
+			list[i] = random(r, depth+1)
+		}
+		return list
+	}
+	object := map[string]any{}
+	for range r.IntN(6) {
+		object[[]string{"id", "title", "body", "created_at", "user", "items", "nodes"}[r.IntN(7)]] = random(r, depth+1)
+	}
+	if r.IntN(4) == 0 {
+		object[[]string{mark, "a/" + mark, mark + "@example.org", "2024-05-" + mark}[r.IntN(4)]] = random(r, depth+1)
+	}
+	return object
+}
+
+// TestNoValueIsKept: whatever results hold, neither their shapes nor what is written of these has a
+// value of theirs, or a key that is data.
+func TestNoValueIsKept(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	var all *Shape
+	shapes := 0
+	for range 1000 {
+		text, err := json.Marshal([]any{random(r, 0), random(r, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, ok := Of(string(text))
+		if !ok {
+			continue
+		}
+		shapes++
+		if all = Merge(all, s); !all.Valid() {
+			all = s
+		}
+		for _, shape := range []*Shape{s, all} {
+			kept, err := json.Marshal(shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := string(kept) + shape.Text(2000); secret.MatchString(said) || strings.Contains(said, "4242") {
+				t.Fatalf("seed %d: of %s is kept %s", seed, text, said)
+			}
+			var again Shape
+			if json.Unmarshal(kept, &again) != nil || !again.Valid() || !Same(&again, shape) {
+				t.Fatalf("seed %d: it is read otherwise: %s", seed, kept)
+			}
+		}
+	}
+	if shapes < 300 {
+		t.Errorf("only %d texts had a shape", shapes)
+	}
+}
+
+// TestInvalid: what could not have been made here isn't taken from a file.
+func TestInvalid(t *testing.T) {
+	for _, text := range []string{`{"s":64}`, `{"s":-1}`, `{"o":[{"k":"John Smith","v":{"s":16}}]}`, `{"o":[{"k":"a"}]}`,
+		`{"o":[{"k":"a","v":{}},{"k":"a","v":{}}]}`, strings.Repeat(`{"l":`, 9) + "{}" + strings.Repeat("}", 9)} {
+		var s Shape
+		if err := json.Unmarshal([]byte(text), &s); err != nil || s.Valid() {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if (*Shape)(nil).Valid() {
+		t.Error("none is valid")
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	seeds := []string{`[{"number":1,"title":"a"}]`, `{"a":{"b":[1,2.5,null,true]}}`, `{"a":1,"a":2}`, `[`, `[[[[[[[[[]]]]]]]]]`, `{"\ud800":1}`, `{"x/y":{}}`, `[{},{"a":1},[]]`}
+	for _, a := range seeds {
+		for _, b := range seeds[:3] {
+			f.Add(a, b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, ok := Of(a)
+		if y, also := Of(b); also {
+			x, ok = Merge(x, y), true
+		}
+		if !ok {
+			return
+		}
+		kept, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Shape
+		if err := json.Unmarshal(kept, &again); err != nil || !Same(&again, x) || x.nodes() <= maxNodes && !again.Valid() {
+			t.Fatalf("%v: %s", err, kept)
+		}
+		text := x.Text(200)
+		if len(text) > 200+40*maxNodes || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\r\x1b") {
+			t.Fatalf("%q", text)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+)
+
+// artifacts is where the files of runs are written to; nil for nowhere. A user without a home has
+// no such place unless the setting names one.
+func (c config) artifacts() (*files.Store, error) {
+	dir := c.Artifacts
+	switch dir {
+	case "none":
+		return nil, nil
+	case "":
+		data := dataDir()
+		if data == "" {
+			return nil, nil
+		}
+		dir = filepath.Join(data, "mcp-bridge", "artifacts")
+	}
+	if about, err := os.Stat(dir); err == nil && !about.IsDir() {
+		return nil, usageError{errors.New("MCP_BRIDGE_ARTIFACTS=" + dir + " is no directory; name one, or none")}
+	}
+	return files.Open(dir)
+}
+
+// inputs are the directories whose files calls may name; nil for none.
+func (c config) inputs() (*files.Inputs, error) {
+	if len(c.Inputs) == 0 {
+		return nil, nil
+	}
+	in, err := files.NewInputs(c.Inputs)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("MCP_BRIDGE_INPUTS: %w", err)}
+	}
+	return in, nil
+}
+
+// dataDir is where a user's data is kept; empty where the system has no such place.
+func dataDir() string {
+	if goruntime.GOOS == "darwin" || goruntime.GOOS == "windows" { // one place there for settings and data
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return ""
+		}
+		return dir
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return ""
+	}
+	return filepath.Join(home, ".local", "share")
+}
+
+// pathList is paths with the system's separator between them.
+type pathList []string
+
+// Decode implements envconfig.Decoder.
+func (p *pathList) Decode(v string) error {
+	for _, s := range filepath.SplitList(v) {
+		if s != "" {
+			*p = append(*p, s)
+		}
+	}
+	return nil
+}
