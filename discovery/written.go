@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,11 @@ func (s Server) ID() string {
 func hash(format string, a ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, format, a...))
 	return hex.EncodeToString(sum[:16])
+}
+
+// OfOneProject reports whether ID may be another one in another working directory.
+func (s Server) OfOneProject() bool {
+	return s.OfProject || s.Source.Scope == localScope || s.Source.Scope == Listed
 }
 
 // clone returns a copy that fill may change.
@@ -48,7 +54,7 @@ func (s *scan) written(r row, d definition) string {
 	_ = named.fill(r, &d) // what can't be filled in makes no server
 	d.Dir = named.startedIn(r, d)
 	where := ""
-	if r.ofProject() || r.scope == localScope || s.inProject(d.Source.Path) {
+	if r.ofProject() || r.scope == localScope || r.scope == Listed && s.inProject(d.Source.Path) {
 		where = s.env.Dir
 	}
 	return hash("%q is %q in %q", d.Name, d.definition(), where)
@@ -68,6 +74,9 @@ func (s Server) Told() string {
 	if s.URL != "" {
 		fmt.Fprintf(&b, "\nURL: %q", s.URL)
 	}
+	if s.Socket != "" {
+		fmt.Fprintf(&b, "\nSocket: %q", s.Socket)
+	}
 	if s.Command != "" {
 		fmt.Fprintf(&b, "\nProgram: %q", append([]string{s.Command}, s.Args...))
 	}
@@ -84,4 +93,25 @@ func (s Server) Told() string {
 		fmt.Fprintf(&b, "\nWith the headers: %q", slices.Sorted(maps.Keys(s.Headers)))
 	}
 	return b.String()
+}
+
+// maxFilters bounds how many filters are remembered of one server.
+const maxFilters = 16
+
+// Narrow has what the server's filters hid before hide it still: was is the same definition earlier on. It reports false where the
+// filters were changed too often to remember all of them.
+func (s *Server) Narrow(was Server) bool {
+	twins := slices.Clone(s.Twins)
+	for _, t := range append([]Twin{{was.Source, was.Name, was.Tools}}, was.Twins...) {
+		same := func(o Twin) bool { return o.Name == t.Name && reflect.DeepEqual(o.Tools, t.Tools) }
+		if t.Name == s.Name && !t.Tools.says() || same(Twin{s.Source, s.Name, s.Tools}) || slices.ContainsFunc(twins, same) {
+			continue
+		}
+		twins = append(twins, t)
+	}
+	if len(twins) > len(s.Twins) && len(twins) > maxFilters {
+		return false
+	}
+	s.Twins = twins
+	return true
 }
