@@ -22,15 +22,16 @@ import (
 // Config is what Approvals are made of.
 type Config struct {
 	Record  string       // the file of what is known; empty: nothing is kept, and each start is the first one
-	Sockets string       // a directory of the user's own, for bridges with this record to find each other; empty: they don't
+	Sockets string       // the directory in which bridges with this record find each other; empty: they don't
 	Guard   Keeper       // nil: nothing is written after a kill
 	Log     *slog.Logger // nil: silence
 	Changed func()       // called after each yes; nil: nothing is
 }
 
-// A Keeper writes a file after this process was killed; *guard.Guard is one.
+// A Keeper writes a file, and removes another, after this process was killed; *guard.Guard is one.
 type Keeper interface {
 	Keep(path string, text []byte) (forget func())
+	File(path string) (forget func())
 }
 
 // Approvals are those of one process. They are safe for concurrent use.

@@ -300,6 +300,8 @@ func (w *world) forge() {
 // keeper is a watchdog's part.
 type keeper struct{ kept map[int][]byte }
 
+func (k *keeper) File(string) (forget func()) { return func() {} }
+
 func (k *keeper) Keep(_ string, text []byte) (forget func()) {
 	n := len(k.kept) + 1
 	for k.kept[n] != nil {

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,7 +21,6 @@ import (
 const (
 	peerWait   = 2 * time.Second // for another bridge's answer
 	maxMessage = 8 << 20         // bytes of a message or an answer
-	ending     = ".sock"
 )
 
 // What bridges say to each other.
@@ -45,11 +44,34 @@ type reply struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// door is where others reach this process.
+// door is where others reach this process: a socket in a directory that only the user can enter, and that tells whose it is.
 type door struct {
 	listener net.Listener
-	path     string
+	dir      string
+	forget   func() // the Keeper was told of dir
 	answers  sync.WaitGroup
+}
+
+// socket is its name, the same for all with one record.
+func (a *Approvals) socket() string {
+	return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(a.cfg.Record)))
+}
+
+// newDoor makes one.
+func (a *Approvals) newDoor() (*door, error) {
+	d := &door{dir: filepath.Join(a.cfg.Sockets, runtime.Self().NewName()), forget: func() {}}
+	if a.cfg.Guard != nil {
+		d.forget = a.cfg.Guard.File(d.dir)
+	}
+	err := os.Mkdir(d.dir, 0o700)
+	if err == nil {
+		if d.listener, err = net.Listen("unix", filepath.Join(d.dir, a.socket())); err == nil {
+			return d, nil
+		}
+		_ = os.Remove(d.dir)
+	}
+	d.forget()
+	return nil, err
 }
 
 // listen makes this process one that others reach.
@@ -57,30 +79,17 @@ func (a *Approvals) listen() {
 	if a.cfg.Sockets == "" {
 		return
 	}
-	err := os.MkdirAll(a.cfg.Sockets, 0o700)
-	if err == nil {
-		err = runtime.OwnRuntimeDir(a.cfg.Sockets)
-	}
+	d, err := a.newDoor()
 	if err != nil {
 		a.cfg.Log.Warn("other bridges can't be told which servers are approved", "err", err)
 		return
 	}
-	path := filepath.Join(a.cfg.Sockets, fmt.Sprintf("%d-%x%s", os.Getpid(), time.Now().UnixNano(), ending))
-	l, err := net.Listen("unix", path) // in a directory that only its owner can enter
-	if err == nil {
-		err = os.Chmod(path, 0o600)
-	}
-	if err != nil {
-		a.cfg.Log.Warn("other bridges can't be told which servers are approved", "err", err)
-		return
-	}
-	d := &door{listener: l, path: path}
 	a.mu.Lock()
 	a.door = d
 	a.mu.Unlock()
 	d.answers.Go(func() {
 		for {
-			conn, err := l.Accept()
+			conn, err := d.listener.Accept()
 			if err != nil {
 				if errors.Is(err, net.ErrClosed) {
 					return
@@ -94,8 +103,10 @@ func (a *Approvals) listen() {
 }
 
 func (d *door) close() {
-	_ = d.listener.Close() // which removes the socket too
+	_ = d.listener.Close()
 	d.answers.Wait()
+	_ = os.RemoveAll(d.dir)
+	d.forget()
 }
 
 // answer does what another process says.
@@ -127,25 +138,23 @@ func (a *Approvals) answer(conn net.Conn) {
 
 // send says something to all other bridges, and returns their answers; silent means that one is there and doesn't answer.
 func (a *Approvals) send(m message) (replies []reply, silent bool) {
-	entries, err := os.ReadDir(a.cfg.Sockets)
-	if a.cfg.Sockets == "" || err != nil || runtime.OwnRuntimeDir(a.cfg.Sockets) != nil {
+	sockets, err := filepath.Glob(filepath.Join(a.cfg.Sockets, "mcp-bridge-*", a.socket())) // as runtime.Owner names them
+	if a.cfg.Sockets == "" || err != nil {
 		return nil, false
 	}
 	a.mu.Lock()
 	own := ""
 	if a.door != nil {
-		own = filepath.Base(a.door.path)
+		own = a.door.dir
 	}
 	a.mu.Unlock()
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ending) || e.Name() == own {
+	for _, socket := range sockets {
+		if filepath.Dir(socket) == own || runtime.TrustedSocket(socket) != nil {
 			continue
 		}
-		r, err := tell(filepath.Join(a.cfg.Sockets, e.Name()), m)
+		r, err := tell(socket, m)
 		switch {
-		case errors.Is(err, syscall.ECONNREFUSED): // of one that is dead
-			_ = os.Remove(filepath.Join(a.cfg.Sockets, e.Name()))
-		case errors.Is(err, fs.ErrNotExist): // of one that has just ended
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // of one that is dead, or has just ended
 		case err != nil:
 			silent = true
 		default:

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -23,12 +23,13 @@ func approvalsConfig(log *slog.Logger) approvals.Config {
 	if dir := stateDir(); dir != "" {
 		c.Record = filepath.Join(dir, "approved.json")
 	}
-	parent := os.Getenv("XDG_RUNTIME_DIR")
-	if parent == "" || runtime.OwnRuntimeDir(parent) != nil {
-		parent = os.TempDir()
+	c.Sockets = os.Getenv("XDG_RUNTIME_DIR")
+	if c.Sockets == "" || runtime.OwnRuntimeDir(c.Sockets) != nil {
+		c.Sockets = os.TempDir()
+		if goruntime.GOOS == "darwin" {
+			c.Sockets = "/tmp" // the other's path is too long for a socket
+		}
 	}
-	// Bridges with other records are in other directories: they know nothing of each other.
-	c.Sockets = filepath.Join(parent, fmt.Sprintf("mcp-bridge-approvals-%d-%.8x", os.Geteuid(), sha256.Sum256([]byte(c.Record))))
 	return c
 }
 
