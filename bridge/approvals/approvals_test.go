@@ -28,7 +28,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, root: root, home: filepath.Join(root, "home"), proj: filepath.Join(root, "home", "proj")}
-	sockets, err := os.MkdirTemp("", "ap") // short enough for a socket
+	sockets, err := os.MkdirTemp("", "ap") //nolint:usetesting // its path is to be short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
