@@ -13,6 +13,7 @@ package approvals
 
 import (
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -46,9 +47,9 @@ type Approvals struct {
 	dirty bool                        // the record lacks something
 
 	serves bool   // this process writes the record when it ends
-	begun  bool   // it runs code
 	forget func() // what the Keeper keeps
 	door   *door  // nil: nobody can reach us
+	begin  sync.Once
 }
 
 // New learns what is known from the other bridges or, where none runs, from the record.
@@ -215,14 +216,9 @@ func (a *Approvals) approve(id string) {
 const tick = 20 * time.Millisecond
 
 // Begin notes that code is run from now on. It is called before each run, and does something before the first.
-func (a *Approvals) Begin() {
-	a.mu.Lock()
-	before := a.begun
-	a.begun = true
-	a.mu.Unlock()
-	if before {
-		return
-	}
+func (a *Approvals) Begin() { a.begin.Do(a.first) }
+
+func (a *Approvals) first() {
 	a.Reach()
 	a.mu.Lock()
 	a.serving(time.Now().Add(-tick))
@@ -231,7 +227,7 @@ func (a *Approvals) Begin() {
 		a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
 	}
 	a.keep()
-	known := a.state.Known
+	known := maps.Clone(a.state.Known)
 	a.mu.Unlock()
 	a.send(message{Do: doLearn, Since: since, Known: known})
 }

@@ -281,7 +281,9 @@ func (p *parts) close() error {
 		engine = p.driver.Close()
 	}
 	if p.approvals != nil { // when nothing is left that could write into the record
-		errs = append(errs, p.approvals.Close())
+		if err := p.approvals.Close(); err != nil {
+			p.log.Warn("what is known of approved servers can't be kept: you may be asked about them again", "err", err)
+		}
 	}
 	if p.guard != nil {
 		watchdog = p.guard.Close()
