@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// Approvals know which servers may be started; *approvals.Approvals are. Its methods are used concurrently.
+// Approvals know which servers may be started; *approvals.Approvals are. Its methods are used
+// concurrently.
 type Approvals interface {
 	// Held reports whether a server may not be started before the user says yes.
 	Held(discovery.Server) bool
@@ -26,11 +27,13 @@ type Approvals interface {
 // heldNote is what is said of a server that is held, before its own description.
 const heldNote = "New since the bridge started, or changed: it is not started before the user says yes."
 
-// maxTold is how much of a definition is shown in a question. What a longer one hides in its midst can't be judged.
+// maxTold is how much of a definition is shown in a question. What a longer one hides in its midst
+// can't be judged.
 const maxTold = 2000
 
-// starts has the user asked whether servers that are held may be started. Of each definition there is one question at a time, and
-// one for as long as the bridge runs where the answer isn't yes. It is safe for concurrent use.
+// starts has the user asked whether servers that are held may be started. Of each definition there
+// is one question at a time, and one for as long as the bridge runs where the answer isn't yes. It
+// is safe for concurrent use.
 type starts struct {
 	approvals Approvals // nil: all may be started
 	client    func(ctx context.Context, method string, params any) (json.RawMessage, error)
@@ -63,7 +66,8 @@ func (s *starts) of(id string) *inquiry {
 	return s.inquiries[id]
 }
 
-// allow returns nil when a server may be started, for which it may ask the user. It waits for an answer until ctx ends.
+// allow returns nil when a server may be started, for which it may ask the user. It waits for an
+// answer until ctx ends.
 func (s *starts) allow(ctx context.Context, server discovery.Server) error {
 	if !s.held(server) {
 		return nil

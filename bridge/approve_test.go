@@ -41,8 +41,8 @@ func evil(args ...string) discovery.Server {
 		Dir: "/home/u", Env: map[string]string{"NODE_OPTIONS": "--require=secret"}, Source: discovery.Source{Host: "Cursor", Scope: "user", Path: "/home/u/.cursor/mcp.json"}}
 }
 
-// TestQuestionOfANewServer: the user sees the file, the name and the whole command line, and only a clear yes starts it. There is one
-// question for as long as the bridge runs.
+// TestQuestionOfANewServer: the user sees the file, the name and the whole command line, and only a
+// clear yes starts it. There is one question for as long as the bridge runs.
 func TestQuestionOfANewServer(t *testing.T) {
 	cannot := fmt.Errorf("%w: it is old", errCannotAsk)
 	for _, tt := range []struct {
@@ -149,8 +149,8 @@ func (c *countedUpstreams) Complete(context.Context, string, map[string]any) (js
 	return nil, nil
 }
 
-// TestHeldServer: a server that is held is listed with what it is, is in no definition of ours, and is reached by nothing that code can
-// do. After a yes it is, in the same run.
+// TestHeldServer: a server that is held is listed with what it is, is in no definition of ours, and
+// is reached by nothing that code can do. After a yes it is, in the same run.
 func TestHeldServer(t *testing.T) {
 	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "me"}}}}}
 	a := &approving{holds: "github"}

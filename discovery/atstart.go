@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// ofProject reports whether the row's files lie in a project, where whoever writes to the project writes them.
+// ofProject reports whether the row's files lie in a project, where whoever writes to the project
+// writes them.
 func (r row) ofProject() bool {
 	for _, patterns := range r.where {
 		for _, p := range patterns {
@@ -24,7 +25,8 @@ func (r row) ofProject() bool {
 // projectSettings are files of a project that say which of its servers are approved.
 var projectSettings = all("{workspace}/.claude/settings.json", "{workspace}/.claude/settings.local.json")
 
-// projectFiles returns the files, and directories of files, that belong to the project and not to the user.
+// projectFiles returns the files, and directories of files, that belong to the project and not to
+// the user.
 func (s *scan) projectFiles() []string {
 	users := s.places.expand(all("{claude}/settings.json"))
 	found := s.places.expand(projectSettings)
@@ -43,8 +45,9 @@ func (s *scan) projectFiles() []string {
 	return found
 }
 
-// startFiles is a file system in which a project's files stay as they were at the first scan: those that were not there then are not
-// there later. Code may write to the project while the bridge runs.
+// startFiles is a file system in which a project's files stay as they were at the first scan: those
+// that were not there then are not there later. Code may write to the project while the bridge
+// runs.
 type startFiles struct {
 	fs.FS
 	project []string // names of files and directories
@@ -63,7 +66,8 @@ func newStartFiles(fsys fs.FS) *startFiles {
 	return &startFiles{FS: fsys, infos: map[string]result[fs.FileInfo]{}, texts: map[string]result[[]byte]{}, lists: map[string]result[[]fs.DirEntry]{}}
 }
 
-// kept reports whether name is of the project. What is a repository is decided at the start as well.
+// kept reports whether name is of the project. What is a repository is decided at the start as
+// well.
 func (f *startFiles) kept(name string) bool {
 	return path.Base(name) == ".git" || slices.ContainsFunc(f.project, func(p string) bool { return name == p || path.Dir(name) == p })
 }

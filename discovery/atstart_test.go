@@ -36,8 +36,9 @@ func projectEntries(file string, servers ...string) string {
 	return `{"` + key + `": {` + strings.Join(entries, ", ") + `}}`
 }
 
-// TestProjectFilesAreReadAtTheStart: whatever comes into the project later, in a file of any host, is not there for the bridge: no
-// server, and no word on one. Files of the user's own are read again.
+// TestProjectFilesAreReadAtTheStart: whatever comes into the project later, in a file of any host,
+// is not there for the bridge: no server, and no word on one. Files of the user's own are read
+// again.
 func TestProjectFilesAreReadAtTheStart(t *testing.T) {
 	scanned := newScan(tree{}.fs(), linux())
 	var files []string
@@ -79,7 +80,8 @@ func TestProjectFilesAreReadAtTheStart(t *testing.T) {
 	}
 }
 
-// TestProjectDoesNotApproveItself: approvals that come into the project later don't count, nor does a repository.
+// TestProjectDoesNotApproveItself: approvals that come into the project later don't count, nor does
+// a repository.
 func TestProjectDoesNotApproveItself(t *testing.T) {
 	start := maps.Clone(trusting)
 	start["/home/u/.claude.json"] = `{"projects": {"/w/p": {"hasTrustDialogAccepted": true}}}`
@@ -113,8 +115,8 @@ func TestHomeAsProject(t *testing.T) {
 	}
 }
 
-// TestID: a definition's ID is the same as long as its files say the same, and another one when any part of it that counts differs,
-// wherever it is written.
+// TestID: a definition's ID is the same as long as its files say the same, and another one when any
+// part of it that counts differs, wherever it is written.
 func TestID(t *testing.T) {
 	const mine, cursor, envFile = "/home/u/.config/mcp/servers/s.json", "/home/u/.cursor/mcp.json", "/home/u/s.env"
 	id := func(env Env, files tree) string {
@@ -165,7 +167,8 @@ func TestID(t *testing.T) {
 	}
 }
 
-// TestFilesOfAServer: beside the file that defines a server these are the ones that fill it in and that say whether it is used.
+// TestFilesOfAServer: beside the file that defines a server these are the ones that fill it in and
+// that say whether it is used.
 func TestFilesOfAServer(t *testing.T) {
 	files := maps.Clone(trusting)
 	files["/w/p/.codex/config.toml"] = "[mcp_servers.codex]\ncommand = \"x\"\n"

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// hostile is a home whose hosts trust all that can be trusted in the project, approve all that can be approved, and have another
-// program under the name that code is going to take.
+// hostile is a home whose hosts trust all that can be trusted in the project, approve all that can
+// be approved, and have another program under the name that code is going to take.
 func hostile(t *testing.T) discovery.Env {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -44,7 +44,8 @@ func put(t *testing.T, p, text string) {
 	}
 }
 
-// life has directories change later than now, as they do while no bridge runs: it isn't by their times that what is below them is held.
+// life has directories change later than now, as they do while no bridge runs: it isn't by their
+// times that what is below them is held.
 func life(t *testing.T, dirs ...string) {
 	t.Helper()
 	now := time.Now()
@@ -62,9 +63,9 @@ func life(t *testing.T, dirs ...string) {
 	}
 }
 
-// TestHeldInEveryFile: in each file of each host code can write a definition while the bridge runs it, and none is started: not by that
-// bridge, which reads a project's files no more and holds what is in others, and not by the next one. Neither does one take the place
-// of the user's own.
+// TestHeldInEveryFile: in each file of each host code can write a definition while the bridge runs
+// it, and none is started: not by that bridge, which reads a project's files no more and holds what
+// is in others, and not by the next one. Neither does one take the place of the user's own.
 func TestHeldInEveryFile(t *testing.T) {
 	used, all := 0, discovery.Places(hostile(t), "evil")
 	for i := range all {

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// ID names a server's definition for the user's yes to it: name, command, arguments, environment, directory, URL and headers. It is
-// the same in every process and every environment: a variable of ours counts by its name, what a file fills in by its text. The
-// working directory is part of it where the definition is about one project; a user's own is the same in all of them.
+// ID names a server's definition for the user's yes to it: name, command, arguments, environment,
+// directory, URL and headers. It is the same in every process and every environment: a variable of
+// ours counts by its name, what a file fills in by its text. The working directory is part of it
+// where the definition is about one project; a user's own is the same in all of them.
 func (s Server) ID() string {
 	if s.Written != "" {
 		return s.Written
@@ -60,14 +61,16 @@ func (s *scan) written(r row, d definition) string {
 	return hash("%q is %q in %q", d.Name, d.definition(), where)
 }
 
-// inProject reports whether a path is below the working directory, unless that is the home directory or above it.
+// inProject reports whether a path is below the working directory, unless that is the home
+// directory or above it.
 func (s *scan) inProject(native string) bool {
 	dir := s.places.clean(s.env.Dir)
 	return dir != "" && strings.HasPrefix(s.places.clean(native), dir+"/") && !strings.HasPrefix(s.places.clean(s.env.Home)+"/", dir+"/")
 }
 
-// Told says what is started or connected to, line by line, for the user who decides about it. Values of variables and headers are left
-// out, since they may be secrets; arguments, URLs and commands are told as a whole.
+// Told says what is started or connected to, line by line, for the user who decides about it.
+// Values of variables and headers are left out, since they may be secrets; arguments, URLs and
+// commands are told as a whole.
 func (s Server) Told() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "File: %s", s.Source)
@@ -98,8 +101,8 @@ func (s Server) Told() string {
 // maxFilters bounds how many filters are remembered of one server.
 const maxFilters = 16
 
-// Narrow has what the server's filters hid before hide it still: was is the same definition earlier on. It reports false where the
-// filters were changed too often to remember all of them.
+// Narrow has what the server's filters hid before hide it still: was is the same definition earlier
+// on. It reports false where the filters were changed too often to remember all of them.
 func (s *Server) Narrow(was Server) bool {
 	twins := slices.Clone(s.Twins)
 	for _, t := range append([]Twin{{was.Source, was.Name, was.Tools}}, was.Twins...) {

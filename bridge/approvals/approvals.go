@@ -1,12 +1,16 @@
-// Package approvals decides which definitions of servers the bridge may start without asking its user.
+// Package approvals decides which definitions of servers the bridge may start without asking its
+// user.
 //
-// Code that runs in the sandbox may be able to write files, by way of a server that writes files. So a definition may be started
-// unasked only if code can't have written it: it was there when the bridge started, and before that it was known already, or came
-// while no code was run. Every other one is held until the user says yes.
+// Code that runs in the sandbox may be able to write files, by way of a server that writes files.
+// So a definition may be started unasked only if code can't have written it: it was there when the
+// bridge started, and before that it was known already, or came while no code was run. Every other
+// one is held until the user says yes.
 //
-// Code may also be able to write the record of what is known. So a bridge that runs code believes its memory and never the record. It
-// writes the record when it ends, or has its watchdog write it after a kill, and one that starts meanwhile asks it over a socket, to
-// which files lead nobody. What was changed when is told by the time of the last change of a file's inode, which nobody can set.
+// Code may also be able to write the record of what is known. So a bridge that runs code believes
+// its memory and never the record. It writes the record when it ends, or has its watchdog write it
+// after a kill, and one that starts meanwhile asks it over a socket, to which files lead nobody.
+// What was changed when is told by the time of the last change of a file's inode, which nobody can
+// set.
 //
 // The package starts nothing, and asks nobody.
 package approvals
@@ -62,7 +66,8 @@ func New(cfg Config) *Approvals {
 	return a
 }
 
-// Reach has others reach this process until Close. It is for one whose user may say yes elsewhere, and is called before code is run.
+// Reach has others reach this process until Close. It is for one whose user may say yes elsewhere,
+// and is called before code is run.
 func (a *Approvals) Reach() {
 	a.mu.Lock()
 	before := a.serves
@@ -114,9 +119,9 @@ func (a *Approvals) serving(since time.Time) {
 	}
 }
 
-// Update takes over what is configured now, and returns it with what it may not lose: filters that a server had before still hide
-// what they hid. The first time, what is known and what code can't have written is let in; after that, nothing is but by a yes.
-// What is gone is let in no more.
+// Update takes over what is configured now, and returns it with what it may not lose: filters that
+// a server had before still hide what they hid. The first time, what is known and what code can't
+// have written is let in; after that, nothing is but by a yes. What is gone is let in no more.
 func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 	a.mu.Lock()
 	first, before := a.now == nil, a.now
@@ -187,8 +192,9 @@ func (a *Approvals) Held(s discovery.Server) bool {
 	return !in && !a.yes[s.ID()]
 }
 
-// Approve takes the user's yes to a definition, for all bridges with this record. It reports to how many of them that was told. The
-// error is of a record that can't be written where it is the only place for the yes.
+// Approve takes the user's yes to a definition, for all bridges with this record. It reports to how
+// many of them that was told. The error is of a record that can't be written where it is the only
+// place for the yes.
 func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
 	a.approve(s.ID())
 	if a.cfg.Changed != nil {
@@ -215,7 +221,8 @@ func (a *Approvals) approve(id string) {
 // tick is more than the clock that files are stamped by lags behind time.Now.
 const tick = 20 * time.Millisecond
 
-// Begin notes that code is run from now on. It is called before each run, and does something before the first.
+// Begin notes that code is run from now on. It is called before each run, and does something before
+// the first.
 func (a *Approvals) Begin() { a.begin.Do(a.first) }
 
 func (a *Approvals) first() {
@@ -244,8 +251,8 @@ func (a *Approvals) keep() {
 	}
 }
 
-// Close writes the record, if this process could be reached, and is reached no more. It is called when nothing that
-// runs code or serves it is left.
+// Close writes the record, if this process could be reached, and is reached no more. It is called
+// when nothing that runs code or serves it is left.
 func (a *Approvals) Close() error {
 	a.mu.Lock()
 	door := a.door

@@ -144,8 +144,8 @@ func (k *keeper) Keep(_ string, text []byte) (forget func()) {
 	return func() { delete(k.kept, n) }
 }
 
-// TestKilled: after a kill the watchdog writes what the bridge knew. Code's own word in the record doesn't last, and what is known
-// stays known.
+// TestKilled: after a kill the watchdog writes what the bridge knew. Code's own word in the record
+// doesn't last, and what is known stays known.
 func TestKilled(t *testing.T) {
 	w := newWorld(t)
 	w.write("~/.cursor/mcp.json", one("good", "good"))
@@ -173,7 +173,8 @@ func TestKilled(t *testing.T) {
 	w.must(b.Close())
 }
 
-// TestBothKilled: where the watchdog is killed too, all the time since code was first run counts as such.
+// TestBothKilled: where the watchdog is killed too, all the time since code was first run counts as
+// such.
 func TestBothKilled(t *testing.T) {
 	w := newWorld(t)
 	w.write("~/.cursor/mcp.json", one("good", "good"))
@@ -190,7 +191,8 @@ func TestBothKilled(t *testing.T) {
 	w.must(b.Close())
 }
 
-// TestApprove: a yes reaches every bridge that can be reached, lasts, is for one definition, and is given up with it.
+// TestApprove: a yes reaches every bridge that can be reached, lasts, is for one definition, and is
+// given up with it.
 func TestApprove(t *testing.T) {
 	w := newWorld(t)
 	a, _, _ := w.start()
@@ -243,7 +245,8 @@ func TestApprove(t *testing.T) {
 	w.end(a)
 }
 
-// TestFiltersOnlyNarrow: what a host hides from the start on stays hidden whatever is written later; what it hides later is hidden.
+// TestFiltersOnlyNarrow: what a host hides from the start on stays hidden whatever is written
+// later; what it hides later is hidden.
 func TestFiltersOnlyNarrow(t *testing.T) {
 	w := newWorld(t)
 	filter := func(list string) string {

@@ -15,7 +15,8 @@ func changed(info fs.FileInfo) time.Time {
 	return time.Now()
 }
 
-// mine reports whether the user could write to it, or put something else into it: it is the user's, or others may too.
+// mine reports whether the user could write to it, or put something else into it: it is the user's,
+// or others may too.
 func mine(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(st.Uid) == os.Geteuid() || info.Mode()&0o022 != 0

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// launderings are what code may do while a bridge runs it, so that a definition of its own, s, is started by the next one.
+// launderings are what code may do while a bridge runs it, so that a definition of its own, s, is
+// started by the next one.
 var launderings = []struct {
 	name   string
 	before func(w *world) // by the user, before
@@ -94,8 +95,9 @@ var launderings = []struct {
 	}},
 }
 
-// TestLaundering: what code wrote while it ran is held by the bridge that ran it and by the next one, whatever code does to the record
-// of what is known; what the user writes while no code is run is not.
+// TestLaundering: what code wrote while it ran is held by the bridge that ran it and by the next
+// one, whatever code does to the record of what is known; what the user writes while no code is run
+// is not.
 func TestLaundering(t *testing.T) {
 	for i, tt := range launderings {
 		t.Run(tt.name, func(t *testing.T) {

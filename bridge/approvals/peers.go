@@ -44,7 +44,8 @@ type reply struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// door is where others reach this process: a socket in a directory that only the user can enter, and that tells whose it is.
+// door is where others reach this process: a socket in a directory that only the user can enter,
+// and that tells whose it is.
 type door struct {
 	listener net.Listener
 	dir      string
@@ -136,7 +137,8 @@ func (a *Approvals) answer(conn net.Conn) {
 	}
 }
 
-// send says something to all other bridges, and returns their answers; silent means that one is there and doesn't answer.
+// send says something to all other bridges, and returns their answers; silent means that one is
+// there and doesn't answer.
 func (a *Approvals) send(m message) (replies []reply, silent bool) {
 	sockets, err := filepath.Glob(filepath.Join(a.cfg.Sockets, "mcp-bridge-*", a.socket())) // as runtime.Owner names them
 	if a.cfg.Sockets == "" || err != nil {

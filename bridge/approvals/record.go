@@ -68,8 +68,8 @@ func (all spans) holds(times []time.Time) bool {
 	})
 }
 
-// readRecord returns what the record says. Where there is none yet, nothing is known and no code was run. With an error, nothing is
-// known and code was run all the time.
+// readRecord returns what the record says. Where there is none yet, nothing is known and no code
+// was run. With an error, nothing is known and code was run all the time.
 func readRecord(path string) (state, error) {
 	none := state{Known: map[string]string{}}
 	if path == "" {

@@ -17,7 +17,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
-// approvalsConfig is where it is kept which servers may be started, and where bridges find each other.
+// approvalsConfig is where it is kept which servers may be started, and where bridges find each
+// other.
 func approvalsConfig(log *slog.Logger) approvals.Config {
 	c := approvals.Config{Log: log}
 	if dir := stateDir(); dir != "" {
@@ -33,8 +34,8 @@ func approvalsConfig(log *slog.Logger) approvals.Config {
 	return c
 }
 
-// admit has the approvals decide about the servers that were found. A command that ends by itself has nobody to ask: what is held is
-// not used by it.
+// admit has the approvals decide about the servers that were found. A command that ends by itself
+// has nobody to ask: what is held is not used by it.
 func (p *parts) admit(what purpose) {
 	cfg := approvalsConfig(p.log)
 	if p.guard != nil {

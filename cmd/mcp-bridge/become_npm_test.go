@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// prey is the home of a user whose hosts trust the project, with a filesystem server over all of it.
+// prey is the home of a user whose hosts trust the project, with a filesystem server over all of
+// it.
 type prey struct {
 	t          *testing.T
 	home, proj string
@@ -68,7 +69,8 @@ func (p *prey) definition(name string) string {
 	return fmt.Sprintf(`{"mcpServers": {%q: {"command": "/bin/sh", "args": ["-c", "touch %s/RAN-%s"]}}}`, name, p.home, name)
 }
 
-// places are the files that code writes, and what into each. The names of the servers are those that it then touches.
+// places are the files that code writes, and what into each. The names of the servers are those
+// that it then touches.
 func (p *prey) places() (texts map[string]string, names []string) {
 	toml := func(name string) string {
 		return fmt.Sprintf("[mcp_servers.%s]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"touch %s/RAN-%s\"]\n", name, p.home, name)
@@ -139,9 +141,10 @@ func (p *prey) ran() []string {
 	return found
 }
 
-// TestCodeBecomesNoServer: code with the filesystem server over the whole home directory writes a definition into every place there is,
-// approves it where hosts keep approvals, and forges our own record. Nothing of it is started: not by this bridge, nor by one beside
-// it, nor by the next ones, after a good end and after a kill.
+// TestCodeBecomesNoServer: code with the filesystem server over the whole home directory writes a
+// definition into every place there is, approves it where hosts keep approvals, and forges our own
+// record. Nothing of it is started: not by this bridge, nor by one beside it, nor by the next ones,
+// after a good end and after a kill.
 func TestCodeBecomesNoServer(t *testing.T) {
 	p := newPrey(t)
 	texts, names := p.places()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestKeptFile: what a file is to hold is written by the watchdog once the bridge is gone, the latest of it, whole or not at all.
+// TestKeptFile: what a file is to hold is written by the watchdog once the bridge is gone, the
+// latest of it, whole or not at all.
 func TestKeptFile(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789\n\x00"), 10_000)
 	for _, tt := range []struct {
