@@ -25,7 +25,7 @@ func approvalsConfig(log *slog.Logger) approvals.Config {
 		c.Record = filepath.Join(dir, "approved.json")
 	}
 	c.Sockets = os.Getenv("XDG_RUNTIME_DIR")
-	if c.Sockets == "" || runtime.OwnRuntimeDir(c.Sockets) != nil {
+	if c.Sockets == "" || trust.System().OwnDirectory(c.Sockets) != nil {
 		c.Sockets = os.TempDir()
 		if goruntime.GOOS == "darwin" {
 			c.Sockets = "/tmp" // the other's path is too long for a socket

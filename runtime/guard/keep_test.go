@@ -48,7 +48,7 @@ func TestKeptFile(t *testing.T) {
 			if g.dog != nil {
 				t.Error("it has started a watchdog")
 			}
-			if _, err := Watch(strings.NewReader(lines)); err != nil {
+			if _, err := Watch(strings.NewReader(lines), nil); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, tt.want) {
