@@ -113,7 +113,7 @@ func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, er
 	cmd := exec.Command(s.bridge) //nolint:gosec // the program to be measured
 	// What the user has set for their own bridge is not what is measured.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_") })
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_CONFIG="+path)
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_CONFIG="+path, "XDG_STATE_HOME="+path+".state")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = s.dir
 	return cmd, nil

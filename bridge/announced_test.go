@@ -16,7 +16,7 @@ func TestConfiguredServersCostNothing(t *testing.T) {
 			list = append(list, discovery.Server{Name: fmt.Sprintf("server%d", i)})
 		}
 		b := &Bridge{timeout: time.Second, maxTimeout: time.Second}
-		c := newCatalog(list, nil, nil, nil)
+		c := newCatalog(list, nil, nil, nil, newStarts(nil, nil).held)
 		return testing.AllocsPerRun(100, func() {
 			a, err := b.decode(c, []byte(`{"code":"1"}`))
 			if r := b.request("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {

@@ -95,6 +95,8 @@ type Config struct {
 	Servers  []discovery.Server  // that code may call; names are unique
 	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
 
+	Approvals Approvals // which of Servers may be started without asking the user; nil: all
+
 	// Policy says which tools runs may call; nil allows all. PolicyError is why it can't be read: every run is refused with it then.
 	Policy      *policy.Policy
 	PolicyError error
@@ -154,6 +156,7 @@ type Bridge struct {
 	login      Login
 	files      *files.Store
 	inputs     *files.Inputs
+	starts     *starts
 	audit      *audit.Log
 	signals    *signals
 	timeout    time.Duration
@@ -205,9 +208,11 @@ func New(cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
 	}
+	starts := newStarts(cfg.Approvals, log)
 	b := &Bridge{
+		starts: starts,
 		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
-		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas),
+		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas, starts.held),
 		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login,
 		files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
 		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,

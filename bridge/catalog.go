@@ -20,6 +20,7 @@ const maxNamed = 50
 // entry is one configured server as code and callers know it.
 type entry struct {
 	name, alias, description string
+	held                     bool // it is not started before the user says yes
 }
 
 // catalog holds the configured servers by their names. Only its shelf changes.
@@ -51,7 +52,8 @@ func announcing(entries []entry) (o announced) {
 
 // newCatalog gives aliases over all configured servers, so that a server's alias doesn't depend on which ones a call asks for.
 // Tools that the policy denies are in no listing; nil allows all. What saved has of the servers' tools is known from the beginning.
-func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *policy.Policy, saved *schemas.Store) *catalog {
+// Held says which servers are.
+func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *policy.Policy, saved *schemas.Store, held func(discovery.Server) bool) *catalog {
 	c := &catalog{byName: map[string]entry{}, byAlias: map[string]entry{}, problems: problems,
 		definitions: map[string]discovery.Server{}, policy: cmp.Or(p, new(policy.Policy))}
 	c.shelf = newShelf(saved, c.definitions, c.judge)
@@ -61,7 +63,10 @@ func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *pol
 	}
 	aliases := entrypoint.ServerAliases(names)
 	for _, s := range servers {
-		e := entry{name: s.Name, alias: aliases[s.Name], description: s.Description}
+		e := entry{name: s.Name, alias: aliases[s.Name], description: s.Description, held: held(s)}
+		if e.held {
+			e.description = strings.TrimSpace(heldNote + " " + s.Description)
+		}
 		c.servers = append(c.servers, e)
 		c.byName[e.name] = e
 		c.definitions[e.name] = s
@@ -70,6 +75,11 @@ func newCatalog(servers []discovery.Server, problems []discovery.Problem, p *pol
 	slices.SortFunc(c.servers, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	c.announced = announcing(c.servers)
 	return c
+}
+
+// open returns the servers that are not held: the others' names are not for the tool's definition, where code would write them.
+func (c *catalog) open() []entry {
+	return slices.DeleteFunc(slices.Clone(c.servers), func(e entry) bool { return e.held })
 }
 
 // find takes a real name, an alias or mcp_<alias>, in that order.

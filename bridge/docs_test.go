@@ -178,7 +178,7 @@ func recordedBoxes(t testing.TB) []*toolbox {
 	for _, path := range paths {
 		servers = append(servers, discovery.Server{Name: strings.TrimSuffix(filepath.Base(path), ".json")})
 	}
-	c := newCatalog(servers, nil, nil, nil)
+	c := newCatalog(servers, nil, nil, nil, newStarts(nil, nil).held)
 	var boxes []*toolbox
 	for i, e := range c.servers {
 		text, err := os.ReadFile(paths[i])
@@ -322,7 +322,7 @@ func TestLoadServerFits(t *testing.T) {
 
 // TestListIsMadeUseOfOnce: aliases, stub and index belong to a list of tools as long as it stays the same.
 func TestListIsMadeUseOfOnce(t *testing.T) {
-	s := newCatalog(nil, nil, nil, nil).shelf
+	s := newCatalog(nil, nil, nil, nil, newStarts(nil, nil).held).shelf
 	e := entry{name: "a", alias: "a"}
 	tools := []upstream.Tool{{Name: "x", InputSchema: json.RawMessage(`{}`)}}
 	first := s.box(e, tools)

@@ -27,7 +27,8 @@ type host struct {
 	servers   []entry   // of this run, by name
 	progress  *progress // of this run, for its client; nil when that didn't ask
 	permits   *permits  // of this run
-	run       string    // its id
+	starts    *starts
+	run       string // its id
 	books     books
 	signals   *signals
 	execution *execution // nil where no code is run
@@ -40,7 +41,7 @@ type host struct {
 func (b *Bridge) host(id string, a arguments, p *progress, e *execution) *host {
 	log := b.log.With("run", id)
 	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
-		permits: b.permits(a.catalog, log), run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
+		permits: b.permits(a.catalog, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
 		login: b.login, logins: &sync.Map{}, log: log}
 }
 
@@ -136,6 +137,9 @@ func (h *host) server(name string) (entry, error) {
 
 // tools asks the server, which answers from memory while its session lives.
 func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
+	if err := h.allowed(ctx, s); err != nil {
+		return nil, err
+	}
 	defer sandbox.OffClock(ctx)() // it may have to be started first, which is not the code's own time; nor are the aliases
 	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.name) })
 	if err != nil {

@@ -46,6 +46,9 @@ func offered[T any](ctx context.Context, h *host, server, method string, params 
 			return nil, err
 		}
 		r.Server = s.name
+		if err := h.allowed(ctx, s); err != nil {
+			return nil, err
+		}
 		if err := h.permits.method(ctx, r, s, method, args); err != nil {
 			return nil, err
 		}

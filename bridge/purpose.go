@@ -34,16 +34,16 @@ func cost(s string) (n int) {
 // withPurposes returns the servers' names, each with its purpose in brackets as far as there is room.
 // Where there is no room for all names, purposes are left out.
 func withPurposes(c *catalog) string {
-	names := someNames(c.servers, maxInstructionNames)
+	names := someNames(c.open(), maxInstructionNames)
 	room := maxServersCost - cost(names)
 	var all []string
-	for _, e := range c.servers {
+	for _, e := range c.open() {
 		all = append(all, e.name)
 	}
 	if strings.Join(all, ", ") != names { // some are missing
 		return names
 	}
-	for i, e := range c.servers {
+	for i, e := range c.open() {
 		if room <= 0 {
 			break
 		}

@@ -43,7 +43,7 @@ func TestInstructionsSayPurposes(t *testing.T) {
 	if err := saved.Save(schemas.Key(servers[1]), schemas.List{Purpose: "Sends\tmail for you. More."}); err != nil {
 		t.Fatal(err)
 	}
-	got := instructions(newCatalog(servers, nil, nil, saved))
+	got := instructions(newCatalog(servers, nil, nil, saved, newStarts(nil, nil).held))
 	if want := ": anvil (Issues and pulls), bolt (Sends mail for you), cog. In code"; !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
@@ -51,7 +51,7 @@ func TestInstructionsSayPurposes(t *testing.T) {
 	for range 100 {
 		many = append(many, discovery.Server{Name: "server" + strings.Repeat("x", len(many)), Description: "Issues and pulls"})
 	}
-	if got := instructions(newCatalog(many, nil, nil, saved)); strings.Contains(got, "Issues") || !strings.Contains(got, " more. In code") {
+	if got := instructions(newCatalog(many, nil, nil, saved, newStarts(nil, nil).held)); strings.Contains(got, "Issues") || !strings.Contains(got, " more. In code") {
 		t.Errorf("got %s", got)
 	}
 }

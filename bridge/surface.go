@@ -76,7 +76,7 @@ type property struct {
 
 func (b *Bridge) inputSchema(c *catalog) json.RawMessage {
 	servers := "Servers to use; default all, [] none."
-	if names := someNames(c.servers, maxToolNames); names != "" {
+	if names := someNames(c.open(), maxToolNames); names != "" {
 		servers += " There are: " + names
 	}
 	schema := struct {
@@ -126,7 +126,7 @@ func instructions(c *catalog) string {
 	var b strings.Builder
 	b.WriteString(`run_python runs Python in a locked-down container. From there the code can call the tools of the MCP servers that the user has configured elsewhere, without their definitions being loaded here. Use it when a task needs one of those servers, several tool calls, or work on data that is too large to read: write one program that calls the tools, filters and joins what they return, and prints only the answer. search_tools finds which tools there are and how they are called.
 `)
-	if len(c.servers) == 0 {
+	if len(c.open()) == 0 {
 		b.WriteString("No servers are configured at present; plain Python works.")
 	} else {
 		fmt.Fprintf(&b, "Servers, with what they say of themselves: %s.", withPurposes(c))

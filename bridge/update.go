@@ -23,7 +23,7 @@ type Changing interface {
 // changed. It may be called concurrently, while serving or not; where Upstreams are not Changing, they have to know all
 // servers already.
 func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem) {
-	c := newCatalog(servers, problems, b.policy, b.schemas)
+	c := newCatalog(servers, problems, b.policy, b.schemas, b.starts.held)
 	c.shelf.seen = b.seen
 	b.mu.Lock()
 	before := b.latest

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,9 @@ type Server struct {
 	Also        []Source  // the others that define the same server, by this or another name, in order of precedence
 	Tools       Filter    // which of its tools its host lets a model use
 	Twins       []Twin    // what other entries for the same server say beside it, where they say anything
+	OfProject   bool      // its file lies in the project, where others than the user may write
+	Written     string    // a hash of its name and definition as the files have it: see ID
+	Files       []string  // that its definition and its host's word on it come from, whether they are there or not; absolute
 
 	// Of Stdio.
 	Command string            // as in the file: a path, or a name to look up in Env's PATH, if it has one, or in ours
@@ -149,6 +153,7 @@ const (
 	Shadowed   State = "shadowed"     // another one has its name
 	Duplicate  State = "duplicate"    // another one is the same server
 	Itself     State = "itself"       // it is the bridge
+	New        State = "new"          // came or changed where code could have written it, and the user has not said yes
 )
 
 // String is the whole of it in one line.
@@ -206,7 +211,8 @@ type Env struct {
 // root of the file system, so that /etc/x is read as etc/x, and on windows C:\x as C:/x; Root is the real one. Scan reads
 // at most maxFile bytes of a file, of some files less, and only regular files, each once; it keeps nothing, and may be called concurrently.
 //
-// The first source that defines a name wins: ConfigPaths, then the rows of the table of sources from top to bottom. What
+// The first source that defines a name wins: ConfigPaths, then the rows of the table of sources from top to bottom, those of the
+// user's own files before those of a project's: a project's server never takes the place of the user's own. What
 // can't be used doesn't count, unless the host it belongs to would use it: then that host's further entries of the name
 // don't count either.
 func Scan(fsys fs.FS, env Env) Catalog {
@@ -224,8 +230,12 @@ func (s *scan) run() Catalog {
 	for _, p := range s.env.ConfigPaths {
 		s.listed(p)
 	}
-	for _, r := range sources {
-		s.row(r)
+	for _, ofProject := range []bool{false, true} {
+		for _, r := range sources {
+			if r.ofProject() == ofProject {
+				s.row(r)
+			}
+		}
 	}
 	s.programs()
 	return s.catalog()
@@ -252,6 +262,10 @@ type scan struct {
 	order      map[Source]int     // for sorting problems
 	own        map[[2]string]bool // host and path: files that the user wrote for all projects
 
+	ruleFiles  map[string]map[string]bool // host → paths of the files that were looked at for its word on servers
+	readingRow bool                       // what is loaded now holds servers
+	taken      []string                   // paths of the files that the entry at hand takes values from
+
 	servers      []Server
 	byName       map[string]int       // index in servers
 	byDefinition map[[32]byte]int     // by fingerprint: index in servers of the first
@@ -269,7 +283,7 @@ func newScan(fsys fs.FS, env Env) *scan {
 		env.Self.Names = []string{own}
 	}
 	s := &scan{
-		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, settingsOf: map[string]string{}, order: map[Source]int{},
+		fsys: fsys, env: env, files: map[string]*file{}, values: map[string]value{}, listing: map[string]bool{}, settingsOf: map[string]string{}, order: map[Source]int{}, ruleFiles: map[string]map[string]bool{},
 		byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{}, refused: map[int]Server{},
 	}
 	s.owners = lookOnce(env.Owners)
@@ -312,6 +326,9 @@ func (s *scan) add(srv Server) {
 	if i, ok := s.byName[srv.Name]; ok {
 		if first := &s.servers[i]; first.Same(srv) {
 			first.join(srv)
+		} else if srv.OfProject && !first.OfProject {
+			s.refuse(srv.Source, display(srv.Name), Shadowed,
+				refusal{"a project's server doesn't take the place of the user's own of that name, in " + first.Source.String(), rename})
 		} else {
 			s.refuse(srv.Source, display(srv.Name), Shadowed, refusal{"shadowed by the server of the same name in " + first.Source.String(), rename})
 		}
@@ -376,6 +393,10 @@ func (s *scan) catalog() Catalog {
 	}
 	s.problems = problems
 	slices.SortFunc(s.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	for i := range s.servers {
+		srv := &s.servers[i]
+		srv.Files = append(srv.Files, slices.Sorted(maps.Keys(s.ruleFiles[srv.Source.Host]))...)
+	}
 	slices.SortStableFunc(s.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)), cmp.Compare(s.order[a.Source], s.order[b.Source]),
 			strings.Compare(a.Server, b.Server), strings.Compare(a.Reason, b.Reason))

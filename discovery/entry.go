@@ -38,12 +38,16 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 			gate = s.runsProject(r, d)
 		}
 		if gate == (refusal{}) { // what isn't approved has no file read for it, and no variable
+			written := d.clone()
+			s.taken = nil
 			if bad = s.fill(r, &d); bad == (refusal{}) {
 				bad = s.socket(r, &d)
 			}
 			if d.cannot == (refusal{}) {
 				d.cannot = bad
 			}
+			d.OfProject, d.Files = r.ofProject(), append([]string{src.Path}, s.taken...)
+			d.Written = s.written(r, written)
 		}
 		state, bad = s.unwanted(r, d, gate)
 	}
@@ -59,14 +63,20 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 		s.refuse(src, shown, Unusable, bad)
 		return
 	}
-	if d.Dir != "" && s.places.clean(d.Dir) == "" {
-		base := s.env.Dir // as VS Code's, which is its workspace
-		if r.host == own {
-			base = path.Dir(s.places.clean(src.Path))
-		}
-		d.Dir = s.places.native(path.Join(s.places.clean(base), strings.ReplaceAll(d.Dir, `\`, "/")))
-	}
+	d.Dir = s.startedIn(r, d)
 	s.add(d.Server)
+}
+
+// startedIn is the directory that an entry names, absolute; empty where it names none.
+func (s *scan) startedIn(r row, d definition) string {
+	if d.Dir == "" || s.places.clean(d.Dir) != "" {
+		return d.Dir
+	}
+	base := s.env.Dir // as VS Code's, which is its workspace
+	if r.host == own {
+		base = path.Dir(s.places.clean(d.Source.Path))
+	}
+	return s.places.native(path.Join(s.places.clean(base), strings.ReplaceAll(d.Dir, `\`, "/")))
 }
 
 // fill fills in what the entry leaves open, in its host's way. What can't be filled in stays as it is.

@@ -93,7 +93,9 @@ func (s *scan) directory(r row, dir, ending string, required bool) {
 // file reads one file of a row and all its entries.
 func (s *scan) file(r row, p string, required bool) {
 	src := Source{Host: r.host, Scope: r.scope, Path: p}
+	s.readingRow = true
 	f := s.load(src, r.form.strict, required)
+	s.readingRow = false
 	if f.root == nil {
 		return
 	}

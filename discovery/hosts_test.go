@@ -140,12 +140,15 @@ func TestPrecedence(t *testing.T) {
 		servers  []string
 		problems []string
 	}{
-		{"local before project before user", tree{
+		{"local before user before project", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "mcpServers": {"s": {"command": "local"}}}}, "mcpServers": {"s": {"command": "user"}}}`,
 			"/w/p/.mcp.json":       server("project")},
 			[]string{"s: local"}, []string{
-				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local)",
+				"s: a project's server doesn't take the place of the user's own of that name, in /home/u/.claude.json (Claude Code, local)",
 				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local)"}},
+		{"the user's own in any host before a project's", tree{
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`, "/w/p/.mcp.json": server("project"), ours: server("mine")},
+			[]string{"s: mine"}, []string{"s: a project's server doesn't take the place of the user's own of that name, in " + ours + " (mcp-bridge, user)"}},
 		{"the nearest .mcp.json", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
 			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"), "/.mcp.json": server("root")},

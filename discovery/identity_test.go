@@ -11,7 +11,7 @@ import (
 // TestIdentity: every field counts in it that decides what is started or reached, and no other.
 func TestIdentity(t *testing.T) {
 	t.Chdir(t.TempDir())
-	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins"}
+	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins", "OfProject", "Written", "Files"}
 	var plain Server
 	for i := range reflect.TypeFor[Server]().NumField() {
 		var s Server
@@ -20,6 +20,8 @@ func TestIdentity(t *testing.T) {
 		switch v := field.Interface().(type) {
 		case Transport:
 			field.Set(reflect.ValueOf(Transport("other")))
+		case bool:
+			field.SetBool(true)
 		case string:
 			field.SetString("/x")
 		case []string:

@@ -77,6 +77,12 @@ func (s *scan) names(dir string) ([]string, error) {
 
 // load reads and parses a file, and reports what is wrong with it, once.
 func (s *scan) load(src Source, strict, required bool) *file {
+	if !s.readingRow {
+		if s.ruleFiles[src.Host] == nil {
+			s.ruleFiles[src.Host] = map[string]bool{}
+		}
+		s.ruleFiles[src.Host][src.Path] = true
+	}
 	if f, ok := s.files[src.Path]; ok {
 		return f
 	}
@@ -148,6 +154,7 @@ type value struct {
 
 // value reads one, if it hasn't been read yet: any number of entries may name it, any number of times.
 func (s *scan) value(native string) (string, error) {
+	s.taken = append(s.taken, native)
 	v, ok := s.values[native]
 	if !ok {
 		var data []byte

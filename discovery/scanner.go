@@ -3,23 +3,28 @@ package discovery
 import "io/fs"
 
 // A Scanner scans again and again, and remembers what files held. A file that can't be read or parsed any more, as while
-// somebody edits it, is a Problem, but what it held before still counts. One that is gone is gone. It is not for concurrent use.
+// somebody edits it, is a Problem, but what it held before still counts. One that is gone is gone. A project's files are read by
+// the first scan only: see startFiles. It is not for concurrent use.
 type Scanner struct {
-	fsys   fs.FS
+	fsys   *startFiles
 	env    Env
 	memory map[string]*file // by path: as it last could be read
 }
 
 // NewScanner makes one; fsys and env are those of Scan.
 func NewScanner(fsys fs.FS, env Env) *Scanner {
-	return &Scanner{fsys: fsys, env: env, memory: map[string]*file{}}
+	return &Scanner{fsys: newStartFiles(fsys), env: env, memory: map[string]*file{}}
 }
 
 // Scan is the function Scan, with what is remembered.
 func (c *Scanner) Scan() Catalog {
 	s := newScan(c.fsys, c.env)
 	s.memory = c.memory
+	if !c.fsys.over {
+		c.fsys.project = s.projectFiles()
+	}
 	catalog := s.run()
+	c.fsys.over = true
 	for p := range c.memory { // what wasn't looked at, or is gone
 		if f := s.files[p]; f == nil || f.root == nil {
 			delete(c.memory, p)

@@ -155,7 +155,7 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 		return e.live, nil
 	}
 	if e.dial == nil {
-		if err := e.resting(); err != nil {
+		if err := p.startable(e); err != nil {
 			p.mu.Unlock()
 			return nil, err
 		}
@@ -171,6 +171,16 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	case <-ctx.Done():
 		return nil, &ServerError{Server: server, Op: opStart, Err: ctx.Err()}
 	}
+}
+
+// startable is why a server isn't started now; nil when it may be. The caller has p.mu.
+func (p *Pool) startable(e *entry) error {
+	if p.cfg.Refuse != nil {
+		if err := p.cfg.Refuse(e.server); err != nil {
+			return &ServerError{Server: e.server.Name, Op: opStart, Err: err}
+		}
+	}
+	return e.resting()
 }
 
 // ready says whether there is a connection that can be used, and keeps it from being ended as unused. The caller has p.mu.

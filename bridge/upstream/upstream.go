@@ -32,6 +32,9 @@ type Config struct {
 	// Listed is told the tools of a server each time when it has listed them, by request or because they changed, with the name and
 	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long: who asked for the list waits. Nil: nobody is.
 	Listed func(server discovery.Server, version, purpose string, tools []Tool)
+	// Refuse says why a server may not be started, or nil. It is called before each start, concurrently, and must not block. Nil
+	// refuses none.
+	Refuse func(server discovery.Server) error
 	// Log takes one line for each server that was started or ended. Nil: silence.
 	Log *slog.Logger
 

@@ -15,10 +15,11 @@ const module = "github.com/mcp-bridge/mcp-bridge/"
 
 // mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
 var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/audit", "bridge/files", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/text", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
+	"cmd/mcp-bridge": {"bridge", "bridge/approvals", "bridge/audit", "bridge/files", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/text", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
 		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox", "trust"},
 	"bench":                 {"entrypoint"},
 	"bridge":                {"bridge/audit", "bridge/files", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/shapes", "bridge/text", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
+	"bridge/approvals":      {"discovery", "runtime", "trust"},
 	"bridge/audit":          {"bridge/filelock", "bridge/text"},
 	"bridge/filelock":       {},
 	"bridge/cost":           {},

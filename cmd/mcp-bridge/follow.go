@@ -14,6 +14,9 @@ func (p *parts) follow(ctx context.Context) (stop func()) {
 	if p.watcher == nil {
 		return func() {}
 	}
+	p.changes.Lock()
+	p.following = true
+	p.changes.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { p.watcher.Run(ctx, p.found) })
@@ -23,14 +26,36 @@ func (p *parts) follow(ctx context.Context) (stop func()) {
 	}
 }
 
-// found takes over what is configured now, and says what is different. It is called by one goroutine.
+// found takes over what is configured now, and says what is different.
 func (p *parts) found(c discovery.Catalog) {
+	p.changes.Lock()
+	defer p.changes.Unlock()
+	p.configured = c
 	before := p.catalog
-	p.catalog = c
-	p.bridge.Update(c.Servers, c.Problems)
+	p.apply()
+	c = p.catalog
 	added, changed, removed := differences(before.Servers, c.Servers)
-	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed, "servers", len(c.Servers), "not_used", len(c.Problems))
+	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed, "servers", len(c.Servers), "not_used", len(c.Problems),
+		"not_approved", p.heldNames())
 	p.tell(before.Problems)
+}
+
+// apply has the bridge use what is configured, as far as the user has approved it. The caller has p.changes.
+func (p *parts) apply() {
+	p.catalog = p.approvals.Update(p.configured)
+	if len(p.heldNames()) > 0 {
+		p.approvals.Reach()
+	}
+	p.bridge.Update(p.catalog.Servers, p.catalog.Problems)
+}
+
+// approved takes over that the user has said yes to something.
+func (p *parts) approved() {
+	p.changes.Lock()
+	defer p.changes.Unlock()
+	if p.following {
+		p.apply()
+	}
 }
 
 // tell says what isn't used, but for what is known already. A file that can't be read may hold any server, so that is a warning.
@@ -81,7 +106,7 @@ func differences(before, now []discovery.Server) (added, changed, removed []stri
 // search is where servers are looked for: once, or again after each change on disk while calls are served.
 func (p *parts) search(what purpose) {
 	if nested() || what != serving {
-		p.catalog = scan(p.cfg)
+		p.catalog = findServers(p.cfg)
 		return
 	}
 	p.watcher = watch.New(discovery.Root(), discovery.Current(p.cfg.Config))

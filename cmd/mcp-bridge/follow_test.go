@@ -87,6 +87,17 @@ func (f followed) named() string {
 	return names
 }
 
+// approve is the user's yes, in another process.
+func (f followed) approve(t *testing.T, server string, vars ...string) {
+	t.Helper()
+	cmd := command(t, nil, "servers", "approve", server)
+	cmd.Dir, cmd.Env = filepath.Dir(f.file), append(cmd.Env, vars...)
+	cmd.Stdin = strings.NewReader("y\n")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), f.file) || !strings.Contains(string(out), "that run and know it now: 1") {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // says waits for a line of the bridge's log.
 func (f followed) says(t *testing.T, text string) {
 	t.Helper()
@@ -107,11 +118,17 @@ func (f followed) says(t *testing.T, text string) {
 func TestFollow(t *testing.T) {
 	secret := entry{Command: "one", Env: map[string]string{"TOKEN": "hunter2"}}
 	home := t.TempDir()
-	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"first": secret}, inHome(home)...)
+	vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir())
+	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"first": secret}, vars...)
 	if got := f.named(); got != "first" {
 		t.Fatalf("at first there are %q", got)
 	}
 	f.write(t, map[string]entry{"first": secret, "second": {Command: "two"}})
+	f.says(t, "not_approved=[second]")
+	if got := f.named(); got != "first" {
+		t.Errorf("before one that was added is approved there are %q", got)
+	}
+	f.approve(t, "second", vars...)
 	if got := f.hears(t); got != "first, second" {
 		t.Errorf("after one was added there are %q", got)
 	}
@@ -122,6 +139,13 @@ func TestFollow(t *testing.T) {
 	}
 	f.write(t, map[string]entry{"first": {Command: "another"}, "second": {Command: "two"}})
 	f.says(t, "changed=[first]")
+	if got := f.hears(t); got != "second" {
+		t.Errorf("after one was changed there are %q", got)
+	}
+	f.approve(t, "first", vars...)
+	if got := f.hears(t); got != "first, second" {
+		t.Errorf("after that was approved there are %q", got)
+	}
 	f.write(t, map[string]entry{"second": {Command: "two"}})
 	if got := f.hears(t); got != "second" {
 		t.Errorf("after one was removed there are %q", got)
@@ -147,7 +171,8 @@ func TestFollowDuringRun(t *testing.T) {
 	}
 	shop := shop(t)
 	file := filepath.Join(t.TempDir(), "servers.json") // not in a home of its own, where the engine has no image
-	f := follow(t, file, map[string]entry{"shop": shop}, "MCP_BRIDGE_CONFIG="+file, "MCP_BRIDGE_POLICY="+policy)
+	vars := []string{"MCP_BRIDGE_CONFIG=" + file, "MCP_BRIDGE_POLICY=" + policy, "XDG_STATE_HOME=" + t.TempDir()}
+	f := follow(t, file, map[string]entry{"shop": shop}, vars...)
 	_, answer := f.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{
 		"code": `print(mcp_shop.echo(text="asked"), mcp_shop.add(a=2, b=2), runtime.list_servers())`}})
 	var question message
@@ -159,7 +184,12 @@ func TestFollowDuringRun(t *testing.T) {
 		}
 	}
 	f.write(t, map[string]entry{"other": shop})
-	if got := f.hears(t); got != "other" {
+	f.says(t, "not_approved=[other]")
+	f.approve(t, "other", vars...)
+	for f.named() != "other" {
+		f.hears(t)
+	}
+	if got := f.named(); got != "other" {
 		t.Errorf("there are %q", got)
 	}
 	f.send(map[string]any{"jsonrpc": "2.0", "id": question.ID, "result": map[string]any{"action": "accept", "content": map[string]any{"answer": "once"}}})

@@ -93,7 +93,7 @@ func stage(t *testing.T) *scene {
 	}
 	s := &scene{t: t, mark: "mark-" + filepath.Base(filepath.Dir(dir)) + filepath.Base(dir), before: runtimeDirs(t)}
 	s.client = exec.Command(self(t))
-	s.client.Env = append(os.Environ(), asClient+"=1", "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
+	s.client.Env = append(os.Environ(), asClient+"=1", "XDG_STATE_HOME="+t.TempDir(), "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
 		"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, s.mark}},
 	}))
 	var log bytes.Buffer

@@ -110,7 +110,7 @@ func configure(t *testing.T, servers map[string]entry) string {
 // command is the real program with a configuration.
 func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	cmd := exec.Command(self(t), args...)
-	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers))
+	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers), "XDG_STATE_HOME="+t.TempDir())
 	if _, chosen := os.LookupEnv("MCP_BRIDGE_RUNTIME"); !chosen {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME")) // and not what else is installed
 	}

@@ -71,7 +71,7 @@ func TestInspector(t *testing.T) {
 	inspect := func(args ...string) string {
 		t.Helper()
 		argv := append([]string{filepath.Join(bin, "mcp-inspector"), "--cli", "-e", asMain + "=1", "-e", "MCP_BRIDGE_CONFIG=" + config,
-			"-e", "XDG_RUNTIME_DIR=" + os.Getenv("XDG_RUNTIME_DIR"), self(t)}, args...)
+			"-e", "XDG_RUNTIME_DIR=" + os.Getenv("XDG_RUNTIME_DIR"), "-e", "XDG_STATE_HOME=" + t.TempDir(), self(t)}, args...)
 		cmd := exec.Command(filepath.Join(bin, "node"), argv...)
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 		var stderr strings.Builder

@@ -38,6 +38,9 @@ func (a *app) serve(ctx context.Context) error {
 		}
 		p.warnOfPolicy()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
+		if held := p.heldNames(); len(held) > 0 {
+			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where code could have written them", "servers", held)
+		}
 		defer p.follow(ctx)()
 		err := p.bridge.Serve(ctx, a.stdin, a.frames)
 		if errors.Is(err, context.Canceled) {

@@ -33,6 +33,7 @@ func (a *app) serversCmd() *cobra.Command {
 			return a.serversText(catalog)
 		},
 	}
+	cmd.AddCommand(a.approveCmd())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&f.check, "check", false, "start each server, list its tools, and say how long it took or why it fails")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --check: show also what servers say that don't fail")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
@@ -42,7 +43,7 @@ const (
 type parts struct {
 	cfg      config
 	log      *slog.Logger
-	catalog  discovery.Catalog // what is configured now; while serving, of the watcher's goroutine
+	catalog  discovery.Catalog // what is configured now; while serving, guarded by changes
 	instance string            // of this process, at random
 	watcher  *watch.Watcher    // nil where nothing is followed
 	guard    *guard.Guard
@@ -51,6 +52,11 @@ type parts struct {
 	schemas  *schemas.Store
 	pool     *upstream.Pool
 	bridge   *bridge.Bridge
+
+	approvals  *approvals.Approvals
+	changes    sync.Mutex        // one at a time is carried out
+	configured discovery.Catalog // as it was found
+	following  bool
 
 	policy    *policy.Policy
 	broken    error // why there is no policy
@@ -90,6 +96,7 @@ func (a *app) wire(what purpose) (*parts, error) {
 	if p.guard, err = start(p.log); err != nil {
 		return nil, err
 	}
+	p.admit(what)
 	if p.driver, err = newDriver(cfg, p.guard, p.log); err == nil {
 		err = p.assemble(what)
 	}
@@ -124,7 +131,8 @@ func startWatchdog(log *slog.Logger) (*guard.Guard, error) {
 // client's first call, since it takes as long as all that the answer to initialize needs.
 type guarded struct {
 	*sandbox.Sandbox
-	guard *guard.Guard
+	guard     *guard.Guard
+	approvals *approvals.Approvals // nil for doctor's, whose run is of no code but its own
 }
 
 // Prepare implements bridge.Runner. No run begins without a watchdog, but doctor's, which has said that there is none.
@@ -133,6 +141,9 @@ func (g guarded) Prepare(ctx context.Context, p runtime.Progress) error {
 		if err := g.guard.Begin(); err != nil {
 			return err
 		}
+	}
+	if g.approvals != nil {
+		g.approvals.Begin()
 	}
 	return g.Sandbox.Prepare(ctx, p)
 }
@@ -168,7 +179,7 @@ func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
 		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log, ClientVersion: version(), Instance: p.instance,
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
-		Listed: p.keep,
+		Listed: p.keep, Refuse: p.refuse,
 	}
 }
 
@@ -204,11 +215,12 @@ func (p *parts) assemble(what purpose) (err error) {
 	p.schemas = openSchemas()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
-		Runner:        guarded{p.sandbox, p.guard},
+		Runner:        guarded{p.sandbox, p.guard, p.approvals},
 		Upstreams:     p.pool,
 		Schemas:       p.schemas,
 		Servers:       p.catalog.Servers,
 		Problems:      p.catalog.Problems,
+		Approvals:     approving(p.approvals),
 		Policy:        p.policy,
 		PolicyError:   p.broken,
 		Grants:        grants(),
@@ -268,14 +280,33 @@ func (p *parts) close() error {
 	if p.driver != nil {
 		engine = p.driver.Close()
 	}
+	if p.approvals != nil { // when nothing is left that could write into the record
+		if err := p.approvals.Close(); err != nil {
+			p.log.Warn("what is known of approved servers can't be kept: you may be asked about them again", "err", err)
+		}
+	}
 	if p.guard != nil {
 		watchdog = p.guard.Close()
 	}
 	return errors.Join(runs, servers, engine, watchdog)
 }
 
-// scan finds the configured servers. A bridge that another bridge started finds none, or the two would call each other.
+// scan finds the configured servers that may be started.
 func scan(cfg config) discovery.Catalog {
+	a := approvals.New(approvalsConfig(nil))
+	return withoutHeld(a.Update(findServers(cfg)), a)
+}
+
+// approving avoids an interface that holds nil.
+func approving(a *approvals.Approvals) bridge.Approvals {
+	if a == nil {
+		return nil
+	}
+	return a
+}
+
+// findServers finds the configured servers. A bridge that another bridge started finds none, or the two would call each other.
+func findServers(cfg config) discovery.Catalog {
 	if nested() {
 		return discovery.Catalog{Problems: []discovery.Problem{{
 			Source: discovery.Source{Host: bridge.Name, Scope: "process", Path: prefix + "_DEPTH"},

@@ -39,6 +39,7 @@ package guard
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -138,6 +139,31 @@ func (g *Guard) File(path string) (forget func()) {
 		return func() {}
 	}
 	return g.register("file " + strconv.Quote(path))
+}
+
+// Keep registers what the file at path is to hold when the bridge is gone: the watchdog replaces it, after all groups have ended. It
+// starts no watchdog: one that is started later is told. The path must be absolute, as with File.
+func (g *Guard) Keep(path string, text []byte) (forget func()) {
+	if !removable(path) {
+		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
+		return func() {}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return func() {}
+	}
+	g.next++
+	id := g.next
+	lines := fmt.Appendf(nil, "%d keep %q\n", id, path)
+	for part := range slices.Chunk(text, maxLine/2) {
+		lines = fmt.Appendf(lines, "%d text %s\n", id, base64.StdEncoding.EncodeToString(part))
+	}
+	g.entries[id] = string(fmt.Appendf(lines, "%d whole\n", id))
+	if g.dog != nil {
+		g.tell(g.entries[id])
+	}
+	return sync.OnceFunc(func() { g.forget(id) })
 }
 
 // Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to be forgotten once the

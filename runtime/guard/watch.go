@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 const (
 	maxLine    = 32 << 10 // bytes of one line; longer ones are skipped
 	maxEntries = 1 << 16  // registrations held; more are refused
+	maxText    = 16 << 20 // bytes of a file's text
 	minMark    = 16       // characters of a mark; shorter ones could be somebody else's
 	termGrace  = 2 * time.Second
 	killWait   = 5 * time.Second // for a killed group to be gone
@@ -26,9 +28,11 @@ const (
 	lastPoll   = 50 * time.Millisecond
 )
 
-// entry is what one line registers: a group, a path, or a mark.
+// entry is what one line registers: a group, a path, or a mark; or what several lines do: the text of a file.
 type entry struct {
-	path    string
+	path    string // to remove, unless there is a text
+	text    []byte // to write there; nil for none
+	whole   bool   // all of the text has come
 	mark    string
 	pgid    int
 	start   uint64 // of the leader, in the kernel's own unit; 0 for unknown
@@ -41,7 +45,8 @@ type entry struct {
 // silence. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM,
 // SIGINT and SIGHUP until it returns, which after the end of r takes at most seven seconds.
 //
-// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end". A line that can't be understood
+// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end"; and of a file's text
+// "ID keep QUOTED-PATH", "ID text BASE64" any number of times, and "ID whole". A line that can't be understood
 // is skipped; so is a last one without its newline.
 func Watch(r io.Reader, log *slog.Logger) (killed bool, err error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -98,7 +103,33 @@ func obey(entries map[int]entry, line string) {
 		if path, err := strconv.Unquote(rest); err == nil && removable(path) {
 			entries[id] = entry{path: path}
 		}
+	case "keep":
+		if path, err := strconv.Unquote(rest); err == nil && removable(path) {
+			entries[id] = entry{path: path, text: []byte{}}
+		}
+	case "text", "whole":
+		e := entries[id]
+		if part, err := base64.StdEncoding.DecodeString(rest); err == nil && e.text != nil && !e.whole && len(e.text) <= maxText {
+			e.text, e.whole = append(e.text, part...), verb == "whole"
+			entries[id] = e
+		}
 	}
+}
+
+// replace writes a file that is there whole or not at all.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 // finish ends the groups, all at the same time, and then removes the files.
@@ -137,7 +168,10 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 		errs = append(errs, fmt.Errorf("process group %d is still there %v after SIGKILL", e.pgid, killWait))
 	}
 	for _, e := range entries {
-		if e.path != "" {
+		switch {
+		case e.whole:
+			errs = append(errs, replace(e.path, e.text))
+		case e.path != "" && e.text == nil:
 			errs = append(errs, os.RemoveAll(e.path))
 		}
 	}

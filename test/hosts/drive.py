@@ -90,7 +90,7 @@ def setting(directory: pathlib.Path, url: str) -> Setting:
     config.write_text(json.dumps({"mcpServers": servers}))
     path = f"{node}:{os.environ['PATH']}"
     # The host has a home of its own. The bridge has the user's, where podman keeps the image.
-    environ = {"HOME": os.environ["HOME"], "MCP_BRIDGE_CONFIG": str(config), "PATH": path}
+    environ = {"HOME": os.environ["HOME"], "MCP_BRIDGE_CONFIG": str(config), "PATH": path, "XDG_STATE_HOME": str(directory / "state")}
     env = {"HOME": str(home), "PATH": path, "TERM": "dumb", "MARK_OF_THIS_TEST": str(directory)}
     for name in ("XDG_RUNTIME_DIR", "LANG"):
         if name in os.environ:

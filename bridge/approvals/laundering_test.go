@@ -1,0 +1,177 @@
+package approvals
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// launderings are what code may do while a bridge runs it, so that a definition of its own, s, is
+// started by the next one.
+var launderings = []struct {
+	name   string
+	before func(w *world) // by the user, before
+	code   func(w *world)
+}{
+	{"a file of the bridge's own", nil, func(w *world) { w.write("~/.config/mcp/servers/x.json", one("s", "evil")) }},
+	{"a file of a host", nil, func(w *world) { w.write("~/.cursor/mcp.json", one("s", "evil")) }},
+	{"another command", func(w *world) { w.write("~/.cursor/mcp.json", one("s", "good")) }, func(w *world) { w.write("~/.cursor/mcp.json", one("s", "evil")) }},
+	{"the same program under another name", func(w *world) { w.write("~/.cursor/mcp.json", one("other", "good")) },
+		func(w *world) { w.write("~/.cursor/mcp.json", one("s", "good")) }},
+	{"its time set back", nil, func(w *world) {
+		w.write("~/.cursor/mcp.json", one("s", "evil"))
+		long := time.Now().Add(-1000 * time.Hour)
+		for _, p := range []string{"~/.cursor/mcp.json", "~/.cursor", "~/proj"} {
+			w.must(os.Chtimes(w.path(p), long, long))
+		}
+	}},
+	{"a file of the user's, moved", func(w *world) { w.write("~/.cursor/x", ""); w.write("p/examples/mcp.json", one("s", "evil")) },
+		func(w *world) { w.must(os.Rename(w.path("p/examples/mcp.json"), w.path("~/.cursor/mcp.json"))) }},
+	{"a directory of the user's, moved", func(w *world) { w.write("p/examples/cursor/mcp.json", one("s", "evil")) },
+		func(w *world) { w.must(os.Rename(w.path("p/examples/cursor"), w.path("~/.cursor"))) }},
+	{"a directory far above, moved", func(w *world) { w.write("p/examples/config/mcp/servers/s.json", one("s", "evil")) },
+		func(w *world) { w.must(os.Rename(w.path("p/examples/config"), w.path("~/.config"))) }},
+	{"a hard link", func(w *world) { w.write("~/.cursor/x", ""); w.write("p/examples/mcp.json", one("s", "evil")) },
+		func(w *world) { w.must(os.Link(w.path("p/examples/mcp.json"), w.path("~/.cursor/mcp.json"))) }},
+	{"a symbolic link", func(w *world) { w.write("~/.cursor/x", ""); w.write("p/examples/mcp.json", one("s", "evil")) },
+		func(w *world) { w.must(os.Symlink(w.path("p/examples/mcp.json"), w.path("~/.cursor/mcp.json"))) }},
+	{"a symbolic link to a directory, turned", func(w *world) {
+		w.write("p/a/mcp.json", `{"mcpServers": {}}`)
+		w.write("p/b/mcp.json", one("s", "evil"))
+		w.must(os.Symlink("proj/a", w.path("~/.cursor")))
+	}, func(w *world) {
+		w.must(os.Remove(w.path("~/.cursor")))
+		w.must(os.Symlink("proj/b", w.path("~/.cursor")))
+	}},
+	{"behind a symbolic link", func(w *world) {
+		w.write("dots/mcp.json", `{"mcpServers": {}}`)
+		w.must(os.Symlink("../dots", w.path("~/.cursor")))
+	}, func(w *world) { w.write("dots/mcp.json", one("s", "evil")) }},
+	{"the envFile", func(w *world) {
+		w.write("~/.config/mcp/servers/x.json", `{"mcpServers": {"s": {"command": "good", "envFile": "HOME/x.env"}}}`)
+		w.write("~/x.env", "A=b\n")
+	}, func(w *world) { w.write("~/x.env", "NODE_OPTIONS=--require=/tmp/evil.js\n") }},
+	{"MCP_BRIDGE_CONFIG's file", func(w *world) {
+		w.write("~/mine.json", `{"mcpServers": {}}`)
+		w.listed = []string{w.path("~/mine.json")}
+	},
+		func(w *world) { w.write("~/mine.json", one("s", "evil")) }},
+	{"trust in Codex", func(w *world) {
+		w.write("p/.codex/config.toml", "[mcp_servers.s]\ncommand = 'evil'\n")
+		w.write("~/.codex/config.toml", "")
+	},
+		func(w *world) { w.write("~/.codex/config.toml", "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n") }},
+	{"Codex's file, trusted", func(w *world) { w.write("~/.codex/config.toml", "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n") },
+		func(w *world) { w.write("p/.codex/config.toml", "[mcp_servers.s]\ncommand = 'evil'\n") }},
+	{"trust in Gemini CLI", func(w *world) { w.write("p/.gemini/settings.json", one("s", "evil")); w.write("~/.gemini/x", "") },
+		func(w *world) { w.write("~/.gemini/trustedFolders.json", `{"PROJ": "TRUST_FOLDER"}`) }},
+	{"Gemini CLI's file, trusted", func(w *world) { w.write("~/.gemini/trustedFolders.json", `{"PROJ": "TRUST_FOLDER"}`) },
+		func(w *world) { w.write("p/.gemini/settings.json", one("s", "evil")) }},
+	{"what Gemini CLI had switched off", func(w *world) {
+		w.write("~/.gemini/settings.json", `{"security": {"folderTrust": {"enabled": false}}, "mcpServers": {"s": {"command": "evil"}}}`)
+		w.write("~/.gemini/mcp-server-enablement.json", `{"s": {"enabled": false}}`)
+	}, func(w *world) { w.must(os.Remove(w.path("~/.gemini/mcp-server-enablement.json"))) }},
+	{"an approval in ~/.claude.json", func(w *world) { w.write("p/.mcp.json", one("s", "evil")); w.write("~/.claude.json", `{}`) },
+		func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": {"enabledMcpjsonServers": ["s"]}}}`) }},
+	{"an approval in settings.local.json", func(w *world) {
+		w.write("p/.mcp.json", one("s", "evil"))
+		w.write("~/.claude.json", `{"projects": {"PROJ": {"hasTrustDialogAccepted": true}}}`)
+	}, func(w *world) { w.write("p/.claude/settings.local.json", `{"enableAllProjectMcpServers": true}`) }},
+	{"a server that Claude Code has approved by name", func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": {"enabledMcpjsonServers": ["s"]}}}`) },
+		func(w *world) { w.write("p/.mcp.json", one("s", "evil")) }},
+	{"Claude Code's local scope", func(w *world) { w.write("~/.claude.json", `{}`) },
+		func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": `+one("s", "evil")+`}}`) }},
+	{"where a plugin lies", func(w *world) {
+		w.write("p/good/.mcp.json", `{"x": {"command": "good"}}`)
+		w.write("~/.claude/settings.json", `{"enabledPlugins": {"p@m": true}}`)
+		w.write("~/.claude/plugins/known_marketplaces.json", `{"m": {"source": {"source": "github", "repo": "o/m"}, "installLocation": "HOME/.claude/plugins/marketplaces/m"}}`)
+		w.write("~/.claude/plugins/marketplaces/m/.claude-plugin/marketplace.json", `{"name": "m", "owner": {"name": "o"}, "plugins": [{"name": "p", "source": "./plugins/p"}]}`)
+		w.write("~/.claude/plugins/installed_plugins.json", `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "PROJ/good"}]}}`)
+	}, func(w *world) {
+		w.write("p/evil/.mcp.json", `{"x": {"command": "good", "args": ["${CLAUDE_PLUGIN_ROOT}/evil.js"]}}`)
+		w.write("~/.claude/plugins/installed_plugins.json", `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "PROJ/evil"}]}}`)
+	}},
+}
+
+// TestLaundering: what code wrote while it ran is held by the bridge that ran it and by the next
+// one, whatever code does to the record of what is known; what the user writes while no code is run
+// is not.
+func TestLaundering(t *testing.T) {
+	for i, tt := range launderings {
+		t.Run(tt.name, func(t *testing.T) {
+			for what, tamper := range map[string]func(*world){
+				"the record is left alone": func(*world) {},
+				"the record is removed":    func(w *world) { _ = os.Remove(w.cfg.Record) },
+				"the record is junk":       func(w *world) { w.must(os.WriteFile(w.cfg.Record, []byte("{"), 0o600)) },
+				"the record is forged":     (*world).forge,
+			} {
+				if i > 2 && what != "the record is left alone" {
+					continue
+				}
+				w := newWorld(t)
+				if tt.before != nil {
+					tt.before(w)
+				}
+				a, held, _ := w.start()
+				if held != "" {
+					t.Fatalf("at the first start %s is held", held)
+				}
+				w.end(a)
+				a, _, _ = w.start()
+				a.Begin()
+				tt.code(w)
+				tamper(w)
+				if held, free := sorted(a, a.Update(w.scan())); !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
+					t.Errorf("%s: in the same session %q is held, %q not", what, held, free)
+				}
+				b, held, free := w.start() // beside the first
+				if !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
+					t.Errorf("%s: by a bridge beside it %q is held, %q not", what, held, free)
+				}
+				w.end(b)
+				w.end(a)
+				w.life()
+				a, held, free = w.start()
+				if !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
+					t.Errorf("%s: at the next start %q is held, %q not", what, held, free)
+				}
+				w.end(a)
+			}
+		})
+		t.Run(tt.name+", by the user", func(t *testing.T) {
+			w := newWorld(t)
+			if tt.before != nil {
+				tt.before(w)
+			}
+			w.later()
+			a, _, _ := w.start()
+			a.Begin()
+			w.end(a)
+			tt.code(w)
+			w.must(os.Rename(w.home, w.home+"2")) // so that all on the way has changed since, as when the user works there
+			w.must(os.Rename(w.home+"2", w.home))
+			for _, dir := range []string{"~/proj", "~/.codex", "~/.gemini", "~/.claude", "~/.cursor", "p/examples"} {
+				_ = os.Chmod(w.path(dir), 0o700)
+			}
+			if a, held, free := w.start(); held != "" {
+				t.Errorf("%q is held, %q not", held, free)
+			} else {
+				w.end(a)
+			}
+		})
+	}
+}
+
+// forge has the record know all that is configured.
+func (w *world) forge() {
+	w.t.Helper()
+	known := map[string]string{}
+	for _, s := range w.scan().Servers {
+		known[s.ID()] = "2099-01-01"
+	}
+	text, err := json.Marshal(record{state: state{Known: known}})
+	w.must(err)
+	w.must(os.WriteFile(w.cfg.Record, text, 0o600))
+}

@@ -1,0 +1,184 @@
+package approvals
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/trust"
+)
+
+const (
+	peerWait   = 2 * time.Second // for another bridge's answer
+	maxMessage = 8 << 20         // bytes of a message or an answer
+)
+
+// What bridges say to each other.
+const (
+	doJoin    = "join"    // what do you know?
+	doLearn   = "learn"   // this is let in, and code is run since then
+	doApprove = "approve" // the user has said yes
+)
+
+// message is one line of JSON, as its answer is.
+type message struct {
+	Do    string            `json:"do"`
+	ID    string            `json:"id,omitempty"`
+	Known map[string]string `json:"known,omitempty"`
+	Since time.Time         `json:"since,omitzero"`
+}
+
+// reply is the answer to any message.
+type reply struct {
+	state
+	Since time.Time `json:"since,omitzero"`
+}
+
+// door is where others reach this process: a socket in a directory that only the user can enter,
+// and that tells whose it is.
+type door struct {
+	listener net.Listener
+	dir      string
+	forget   func() // the Keeper was told of dir
+	answers  sync.WaitGroup
+}
+
+// socket is its name, the same for all with one record.
+func (a *Approvals) socket() string {
+	return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(a.cfg.Record)))
+}
+
+// newDoor makes one.
+func (a *Approvals) newDoor() (*door, error) {
+	d := &door{dir: filepath.Join(a.cfg.Sockets, runtime.Self().NewName()), forget: func() {}}
+	if a.cfg.Guard != nil {
+		d.forget = a.cfg.Guard.File(d.dir)
+	}
+	err := os.Mkdir(d.dir, 0o700)
+	if err == nil {
+		if d.listener, err = net.Listen("unix", filepath.Join(d.dir, a.socket())); err == nil {
+			return d, nil
+		}
+		_ = os.Remove(d.dir)
+	}
+	d.forget()
+	return nil, err
+}
+
+// listen makes this process one that others reach.
+func (a *Approvals) listen() {
+	if a.cfg.Sockets == "" {
+		return
+	}
+	d, err := a.newDoor()
+	if err != nil {
+		a.cfg.Log.Warn("other bridges can't be told which servers are approved", "err", err)
+		return
+	}
+	a.mu.Lock()
+	a.door = d
+	a.mu.Unlock()
+	d.answers.Go(func() {
+		for {
+			conn, err := d.listener.Accept()
+			if err != nil {
+				if errors.Is(err, net.ErrClosed) {
+					return
+				}
+				time.Sleep(10 * time.Millisecond) // such as no descriptor is left
+				continue
+			}
+			d.answers.Go(func() { a.answer(conn) })
+		}
+	})
+}
+
+func (d *door) close() {
+	_ = d.listener.Close()
+	d.answers.Wait()
+	_ = os.RemoveAll(d.dir)
+	d.forget()
+}
+
+// answer does what another process says.
+func (a *Approvals) answer(conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(peerWait))
+	var m message
+	if json.NewDecoder(io.LimitReader(conn, maxMessage)).Decode(&m) != nil {
+		return
+	}
+	if m.Do == doApprove {
+		a.approve(m.ID)
+	}
+	a.mu.Lock()
+	if m.Do == doLearn {
+		a.learn(state{Known: m.Known})
+		a.serving(m.Since)
+		a.keep()
+	}
+	text, err := json.Marshal(reply{a.bounded(), a.since})
+	a.mu.Unlock()
+	if err == nil {
+		_, _ = conn.Write(append(text, '\n'))
+	}
+	if m.Do == doApprove && a.cfg.Changed != nil {
+		a.cfg.Changed()
+	}
+}
+
+// send says something to all other bridges, and returns their answers; silent means that one is
+// there and doesn't answer.
+func (a *Approvals) send(m message) (replies []reply, silent bool) {
+	sockets, err := filepath.Glob(filepath.Join(a.cfg.Sockets, "mcp-bridge-*", a.socket())) // as runtime.Owner names them
+	if a.cfg.Sockets == "" || err != nil {
+		return nil, false
+	}
+	a.mu.Lock()
+	own := ""
+	if a.door != nil {
+		own = a.door.dir
+	}
+	a.mu.Unlock()
+	for _, socket := range sockets {
+		if filepath.Dir(socket) == own || trust.System().Path(socket) != nil {
+			continue
+		}
+		r, err := tell(socket, m)
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // of one that is dead, or has just ended
+		case err != nil:
+			silent = true
+		default:
+			replies = append(replies, r)
+		}
+	}
+	return replies, silent
+}
+
+func tell(socket string, m message) (r reply, err error) {
+	conn, err := net.DialTimeout("unix", socket, peerWait)
+	if err != nil {
+		return r, err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(peerWait))
+	text, err := json.Marshal(m)
+	if err != nil {
+		return r, err
+	}
+	if _, err = conn.Write(append(text, '\n')); err != nil {
+		return r, err
+	}
+	return r, json.NewDecoder(io.LimitReader(conn, maxMessage)).Decode(&r)
+}

@@ -1,0 +1,165 @@
+package approvals
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	maxRecord = 4 << 20 // bytes of the file
+	maxKnown  = 5000    // definitions; those that were there longest ago go first
+	maxSpans  = 200     // of time; the oldest are joined
+)
+
+// state is what is known: by itself what other bridges are told.
+type state struct {
+	Known  map[string]string `json:"known"`  // the ID of each definition that was let in → the day on which it was last there
+	Served spans             `json:"served"` // when code was run
+}
+
+// record is the file.
+type record struct {
+	state
+	Serving time.Time `json:"serving,omitzero"` // since when code is run; zero: none is
+	Killed  bool      `json:"killed,omitempty"` // it was, until this was written
+}
+
+// span is a stretch of time, both ends included.
+type span struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+}
+
+type spans []span
+
+// joined returns spans in order, none of which touch, and not too many.
+func (all spans) joined() spans {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b span) int { return a.From.Compare(b.From) })
+	var out spans
+	for _, s := range all {
+		if last := len(out) - 1; last >= 0 && !s.From.After(out[last].Until) {
+			if s.Until.After(out[last].Until) {
+				out[last].Until = s.Until
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	if extra := len(out) - maxSpans; extra > 0 {
+		out[extra].From = out[0].From
+		out = out[extra:]
+	}
+	return out
+}
+
+// holds reports whether one of the times is in one of the spans.
+func (all spans) holds(times []time.Time) bool {
+	return slices.ContainsFunc(times, func(t time.Time) bool {
+		return slices.ContainsFunc(all, func(s span) bool { return !t.Before(s.From) && !t.After(s.Until) })
+	})
+}
+
+// readRecord returns what the record says. Where there is none yet, nothing is known and no code
+// was run. With an error, nothing is known and code was run all the time.
+func readRecord(path string) (state, error) {
+	none := state{Known: map[string]string{}}
+	if path == "" {
+		return none, nil
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	var text []byte
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxRecord) {
+		err = fmt.Errorf("%s is not a file of less than %d bytes", path, maxRecord)
+	}
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
+	var r record
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		none.Served = spans{{Until: time.Now()}}
+		return none, err
+	}
+	if r.Known == nil {
+		r.Known = none.Known
+	}
+	if !r.Serving.IsZero() {
+		until := time.Now()
+		if r.Killed {
+			until = changed(info)
+		}
+		r.Served = append(r.Served, span{r.Serving, until})
+	}
+	r.Served = r.Served.joined()
+	return r.state, nil
+}
+
+// open is the record while code is run. The caller has a.mu, as for those that follow.
+func (a *Approvals) open() record { return record{state: a.state, Serving: a.since} }
+
+// ended is the record when no code is run any more.
+func (a *Approvals) ended() record { return record{state: state{a.state.Known, a.served()}} }
+
+// killed is the record for a Keeper.
+func (a *Approvals) killed() []byte {
+	text, err := json.Marshal(record{state: a.bounded(), Serving: a.since, Killed: true})
+	if err != nil {
+		panic(err) // texts and times always encode
+	}
+	return text
+}
+
+// bounded is the state with no more than is kept.
+func (a *Approvals) bounded() state {
+	if extra := len(a.state.Known) - maxKnown; extra > 0 {
+		ids := slices.SortedFunc(maps.Keys(a.state.Known), func(x, y string) int {
+			return cmp.Or(cmp.Compare(a.state.Known[x], a.state.Known[y]), cmp.Compare(x, y))
+		})
+		for _, id := range ids[:extra] {
+			delete(a.state.Known, id)
+		}
+	}
+	return a.state
+}
+
+// write replaces the record as a whole.
+func (a *Approvals) write(r record) error {
+	if a.cfg.Record == "" {
+		return nil
+	}
+	r.Known = a.bounded().Known
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(a.cfg.Record), 0o700)
+	}
+	var tmp *os.File
+	if err == nil {
+		tmp, err = os.CreateTemp(filepath.Dir(a.cfg.Record), filepath.Base(a.cfg.Record)+".*") // 0600
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(text)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), a.cfg.Record)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	a.dirty = false
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/trust"
+)
+
+// approvalsConfig is where it is kept which servers may be started, and where bridges find each
+// other.
+func approvalsConfig(log *slog.Logger) approvals.Config {
+	c := approvals.Config{Log: log}
+	if dir := stateDir(); dir != "" {
+		c.Record = filepath.Join(dir, "approved.json")
+	}
+	c.Sockets = os.Getenv("XDG_RUNTIME_DIR")
+	if c.Sockets == "" || trust.System().OwnDirectory(c.Sockets) != nil {
+		c.Sockets = os.TempDir()
+		if goruntime.GOOS == "darwin" {
+			c.Sockets = "/tmp" // the other's path is too long for a socket
+		}
+	}
+	return c
+}
+
+// admit has the approvals decide about the servers that were found. A command that ends by itself
+// has nobody to ask: what is held is not used by it.
+func (p *parts) admit(what purpose) {
+	cfg := approvalsConfig(p.log)
+	if p.guard != nil {
+		cfg.Guard = p.guard
+	}
+	cfg.Changed = p.approved
+	p.configured = p.catalog
+	p.approvals = approvals.New(cfg)
+	p.catalog = p.approvals.Update(p.catalog)
+	if what == serving && len(p.heldNames()) > 0 {
+		p.approvals.Reach()
+	}
+	if what != serving {
+		p.catalog = withoutHeld(p.catalog, p.approvals)
+	}
+}
+
+// refuse is upstream.Config.Refuse.
+func (p *parts) refuse(s discovery.Server) error {
+	if p.approvals == nil || !p.approvals.Held(s) {
+		return nil
+	}
+	return errors.New(heldReason + "; " + howToApprove(s))
+}
+
+const heldReason = "it is new since the bridge started, or has changed, where code could have written it, and you have not said yes to it"
+
+func howToApprove(s discovery.Server) string {
+	where := ""
+	if s.OfOneProject() {
+		where = ", in this directory"
+	}
+	return "to start it, run: mcp-bridge servers approve " + s.Name + where
+}
+
+// withoutHeld makes problems of the servers that are held.
+func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog {
+	var used []discovery.Server
+	problems := slices.Clone(c.Problems)
+	for _, s := range c.Servers {
+		if !a.Held(s) {
+			used = append(used, s)
+			continue
+		}
+		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name, State: discovery.New, Reason: heldReason, Next: howToApprove(s)})
+	}
+	c.Servers, c.Problems = used, problems
+	return c
+}
+
+// heldNames are the names of the servers that are held.
+func (p *parts) heldNames() (names []string) {
+	for _, s := range p.catalog.Servers {
+		if p.approvals.Held(s) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+func (a *app) approveCmd() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "approve SERVER",
+		Short: "Say yes to a server that is new, or has changed, where code could have written it",
+		Long: "Say yes to a server that is new, or has changed, where code could have written it. It shows the file and what would be started,\n" +
+			"and asks. Bridges that run start the server from then on, and those that are started later too, until its definition changes.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg, err := readConfig()
+			if err != nil {
+				return err
+			}
+			return a.approve(findServers(cfg), args[0], yes)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	return cmd
+}
+
+func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
+	alias := aliases(c)
+	i := slices.IndexFunc(c.Servers, func(s discovery.Server) bool {
+		return s.Name == name || alias[s.Name] == strings.TrimPrefix(name, "mcp_")
+	})
+	if i < 0 {
+		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. One of a project is approved in its directory", name)}
+	}
+	s := c.Servers[i]
+	fmt.Fprintf(a.stderr, "Server %q\n%s\n", s.Name, s.Told())
+	if !yes {
+		fmt.Fprint(a.stderr, "It is started as you, outside the sandbox. Start it, now and later? [y/N] ")
+		switch answer := strings.ToLower(strings.TrimSpace(readAnswer(a.stdin))); answer {
+		case "":
+			return errUnanswered
+		case "y", "yes":
+		default:
+			return exitError{exitFailure}
+		}
+	}
+	all := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
+	told, err := all.Approve(s)
+	if err != nil {
+		return fmt.Errorf("keeping the approval: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n", s.Name, told)
+	return nil
+}

@@ -1,0 +1,58 @@
+package discovery
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// A Place is a file in which a host's servers are defined, and one that defines the server s there.
+type Place struct{ Host, Scope, Path, Text string }
+
+// Places returns one for each file of each row of the table of sources, but for those that other
+// files name.
+func Places(env Env, command string) (all []Place) {
+	s := newScan(Root(), env)
+	s.readProfiles()
+	for _, r := range sources {
+		for _, p := range s.places.expand(r.where) {
+			p = strings.Replace(p, "*", "s", 1)
+			all = append(all, Place{r.host, r.scope, p, r.example(p, command, env.Dir)})
+		}
+	}
+	return all
+}
+
+// example is a file of the row that defines s.
+func (r row) example(p, command, dir string) string {
+	entry := map[string]any{r.form.command: command}
+	if r.form.array {
+		entry = map[string]any{"type": "local", r.form.command: []string{command}}
+	}
+	if r.host == "Goose" {
+		entry["type"], entry["enabled"] = "stdio", true
+	}
+	if r.host == "Crush" {
+		entry["type"] = "stdio"
+	}
+	var servers any = map[string]any{"s": entry}
+	if r.form.listed {
+		entry["name"] = "s"
+		servers = []any{entry}
+	}
+	keys := strings.Split(r.form.keys[0], "/")
+	for i := len(keys) - 1; i >= 0; i-- {
+		servers = map[string]any{keys[i]: servers}
+	}
+	if r.scope == localScope {
+		servers = map[string]any{"projects": map[string]any{dir: servers}}
+	}
+	text, err := json.Marshal(servers)
+	if err != nil {
+		panic(err)
+	}
+	if path.Ext(p) == ".toml" {
+		return "[mcp_servers.s]\ncommand = '" + command + "'\n"
+	}
+	return string(text) // which is YAML too
+}
