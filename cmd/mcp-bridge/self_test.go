@@ -52,7 +52,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	if m.Method == "initialize" {
+	if m.Method == "initialize" || m.Method == "server/discover" {
 		p.asked.Add(1)
 	}
 	got := c.request(m.Method, m.Params)
