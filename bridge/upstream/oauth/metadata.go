@@ -157,6 +157,7 @@ func (c *Client) probe(ctx context.Context, s discovery.Server) (ch challenge, e
 		if err != nil {
 			return ch, err
 		}
+		_ = resp.Body.Close() // it may be a stream that doesn't end
 		switch {
 		case resp.StatusCode == http.StatusUnauthorized:
 			ch = readChallenge(resp.Header)
@@ -171,7 +172,7 @@ func (c *Client) probe(ctx context.Context, s discovery.Server) (ch challenge, e
 	return ch, nil
 }
 
-// knock sends one message of a probe, or asks for a stream where there is none.
+// knock sends one message of a probe, or asks for a stream where there is none. The caller closes the body.
 func (c *Client) knock(ctx context.Context, s discovery.Server, body string, header http.Header) (*http.Response, error) {
 	method := http.MethodPost
 	if body == "" {
@@ -199,7 +200,6 @@ func (c *Client) knock(ctx context.Context, s discovery.Server, body string, hea
 		}
 		return nil, fmt.Errorf("asking %s: %w", hostOf(req.URL), err)
 	}
-	_ = resp.Body.Close() // it may be a stream that doesn't end
 	return resp, nil
 }
 
