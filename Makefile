@@ -54,7 +54,7 @@ vet: ## go vet, and a plain go build, which makes a program that says how to bui
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
-	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* archive/demo .ci/run)
+	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* test/*/run archive/demo .ci/run)
 
 lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
