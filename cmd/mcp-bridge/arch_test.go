@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,75 +15,23 @@ import (
 
 const module = "github.com/mcp-bridge/mcp-bridge/"
 
-// mayImport is who may import whom within the module: ARCHITECTURE.md draws it. Tests may import more.
-var mayImport = map[string][]string{
-	"cmd/mcp-bridge": {"bridge", "bridge/approvals", "bridge/audit", "bridge/files", "bridge/fixture", "bridge/policy", "bridge/schemas", "bridge/telemetry", "bridge/text", "bridge/upstream", "bridge/upstream/oauth", "discovery", "discovery/watch", "entrypoint", "entrypoint/stubs", "runtime", "runtime/detect", "runtime/docker",
-		"runtime/guard", "runtime/image", "runtime/podman", "runtime/seccomp", "sandbox", "trust"},
-	"bench":                 {"entrypoint"},
-	"bridge":                {"bridge/audit", "bridge/files", "bridge/index", "bridge/policy", "bridge/schemas", "bridge/shapes", "bridge/text", "bridge/upstream", "discovery", "entrypoint", "entrypoint/stubs", "runtime", "sandbox"},
-	"bridge/approvals":      {"discovery", "runtime", "trust"},
-	"bridge/audit":          {"bridge/filelock", "bridge/text"},
-	"bridge/filelock":       {},
-	"bridge/cost":           {},
-	"bridge/files":          {"bridge/filelock", "sandbox"},
-	"bridge/fixture":        {},
-	"bridge/index":          {"bridge/text"},
-	"bridge/schemas":        {"bridge/shapes", "bridge/upstream", "discovery"},
-	"bridge/shapes":         {},
-	"bridge/policy":         {"bridge/filelock", "bridge/text", "trust"},
-	"bridge/telemetry":      {},
-	"bridge/text":           {},
-	"bridge/upstream":       {"bridge/text", "discovery", "runtime/guard"},
-	"sandbox":               {"entrypoint", "runtime"},
-	"entrypoint":            {},
-	"entrypoint/stubs":      {"bridge/text", "entrypoint"},
-	"entrypoint/transcript": {},
-	"discovery":             {"trust"},
-	"discovery/watch":       {"discovery"},
-	"runtime":               {},
-	"runtime/detect":        {"runtime"},
-	"runtime/docker":        {"runtime", "runtime/guard", "trust"},
-	"runtime/guard":         {},
-	"runtime/image":         {},
-	"runtime/podman":        {"runtime", "runtime/guard", "trust"},
-	"runtime/runtimetest":   {"runtime"},
-	"runtime/seccomp":       {"runtime"},
-	"sandbox/sandboxtest":   {"runtime", "sandbox"},
-	"trust":                 {},
-
-	"bridge/upstream/oauth":     {"bridge/filelock", "bridge/text", "discovery"},
-	"bridge/upstream/oauthtest": {},
-}
-
-// onlyImporters are the packages that may import something heavy, directly.
-var onlyImporters = map[string][]string{
-	"github.com/spf13/cobra":                               {"cmd/mcp-bridge"},
-	"github.com/kelseyhightower/envconfig":                 {"cmd/mcp-bridge"},
-	"github.com/mark3labs/mcp-go/server":                   {"bridge", "bridge/fixture"},
-	"github.com/mark3labs/mcp-go/client":                   {"bridge/upstream"},
-	"github.com/containers/podman/v5/pkg/":                 {"runtime/podman"},
-	"github.com/containers/podman/v5/libpod/":              {"runtime/podman"},
-	"github.com/docker/docker/":                            {"runtime/docker"},
-	"github.com/pkoukk/tiktoken-go":                        {},
-	"github.com/pkoukk/tiktoken-go-loader":                 {},
-	"github.com/tailscale/hujson":                          {"discovery"},
-	"github.com/pelletier/go-toml/v2":                      {"bridge/policy", "discovery"},
-	"go.yaml.in/yaml/v3":                                   {"discovery"},
-	"go.opentelemetry.io/otel/sdk":                         {"bridge/telemetry"},
-	"go.opentelemetry.io/otel/exporters":                   {"bridge/telemetry"},
-	"github.com/distribution/reference":                    {"runtime/docker", "runtime/podman"},
-	"github.com/rogpeppe/go-internal/testscript":           {},
-	"github.com/mcp-bridge/mcp-bridge/archive":             {},
-	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest": {},
-	"github.com/mcp-bridge/mcp-bridge/sandbox/sandboxtest": {},
-
-	"github.com/zalando/go-keyring":                              {"bridge/upstream/oauth"},
-	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest": {},
-}
-
 type goPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+// name returns the package's path within the module.
+func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+// ours returns the module's own packages that p imports, without those of its tests.
+func (p goPackage) ours() []string {
+	var ours []string
+	for _, i := range p.Imports {
+		if name, ok := strings.CutPrefix(i, module); ok {
+			ours = append(ours, name)
+		}
+	}
+	return ours
 }
 
 func goList(t *testing.T) []goPackage {
@@ -90,7 +40,8 @@ func goList(t *testing.T) []goPackage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", "-tags", strings.TrimSpace(string(tags)), module+"...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports",
+		"-tags", strings.TrimSpace(string(tags)), module+"...")
 	out, err := cmd.Output()
 	if err != nil && os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
 		t.Skipf("the user that runs containers has no modules; make unit has run this: %v", err)
@@ -110,30 +61,136 @@ func goList(t *testing.T) []goPackage {
 	}
 }
 
-// TestImports holds the drawing of ARCHITECTURE.md.
-func TestImports(t *testing.T) {
-	seen := map[string]bool{}
-	for _, p := range goList(t) {
-		name := strings.TrimPrefix(p.ImportPath, module)
-		allowed, ok := mayImport[name]
-		if !ok {
-			t.Errorf("package %s is not in the table", name)
-		}
-		seen[name] = true
-		for _, i := range p.Imports {
-			if ours, ok := strings.CutPrefix(i, module); ok && !slices.Contains(allowed, ours) {
-				t.Errorf("%s imports %s", name, ours)
-			}
-			for heavy, by := range onlyImporters {
-				if (i == heavy || strings.HasPrefix(i, strings.TrimSuffix(heavy, "/")+"/")) && !slices.Contains(by, name) {
-					t.Errorf("%s imports %s, which only %v may", name, i, by)
-				}
+func readArchitecture(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// edge is an import, or a package by itself where imported is empty.
+type edge struct{ importer, imported string }
+
+// parseDrawing returns the packages of the first fenced block of page in their order, and the imports drawn there.
+// A statement is `a, b → c, d`; it goes on in the indented lines below it.
+func parseDrawing(t *testing.T, page string) (packages []string, edges map[edge]bool) {
+	t.Helper()
+	parts := strings.SplitN(page, "```", 3)
+	if len(parts) < 3 {
+		t.Fatal("ARCHITECTURE.md has no drawing")
+	}
+	edges = map[edge]bool{}
+	text := regexp.MustCompile(`\n +`).ReplaceAllString(strings.TrimPrefix(parts[1], "text"), " ")
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		importers, imports, _ := strings.Cut(line, "→")
+		for _, importer := range names(importers) {
+			packages = append(packages, importer)
+			for _, imported := range names(imports) {
+				edges[edge{importer, imported}] = true
 			}
 		}
 	}
-	for name := range mayImport {
-		if !seen[name] {
-			t.Errorf("the table has %s, which is not there", name)
+	return packages, edges
+}
+
+// names splits a list at its commas.
+func names(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+}
+
+// TestImports compares the drawing of ARCHITECTURE.md with the imports that there are, in both directions.
+func TestImports(t *testing.T) {
+	packages, drawn := parseDrawing(t, readArchitecture(t))
+	for i, name := range packages {
+		if slices.Contains(packages[:i], name) {
+			t.Errorf("%s is drawn twice", name)
 		}
+	}
+	for e := range drawn {
+		if slices.Index(packages, e.imported) <= slices.Index(packages, e.importer) {
+			t.Errorf("%s must be drawn, and below %s, which imports it", e.imported, e.importer)
+		}
+	}
+	var there []string
+	for _, p := range goList(t) {
+		there = append(there, p.name())
+		if !slices.Contains(packages, p.name()) {
+			t.Errorf("package %s isn't drawn", p.name())
+		}
+		for _, imported := range p.ours() {
+			e := edge{p.name(), imported}
+			if !drawn[e] {
+				t.Errorf("%s imports %s, which isn't drawn", e.importer, e.imported)
+			}
+			delete(drawn, e)
+		}
+	}
+	for e := range drawn {
+		t.Errorf("%s doesn't import %s, as it is drawn", e.importer, e.imported)
+	}
+	for _, name := range packages {
+		if !slices.Contains(there, name) {
+			t.Errorf("package %s is drawn, and isn't there", name)
+		}
+	}
+}
+
+// packageRow matches a row of the table of packages: the packages, what they own, their main type, and what they alone import.
+var packageRow = regexp.MustCompile("(?m)^\\| (`[^|]*) \\| [^|]* \\| [^|]* \\| ([^|]*) \\| [^|]* \\|$")
+
+// onlyTests is the row of what is imported by tests alone.
+const onlyTests = "*_test.go"
+
+// packageTable returns the packages that have a row in page, and who may import what the column "sole importer of" names.
+func packageTable(page string) (packages []string, importers map[string][]string) {
+	quoted := regexp.MustCompile("`([^`]+)`")
+	importers = map[string][]string{}
+	for _, row := range packageRow.FindAllStringSubmatch(page, -1) {
+		for _, p := range quoted.FindAllStringSubmatch(row[1], -1) {
+			packages = append(packages, p[1])
+			for _, heavy := range quoted.FindAllStringSubmatch(row[2], -1) {
+				importers[heavy[1]] = append(importers[heavy[1]], p[1])
+			}
+		}
+	}
+	return packages, importers
+}
+
+// TestSoleImporters compares the table of ARCHITECTURE.md with the packages that there are and with what they import.
+func TestSoleImporters(t *testing.T) {
+	page := readArchitecture(t)
+	drawn, _ := parseDrawing(t, page)
+	rows, importers := packageTable(page)
+	want := append([]string{onlyTests, "archive"}, drawn...)
+	slices.Sort(want)
+	if slices.Sort(rows); !slices.Equal(rows, want) {
+		t.Errorf("the table has the packages\n%q, want those of the drawing, archive and tests,\n%q", rows, want)
+	}
+	all := goList(t)
+	for heavy, may := range importers {
+		found := map[string]bool{}
+		for _, p := range all {
+			if slices.ContainsFunc(p.Imports, isOrBelow(heavy)) {
+				found[p.name()] = true
+			}
+			if slices.Contains(may, onlyTests) && slices.ContainsFunc(append(p.TestImports, p.XTestImports...), isOrBelow(heavy)) {
+				found[onlyTests] = true
+			}
+		}
+		slices.Sort(may)
+		if is := slices.Sorted(maps.Keys(found)); !slices.Equal(is, may) {
+			t.Errorf("%s is imported by %q; the table says by %q", heavy, is, may)
+		}
+	}
+}
+
+// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the table leaves out.
+func isOrBelow(heavy string) func(string) bool {
+	return func(i string) bool {
+		i = strings.TrimPrefix(i, "github.com/")
+		return i == heavy || strings.HasPrefix(i, heavy+"/")
 	}
 }
