@@ -59,8 +59,8 @@ lint: lint-setup ## golangci-lint, which is built first where it is missing, and
 lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
 
-unit: ## Go tests that need no container, with the race detector
-	go test -race -tags "$(TAGS)" ./...
+unit: ## Go tests that need no container, with the race detector; make python runs the guest's
+	go test -race -short -tags "$(TAGS)" ./...
 
 python: ## the guest's own tests, under every Python that is found
 	@scripts/python-tests
@@ -90,6 +90,7 @@ engine: ## the main job over real rootless podman; needs setup, build, image, np
 
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@scripts/python-suite
+	go test -race -tags "$(TAGS)" ./entrypoint ./sandbox
 	$(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
 
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm

@@ -26,7 +26,7 @@ func python(t *testing.T) string {
 // TestPython runs the guest's own tests, which also play the transcripts.
 func TestPython(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("takes minutes; make python runs them under every Python")
 	}
 	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest", "discover", "-s", "guest_tests", "-t", ".")
 	if out, err := cmd.CombinedOutput(); err != nil {
