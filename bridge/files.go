@@ -22,10 +22,14 @@ const (
 	fileTemplate = runsURI + "{run}/{+name}"
 )
 
-// present makes the contents of a result that stand for a run's files, in their order, and says why an image isn't shown. Without
-// links, text stands for them.
+// maxLinks is how many links to files a result has: each takes room in a model's context.
+const maxLinks = 20
+
+// present returns the contents of a result that stand for a run's files, in their order, and why an
+// image isn't shown. Without links, text stands for the files. Files beyond maxLinks are only counted.
 func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.Content, notices []string) {
 	var shown gallery
+	named := 0
 	for _, f := range handed {
 		if slices.Contains(imageTypes, f.Mime) {
 			data, mime, why := shown.show(f.Data)
@@ -35,6 +39,9 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 			}
 			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, size(int64(len(f.Data))), why))
 		}
+		if named++; named > maxLinks {
+			continue
+		}
 		n := int64(len(f.Data))
 		if !links {
 			contents = append(contents, mcp.NewTextContent(fmt.Sprintf("[file %s (%s, %s): resource %s]", f.Name, f.Mime, size(n), fileURI(run, f.Name))))
@@ -43,6 +50,9 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 		link := mcp.NewResourceLink(fileURI(run, f.Name), f.Name, size(n), f.Mime)
 		link.Size = &n
 		contents = append(contents, link)
+	}
+	if named > maxLinks {
+		notices = append(notices, fmt.Sprintf("%d more files have no link here; resources/list names them", named-maxLinks))
 	}
 	return contents, notices
 }

@@ -261,3 +261,17 @@ func TestShownWholeIsNotKept(t *testing.T) {
 		t.Errorf("%d runs are kept", n)
 	}
 }
+
+// TestManyFiles: a result doesn't fill a context with links.
+func TestManyFiles(t *testing.T) {
+	var handed []sandbox.Artifact
+	for i := range maxLinks + 5 {
+		handed = append(handed, sandbox.Artifact{Name: fmt.Sprintf("%d.csv", i), Mime: "text/csv", Data: []byte("x")})
+	}
+	for _, links := range []bool{true, false} {
+		contents, notices := present("run", handed, links)
+		if len(contents) != maxLinks || len(notices) != 1 || !strings.HasPrefix(notices[0], "5 more files") {
+			t.Errorf("links %v: %d contents, notices %q", links, len(contents), notices)
+		}
+	}
+}
