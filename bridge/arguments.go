@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -24,6 +25,8 @@ type arguments struct {
 	timeout   time.Duration
 	files     []string // paths of files of the user's that the code is to find
 	clamped   string   // what the caller is told when timeout is not what was asked for
+
+	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 }
 
 var argumentNames = []string{"code", "servers", "timeout"}

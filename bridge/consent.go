@@ -26,7 +26,8 @@ const (
 	answerAlways = "always"
 	answerNo     = "no"
 
-	// answerUnclear is offered to nobody: the user closed the question, or the client gave no answer that it offers. It counts as a no.
+	// answerUnclear stands for a question that was closed, or an answer that was not offered. It
+	// counts as a no and is never offered.
 	answerUnclear = "no clear answer"
 )
 
@@ -171,12 +172,14 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 	var r struct {
 		Action  string `json:"action"`
 		Content struct {
-			Answer string `json:"answer"`
+			Answer *string `json:"answer"`
 		} `json:"content"`
 	}
 	switch readable := json.Unmarshal(raw, &r) == nil; {
-	case readable && r.Action == "accept" && slices.Contains(offered, r.Content.Answer):
-		return r.Content.Answer, nil
+	case readable && r.Action == "accept" && r.Content.Answer == nil:
+		return answerOnce, nil // accepted as it was shown, with the default
+	case readable && r.Action == "accept" && slices.Contains(offered, *r.Content.Answer):
+		return *r.Content.Answer, nil
 	case readable && r.Action == "decline":
 		return answerNo, nil
 	}
@@ -192,28 +195,29 @@ func (c *consent) where(s entry) string {
 	return ""
 }
 
-// form is the question as the client shows it, and the answers that it offers. What the code has a say in comes last, and can't add lines.
-// Code that makes so many arguments that some are not shown is not given leave for what it may call next.
+// form returns the question as the client shows it, and the answers that it offers. The least of
+// them is the default, so that a client needs only one key for it: Claude Code opens no field that
+// has a value, VS Code selects it. Where nothing more than this call can be allowed, there is no field.
+//
+// What the code chooses comes last and can't add lines. If some of its arguments are not shown, the
+// user can allow this call but none after it.
 func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision, change string) (question map[string]any, values []string) {
 	shown, left := showArguments(args, upstream.HideNamed(c.definitions))
-	values, labels := []string{answerOnce}, []string{"Allow this call"}
-	if left == 0 {
-		values, labels = append(values, answerRun), append(labels, "Allow it for this run")
+	values, labels := []string{answerOnce, answerRun}, []string{"Allow once", "Allow for this run"}
+	if c.grants != nil {
+		values, labels = append(values, answerAlways), append(labels, "Always allow")
 	}
-	if left == 0 && c.grants != nil {
-		values, labels = append(values, answerAlways), append(labels, "Always allow it")
+	values, labels = append(values, answerNo), append(labels, "Deny")
+	fields := map[string]any{"answer": map[string]any{
+		"type": "string", "title": "Allow this call?", "enum": values, "enumNames": labels, "default": answerOnce,
+	}}
+	if left > 0 {
+		values, fields = []string{answerOnce, answerNo}, map[string]any{}
 	}
-	values, labels = append(values, answerNo), append(labels, "Don't allow it")
 	return map[string]any{
-		"message": text.Escape(fmt.Sprintf("The Python code of this run wants to call tool %q of server %q.\nYou are asked because of %s.%s\nArguments: %s",
+		"message": text.Escape(fmt.Sprintf("Python code wants to call tool %q of server %q.\nYou are asked because of %s.%s\nArguments: %s",
 			tool, s.name, d.Why(), behind(change), shown)),
-		"requestedSchema": map[string]any{
-			"type":     "object",
-			"required": []string{"answer"},
-			"properties": map[string]any{"answer": map[string]any{
-				"type": "string", "title": "May it?", "enum": values, "enumNames": labels,
-			}},
-		},
+		"requestedSchema": map[string]any{"type": "object", "properties": fields},
 	}, values
 }
 

@@ -91,7 +91,9 @@ func TestAnswers(t *testing.T) {
 		{"declined", `{"action":"decline"}`, "nnn", 1, false, saidNo},
 		{"closed", `{"action":"cancel"}`, "nnn", 1, false, unclear},
 		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false, saidNo},
-		{"accepted without an answer", `{"action":"accept"}`, "nnn", 1, false, unclear},
+		{"accepted without an answer", `{"action":"accept"}`, "yyy", 3, false, ""},
+		{"accepted with an empty form", `{"action":"accept","content":{}}`, "yyy", 3, false, ""},
+		{"accepted with an empty answer", answer(""), "nnn", 1, false, unclear},
 		{"accepted with another answer", answer("yes"), "nnn", 1, false, unclear},
 		{"nothing that can be read", `[]`, "nnn", 1, false, unclear},
 	} {
@@ -167,14 +169,16 @@ func TestQuestion(t *testing.T) {
 	u := newUser(answer("no"))
 	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))
 	_ = u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "create\nissue"}, json.RawMessage(args), askRule)
-	want := "elicitation/create The Python code of this run wants to call tool \"create\\nissue\" of server \"github\".\n" +
+	want := "elicitation/create Python code wants to call tool \"create\\nissue\" of server \"github\".\n" +
 		"You are asked because of rule \"github.*\" (policy.toml, line 3): it costs money.\n" +
 		`Arguments: {"t":"*** 1","evil":"\nArguments: none\u202e","long":"` + strings.Repeat("x", 1000) + `"…(3000 characters),"command":"rm -rf ~"}`
 	if got := u.saw[0]; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	schema, err := json.Marshal(u.params["requestedSchema"])
-	if err != nil || !strings.Contains(string(schema), `"enum":["once","run","no"]`) { // nothing is kept for good here
+	field := `{"properties":{"answer":{"default":"once","enum":["once","run","no"],"enumNames":["Allow once","Allow for this run","Deny"],` +
+		`"title":"Allow this call?","type":"string"}},"type":"object"}` // nothing is kept for good here
+	if err != nil || string(schema) != field {
 		t.Errorf("%s, %v", schema, err)
 	}
 }
@@ -213,7 +217,7 @@ func TestArgumentsThatAreNotShown(t *testing.T) {
 	for word, allowed := range map[string]bool{"once": true, "run": false, "always": false} {
 		u := newUser(answer(word))
 		err := u.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, args, askRule)
-		if schema := string(encode(u.params["requestedSchema"])); (err == nil) != allowed || !strings.Contains(schema, `"enum":["once","no"]`) {
+		if schema := string(encode(u.params["requestedSchema"])); (err == nil) != allowed || schema != `{"properties":{},"type":"object"}` {
 			t.Errorf("%s: %v to %s", word, err, schema)
 		}
 	}
@@ -296,7 +300,8 @@ func TestAskOverTheWire(t *testing.T) {
 	for i, tc := range []struct{ answer, want string }{{"once", `github.me{\"a\":1}`}, {"no", "the user has said no, for all of this run"}} {
 		p.code(i, "x")
 		q := p.next()
-		if q.Method != "elicitation/create" || !strings.Contains(q.Params.Message, `tool "me" of server "github"`) || !strings.Contains(q.Params.Message, `{"a":1}`) {
+		if q.Method != "elicitation/create" || !strings.Contains(q.Params.Message, `wants to call tool "me" of server "github"`) ||
+			!strings.Contains(q.Params.Message, `{"a":1}`) {
 			t.Fatalf("the client was asked %+v", q)
 		}
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, answer(tc.answer))
@@ -309,5 +314,55 @@ func TestAskOverTheWire(t *testing.T) {
 	silent.code(1, "x")
 	if got := silent.next().tool(t).Content[0].Text; !strings.Contains(got, "mcp-bridge policy grant github.me") {
 		t.Errorf("a client that can't be asked: %s", got)
+	}
+}
+
+// TestAskOfADirectRun: the program's own user answers a question by yes or no, each call anew; where
+// no one can be asked, the denial says so.
+func TestAskOfADirectRun(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+			var said []string
+			for range 2 {
+				res, err := h.Call(ctx, sandbox.Call{Run: r.ID, Provider: "github", Tool: "me", Input: json.RawMessage(`{"a":1}`)})
+				said = append(said, fmt.Sprintf("%s %v", res, err))
+			}
+			return printed(r.File + " " + strings.Join(said, "; ")), nil
+		}}
+	})
+	for _, tc := range []struct {
+		name    string
+		answers []bool
+		want    []string
+	}{
+		{"yes, then no", []bool{true, false}, []string{`script.py {"content":[{"type":"text","text":"github.me{\"a\":1}"}]} <nil>; `, "the user has said no"}},
+		{"no", []bool{false}, []string{"the user has said no, for all of this run; "}},
+		{"no one to ask", nil, []string{"the user asked first, and the client can't be asked"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := Direct{Code: "x", File: "script.py"}
+			asked := 0
+			if tc.answers != nil {
+				d.Ask = func(_ context.Context, question string) (bool, error) {
+					if asked++; asked > len(tc.answers) {
+						t.Fatalf("question %d: %s", asked, question)
+					}
+					if !strings.Contains(question, `wants to call tool "me" of server "github"`) || !strings.HasSuffix(question, `Arguments: {"a":1}`) {
+						t.Errorf("the question is %s", question)
+					}
+					return tc.answers[asked-1], nil
+				}
+			}
+			r, err := b.RunDirect(t.Context(), d)
+			if err != nil || asked != len(tc.answers) {
+				t.Fatalf("%v after %d questions", err, asked)
+			}
+			for _, want := range tc.want {
+				if got := r.Result.Stdout(); !strings.Contains(got, want) {
+					t.Errorf("%q is not in %s", want, got)
+				}
+			}
+		})
 	}
 }

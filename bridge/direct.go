@@ -13,10 +13,15 @@ import (
 // Direct is a run that the program's own user asks for, not an MCP client.
 type Direct struct {
 	Code     string
+	File     string        // what tracebacks call the code; empty for <run_python>
 	Servers  []string      // by name or alias; nil for all
 	Timeout  time.Duration // 0 for the configured one
 	Output   func(sandbox.Chunk)
 	Progress runtime.Progress // what is done before the code runs
+
+	// Ask asks the user whether a call may be made that the policy says to ask about. It returns when
+	// ctx ends. Nil means that no one can be asked. It may be called concurrently.
+	Ask func(ctx context.Context, question string) (bool, error)
 }
 
 // directBytes is how much of the output stands in the JSON of a Direct: all of it goes to Output.
@@ -62,6 +67,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	a.ask = d.Ask
 	if err := b.unready(ctx); err != nil {
 		return Report{}, err
 	}
@@ -72,7 +78,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	ctx, end := b.signals.begin(ctx, id)
 	defer func() { end(status, times{total: time.Since(began)}) }()
 	req := b.request(id, a, nil)
-	req.Output = d.Output
+	req.Output, req.File = d.Output, d.File
 	res, err := b.execute(ctx, req, a, nil)
 	b.seen.flush(c)
 	if err != nil {

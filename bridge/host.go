@@ -41,7 +41,7 @@ type host struct {
 func (b *Bridge) host(id string, a arguments, p *progress, e *execution) *host {
 	log := b.log.With("run", id)
 	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
-		permits: b.permits(a.catalog, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
+		permits: b.permits(a, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
 		login: b.login, logins: &sync.Map{}, log: log}
 }
 

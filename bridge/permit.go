@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // Grants are what the user has allowed for good; *policy.Grants are. Its methods are used concurrently.
@@ -53,11 +54,23 @@ type permits struct {
 	consent *consent
 }
 
-// permits are those of a run that began with this catalog, whatever becomes of the servers meanwhile.
-func (b *Bridge) permits(c *catalog, log *slog.Logger) *permits {
+// permits returns those of a run that began with the catalog of a, even if servers change meanwhile.
+func (b *Bridge) permits(a arguments, log *slog.Logger) *permits {
 	ask := func(ctx context.Context, method string, params any) (json.RawMessage, error) {
 		return askClient(ctx, policyAsks, method, params)
 	}
+	if a.ask != nil {
+		ask = func(ctx context.Context, _ string, params any) (json.RawMessage, error) {
+			defer sandbox.OffClock(ctx)() // the time that a person takes isn't the code's
+			message, _ := params.(map[string]any)["message"].(string)
+			yes, err := a.ask(ctx, message)
+			if err != nil {
+				return nil, err
+			}
+			return encode(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
+		}
+	}
+	c := a.catalog
 	return &permits{catalog: c, count: c.policy.Run(), consent: newConsent(c.definitions, b.grants, ask, log)}
 }
 

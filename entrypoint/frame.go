@@ -45,6 +45,7 @@ type Execute struct {
 	Type      string     `json:"type"`
 	ID        string     `json:"id"`
 	Code      string     `json:"code"`
+	File      string     `json:"file,omitempty"` // what tracebacks call the code; empty for <run_python>
 	Options   Options    `json:"options"`
 	Providers []Provider `json:"providers"`
 }

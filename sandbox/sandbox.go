@@ -52,6 +52,7 @@ type Progress struct {
 type Request struct {
 	ID        string        // for logs and calls; made up when empty
 	Code      string        // Python
+	File      string        // what tracebacks call the code; empty for <run_python>
 	Timeout   time.Duration // of the code's own time: from execute to done. Must be positive
 	Providers []entrypoint.Provider
 

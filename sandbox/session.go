@@ -92,6 +92,7 @@ func (n *session) order() ([]byte, error) {
 		Type:      entrypoint.TypeExecute,
 		ID:        n.req.ID,
 		Code:      n.req.Code,
+		File:      n.req.File,
 		Options:   n.sandbox.options(n.req, n.machine.facts),
 		Providers: providers,
 	}, entrypoint.MaxFrame)

@@ -243,10 +243,15 @@ func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error)
 		if answer == "" {
 			return false, errUnanswered
 		}
-		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))), nil
+		return isYes(answer), nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
+}
+
+// isYes reports whether what was typed is y or yes.
+func isYes(answer string) bool {
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }
 
 // readAnswer reads one line and nothing beyond it; empty where there is none.

@@ -17,6 +17,7 @@ import (
 
 type runOptions struct {
 	code    string
+	file    string // what tracebacks call the code
 	servers []string
 	timeout string
 	files   string
@@ -32,11 +33,10 @@ func (a *app) runCmd() *cobra.Command {
 			"  mcp-bridge run --server github - < script.py",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := a.source(cmd, o, args)
-			if err != nil {
+			if err := a.source(cmd, &o, args); err != nil {
 				return usageError{err}
 			}
-			return a.run(cmd, o, code)
+			return a.run(cmd, o)
 		},
 	}
 	f := cmd.Flags()
@@ -48,25 +48,31 @@ func (a *app) runCmd() *cobra.Command {
 	return cmd
 }
 
-// source is the code: of -c, of a file, or of standard input.
-func (a *app) source(cmd *cobra.Command, o runOptions, args []string) (string, error) {
+// source sets the code of o, from -c, a file or standard input, and the name that Python itself would
+// give it in a traceback.
+func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err error) {
 	given := cmd.Flags().Changed("code")
 	switch {
 	case given && len(args) > 0:
-		return "", errors.New("there is code in -c and in a file: give one of them")
+		return errors.New("there is code in -c and in a file: give one of them")
 	case given:
-		return o.code, nil
+		o.file = "<string>"
+		return nil
 	case len(args) == 0:
-		return "", errors.New("no code: name a file, - for standard input, or use -c CODE")
+		return errors.New("no code: name a file, - for standard input, or use -c CODE")
 	case args[0] == "-":
-		return readCode(cmd.Context(), a.stdin)
+		o.file = "<stdin>"
+		o.code, err = readCode(cmd.Context(), a.stdin)
+		return err
 	}
 	f, err := os.Open(args[0])
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer f.Close()
-	return readCode(cmd.Context(), f)
+	o.file = args[0]
+	o.code, err = readCode(cmd.Context(), f)
+	return err
 }
 
 // maxCode is more than a run takes, so that its own error is the one to be seen.
@@ -91,8 +97,8 @@ func readCode(ctx context.Context, r io.Reader) (string, error) {
 	}
 }
 
-func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
-	d := bridge.Direct{Code: code, Progress: func(line string) { fmt.Fprintln(a.stderr, "mcp-bridge: "+line) }}
+func (a *app) run(cmd *cobra.Command, o runOptions) error {
+	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(), Progress: func(line string) { fmt.Fprintln(a.stderr, "mcp-bridge: "+line) }}
 	if o.timeout != "" {
 		var s seconds
 		if err := s.Decode(o.timeout); err != nil || s <= 0 {
@@ -132,6 +138,35 @@ func (a *app) run(cmd *cobra.Command, o runOptions, code string) error {
 		}
 		return a.report(o, r, lost)
 	})
+}
+
+// asker returns a function that asks on the terminal whether a call may be made, or nil where
+// standard input is no terminal.
+func (a *app) asker() func(context.Context, string) (bool, error) {
+	if f, ok := a.stdin.(*os.File); !ok || !isTerminal(f) {
+		return nil
+	}
+	turn := make(chan struct{}, 1)
+	return func(ctx context.Context, question string) (bool, error) {
+		select {
+		case turn <- struct{}{}:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+		fmt.Fprintf(a.stderr, "\n%s\nAllow it? [y/N] ", question)
+		said := make(chan bool, 1)
+		go func() { // a read of a terminal can't be ended; the next question waits for it
+			said <- isYes(readAnswer(a.stdin))
+			<-turn
+		}()
+		select {
+		case yes := <-said:
+			return yes, nil
+		case <-ctx.Done():
+			fmt.Fprintln(a.stderr, "\nmcp-bridge: the call has ended; the answer is not needed")
+			return false, context.Cause(ctx)
+		}
+	}
 }
 
 // report tells what came of a run. Lost is why the code's output could not be written.

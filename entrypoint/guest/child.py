@@ -73,6 +73,8 @@ def main(fd: int) -> None:
         link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})
         leave(status, handover, heir)
     try:
+        if file := str(frame.get("file") or ""):
+            wire.USER_FILE, sys.argv[0] = file, file
         execute.run(str(frame.get("code")), namespace)
         status = 0
     except SystemExit as e:

@@ -69,8 +69,11 @@ class Guest:
     def send(self, frame: Frame) -> None:
         self.raw(json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
-    def execute(self, code: str, providers: list[Frame] | None = None, **options: Any) -> None:
-        self.send({"type": "execute", "id": "run-1", "code": code, "options": options, "providers": providers or []})
+    def execute(self, code: str, providers: list[Frame] | None = None, file: str = "", **options: Any) -> None:
+        named = {"file": file} if file else {}
+        self.send(
+            {"type": "execute", "id": "run-1", "code": code, **named, "options": options, "providers": providers or []}
+        )
 
     def close(self) -> None:
         try:

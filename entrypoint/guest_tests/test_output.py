@@ -176,6 +176,15 @@ class Errors(unittest.TestCase):
         ran = run("import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f), end='')")
         self.assertEqual(ran.stdout, "def f():\n    return 1\n", ran.error)
 
+    def test_a_file_of_the_users_own(self) -> None:
+        ran = run("import sys\nprint(sys.argv)\n1/0", file="dir/script.py")
+        self.assertEqual(ran.stdout, "['dir/script.py']\n", ran.error)
+        traceback = str((ran.error or {}).get("traceback"))
+        self.assertIn('File "dir/script.py", line 3, in <module>\n    1/0\n', traceback)
+        self.assertEqual((ran.error or {}).get("line"), 3)
+        ran = run("x = (", file="<string>")
+        self.assertIn('File "<string>", line 1\n    x = (\n', str((ran.error or {}).get("traceback")))
+
     def test_main(self) -> None:
         ran = run(
             "import pickle, sys\nclass A: pass\npickle.loads(pickle.dumps(A()))\n"
