@@ -34,22 +34,23 @@ func (b *Bridge) Listed(server, tool string) (t upstream.Tool, known bool) {
 	return upstream.Tool{Name: tool}, false
 }
 
-// Unknown says why a call of that tool would reach nothing, as far as is known without starting the server: a clause with the names that
-// are near, or nothing where the tool is there.
-func (b *Bridge) Unknown(server, tool string) string {
+// Unknown returns why a call of that tool would reach nothing, as far as is known without starting the
+// server: a clause with the names that are near, or nothing where the tool is there. Sure is false
+// where the server has not listed its tools yet.
+func (b *Bridge) Unknown(server, tool string) (why string, sure bool) {
 	c := b.catalog()
 	e, ok := c.byName[server]
 	if !ok {
-		return c.unknown(server, c.servers)
+		return c.unknown(server, c.servers), true
 	}
 	if isMethod(tool) {
-		return ""
+		return "", true
 	}
 	box := c.shelf.known(e)
 	if box == nil {
-		return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", server)
+		return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", server), false
 	}
-	return box.without(tool)
+	return box.without(tool), true
 }
 
 // without says that the server has not listed a tool, with the names that are near; empty where it has.

@@ -145,7 +145,7 @@ func (d *definition) variable(name, value string) {
 func (s *scan) unwanted(r row, d definition, gate refusal) (State, refusal) {
 	switch {
 	case d.Transport == Stdio && s.isSelf(d.Server), d.Transport != Stdio && s.isOwnURL(d.URL):
-		return Itself, refusal{"this is mcp-bridge itself", ""}
+		return Itself, s.ownEntry(r, d)
 	case d.disabled:
 		return Disabled, refusal{"it is disabled there", "enable it in " + r.host + " to use it"}
 	}
@@ -156,6 +156,19 @@ func (s *scan) unwanted(r row, d definition, gate refusal) (State, refusal) {
 		return Disabled, bad
 	}
 	return Unapproved, gate
+}
+
+// ownEntry returns what is to be said of the bridge's own entry in a host: which files it names that
+// this process doesn't, since the bridge then finds other servers there. The value is a list of files,
+// and so no secret.
+func (s *scan) ownEntry(r row, d definition) refusal {
+	why := refusal{"this is mcp-bridge itself", ""}
+	if files := d.Env[Listed]; files != "" && files != s.env.Getenv(Listed) {
+		set := Listed + "=" + show(files)
+		why = refusal{fmt.Sprintf("%s; your entry in %s sets %s, and this process doesn't have it", why.reason, r.host, set),
+			"to see what the bridge finds there, run: " + set + " mcp-bridge servers"}
+	}
+	return why
 }
 
 // switchedOff says whether the user has switched a server off elsewhere than in its entry.

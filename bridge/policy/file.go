@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,9 +63,19 @@ type FileError struct {
 	Line int    // 0 where it is about the whole file
 	Key  string // such as rule.tools; empty where it is about none
 	Err  error
+	More []*FileError // the other mistakes of the file, which have none of their own
 }
 
 func (e *FileError) Error() string {
+	more := ""
+	if n := len(e.More); n > 0 {
+		more = fmt.Sprintf(" (the first of %d mistakes)", n+1)
+	}
+	return "the policy can't be used: " + e.Mistake() + more
+}
+
+// Mistake returns the place and what is wrong there, of this mistake alone.
+func (e *FileError) Mistake() string {
 	place := e.Path
 	if e.Line > 0 {
 		place += fmt.Sprintf(", line %d", e.Line)
@@ -72,7 +83,7 @@ func (e *FileError) Error() string {
 	if e.Key != "" {
 		place += ", key " + e.Key
 	}
-	return fmt.Sprintf("the policy can't be used: %s: %v", place, e.Err)
+	return fmt.Sprintf("%s: %v", place, e.Err)
 }
 
 func (e *FileError) Unwrap() error { return e.Err }
@@ -83,7 +94,7 @@ func (e *FileError) Hint() string {
 	if errors.As(e.Err, &bad) {
 		return bad.Hint()
 	}
-	return "correct the file that MCP_BRIDGE_POLICY names, and see with: mcp-bridge policy check"
+	return "correct the file that MCP_BRIDGE_POLICY names; mcp-bridge policy check lists all mistakes"
 }
 
 // Read reads a policy file, whose path is absolute. Every error is a *FileError: a policy that is not understood as a whole is none.
@@ -130,24 +141,29 @@ func Parse(path string, text []byte) (*Policy, error) {
 	if err := toml.Unmarshal(text, &values); err != nil {
 		return nil, decodeError(path, err)
 	}
-	r := reader{path: path, lines: linesOf(text)}
-	if r.check(values); r.err != nil {
-		return nil, r.err
-	}
+	r := reader{path: path, lines: linesOf(text), misspelt: map[string]bool{}}
+	r.check(values)
 	var f fileText
 	dec := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
-		return nil, decodeError(path, err)
+	err := dec.Decode(&f)
+	var unknown *toml.StrictMissingError
+	if err != nil && r.errs == nil {
+		r.errs = append(r.errs, decodeError(path, err))
 	}
-	p := r.policy(f)
-	if r.err != nil {
-		return nil, r.err
+	var p *Policy
+	if err == nil || errors.As(err, &unknown) { // else f lacks what stands behind the mistake
+		p = r.policy(f)
 	}
-	return p, nil
+	if r.errs == nil {
+		return p, nil
+	}
+	slices.SortStableFunc(r.errs, func(a, b *FileError) int { return cmp.Compare(a.Line, b.Line) })
+	r.errs[0].More = r.errs[1:]
+	return nil, r.errs[0]
 }
 
 // decodeError names the place of what TOML, or the form of a policy, doesn't have.
-func decodeError(path string, err error) error {
+func decodeError(path string, err error) *FileError {
 	out := &FileError{Path: path, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
 	var unknown *toml.StrictMissingError
 	var bad *toml.DecodeError
@@ -180,18 +196,29 @@ func nearestKey(key []string) string {
 	return fmt.Sprintf(" (there are: %s)", strings.Join(known, ", "))
 }
 
-// reader makes a policy of what TOML has, and keeps the first mistake.
+// maxMistakes bounds the mistakes that are told of one file.
+const maxMistakes = 100
+
+// reader makes a policy of what TOML has, and keeps the mistakes.
 type reader struct {
 	path     string
 	lines    map[string]int
 	patterns int
-	err      error
+	misspelt map[string]bool // the tables that have a wrong key: what they seem to lack may be that
+	errs     []*FileError
 }
 
-// fail keeps a mistake, of which the first counts.
+// fail keeps a mistake.
 func (r *reader) fail(key string, format string, a ...any) {
-	if r.err == nil {
-		r.err = &FileError{Path: r.path, Line: r.line(key), Key: withoutNumbers(key), Err: fmt.Errorf(format, a...)}
+	if len(r.errs) < maxMistakes {
+		r.errs = append(r.errs, &FileError{Path: r.path, Line: r.line(key), Key: withoutNumbers(key), Err: fmt.Errorf(format, a...)})
+	}
+}
+
+// lacks keeps a mistake of a table that has no such key, unless one of its keys is wrong.
+func (r *reader) lacks(table, key, format string, a ...any) {
+	if !r.misspelt[table] {
+		r.fail(table+key, format, a...)
 	}
 }
 
@@ -214,7 +241,7 @@ func (r *reader) policy(f fileText) *Policy {
 	for i, t := range f.Rules {
 		key := "rule." + strconv.Itoa(i)
 		if t.Verdict == 0 {
-			r.fail(key+".verdict", "the rule has no verdict: say allow, ask or deny")
+			r.lacks(key, ".verdict", "the rule has no verdict: say allow, ask or deny")
 		}
 		p.rules = append(p.rules, rule{r.selection(key, t.Tools, t.Except), t.Verdict, t.Reason, r.lines[key]})
 	}
@@ -239,7 +266,7 @@ func (r *reader) policy(f fileText) *Policy {
 
 func (r *reader) selection(key string, tools, except []string) selection {
 	if len(tools) == 0 {
-		r.fail(key+".tools", `it names no tools: say tools = ["SERVER.TOOL"], with * for any`)
+		r.lacks(key, ".tools", `it names no tools: say tools = ["SERVER.TOOL"], with * for any`)
 	}
 	return selection{r.globs(key+".tools", tools), r.globs(key+".except", except)}
 }
@@ -274,7 +301,7 @@ func (r *reader) limit(key string, t limitText) limit {
 		r.fail(key+".per", "calls are counted per run, server or tool, not per %q", t.Per)
 	}
 	if t.Calls == nil && t.ArgumentBytes == nil {
-		r.fail(key, "it limits nothing: set calls or argument_bytes")
+		r.lacks(key, "", "it limits nothing: set calls or argument_bytes")
 	}
 	l.calls, l.bytes = r.bound(key+".calls", t.Calls), r.bound(key+".argument_bytes", t.ArgumentBytes)
 	return l

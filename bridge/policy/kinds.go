@@ -48,23 +48,23 @@ func isList[T any](v any) bool {
 // check looks whether the values are what their keys need. The decoder doesn't do that alone: it speaks of Go's types, and takes
 // a number for a verdict. And it takes a key in any case for the one in small letters, so that one of two would count.
 func (r *reader) check(file map[string]any) {
-	type mistake struct {
-		key   string
-		kind  kind
-		is    any
-		small bool // it would be a key in small letters
-	}
+	type mistake struct{ key, says string }
 	var found []mistake
 	look := func(key, name string, v any) {
 		switch k, known := kinds[name]; {
 		case known && !k.is(v):
-			found = append(found, mistake{key: key, kind: k, is: v})
+			found = append(found, mistake{key, fmt.Sprintf("it must be %s, not %s", k.wants, stands(v))})
 		case !known && kinds[strings.ToLower(name)].is != nil:
-			found = append(found, mistake{key: key, small: true})
+			found = append(found, mistake{key, "there is no such key; it is written in small letters"})
+		case !known && !strings.HasPrefix(name, "hints."): // those are looked at later
+			found = append(found, mistake{key, "there is no such key" + nearestKey(strings.Split(name, "."))})
 		}
 	}
 	for name, v := range file {
 		look(name, name, v)
+		if kinds[name].is == nil {
+			continue
+		}
 		for i, t := range tablesOf(v) {
 			key := name
 			if !isA[map[string]any](v) {
@@ -75,17 +75,15 @@ func (r *reader) check(file map[string]any) {
 			}
 		}
 	}
-	if len(found) == 0 {
-		return
-	}
-	first := slices.MinFunc(found, func(a, b mistake) int {
+	slices.SortFunc(found, func(a, b mistake) int {
 		return cmp.Or(cmp.Compare(r.line(a.key), r.line(b.key)), cmp.Compare(a.key, b.key))
 	})
-	if first.small {
-		r.fail(first.key, "there is no such key; it is written in small letters")
-		return
+	for _, m := range found {
+		r.fail(m.key, "%s", m.says)
+		if i := strings.LastIndexByte(m.key, '.'); i > 0 {
+			r.misspelt[m.key[:i]] = true
+		}
 	}
-	r.fail(first.key, "it must be %s, not %s", first.kind.wants, stands(first.is))
 }
 
 // tablesOf is a table, or those in a list.

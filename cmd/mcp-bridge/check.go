@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
+	"strconv"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -27,18 +27,22 @@ type checkJSON struct {
 	Logged  string `json:"logged,omitempty"`
 }
 
-// check starts every server, lists its tools, and ends it. The answer is by name.
-func (a *app) check(ctx context.Context, f serversFormat) error {
+// check starts every server, or the one that args names, lists its tools, and ends it.
+func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
 	return a.withParts(ctx, once, func(ctx context.Context, p *parts) error {
+		catalog, err := only(p.catalog, args)
+		if err != nil {
+			return err
+		}
 		cfg := p.poolConfig()
 		cfg.LogLevel = "info" // somebody looks
 		pool := upstream.NewPool(cfg)
-		health := checkAll(ctx, pool, p.catalog.Servers)
-		err := pool.Close()
+		health := checkAll(ctx, pool, catalog.Servers)
+		err = pool.Close()
 		if f.json {
-			err = errors.Join(err, a.serversJSON(p.catalog, health))
+			err = errors.Join(err, a.serversJSON(catalog, health))
 		} else {
-			err = errors.Join(err, a.serversText(p.catalog), a.checkText(p.catalog, health, f.verbose))
+			a.checkText(catalog, health, f.verbose)
 		}
 		for _, h := range health {
 			if h.Err != nil && err == nil {
@@ -69,40 +73,39 @@ func checkAll(ctx context.Context, pool *upstream.Pool, servers []discovery.Serv
 	return health
 }
 
-func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, verbose bool) error {
-	if len(c.Servers) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nSERVER\tSTATE\tSTARTED IN\tTOOLS\tLISTED IN")
-	for _, s := range c.Servers {
-		h := health[s.Name]
+// checkText shows one table of all servers, those that fail first, and then why they do.
+func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, verbose bool) {
+	s := screenOf(a.stdout)
+	fails := 0
+	var broken, works [][]string
+	for _, srv := range c.Servers {
+		h := health[srv.Name]
 		if h.Err != nil {
-			fmt.Fprintf(w, "%s\tfails\t\t\t\n", s.Name)
+			fails++
+			broken = append(broken, []string{"fails", srv.Name, "", "", "", srv.Source.Host, srv.Source.Path})
 			continue
 		}
-		fmt.Fprintf(w, "%s\tok\t%v\t%d\t%v\n", s.Name, h.Start.Round(time.Millisecond), h.Tools, h.List.Round(time.Millisecond))
+		works = append(works, []string{"ok", srv.Name, strconv.Itoa(h.Tools), h.Start.Round(time.Millisecond).String(),
+			h.List.Round(time.Millisecond).String(), srv.Source.Host, srv.Source.Path})
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	fmt.Fprintf(a.stdout, "%d ok, %d failing; %s\n", len(works), fails, counts(c))
+	if len(c.Servers) > 0 {
+		header := [][]string{{"STATE", "SERVER", "TOOLS", "STARTED IN", "LISTED IN", "HOST", "FILE"}}
+		s.table(grid{rows: slices.Concat(header, broken, works), spare: 7, word: 1})
 	}
-	for _, s := range c.Servers {
-		h := health[s.Name]
+	for _, srv := range c.Servers {
+		h := health[srv.Name]
 		switch {
 		case h.Err != nil:
-			fmt.Fprintf(a.stdout, "\n%s\n", indented(h.Err.Error()))
+			s.lines(0, 2, "\n"+h.Err.Error())
 		case verbose && h.Stderr != "":
-			fmt.Fprintf(a.stdout, "\nserver %q wrote on stderr:\n  %s\n", s.Name, indented(h.Stderr))
+			s.lines(0, 2, fmt.Sprintf("\nserver %q wrote on stderr:\n%s", srv.Name, h.Stderr))
 		}
 		if verbose && h.Err == nil && h.Logged != "" {
-			fmt.Fprintf(a.stdout, "\nserver %q logged:\n  %s\n", s.Name, indented(h.Logged))
+			s.lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
 		}
 	}
-	return nil
 }
-
-// indented has all lines but the first begin with two spaces.
-func indented(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
 func healthJSON(h upstream.Health) *checkJSON {
 	c := &checkJSON{OK: h.Err == nil, StartMs: h.Start.Milliseconds(), ListMs: h.List.Milliseconds(), Tools: h.Tools, Stderr: h.Stderr, Logged: h.Logged}

@@ -31,10 +31,16 @@ func TestServersCheck(t *testing.T) {
 		return string(out), exit.ExitCode()
 	}
 	text, code := run("-v")
-	for _, want := range []string{"shop  ", "ok", `server "dies": starting it: it ended by itself (exit status 3)`, "no database at ***", `server "gone": starting it: `, "correct the server's command"} {
+	for _, want := range []string{"ok     shop  ", `server "dies": starting it: it ended by itself (exit status 3)`, "no database at ***", `server "gone": starting it: `, "correct the server's command"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+	if !strings.HasPrefix(text, "1 ok, 2 failing; 3 used, 0 not\nSTATE  SERVER  TOOLS") || strings.Count(text, "SERVER") != 1 {
+		t.Errorf("it doesn't begin with one table, the states first:\n%s", text)
+	}
+	if dies, shop := strings.Index(text, "\nfails  dies"), strings.Index(text, "\nok     shop"); dies < 0 || shop < dies {
+		t.Errorf("what fails isn't first:\n%s", text)
 	}
 	if code != exitFailure {
 		t.Errorf("it ended with %d, want %d", code, exitFailure)

@@ -41,11 +41,14 @@ func (a *app) doctorCmd() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0}
+	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0, cut: func() bool { return ctx.Err() != nil }}
 	if !asJSON {
-		d.print = newTable(a.stdout).print
+		d.print = screenOf(a.stdout).print
 	}
 	works := d.visit(ctx, a)
+	if d.cut() {
+		d.row(row{"interrupted", toKnow, "not everything was checked", "", ""})
+	}
 	if asJSON {
 		if err := printJSON(a.stdout, report{version(), works, d.rows}); err != nil {
 			return err
@@ -63,12 +66,19 @@ type doctor struct {
 	print    func(row)
 	progress runtime.Progress // of what takes long
 	watchdog func(*slog.Logger) (*guard.Guard, error)
-	root     bool // this process is root's
+	root     bool        // this process is root's
+	cut      func() bool // the user has ended it; nil means never
 	rows     []row
 }
 
+// say makes a row, unless the user has ended the command: what fails then fails by that.
 func (d *doctor) say(s status, check, found, means, fix string) {
-	r := row{check, s, found, means, fix}
+	if d.cut == nil || !d.cut() {
+		d.row(row{check, s, found, means, fix})
+	}
+}
+
+func (d *doctor) row(r row) {
 	d.rows = append(d.rows, r)
 	d.print(r)
 }

@@ -333,16 +333,16 @@ func TestDoctorJSON(t *testing.T) {
 func TestTable(t *testing.T) {
 	r := row{"limit memory", toKnow, "a b\nc", "one two three four", "copy /a/very/long/path/that/is/whole"}
 	for _, tt := range []struct {
-		width int
-		want  string
+		columns int
+		want    string
 	}{
 		{0, "note  limit memory      a b\n                        c\n                        one two three four\n                        next: copy /a/very/long/path/that/is/whole\n"},
-		{14, "note  limit memory      a b\n                        c\n                        one two three\n                        four\n                        next: copy\n                        /a/very/long/path/that/is/whole\n"},
+		{indent + 14, "note  limit memory      a b\n                        c\n                        one two three\n                        four\n                        next: copy /a/\n                        very/long/\n                        path/that/is/\n                        whole\n"},
 	} {
 		var b bytes.Buffer
-		(&table{w: &b, width: tt.width}).print(r)
+		screen{w: &b, columns: tt.columns}.print(r)
 		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
-			t.Errorf("width %d:\n%s", tt.width, diff)
+			t.Errorf("%d columns:\n%s", tt.columns, diff)
 		}
 	}
 }

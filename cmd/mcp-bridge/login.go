@@ -60,6 +60,8 @@ func (a *app) loginCmd() *cobra.Command {
 		Use:   "login SERVER | login --status",
 		Short: "Log in to a remote server in the browser, or show the logins",
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: completeRemote,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.scopes, err = scopes(o.scopes); err != nil {
@@ -108,6 +110,8 @@ func (a *app) logoutCmd() *cobra.Command {
 		Use:   "logout SERVER",
 		Short: "Forget the login to a remote server, and tell its authorization server",
 		Args:  cobra.ExactArgs(1),
+
+		ValidArgsFunction: completeRemote,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := readConfig()
 			if err != nil {
@@ -138,7 +142,7 @@ func isRemote(s discovery.Server) bool {
 func remoteServer(c discovery.Catalog, name string) (discovery.Server, error) {
 	alias := aliases(c)
 	for _, s := range c.Servers {
-		if name != s.Name && strings.TrimPrefix(name, "mcp_") != alias[s.Name] {
+		if !isCalled(name, s, alias) {
 			continue
 		}
 		if !isRemote(s) {
@@ -146,7 +150,13 @@ func remoteServer(c discovery.Catalog, name string) (discovery.Server, error) {
 		}
 		return s, nil
 	}
-	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q; mcp-bridge servers lists them", name)}
+	var remote []string
+	for _, s := range c.Servers {
+		if isRemote(s) {
+			remote = append(remote, s.Name)
+		}
+	}
+	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, meant(name, remote))}
 }
 
 // login has the user agree, and keeps what that gives.

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
@@ -15,6 +14,7 @@ import (
 type loginJSON struct {
 	Server   string     `json:"server"`
 	LoggedIn bool       `json:"loggedIn"`
+	ByHeader bool       `json:"byHeader,omitempty"` // the entry authorizes by itself
 	In       string     `json:"in,omitempty"`
 	Scope    string     `json:"scope,omitempty"`
 	Expires  *time.Time `json:"expires,omitempty"` // of the access token
@@ -42,24 +42,22 @@ func (a *app) loginStatus(c discovery.Catalog, only []string, asJSON bool) error
 		}
 	}
 	if asJSON {
-		e := json.NewEncoder(a.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(all)
+		return printJSON(a.stdout, all)
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(a.stdout, "there are no remote servers; mcp-bridge servers says what was found")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tLOGIN\tKEPT IN\tSCOPE")
+	g := grid{rows: [][]string{{"SERVER", "LOGIN", "KEPT IN", "SCOPE"}}}
 	for _, l := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Server, l.text(), or(l.In, "-"), or(l.Scope, "-"))
+		g.rows = append(g.rows, []string{l.Server, l.text(), or(l.In, "-"), or(l.Scope, "-")})
 	}
-	return w.Flush()
+	screenOf(a.stdout).table(g)
+	return nil
 }
 
 func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {
-	l := loginJSON{Server: srv.Name}
+	l := loginJSON{Server: srv.Name, ByHeader: authorizes(srv)}
 	g, in, err := store.Get(srv)
 	if errors.Is(err, oauth.ErrNone) {
 		return l
@@ -75,10 +73,23 @@ func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {
 	return l
 }
 
+// authorizes reports whether a server's entry has the header Authorization sent, or a command that
+// prints headers run.
+func authorizes(s discovery.Server) bool {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return s.BearerTokenEnv != "" || s.HeadersHelper != ""
+}
+
 func (l loginJSON) text() string {
 	switch {
 	case l.Problem != "":
 		return l.Problem
+	case !l.LoggedIn && l.ByHeader:
+		return "by its header"
 	case !l.LoggedIn:
 		return "none"
 	case l.Renews:

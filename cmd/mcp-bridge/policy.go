@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,7 +99,7 @@ func (a *app) policyCmd() *cobra.Command {
 		a.policyTestCmd(),
 		&cobra.Command{Use: "list", Short: "Show what you have allowed for good", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.policyList() }},
-		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Allow for good a tool that the policy would have you asked about", Args: cobra.ExactArgs(1),
+		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Allow for good a tool that the policy would have you asked about", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.withParts(cmd.Context(), once, func(_ context.Context, p *parts) error { return a.policyGrant(p, args[0]) })
 			}},
@@ -109,7 +108,14 @@ func (a *app) policyCmd() *cobra.Command {
 }
 
 func (a *app) policyCheck(_ context.Context, p *parts) error {
+	var bad *policy.FileError
 	switch {
+	case errors.As(p.broken, &bad) && len(bad.More) > 0:
+		for _, e := range slices.Concat([]*policy.FileError{bad}, bad.More) {
+			fmt.Fprintln(a.stderr, "mcp-bridge: "+e.Mistake())
+		}
+		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n", len(bad.More)+1)
+		return exitError{exitUnavailable}
 	case p.broken != nil:
 		return p.broken
 	case p.policy.Path() == "":
@@ -184,7 +190,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 		where = " and started in this directory"
 	}
 	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; a policy that denies it still does\n", tool, s.Name, where)
-	if why := p.bridge.Unknown(s.Name, tool); why != "" {
+	if why, _ := p.bridge.Unknown(s.Name, tool); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
 	return nil
@@ -214,12 +220,12 @@ func (a *app) policyList() error {
 		fmt.Fprintln(a.stdout, "you have allowed nothing for good")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER.TOOL\tSINCE\tDEFINITION OF THE SERVER")
+	t := grid{rows: [][]string{{"SERVER.TOOL", "SINCE", "DEFINITION OF THE SERVER"}}}
 	for _, g := range all {
-		fmt.Fprintf(w, "%s.%s\t%s\t%.12s\n", g.Server, g.Tool, g.Since.Local().Format(time.DateTime), g.Definition)
+		t.rows = append(t.rows, []string{g.Server + "." + g.Tool, g.Since.Local().Format(time.DateTime), fmt.Sprintf("%.12s", g.Definition)})
 	}
-	return w.Flush()
+	screenOf(a.stdout).table(t)
+	return nil
 }
 
 func (a *app) policyForget(patterns []string) error {

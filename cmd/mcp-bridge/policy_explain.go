@@ -22,10 +22,11 @@ func (a *app) policyTestCmd() *cobra.Command {
 		Use:   "test SERVER.TOOL",
 		Short: "Explain what would become of a call: which file, which line, which rule",
 		Long: "Explain what would become of a call: which file, which line, which rule.\n" +
-			"The server is started only where it depends on what it says of its tool. A server or tool that isn't known is explained as well,\n" +
-			"and it is said that it isn't.\n\n" +
-			"Exit codes: 0 the call would be made, 3 you would be asked first, 4 it would be refused; 1 failure, 2 wrong usage.",
-		Args: cobra.ExactArgs(1),
+			"The server is started only where the verdict depends on what it says of its tool.\n\n" +
+			"Exit codes: 0 the call would be made, 3 you would be asked first, 4 it would be refused; 1 failure,\n" +
+			"2 wrong usage, or no such server or tool.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := checkObject(args); args != "" && err != nil {
 				return usageError{fmt.Errorf(`--args is a JSON object such as {"path": "/tmp"}%w`, err)}
@@ -82,7 +83,10 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if beyond != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
-	if why := p.bridge.Unknown(s.Name, tool); why != "" {
+	switch why, sure := p.bridge.Unknown(s.Name, tool); {
+	case why != "" && sure:
+		return usageError{errors.New(why)}
+	case why != "":
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
 	switch {

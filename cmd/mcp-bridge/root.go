@@ -26,7 +26,7 @@ Without a command, and with its input not a terminal, it serves MCP over stdio.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 69 the machine isn't ready (see mcp-bridge doctor); of run: the code's own
 status, 124 after a timeout, 130 when cancelled, 137 out of memory; of policy test: 0 allowed, 3 the user is asked, 4 denied;
-141 who reads the output has gone.`
+141 the reader of the output is gone.`
 
 func (a *app) root() *cobra.Command {
 	var askedVersion bool
@@ -49,10 +49,9 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&askedVersion, "version", false, "print the version, as the command version does")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.CompletionOptions.HiddenDefaultCmd = true
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.policyCmd(), a.loginCmd(), a.logoutCmd(), a.versionCmd(),
-		a.watchdogCmd(), a.demoServerCmd())
+		a.watchdogCmd(), a.demoServerCmd(), a.manCmd())
 	usageArgs(cmd)
 	strictHelp(cmd)
 	return cmd

@@ -42,8 +42,12 @@ func (a *app) runCmd() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.code, "code", "c", "", "the code itself")
 	f.StringArrayVar(&o.servers, "server", nil, "a server that the code may call; repeat for more (default: all; '' for none)")
+	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completeServers(cmd, nil, typed)
+	})
 	f.StringVar(&o.timeout, "timeout", "", "the code's own time, such as 10 or 10s")
 	f.StringVar(&o.files, "artifacts", "", "a directory to write the files into that the code hands over; no file there is replaced")
+	_ = cmd.MarkFlagDirname("artifacts") // it fails only for a flag that isn't there
 	f.BoolVar(&o.json, "json", false, "print one JSON object with everything there is to know of the run")
 	return cmd
 }

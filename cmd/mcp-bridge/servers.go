@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -15,22 +16,35 @@ import (
 func (a *app) serversCmd() *cobra.Command {
 	var f serversFormat
 	cmd := &cobra.Command{
-		Use:   "servers",
-		Short: "Show which servers were found where, which were not used, and why",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "servers [SERVER]",
+		Short: "Show which servers were found where, which are not used, and why",
+		Long: "Show which servers were found where, which are not used, and why.\n" +
+			"With the name of one, show what would be run or connected to, with which variables, and which file or rule hides something of it.\n" +
+			"Secrets are not shown.",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeServers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.verbose && !f.check {
+				return usageError{errors.New("-v goes with --check; name a server to see more of it: mcp-bridge servers SERVER")}
+			}
 			if f.check {
-				return a.check(cmd.Context(), f)
+				return a.check(cmd.Context(), args, f)
 			}
 			cfg, err := readConfig()
 			if err != nil {
 				return err
 			}
-			catalog := scan(cfg)
-			if f.json {
+			catalog, err := only(scan(cfg), args)
+			switch {
+			case err != nil:
+				return err
+			case f.json:
 				return a.serversJSON(catalog, nil)
+			case len(args) == 1:
+				return a.serverText(catalog)
 			}
-			return a.serversText(catalog)
+			a.serversText(catalog)
+			return nil
 		},
 	}
 	cmd.AddCommand(a.approveCmd())
@@ -51,55 +65,132 @@ func aliases(c discovery.Catalog) map[string]string {
 	return entrypoint.ServerAliases(names)
 }
 
-// serversText shows what is used, a line for each source, and then, file by file, what isn't.
-func (a *app) serversText(c discovery.Catalog) error {
+// isCalled reports whether a server has this name, or this alias, with or without mcp_ before it.
+func isCalled(name string, s discovery.Server, alias map[string]string) bool {
+	return name == s.Name || strings.TrimPrefix(name, "mcp_") == alias[s.Name]
+}
+
+// only returns the part of a catalog that is about the server that args names, or all of it.
+func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
+	if len(args) == 0 {
+		return c, nil
+	}
 	alias := aliases(c)
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	if len(c.Servers) > 0 {
-		fmt.Fprintln(w, "SERVER\tIN CODE\tBY\tHOST\tSCOPE\tFILE")
-	}
+	out := discovery.Catalog{Sources: c.Sources}
+	var names []string
 	for _, s := range c.Servers {
-		fmt.Fprintf(w, "%s\tmcp_%s\t%s\t%s\t%s\t%s\n", s.Name, alias[s.Name], s.Transport, s.Source.Host, s.Source.Scope, s.Source.Path)
-		for _, also := range s.Also {
-			fmt.Fprintf(w, "\t\t\t%s\t%s\t%s\n", also.Host, also.Scope, also.Path)
+		if isCalled(args[0], s, alias) {
+			out.Servers = append(out.Servers, s)
 		}
+		names = append(names, s.Name)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	for _, p := range c.Problems {
+		if p.Server == args[0] || len(out.Servers) > 0 && p.Server == out.Servers[0].Name {
+			out.Problems = append(out.Problems, p)
+		}
+		names = append(names, p.Server)
 	}
+	if len(out.Servers)+len(out.Problems) == 0 {
+		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", args[0], meant(args[0], names))}
+	}
+	return out, nil
+}
+
+// meant returns a clause with the names that are near to a wrong one, or nothing.
+func meant(wrong string, names []string) string {
+	if near := text.Nearest(wrong, names); near != nil {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return ""
+}
+
+// serversText shows how many servers are used, which, and what isn't.
+func (a *app) serversText(c discovery.Catalog) {
+	s := screenOf(a.stdout)
+	fmt.Fprintln(a.stdout, counts(c))
 	if len(c.Servers) == 0 {
 		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
 			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
 			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/path"]}}}`+"\n",
 			discovery.Hosts(), "~/.config/mcp/servers/my.json")
+	} else {
+		alias := aliases(c)
+		g := grid{rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, spare: 2}
+		for _, srv := range c.Servers {
+			g.rows = append(g.rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.Path})
+			for _, also := range srv.Also {
+				g.rows = append(g.rows, []string{"", "", "", also.Host, also.Scope, also.Path})
+			}
+		}
+		s.table(g)
 	}
-	return a.problemsText(c.Problems)
+	s.problems(c.Problems)
 }
 
-func (a *app) problemsText(problems []discovery.Problem) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.stdout, "\nnot used:")
-	var of discovery.Source
-	for _, p := range problems {
-		if p.Source != of {
-			of = p.Source
-			fmt.Fprintln(a.stdout, "  "+of.String())
-		}
-		what := string(p.State) + ": " + p.Reason
+// counts returns how many servers are used and how many are not, and how many files can't be read.
+func counts(c discovery.Catalog) string {
+	unused, files := 0, 0
+	for _, p := range c.Problems {
 		if p.Server != "" {
-			what = p.Server + ", " + what
-		}
-		fmt.Fprintln(a.stdout, "    "+what)
-		if p.Next != "" {
-			fmt.Fprintln(a.stdout, "      next: "+p.Next)
+			unused++
+		} else {
+			files++
 		}
 	}
-	return nil
+	line := fmt.Sprintf("%d used, %d not", len(c.Servers), unused)
+	if files > 0 {
+		line += fmt.Sprintf("; files that can't be used: %d", files)
+	}
+	return line
 }
 
-// serverJSON is what a program is told: never a command, an argument or a variable, which may hold secrets.
+// problems shows what isn't used: those with the same reason under that reason.
+func (s screen) problems(all []discovery.Problem) {
+	if len(all) == 0 {
+		return
+	}
+	s.lines(0, 0, "\nnot used:")
+	type why struct {
+		state        discovery.State
+		reason, next string
+	}
+	var order []why
+	found := map[why][]discovery.Problem{}
+	for _, p := range all {
+		w := why{p.State, p.Reason, p.Next}
+		if found[w] == nil {
+			order = append(order, w)
+		}
+		found[w] = append(found[w], p)
+	}
+	for _, w := range order {
+		s.lines(2, 4, string(w.state)+": "+w.reason)
+		for from := found[w]; len(from) > 0; {
+			n := 1
+			var names []string
+			for n < len(from) && from[n].Source == from[0].Source {
+				n++
+			}
+			for _, p := range from[:n] {
+				if p.Server != "" {
+					names = append(names, p.Server)
+				}
+			}
+			where := from[0].Source.String()
+			if len(names) > 0 {
+				where = strings.Join(names, ", ") + ", in " + where
+			}
+			s.lines(4, 6, where)
+			from = from[n:]
+		}
+		if w.next != "" {
+			s.lines(4, 6, "next: "+w.next)
+		}
+	}
+}
+
+// serverJSON is what a program is told of a server: no value of a variable or a header, and no other
+// secret.
 type serverJSON struct {
 	Name        string       `json:"name"`
 	Alias       string       `json:"alias"`
@@ -107,7 +198,8 @@ type serverJSON struct {
 	Description string       `json:"description,omitempty"`
 	Source      sourceJSON   `json:"source"`
 	Also        []sourceJSON `json:"also,omitempty"`
-	Check       *checkJSON   `json:"check,omitempty"`
+	startJSON
+	Check *checkJSON `json:"check,omitempty"`
 }
 
 type sourceJSON struct {
@@ -140,7 +232,7 @@ func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health
 		Sources  []sourceJSON  `json:"sources"`
 	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
 	for _, s := range c.Servers {
-		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport), Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also)}
+		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport), Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
 		if h, ok := health[s.Name]; ok {
 			e.Check = healthJSON(h)
 		}
@@ -149,7 +241,5 @@ func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health
 	for _, p := range c.Problems {
 		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason, p.Next})
 	}
-	e := json.NewEncoder(a.stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return printJSON(a.stdout, out)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,6 +27,8 @@ func (a *app) toolsCmd() *cobra.Command {
 		Use:   "tools [SERVER]",
 		Short: "Start the servers, or one, and list their tools",
 		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.out != "" && !f.stubs:
@@ -38,12 +41,13 @@ func (a *app) toolsCmd() *cobra.Command {
 				alias := aliases(p.catalog)
 				var names []string
 				for _, s := range p.catalog.Servers {
-					if len(args) == 0 || args[0] == s.Name || strings.TrimPrefix(args[0], "mcp_") == alias[s.Name] {
+					if len(args) == 0 || isCalled(args[0], s, alias) {
 						names = append(names, s.Name)
 					}
 				}
 				if len(args) == 1 && len(names) == 0 {
-					return usageError{errors.New(p.bridge.Unknown(args[0], ""))}
+					why, _ := p.bridge.Unknown(args[0], "")
+					return usageError{errors.New(why)}
 				}
 				if len(names) == 0 && !f.json {
 					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is not used")
@@ -96,10 +100,7 @@ func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map
 		}
 	}
 	if f.json {
-		e := json.NewEncoder(a.stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(all); err != nil {
+		if err := printJSON(a.stdout, all); err != nil {
 			return err
 		}
 	}
@@ -168,15 +169,26 @@ func aliasesOf(tools []upstream.Tool) map[string]string {
 	return entrypoint.Aliases(names)
 }
 
+// printTools shows the tools of one server, with the verdict of host and policy on each.
 func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
+	s := screenOf(a.stdout)
 	safe := aliasesOf(tools)
 	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
+	if len(tools) == 0 {
+		return
+	}
+	g := grid{rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, word: 2}
+	var reasons []string
 	for _, t := range tools {
-		note := ""
-		if d := p.bridge.Judge(name, t); d.Verdict != policy.Allow {
-			note = fmt.Sprintf("[%s: %s] ", d.Verdict, text.Line(d.Why()))
+		d := p.bridge.Judge(name, t)
+		if why := fmt.Sprintf("%s: %s", d.Verdict, text.Line(d.Why())); d.Verdict != policy.Allow && !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(text.Safe(t.Description)), "\n")
-		fmt.Fprintf(a.stdout, "  mcp_%s.%s  %s%s\n", alias, safe[t.Name], note, text.Brief(text.Line(first), 100))
+		g.rows = append(g.rows, []string{"mcp_" + alias + "." + safe[t.Name], d.Verdict.String(), text.Brief(text.Line(first), 100)})
+	}
+	s.table(g)
+	for _, why := range reasons {
+		s.lines(0, 2, why)
 	}
 }

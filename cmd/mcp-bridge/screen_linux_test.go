@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal returns both ends of a pseudo-terminal of 78 columns.
+func terminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = ours.Close() })
+	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 78})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = theirs.Close() })
+	return ours, theirs
+}
+
+// onTerminal returns what a command shows on a terminal of 78 columns.
+func onTerminal(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	ours, theirs := terminal(t)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, theirs, theirs
+	var out bytes.Buffer
+	done := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(&out, ours) // ends with an error when the terminal's last user is gone
+		close(done)
+	}()
+	err := cmd.Run()
+	_ = theirs.Close()
+	<-done
+	if err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	return strings.ReplaceAll(out.String(), "\r\n", "\n")
+}
+
+// TestServersOnATerminal: lines fit and break between words, the home is ~, and there are colours
+// unless the user wants none.
+func TestServersOnATerminal(t *testing.T) {
+	root := allHosts(t)
+	show := func(env ...string) string {
+		cmd := exec.Command(self(t), "servers")
+		cmd.Dir = filepath.Join(root, "w/shop")
+		cmd.Env = append([]string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"), "TERM=xterm"}, env...)
+		return onTerminal(t, cmd)
+	}
+	plain := show("NO_COLOR=1")
+	for line := range strings.Lines(plain) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 78 && strings.Contains(strings.TrimSpace(line), " ") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, want := range []string{"~/.cursor/mcp.json (Cursor, user)\n", "\n    next: ", "~/.claude.json"} {
+		if !strings.Contains(plain, want) {
+			t.Errorf("%q is not in\n%s", want, plain)
+		}
+	}
+	if strings.Contains(plain, root+"/home/u") {
+		t.Errorf("the home is written out:\n%s", plain)
+	}
+	for env, colours := range map[string]bool{"NO_COLOR=1": false, "TERM=dumb": false, "A=b": true} {
+		if got := show(env); strings.Contains(got, "\x1b[") != colours {
+			t.Errorf("%s: colours are %v, want %v:\n%.300q", env, !colours, colours, got)
+		}
+	}
+}
+
+// TestServeOnATerminal says what it waits for.
+func TestServeOnATerminal(t *testing.T) {
+	ours, theirs := terminal(t)
+	cmd := command(t, nil, "serve")
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = theirs, &stderr
+	if _, err := ours.Write([]byte{4}); err != nil { // Ctrl-D: the end of the input
+		t.Fatal(err)
+	}
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	if want := "waiting for an MCP client on standard input; Ctrl-C ends"; !strings.Contains(stderr.String(), want) {
+		t.Errorf("%q is not in %s", want, stderr.String())
+	}
+}
+
+// TestAskerOnATerminal: y is yes, and anything else is no; without a terminal nobody is asked.
+func TestAskerOnATerminal(t *testing.T) {
+	ours, theirs := terminal(t)
+	var stderr bytes.Buffer
+	ask := (&app{stdin: theirs, stderr: &stderr}).asker()
+	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false, "always\n": false} {
+		if _, err := ours.WriteString(typed); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ask(t.Context(), "May x?"); got != want || err != nil {
+			t.Errorf("%q is %v, %v; want %v", typed, got, err, want)
+		}
+	}
+	if !strings.Contains(stderr.String(), "May x?\nAllow it? [y/N] ") {
+		t.Errorf("it asks %q", stderr.String())
+	}
+	if (&app{stdin: strings.NewReader("y\n")}).asker() != nil {
+		t.Error("a pipe is asked")
+	}
+}
