@@ -8,7 +8,7 @@ VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false
 FUZZTIME ?= 10s
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help build install demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install man demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -21,6 +21,9 @@ install: build ## build it and put it into ~/.local/bin; PREFIX=DIR for DIR/bin
 	mkdir -p "$(PREFIX)/bin"
 	install -m 755 bin/mcp-bridge "$(PREFIX)/bin/mcp-bridge"
 	@echo "installed: $(PREFIX)/bin/mcp-bridge; next: $(PREFIX)/bin/mcp-bridge doctor"
+
+man: build ## write the manual pages into bin/man
+	bin/mcp-bridge man bin/man
 
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo

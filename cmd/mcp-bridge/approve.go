@@ -103,7 +103,8 @@ func (a *app) approveCmd() *cobra.Command {
 		Short: "Say yes to a server that is new, or has changed, where code could have written it",
 		Long: "Say yes to a server that is new, or has changed, where code could have written it. It shows the file and what would be started,\n" +
 			"and asks. Bridges that run start the server from then on, and those that are started later too, until its definition changes.",
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeServers,
 		RunE: func(_ *cobra.Command, args []string) error {
 			cfg, err := readConfig()
 			if err != nil {
@@ -118,9 +119,7 @@ func (a *app) approveCmd() *cobra.Command {
 
 func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	alias := aliases(c)
-	i := slices.IndexFunc(c.Servers, func(s discovery.Server) bool {
-		return s.Name == name || alias[s.Name] == strings.TrimPrefix(name, "mcp_")
-	})
+	i := slices.IndexFunc(c.Servers, func(s discovery.Server) bool { return isCalled(name, s, alias) })
 	if i < 0 {
 		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. One of a project is approved in its directory", name)}
 	}
