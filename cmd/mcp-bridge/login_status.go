@@ -73,11 +73,11 @@ func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {
 	return l
 }
 
-// authorizes reports whether a server's entry has the header Authorization sent, or a command that
-// prints headers run.
+// authorizes reports whether a server's entry has a key or a token sent in a header, or a command
+// that prints headers run.
 func authorizes(s discovery.Server) bool {
 	for name := range s.Headers {
-		if strings.EqualFold(name, "Authorization") {
+		if name = strings.ToLower(name); strings.Contains(name, "auth") || strings.Contains(name, "key") || strings.Contains(name, "token") {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,5 +127,66 @@ func TestAskerOnATerminal(t *testing.T) {
 	}
 	if (&app{stdin: strings.NewReader("y\n")}).asker() != nil {
 		t.Error("a pipe is asked")
+	}
+}
+
+// TestDoctorInterrupted: what fails since the user ended the command is not told as a failure.
+func TestDoctorInterrupted(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cmd := command(t, nil, "doctor")
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "CONTAINER_HOST=unix://"+socket)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept() // the engine is asked, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := stdout.String(); strings.Contains(got, "fail") || !strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
+		t.Errorf("it says\n%s", got)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("it ended with %d", code)
+	}
+}
+
+// TestRunAsksOnATerminal: a policy that asks is answered where the command was typed, and a traceback
+// names the file that was run.
+func TestRunAsksOnATerminal(t *testing.T) {
+	needTime(t)
+	anyEngine(t)
+	dir := t.TempDir()
+	policy, script := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "script.py")
+	for path, content := range map[string]string{policy: `default = "ask"`, script: "print(mcp_shop.add(a=40, b=2)['sum'])\n1/0\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for typed, want := range map[string]string{"y\n": "ZeroDivisionError", "n\n": "the user has said no"} {
+		ours, theirs := terminal(t)
+		if _, err := ours.WriteString(typed); err != nil {
+			t.Fatal(err)
+		}
+		cmd := command(t, map[string]entry{"shop": shop(t)}, "run", script)
+		cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy)
+		cmd.Stdin = theirs
+		out, _ := cmd.CombinedOutput()
+		for _, want := range []string{want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ", `File "` + script + `", line `} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%q: %q is not in\n%s", typed, want, out)
+			}
+		}
 	}
 }

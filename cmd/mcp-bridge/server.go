@@ -17,6 +17,7 @@ type startJSON struct {
 	Env     []string   `json:"env,omitempty"` // names only
 	Dir     string     `json:"dir,omitempty"`
 	URL     string     `json:"url,omitempty"`
+	Socket  string     `json:"socket,omitempty"`
 	Headers []string   `json:"headers,omitempty"` // names only
 	Hides   []hideJSON `json:"hides,omitempty"`
 }
@@ -32,7 +33,7 @@ type hideJSON struct {
 // startOf returns what would be run or connected to.
 func startOf(s discovery.Server) startJSON {
 	shown := upstream.Shown(s)
-	out := startJSON{Command: shown(s.Command), Env: slices.Sorted(maps.Keys(s.Env)), Dir: s.Dir, URL: shown(s.URL)}
+	out := startJSON{Command: shown(s.Command), Env: slices.Sorted(maps.Keys(s.Env)), Dir: s.Dir, URL: shown(s.URL), Socket: s.Socket}
 	for _, a := range s.Args {
 		out.Args = append(out.Args, shown(a))
 	}
@@ -102,6 +103,7 @@ func details(srv discovery.Server) []string {
 		add("runs", strings.Join(words, " "))
 	}
 	add("connects to", start.URL)
+	add("over the socket", start.Socket)
 	add("variables", strings.Join(start.Env, ", "))
 	add("headers", strings.Join(start.Headers, ", "))
 	switch {
