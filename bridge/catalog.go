@@ -103,7 +103,7 @@ func (c *catalog) unknown(name string, among []entry) string {
 	}
 	names := namesOf(among)
 	if len(names) == 0 {
-		return fmt.Sprintf("there is no server %q: none is there to be called%s; `mcp-bridge servers` shows what was found where", name, c.lost())
+		return fmt.Sprintf("there is no server %q, and none that can be used%s; `mcp-bridge servers` shows what was found where", name, c.lost())
 	}
 	return fmt.Sprintf("there is no server %q%s; there are: %s%s", name, didYouMean(name, names), list(names), c.lost())
 }

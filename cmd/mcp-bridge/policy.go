@@ -38,7 +38,7 @@ func grants() bridge.Grants {
 	return nil
 }
 
-var errNoPlace = errors.New("there is no place where it would be kept that something is allowed for good: set HOME")
+var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
 
 func grantsFile() *policy.Grants {
 	if dir := stateDir(); dir != "" {
@@ -83,23 +83,23 @@ func serverNames(c discovery.Catalog) []string {
 func (a *app) policyCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Check and explain which tools code may call, and what you have allowed for good",
-		Long: "Check and explain the policy that MCP_BRIDGE_POLICY names, and what you have allowed for good when you were asked.\n" +
+		Short: "Check and explain which tools code may call, and which you always allow",
+		Long: "Check and explain the policy that MCP_BRIDGE_POLICY names, and which tools you always allow.\n" +
 			"Servers and tools go by their real names here, as in the policy: not by those that they have in code.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	forget := &cobra.Command{
-		Use: "forget SERVER.TOOL…", Short: "Have you asked again about tools that you have allowed for good; * and ? stand for any characters, for one",
+		Use: "forget SERVER.TOOL…", Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
 		Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, a.policyCheck) }},
 		a.policyTestCmd(),
-		&cobra.Command{Use: "list", Short: "Show what you have allowed for good", Args: cobra.NoArgs,
+		&cobra.Command{Use: "list", Short: "Show the tools that you always allow", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.policyList() }},
-		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Allow for good a tool that the policy would have you asked about", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
+		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.withParts(cmd.Context(), once, func(_ context.Context, p *parts) error { return a.policyGrant(p, args[0]) })
 			}},
@@ -217,7 +217,7 @@ func (a *app) policyList() error {
 		return err
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(a.stdout, "you have allowed nothing for good")
+		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
 		return nil
 	}
 	t := grid{rows: [][]string{{"SERVER.TOOL", "SINCE", "DEFINITION OF THE SERVER"}}}

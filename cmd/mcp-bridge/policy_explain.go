@@ -72,7 +72,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  by %s\n", tool, s.Name, d.Verdict, d.Why())
+	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  why: %s\n", tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
 		if granted, err = a.sayGranted(p.grant(s, tool)); err != nil {
@@ -133,9 +133,9 @@ func (a *app) sayGranted(g policy.Grant) (bool, error) {
 		return false, err
 	}
 	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
-		fmt.Fprintf(a.stdout, "  which you have allowed for good, but its server has changed its %s since: you are asked again\n", strings.Join(changed, " and "))
+		fmt.Fprintf(a.stdout, "  which you always allow, but its server has changed its %s since: you are asked again\n", strings.Join(changed, " and "))
 		return false, nil
 	}
-	fmt.Fprintln(a.stdout, "  which you have allowed for good: mcp-bridge policy list")
+	fmt.Fprintln(a.stdout, "  which you always allow: mcp-bridge policy list")
 	return true, nil
 }
