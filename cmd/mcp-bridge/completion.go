@@ -92,7 +92,8 @@ func (a *app) manCmd() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the same program writes the same pages
-			return doc.GenManTree(root, &doc.GenManHeader{Title: "MCP-BRIDGE", Section: "1", Source: "mcp-bridge " + version()}, args[0])
+			header := doc.GenManHeader{Title: "MCP-BRIDGE", Section: "1", Source: "mcp-bridge " + version()}
+			return doc.GenManTree(root, &header, args[0])
 		},
 	}
 }

@@ -33,11 +33,11 @@ type hideJSON struct {
 // startOf returns what would be run or connected to.
 func startOf(s discovery.Server) startJSON {
 	shown := upstream.Shown(s)
-	out := startJSON{Command: shown(s.Command), Env: slices.Sorted(maps.Keys(s.Env)), Dir: s.Dir, URL: shown(s.URL), Socket: s.Socket}
+	out := startJSON{Command: shown(s.Command), Dir: s.Dir, URL: shown(s.URL), Socket: s.Socket}
+	out.Env, out.Headers = slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Keys(s.Headers))
 	for _, a := range s.Args {
 		out.Args = append(out.Args, shown(a))
 	}
-	out.Headers = slices.Sorted(maps.Keys(s.Headers))
 	if s.BearerTokenEnv != "" {
 		out.Headers = append(out.Headers, "Authorization: the variable "+s.BearerTokenEnv)
 	}
@@ -54,7 +54,8 @@ func startOf(s discovery.Server) startJSON {
 // hides returns what a filter hides, or nothing.
 func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 	if f.Allow != nil || f.Deny != nil {
-		out = append(out, hideJSON{By: from.String(), Only: f.Allow, None: f.Allow != nil && len(f.Allow) == 0, Not: f.Deny})
+		none := f.Allow != nil && len(f.Allow) == 0
+		out = append(out, hideJSON{By: from.String(), Only: f.Allow, None: none, Not: f.Deny})
 	}
 	rules := hideJSON{By: "the rules of " + from.Host}
 	for _, l := range f.Rules {
@@ -132,7 +133,8 @@ func details(srv discovery.Server) []string {
 
 // shellWord returns a word as a POSIX shell takes it.
 func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,._-/*") == "" {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if s != "" && strings.Trim(s, letters+"0123456789@%+=:,._-/*") == "" { // * is of what is masked
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

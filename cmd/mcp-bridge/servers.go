@@ -19,13 +19,14 @@ func (a *app) serversCmd() *cobra.Command {
 		Use:   "servers [SERVER]",
 		Short: "Show which servers were found where, which are not used, and why",
 		Long: "Show which servers were found where, which are not used, and why.\n" +
-			"With the name of one, show what would be run or connected to, with which variables, and which file or rule hides something of it.\n" +
+			"With the name of one, show what would be run or connected to, with which variables, and which\n" +
+			"file or rule hides something of it. " +
 			"Secrets are not shown.",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.verbose && !f.check {
-				return usageError{errors.New("-v goes with --check; name a server to see more of it: mcp-bridge servers SERVER")}
+				return usageError{errors.New("-v goes with --check; to see more of a server: mcp-bridge servers SERVER")}
 			}
 			if f.check {
 				return a.check(cmd.Context(), args, f)
@@ -91,7 +92,8 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 		names = append(names, p.Server)
 	}
 	if len(out.Servers)+len(out.Problems) == 0 {
-		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", args[0], meant(args[0], names))}
+		near := meant(args[0], names)
+		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", args[0], near)}
 	}
 	return out, nil
 }
