@@ -37,7 +37,7 @@ func TestSource(t *testing.T) {
 		"__init__", "artifacts", "boot", "calls", "checks", "child", "confine", "content", "display", "ending", "errors",
 		"execute", "exhausted", "expressions", "figures", "foreign", "handover", "heir", "helpers", "hints", "host", "inputs", "leftover", "limits", "link", "lookups", "loop",
 		"mcp_runtime", "mime", "names", "output", "progress", "pytypes", "ready", "requests", "resources", "results", "run", "schemas", "servers", "shapes",
-		"signatures", "slips", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
+		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import linecache
 import re
 
 from guest import wire
+from guest.expressions import MAX_LINE
 
 _NETWORK = {"curl", "wget", "git", "gh", "npm", "npx", "kubectl", "docker", "brew", "apt", "apt-get"}
 _SHELL = {
@@ -25,7 +26,7 @@ _TYPESCRIPT = re.compile(
 
 def hint(error: SyntaxError, proxies: list[str], installed: str) -> str:
     """installed says what is there instead of what can be installed."""
-    line = (error.text or linecache.getline(wire.USER_FILE, error.lineno or 0)).strip()
+    line = (error.text or linecache.getline(wire.USER_FILE, error.lineno or 0))[:MAX_LINE].strip()
     if line.startswith("!") or (line.startswith("#!") and "python" not in line):
         return _command(line.lstrip("#!").strip(), proxies, installed)
     if re.match(r"%{1,2}\w", line):
@@ -56,7 +57,7 @@ def _command(line: str, proxies: list[str], installed: str) -> str:
 
 def _script(error: SyntaxError) -> str:
     """JavaScript or TypeScript, with the line as Python has it where that can be said."""
-    lines = linecache.getlines(wire.USER_FILE)[:200]
+    lines = [line for line in linecache.getlines(wire.USER_FILE)[:200] if len(line) <= MAX_LINE]
     typed = any(_TYPESCRIPT.search(line) for line in lines)
     if not typed and not any(_JAVASCRIPT.search(line) for line in lines):
         return ""

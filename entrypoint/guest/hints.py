@@ -5,14 +5,13 @@ from __future__ import annotations
 import builtins
 import errno
 import keyword
-import linecache
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
-from types import FrameType
 
-from guest import exhausted, foreign, lookups, names, slips, wire
+from guest import exhausted, expressions, foreign, lookups, names, wire
 from guest.typed import Any
 
 MAX_LISTED = 40  # installed packages that are named
@@ -23,9 +22,35 @@ _SDK_NAMES = {"ClientSession", "StdioServerParameters", "stdio_client", "Client"
 _SHORT = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "dt": "datetime", "sns": "seaborn"}
 _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _WRITABLE = ("/workspace", "/tmp")
-_FORGOTTEN = re.compile(r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)")
 _NO_COROUTINE = re.compile("a coroutine was expected, got|coroutine or an awaitable is required")
-_NOT_JSON = re.compile("the JSON object must be str, bytes or bytearray, not (dict|list|int|float|bool)$")
+_SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
+    (
+        (TypeError,),
+        "the JSON object must be str, bytes or bytearray, not (dict|list|int|float|bool)$",
+        "it is data already: use it without json.loads",
+    ),
+    ((SyntaxError,), "outside async function", "make the function async def and await its call"),
+    (
+        (TypeError, AttributeError),
+        r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)",
+        "its value comes with await: "
+        "in code with a top-level await every call of a tool or coroutine is written await f(x)",
+    ),
+    (
+        (RuntimeError,),
+        "cannot be called from a running event loop|loop is already running",
+        "code with a top-level await runs in an event loop already: await the coroutine instead",
+    ),
+    (
+        (TypeError,),
+        'can only concatenate str .not "Tool(Data|List)"|must be str, not Tool(Data|List)'
+        "|expected string or bytes-like object, got 'Tool(Data|List)'"
+        "|expected str instance, Tool(Data|List) found",
+        "the JSON text of this result is data already: "
+        "write value.text for the text, or json.dumps(value)",
+    ),
+    ((EOFError,), "EOF when reading", "there is no input here: write the value into the code"),
+)
 _FILES = "code can write below /workspace and /tmp only; what is left in /workspace/out is handed over"
 
 
@@ -38,15 +63,11 @@ def hint(error: BaseException, namespace: dict[str, Any]) -> str:
         _name,
         _fence,
         _value,
-        _parsed,
-        _awaited,
-        _loop,
-        slips.hint,
+        _said,
         lookups.hint,
         _attribute,
         _files,
         _process,
-        _stdin,
     ):
         if text := rule(error, namespace):
             return text
@@ -91,7 +112,7 @@ def _connected(error: ImportError, namespace: dict[str, Any]) -> str:
     """An import of servers from where others keep them, or of the SDK that code elsewhere connects to them with."""
     top, _, rest = str(error.name).partition(".")
     if isinstance(error, ModuleNotFoundError) and top == "servers":
-        line = _line(error)
+        line = expressions.Place(error).line
         mended = re.sub(r"\bservers\b", "mcp.servers", line, count=1) if line.startswith(("from ", "import ")) else ""
         return f"write: {mended or f'from mcp.servers.{rest} import ...'}"
     wrong = re.search("cannot import name '(.+?)' from", str(error))
@@ -99,16 +120,6 @@ def _connected(error: ImportError, namespace: dict[str, Any]) -> str:
         listed = ", ".join(f"{name}.TOOL(...)" for name in _proxies(namespace)[:5])
         return f"the servers are connected already: without a client, write {listed or 'mcp_SERVER.TOOL(...)'}"
     return ""
-
-
-def _line(error: BaseException) -> str:
-    """The innermost line of the code."""
-    trace, number = error.__traceback__, 0
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == wire.USER_FILE:
-            number = trace.tb_lineno
-        trace = trace.tb_next
-    return linecache.getline(wire.USER_FILE, number).strip()
 
 
 def _imported(error: ImportError) -> str:
@@ -150,7 +161,7 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
     if wrong in sys.stdlib_module_names or wrong in installed():
         return f"write import {wrong} first"
-    if said := foreign.undefined(wrong, _line(error), _proxies(namespace), _nothing_installed()):
+    if said := foreign.undefined(wrong, expressions.Place(error).line, _proxies(namespace), _nothing_installed()):
         return said
     if wrong in names.KEPT:
         return names.NOTHING_KEPT
@@ -170,7 +181,7 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
 
 def _unset(wrong: str, error: BaseException, servers: list[Any]) -> str:
     """A name that nothing is like: what an earlier call has set, or a tool without its server."""
-    if re.search(rf"\b{re.escape(wrong)}\s*\(", _line(error)):
+    if re.search(rf"\b{re.escape(wrong)}\s*\(", expressions.Place(error).line):
         listed = " or ".join(f"mcp_{server._alias}.{wrong}(...)" for server in servers[:3])
         tool = f"; a tool is called through its server: {listed}" if listed else ""
         return f"nothing is kept between calls: define it in this program{tool}"
@@ -178,14 +189,11 @@ def _unset(wrong: str, error: BaseException, servers: list[Any]) -> str:
 
 
 def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
+    for last in deque(expressions.entries(error), 1):
+        yield from last.tb_frame.f_locals
     yield from (name for name in dir(builtins) if not name.startswith("_"))
     yield from (name for name in namespace if not name.startswith("__"))
     yield from keyword.kwlist
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_next is None:
-            yield from trace.tb_frame.f_locals
-        trace = trace.tb_next
 
 
 def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
@@ -206,26 +214,11 @@ def _value(error: BaseException, namespace: dict[str, Any]) -> str:
     )
 
 
-def _parsed(error: BaseException, namespace: dict[str, Any]) -> str:
-    if isinstance(error, TypeError) and _NOT_JSON.search(str(error)):
-        return "it is data already: use it without json.loads"
-    return ""
-
-
-def _awaited(error: BaseException, namespace: dict[str, Any]) -> str:
-    if isinstance(error, SyntaxError):
-        return "make the function async def and await its call" if "outside async function" in str(error.msg) else ""
-    if isinstance(error, (TypeError, AttributeError)) and _FORGOTTEN.search(str(error)):
-        return (
-            "its value comes with await: in code with a top-level await every call of a tool or coroutine is written await f(x)"
-        )
-    return ""
-
-
-def _loop(error: BaseException, namespace: dict[str, Any]) -> str:
-    text = str(error) if isinstance(error, RuntimeError) else ""
-    if "cannot be called from a running event loop" in text or "loop is already running" in text:
-        return "code with a top-level await runs in an event loop already: await the coroutine instead"
+def _said(error: BaseException, namespace: dict[str, Any]) -> str:
+    """What an exception says needs no more than its own text."""
+    for kinds, pattern, said in _SAID:
+        if isinstance(error, kinds) and re.search(pattern, str(error)):
+            return said
     return ""
 
 
@@ -235,7 +228,7 @@ def _attribute(error: BaseException, namespace: dict[str, Any]) -> str:
         return ""
     if type(owner).__module__.startswith("guest."):  # a proxy says itself what there is
         return ""
-    near = names.nearest(wrong, [name for name in dir(owner) if not name.startswith("_")])
+    near = names.nearest(wrong, (name for name in expressions.members(owner) if not name.startswith("_")))
     return f"did you mean {near}?" if near else ""
 
 
@@ -255,7 +248,7 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
 
 def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
     """A file that isn't there: it lies elsewhere in here, has a name like this one, or is the user's."""
-    if any("subprocess" in (frame.f_code.co_filename) for frame in _frames(error)):
+    if any("subprocess" in one.tb_frame.f_code.co_filename for one in expressions.entries(error)):
         return f"there is no program {path} in here; {_nothing_installed()}"
     if not os.path.isabs(path) and os.path.exists(given := os.path.join("/workspace/in", os.path.basename(path))):
         return f'write: "{given}"'
@@ -269,13 +262,6 @@ def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
     return f"/workspace is empty when a program starts, since nothing is kept between calls: {way}"
 
 
-def _frames(error: BaseException) -> Iterator[FrameType]:
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace.tb_frame
-        trace = trace.tb_next
-
-
 def _process(error: BaseException, namespace: dict[str, Any]) -> str:
     """A program that failed since it wants what isn't here."""
     command = getattr(error, "cmd", None) if type(error).__name__ == "CalledProcessError" else None
@@ -283,14 +269,6 @@ def _process(error: BaseException, namespace: dict[str, Any]) -> str:
         return ""
     line = command if isinstance(command, str) else " ".join(os.path.basename(str(word)) for word in command)
     return _nothing_installed() if re.search(r"\b(pip3?|conda|uv|apt|apt-get|npm) (\w+ )*?(install|add)\b", line) else ""
-
-
-def _stdin(error: BaseException, namespace: dict[str, Any]) -> str:
-    return (
-        "nobody can answer: write the value into the code"
-        if isinstance(error, EOFError) and "EOF when reading" in str(error)
-        else ""
-    )
 
 
 def _network(error: BaseException, namespace: dict[str, Any]) -> str:

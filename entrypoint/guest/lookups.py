@@ -1,4 +1,6 @@
-"""What is said of a value that hasn't what was looked for in it: a key, an item, data. The mended line is in it."""
+"""Hints for failed lookups (a missing key, an index, text used as data),
+each with the corrected line.
+"""
 
 from __future__ import annotations
 
@@ -6,70 +8,170 @@ import ast
 import json
 import os
 import re
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
-from guest import names, results
-from guest.expressions import Place, Unknown, is_call_of, subject
+from guest import names, results, wire
+from guest.expressions import PLAIN, SCALARS, Place, Unknown, entries, is_a
 from guest.typed import Any
 
 MAX_KEYS = 20  # that are named
+MAX_KEY = 80  # characters of a key that are shown
+MAX_BEGINNING = 2_000  # items of a dict, or characters of a text, that are looked at
+MAX_JSON = 1_000_000  # characters of a text that is parsed
 
 _ENVIRONMENT = (
     "secrets stay with the servers, and no variable of the user's machine is in here: "
     "call a tool of the server that needs it, which has its own login"
 )
+_PARTS = (
+    "content",
+    "structured",
+    "structuredContent",
+    "text",
+    "json",
+    "images",
+    "result",
+    "isError",
+)
+_ENVELOPE = ("content", "structuredContent", "result", "isError")
+_METHODS = ("items", "keys", "values", "copy", "pop", "get", "update", "index", "count")
+_GET = re.compile(r"""\.get\(\s*(["'])([^"']*)\1\s*(?:,[^()]*)?\)""")
 
 
 def hint(error: BaseException, namespace: dict[str, Any]) -> str:
-    if isinstance(error, KeyError) and _of_environment(error):
-        return _ENVIRONMENT
-    text = str(error)
+    """The sentence for an exception of Python's own, or "" where there is nothing to say."""
+    text = error.args[0] if type(error) in _KINDS and error.args else ""
     for kind, pattern, rule in _RULES:
-        if isinstance(error, kind) and re.search(pattern, text):
+        if type(error) is kind and (
+            not pattern or (type(text) is str and re.search(pattern, text))
+        ):
             try:
-                return rule(error, Place(error))
+                if said := rule(error, Place(error)):
+                    return said
             except Unknown:
-                return ""
+                pass
     return ""
 
 
-def _of_environment(error: KeyError) -> bool:
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_locals.get("self") is os.environ:
-            return True
-        trace = trace.tb_next
-    return False
+def attribute(value: Any, name: Any, line: str) -> str:
+    """What an AttributeError says of a tool's value, or of a part of one, or ""."""
+    if type(value) not in PLAIN + SCALARS or type(name) is not str:
+        return ""
+    if isinstance(value, dict):
+        return _attribute_of_dict(value, name, line)
+    if isinstance(value, list):
+        return _attribute_of_list(value, name, line)
+    if name in _PARTS and not isinstance(value, (str, tuple)):
+        return f"the value is this {type(value).__name__} itself; write {mended(line, name, '')}"
+    return ""
 
 
-def _key(error: BaseException, place: Place) -> str:
-    """A KeyError: the keys that there are, and the nearest, or where else the key is."""
-    if type(error) is not KeyError or len(error.args) != 1:
-        return ""  # one of ours, which says all itself
-    key = error.args[0]
+def _attribute_of_list(value: list[Any], name: str, line: str) -> str:
+    first = value[0] if value else None
+    held: Any = first if is_a(first, dict) else {}
+    said = f"this is a list of {len(value):,}"
+    asked = _GET.findall(line) if name == "get" else []
+    if len(asked) == 1 and not dict.__contains__(held, asked[0][1]):
+        return f"{said}, without keys of its own; write {_GET.sub('', line)}"
+    if is_a(first, dict) and (dict.__contains__(held, name) or hasattr(dict, name)):
+        own = f"[{_quoted(name)}]" if dict.__contains__(held, name) else f".{name}"
+        return f"{said}; of its first item write {mended(line, name, f'[0]{own}')}"
+    return _as_text(name, line) if hasattr(str, name) else ""
+
+
+def _attribute_of_dict(value: dict[Any, Any], name: str, line: str) -> str:
+    if dict.__contains__(value, name):
+        return f"a dict has its keys in brackets; write {mended(line, name, f'[{_quoted(name)}]')}"
+    if hasattr(str, name):
+        return _as_text(name, line)
+    if near := names.nearest(name, [key for key, _ in _beginning(value) if type(key) is str]):
+        write = mended(line, name, f"[{_quoted(near)}]")
+        return f"this dict has no key {name!r}; did you mean {write}?"
+    if not value or names.nearest(name, dir(dict)):
+        return ""
+    return f"this dict has no key {_shown(name)!r}; its keys are {_listed(value)}"
+
+
+def _as_text(name: str, line: str) -> str:
+    write = mended(line, name, f".text.{name}")
+    return f"the JSON text of a result is data already; for the text write {write}"
+
+
+def mended(line: str, name: str, to: str) -> str:
+    """The line with every .name of it changed, or the change alone where it has none."""
+    call = "" if to else r"(?:\(\))?"
+    changed = re.sub(rf"(?<=[\w\])])\.{re.escape(name)}\b{call}", lambda _: to, line)
+    return changed if changed != line and len(changed) <= 200 else f"value{to}"
+
+
+def _attribute(error: AttributeError, place: Place) -> str:
+    value, name = error.obj, error.name
+    if value is None and "'NoneType' object" not in str(error):  # the error says all itself
+        return ""
+    if found := attribute(value, name, place.line):
+        error.obj = None  # Python's own "Did you mean" looks among its attributes
+        return found
+    if not is_a(value, results.ToolText):
+        return ""
+    return next(
+        (_text(place.text(node.value)) for node in place.nodes(ast.Attribute) if node.attr == name),
+        "",
+    )
+
+
+def _method(error: BaseException, place: Place) -> str:
+    """A method of a dict where a key of that name was meant."""
+    for node in place.nodes(ast.Attribute):
+        above = place.above(node)
+        if node.attr in _METHODS and not (isinstance(above, ast.Call) and above.func is node):
+            line = place.mended(node, f"{place.text(node.value)}[{_quoted(node.attr)}]")
+            return f"a dict has its keys in brackets; write {line}"
+    return ""
+
+
+def _sliced(error: BaseException, place: Place) -> str:
     for node in place.nodes(ast.Subscript):
-        try:
-            held = place.value(node.value)
-        except Unknown:
-            continue
-        if isinstance(held, str):
-            return _text(place.text(node.value))
-        if isinstance(held, dict) and key not in held:
-            return _keys(held, key, place.text(node.value), place.above(node))
-    held = subject(error)
+        if isinstance(node.slice, ast.Slice):
+            line = place.mended(node.value, f"str({place.text(node.value)})")
+            return f"a dict can't be sliced; for the beginning of its text write {line}"
+    return ""
+
+
+def _key(error: KeyError, place: Place) -> str:
+    """A KeyError: the keys that there are, and the nearest, or where else the key is."""
+    held, key = _subject(error), error.args[0] if error.args else None
+    if held is os.environ:
+        return _ENVIRONMENT
+    if type(key) is slice:  # which has a hash from Python 3.12 on
+        return _sliced(error, place)
     nodes = place.nodes(ast.Subscript)
+    for node in nodes:
+        value = place.value(node.value)
+        if is_a(value, str):
+            return _text(place.text(node.value))
+        if is_a(value, dict) and not (type(key) in SCALARS and dict.__contains__(value, key)):
+            return _keys(value, key, place.text(node.value), place.above(node))
     written = place.text(nodes[0].value) if len(nodes) == 1 else ""
-    if isinstance(held, dict):
+    if is_a(held, dict):
         return _keys(held, key, written, place.above(nodes[0]) if nodes else None)
-    return _text(written or "it") if isinstance(held, str) else ""
+    return _text(written or "it") if is_a(held, str) else ""
+
+
+def _subject(error: BaseException) -> Any:
+    """The value whose own method raised it, if it is one of the guest's or os.environ."""
+    last = deque(entries(error), 1)[0].tb_frame
+    held = last.f_locals.get("self")
+    guests = last.f_code.co_filename.startswith(wire.GUEST_FILES)
+    return held if guests or held is os.environ else None
 
 
 def _keys(held: dict[Any, Any], key: Any, written: str, above: ast.AST | None) -> str:
-    listed = [str(name) for name in held][:MAX_KEYS]
     named = written if re.fullmatch(r"[\w.\[\]\"']+", written) else ""
-    if not listed:
+    if not dict.__len__(held):
         return f"{named or 'the dict'} is empty"
-    said = f"the keys{f' of {named}' if named else ''} are {_and(listed, len(held))}"
+    said = f"the keys{f' of {named}' if named else ''} are {_listed(held)}"
     if other := _elsewhere(held, key, above):
         return f"{said}; write: {written or 'r'}{other}"
     return said
@@ -77,66 +179,72 @@ def _keys(held: dict[Any, Any], key: Any, written: str, above: ast.AST | None) -
 
 def _elsewhere(held: dict[Any, Any], key: Any, above: ast.AST | None) -> str:
     """Where in a dict the code may find what it looked for with a key that isn't there."""
-    lists = [name for name, value in held.items() if isinstance(value, list)]
-    if isinstance(key, int):
+    if not _is_short(key):
+        return ""
+    known = [(name, value) for name, value in _beginning(held) if _is_short(name)]
+    lists = [name for name, value in known if is_a(value, list)]
+    if is_a(key, int):
         return f"[{_quoted(lists[0])}][{key}]" if len(lists) == 1 else ""
-    if near := names.nearest(str(key), [name for name in held if isinstance(name, str)], part=True):
+    if near := names.nearest(str(key), [name for name, _ in known if type(name) is str], part=True):
         return f"[{_quoted(near)}]"
-    for name, value in held.items():
-        if isinstance(value, dict) and key in value:
+    for name, value in known:
+        if is_a(value, dict) and dict.__contains__(value, key):
             return f"[{_quoted(name)}][{_quoted(key)}]"
-    if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value in held:
-        return f"[{_quoted(above.slice.value)}]"  # the key is one layer too many
+    if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant):
+        outer = above.slice.value  # the key is one layer too many
+        return f"[{_quoted(outer)}]" if dict.__contains__(held, outer) else ""
     return ""
 
 
 def _text_index(error: BaseException, place: Place) -> str:
-    """A key of what is a text: a key or a letter that a loop gave, JSON inside JSON, or the text of a tool."""
+    """A key of a text: what a loop gave, JSON inside JSON, or the text of a tool."""
     for node in place.nodes(ast.Subscript):
         loop = place.loop(node.value)
         if loop is not None and (said := _loop(loop, place)):
             return said
-        try:
-            held = place.value(node.value)
-        except Unknown:
-            continue
-        if not isinstance(held, str):
+        held = place.value(node.value)
+        if not is_a(held, str):
             continue
         written = place.text(node.value)
-        if held.lstrip().startswith(("{", "[")) and isinstance(results.parsed(held), (dict, list)):
-            return f"{written} is JSON as text; write: json.loads({written})[{place.text(node.slice)}], with import json"
+        if str.__len__(held) <= MAX_JSON and is_a(results.parsed(str.__str__(held)), dict, list):
+            write = f"json.loads({written})[{place.text(node.slice)}]"
+            return f"{written} is JSON as text; write: {write}, with import json"
         return _text(written)
     return ""
 
 
 def _loop(loop: ast.For | ast.AsyncFor | ast.comprehension, place: Place) -> str:
-    """A loop whose variable is a text: it goes through the keys of a dict, or the letters of a text."""
+    """A loop whose variable is a text: a key of a dict, or a letter of a text."""
     through, target = place.text(loop.iter), place.text(loop.target)
-    try:
-        value = place.value(loop.iter)
-    except Unknown:
-        value = _seen(loop.iter, place)
+    value = _seen(loop.iter, place)
     end = "" if isinstance(loop, ast.comprehension) else ":"
-    if isinstance(value, dict):
-        lists = [name for name, held in value.items() if isinstance(held, list)]
+    if is_a(value, dict):
+        lists = [name for name, held in _beginning(value) if is_a(held, list) and _is_short(name)]
         rather = f"{through}[{_quoted(lists[0])}]" if lists else f"{through}.values()"
         return f"the loop goes through the keys of a dict; write: for {target} in {rather}{end}"
-    if isinstance(value, str):
-        lines = value.splitlines()
+    if is_a(value, str):
+        lines = str.__getitem__(value, slice(MAX_BEGINNING)).splitlines()
         if len(lines) > 1 and 0 < lines[0].count(",") == lines[1].count(","):
-            return f"this is CSV as text; write: for {target} in csv.DictReader({through}.splitlines()){end} with import csv"
-        return f"the loop goes through the letters of a text; write: for {target} in {through}.splitlines(){end}"
+            write = f"for {target} in csv.DictReader({through}.splitlines()){end}"
+            return f"this is CSV as text; write: {write} with import csv"
+        write = f"for {target} in {through}.splitlines(){end}"
+        return f"the loop goes through the letters of a text; write: {write}"
     return ""
 
 
 def _seen(node: ast.AST, place: Place) -> Any:
-    """The beginning of what a call of a tool gave, by what its function remembers."""
+    """The value of an expression, or the beginning of what a tool gave."""
+    from guest.servers import Server
+
+    if (value := place.value(node)) is not Unknown:
+        return value
     if isinstance(node, ast.Await):
         node = node.value
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        made = getattr(place.value(node.func.value), "_made", {}).get(node.func.attr)
-        return getattr(made, "seen", lambda: None)()
-    raise Unknown
+        server = place.value(node.func.value)
+        made: Any = server._made.get(node.func.attr) if type(server) is Server else None
+        return made.seen() if made is not None else None
+    return None
 
 
 def _list_index(error: BaseException, place: Place) -> str:
@@ -144,32 +252,43 @@ def _list_index(error: BaseException, place: Place) -> str:
     for node in place.nodes(ast.Subscript):
         loop = place.above(node)
         written, index = place.text(node.value), place.text(node.slice)
-        try:
-            held = place.value(node.value)
-        except Unknown:
-            held = []
-        if not isinstance(held, list):
+        held = place.value(node.value)
+        if held is not Unknown and not is_a(held, list):
             continue
         if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is node:
             end = ":" if isinstance(loop, ast.For) else ""
-            return f"{written} is the list itself; write: for {place.text(loop.target)} in {written}{end}"
-        count = f" of {len(held):,}" if held else ""
-        return f"{written} is a list{count}; write: {written}[0][{index}], or for x in {written}: x[{index}]"
+            write = f"for {place.text(loop.target)} in {written}{end}"
+            return f"{written} is the list itself; write: {write}"
+        count = f" of {list.__len__(held):,}" if is_a(held, list) and held else ""
+        write = f"{written}[0][{index}], or for x in {written}: x[{index}]"
+        return f"{written} is a list{count}; write: {write}"
+    return ""
+
+
+def _wrapped(error: BaseException, place: Place) -> str:
+    """An index of a number or of None that the code took for a part of a result as MCP has it."""
+    for node in place.nodes(ast.Subscript):
+        if isinstance(node.slice, ast.Constant) and node.slice.value in _ENVELOPE:
+            write = place.mended(node, place.text(node.value))
+            return f"the value is not wrapped in anything; write {write}"
     return ""
 
 
 def _none(error: BaseException, place: Place) -> str:
     """An index of None: a member that may be null, or what print gives."""
     for node in place.nodes(ast.Subscript):
-        if is_call_of(node.value, "print") and node.value.args:
-            inner = place.text(node.value.args[0])
-            index = place.text(node)[len(place.text(node.value)) :]
-            return f"print gives None; write: print(str({inner}){index})"
-        try:
-            if place.value(node.value) is not None:
-                continue
-        except Unknown:
-            pass
+        call = node.value
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "print"
+            and call.args
+        ):
+            index = place.text(node)[len(place.text(call)) :]
+            return f"print gives None; write: print(str({place.text(call.args[0])}){index})"
+        value = place.value(node.value)
+        if value is not None and value is not Unknown:
+            continue
         written, index = place.text(node.value), place.text(node.slice)
         return f"{written} is None here; write: ({written} or {{}}).get({index})"
     return ""
@@ -177,13 +296,10 @@ def _none(error: BaseException, place: Place) -> str:
 
 def _range(error: BaseException, place: Place) -> str:
     for node in place.nodes(ast.Subscript):
-        try:
-            held = place.value(node.value)
-        except Unknown:
-            continue
-        if isinstance(held, (list, tuple, str)):
+        held = place.value(node.value)
+        if type(held) in PLAIN and not isinstance(held, dict):
             written = place.text(node.value)
-            if not held:
+            if not len(held):
                 return f"{written} is empty; write: if {written}: before its items are used"
             return f"{written} has {len(held):,} items; the last one is {written}[-1]"
     return ""
@@ -195,12 +311,15 @@ def _added(error: BaseException, place: Place) -> str:
         left, right = place.text(node.left), place.text(node.right)
         if not isinstance(node.op, ast.Add):
             continue
-        try:
-            number = str(place.value(node.left)).strip().lstrip("-").isdigit()
-        except Unknown:
-            number = left.startswith("mcp_")
+        value = place.value(node.left)
+        number = left.startswith("mcp_") if value is Unknown else _is_number(value)
         return f"write: int({left}) + {right}" if number else f"write: {left} + str({right})"
     return ""
+
+
+def _is_number(value: Any) -> bool:
+    beginning = str.__getitem__(value, slice(MAX_KEY)) if is_a(value, str) else ""
+    return beginning.strip().lstrip("-").isdigit()
 
 
 def _no_json(error: BaseException, place: Place) -> str:
@@ -210,22 +329,10 @@ def _no_json(error: BaseException, place: Place) -> str:
             continue
         parsed = node.args[0] if node.args else node.func.value
         written = place.text(parsed)
-        try:
-            value = place.value(parsed)
-        except Unknown:
-            value = _seen(parsed, place)
-        if isinstance(value, str) and not str.__str__(value):
+        value = _seen(parsed, place)
+        if is_a(value, str) and not str.__len__(value):
             return f"{written} holds no text, and no JSON; write: display({written})"
         return f"{written} is no JSON, but text; write: print({written})"
-    return ""
-
-
-def _attribute(error: BaseException, place: Place) -> str:
-    if not isinstance(getattr(error, "obj", None), results.ToolText):
-        return ""
-    for node in place.nodes(ast.Attribute):
-        if node.attr == getattr(error, "name", None):
-            return _text(place.text(node.value))
     return ""
 
 
@@ -233,17 +340,45 @@ def _text(written: str) -> str:
     return f"{written} is text, not data; write: print({written})"
 
 
+def _beginning(held: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    return list(islice(dict.items(held), MAX_BEGINNING))
+
+
+def _listed(held: dict[Any, Any]) -> str:
+    """The first keys of a dict, and how many more there are."""
+    listed, more = (
+        [_shown(key) for key in islice(dict.keys(held), MAX_KEYS)],
+        dict.__len__(held) - MAX_KEYS,
+    )
+    if more > 0:
+        return f"{', '.join(listed)} and {more:,} more"
+    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+
+
+def _shown(key: Any) -> str:
+    """The beginning of a key's text; of an object, its class and address."""
+    if type(key) is str:
+        return key if len(key) <= MAX_KEY else f"{key[:MAX_KEY]}…"
+    return str(key) if _is_short(key) else object.__repr__(key)[:MAX_KEY]
+
+
+def _is_short(key: Any) -> bool:
+    """Whether a key can be written into a line of code."""
+    if type(key) is int:
+        return key.bit_length() <= 2 * MAX_KEY
+    return type(key) in SCALARS and (type(key) is not str or len(key) <= MAX_KEY)
+
+
 def _quoted(key: Any) -> str:
     return json.dumps(key, ensure_ascii=False) if isinstance(key, str) else repr(key)
 
 
-def _and(listed: list[str], count: int) -> str:
-    if count > len(listed):
-        return f"{', '.join(listed)} and {count - len(listed):,} more"
-    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
-
-
+_KINDS = (KeyError, IndexError, TypeError, AttributeError, json.JSONDecodeError)
 _RULES: tuple[tuple[type[BaseException], str, Callable[[Any, Place], str]], ...] = (
+    (AttributeError, "", _attribute),
+    (TypeError, "builtin_function_or_method' object is not (iterable|subscriptable)", _method),
+    (TypeError, "unhashable type: 'slice'", _sliced),
+    (TypeError, "'(int|float|bool|NoneType)' object is not subscriptable", _wrapped),
     (KeyError, "", _key),
     (TypeError, "string ind(ex|ices) must be integers", _text_index),
     (TypeError, "list indices must be integers or slices, not str", _list_index),
@@ -251,5 +386,4 @@ _RULES: tuple[tuple[type[BaseException], str, Callable[[Any, Place], str]], ...]
     (IndexError, "index out of range", _range),
     (TypeError, 'can only concatenate str .not "(int|float)"', _added),
     (json.JSONDecodeError, "", _no_json),
-    (AttributeError, "", _attribute),
 )

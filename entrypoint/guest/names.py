@@ -5,6 +5,10 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable
+from itertools import islice
+
+MAX_NAMES = 2_000  # that are compared with a wrong one
+MAX_NAME = 80  # characters of one that is
 
 KEPT = {  # functions of the original
     "save_tool",
@@ -26,11 +30,11 @@ def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
 
 def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
     """The name that is most like a wrong one, or with part also the one name that begins it or begins with it; "" for none."""
-    if not wrong:
+    if not 0 < len(wrong) <= MAX_NAME:
         return ""
     import difflib
 
-    lower = {name.lower(): name for name in names}
+    lower = {name.lower(): name for name in islice(names, MAX_NAMES) if len(name) <= MAX_NAME}
     found = difflib.get_close_matches(wrong.lower(), lower, n=1, cutoff=0.6)
     if part and not found and len(wrong) > 2:  # repo for repository, org for organization
         found = [name for name in lower if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))]

@@ -207,9 +207,9 @@ class ToolList(Content, list[Any]):
 
 def _no_attribute(value: Any, name: str) -> AttributeError:
     if not name.startswith("_"):  # what copy, pickle and others look for
-        from guest import slips
+        from guest import expressions, lookups
 
-        if said := slips.attribute(value, name, slips.line_here()):
+        if said := lookups.attribute(value, name, expressions.line_here()):
             return AttributeError(said, name=name, obj=None)  # with an obj, tracebacks would add a "Did you mean"
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 

@@ -7,7 +7,7 @@ import json
 import unittest
 from typing import Any
 
-from guest import results, schemas, slips
+from guest import lookups, results, schemas
 from guest_tests.host import Frame, Ran, provider, run, text
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
@@ -218,7 +218,7 @@ class Slips(unittest.TestCase):
             ("for e in r.entities: print(e)", data, 'write for e in r["entities"]: print(e)'),
             ("print(r['entities'][0].name)", data, 'write print(r[\'entities\'][0]["name"])'),
             ("print(r.total_cuont)", data, 'did you mean print(r["total_count"])?'),
-            ("print(r.zzzzzz)", data, "its keys are entities, items, total_count"),
+            ("print(r.zzzzzz)", data, "its keys are entities, items and total_count"),
             ("for i in r.items: print(i)", data, 'write for i in r["items"]: print(i)'),
             ("print(r['entities'].name)", data, "write print(r['entities'][0][\"name\"])"),
             ("print(r.splitlines())", data, "write print(r.text.splitlines())"),
@@ -243,7 +243,7 @@ class Slips(unittest.TestCase):
                 self.assertNotIn("write ", message)
         self.assertIn("did you mean append?", ran("r.apend", text("[]")).error["message"])
         self.assertEqual(ran("print(hasattr(r, 'x'), getattr(r, 'a', 2))", text('{"a": 1}')).stdout, "False 2\n")
-        self.assertEqual(slips.mended("x = y", "a", '["a"]'), 'value["a"]')
+        self.assertEqual(lookups.mended("x = y", "a", '["a"]'), 'value["a"]')
 
 
 class Calls(unittest.TestCase):
