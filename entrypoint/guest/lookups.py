@@ -259,7 +259,8 @@ def _list_index(error: BaseException, place: Place) -> str:
             end = ":" if isinstance(loop, ast.For) else ""
             write = f"for {place.text(loop.target)} in {written}{end}"
             return f"{written} is the list itself; write: {write}"
-        count = f" of {list.__len__(held):,}" if is_a(held, list) and held else ""
+        length = list.__len__(held) if is_a(held, list) else 0
+        count = f" of {length:,}" if length else ""
         write = f"{written}[0][{index}], or for x in {written}: x[{index}]"
         return f"{written} is a list{count}; write: {write}"
     return ""
