@@ -85,7 +85,6 @@ guest: ## the guest's own tests in real containers; needs setup, build and image
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
 OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
-	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
 
 engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers
@@ -94,7 +93,8 @@ engine: ## the main job over real rootless podman; needs setup, build, image, np
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@scripts/python-suite
 	go test -race -tags "$(TAGS)" ./entrypoint ./sandbox
-	$(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
+	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
+	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
 
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run
