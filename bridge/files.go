@@ -62,8 +62,8 @@ const maxNamedFiles = 10
 
 // written writes the files into the user's directory and says where they are, or why they aren't: one host drops
 // links, and another reads them only back into the context. How the run ended doesn't change.
-func (o *outcome) written(s *files.Store) {
-	paths, err := s.Keep(o.Call, o.files)
+func (o *outcome) written(ctx context.Context, s *files.Store) {
+	paths, err := s.Keep(ctx, o.Call, o.files)
 	var names []string
 	for i, f := range o.files {
 		if p := paths[f.Name]; p != "" {

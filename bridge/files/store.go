@@ -28,7 +28,7 @@ const (
 	marker = ".mcp-bridge-run"
 
 	lockName = ".mcp-bridge.lock"
-	lockWait = 10 * time.Second
+	lockWait = 2 * time.Second // a call's result waits for it
 )
 
 // A Store is a directory with one directory for each run that has handed over files. It is safe for
@@ -53,10 +53,10 @@ func Open(dir string) (*Store, error) {
 // Dir returns the absolute path of the directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Keep writes the files of a run and gives their absolute paths by name. Only the user can read
-// them, and nobody can execute them. The oldest runs are removed when all files together take more
-// than 256 MB. Files that can't be written are told in the error.
-func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, error) {
+// Keep writes the files of a run and returns their absolute paths by name. Only the user can read
+// them, and they aren't executable. It removes the oldest runs when all files together take more
+// than 256 MB. The error names the files that can't be written.
+func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) (map[string]string, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the directory for the files can't be made: %w", err)
 	}
@@ -74,7 +74,7 @@ func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, e
 	}
 	// Another bridge may not remove what is just being written. Where nothing can be locked,
 	// nothing is removed.
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
 	if lockErr == nil {
