@@ -55,12 +55,15 @@ type Store struct {
 	dir   string
 	files int
 	total int64
+	seen  int // bytes of one server's shapes
 
 	mu sync.Mutex // who writes
 }
 
-// Open is the store in a directory, which is made by the first Save.
-func Open(dir string) *Store { return &Store{dir: dir, files: maxFiles, total: maxTotal} }
+// Open returns the store in a directory, which is made by the first Save.
+func Open(dir string) *Store {
+	return &Store{dir: dir, files: maxFiles, total: maxTotal, seen: maxSeen}
+}
 
 // Key names a server's file: a hash of everything that decides which program is started, or which server is reached, and with what.
 func Key(s discovery.Server) string { return s.Identity() }
@@ -218,8 +221,8 @@ func (s *Store) Save(key string, l List) error {
 	return nil
 }
 
-// write makes the file whole under another name first, so that nobody reads half of it. The caller has s.mu.
-func (s *Store) write(name, head string, body []byte) (err error) {
+// makeDir makes the directory, or makes it private.
+func (s *Store) makeDir() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
@@ -227,9 +230,16 @@ func (s *Store) write(name, head string, body []byte) (err error) {
 		if !ours(about) {
 			return private(about)
 		}
-		if err := os.Chmod(s.dir, 0o700); err != nil {
-			return err
-		}
+		return os.Chmod(s.dir, 0o700)
+	}
+	return nil
+}
+
+// write writes the file under another name and renames it, so that no reader sees half of it. The
+// caller has s.mu.
+func (s *Store) write(name, head string, body []byte) (err error) {
+	if err := s.makeDir(); err != nil {
+		return err
 	}
 	f, err := os.CreateTemp(s.dir, unfinished+"*") // as 0600
 	if err != nil {
