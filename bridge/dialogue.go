@@ -44,8 +44,8 @@ type openQuestion struct {
 	reply  chan reply // has room for one
 }
 
-// converse answers a call of run_python whose client can be asked in results: the first time it comes, and each time it comes
-// again. The code runs under base, ctx is the request's.
+// converse answers a call of run_python whose client can be asked in results, the first time and each
+// time it comes again. The code runs under base; ctx is the request's.
 func (c *conn) converse(base, ctx context.Context, x *exchange, m message, text []byte) mcp.JSONRPCMessage {
 	again, err := readAgain(text)
 	if err != nil {

@@ -66,7 +66,9 @@ func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error
 	}
 	resume := sandbox.OffClock(ctx) // also while the user is at the page
 	defer resume()
-	l := h.logins.start(s.name+" "+wants.Scope, func(ctx context.Context) error { return h.logIn(ctx, s, wants.Scope) })
+	l := h.logins.start(s.name+" "+wants.Scope, func(ctx context.Context) error {
+		return h.logIn(ctx, s, wants.Scope)
+	})
 	select {
 	case <-ctx.Done():
 		return result, context.Cause(ctx)
@@ -84,7 +86,7 @@ func (h *host) logIn(ctx context.Context, s entry, scope string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the login has panicked: %v", r)
-			h.log.Error("a login has panicked", "server", s.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			h.log.Error("a login has panicked", "server", s.name, "err", err, "stack", string(debug.Stack()))
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

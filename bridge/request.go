@@ -64,8 +64,8 @@ func introduced(m message) caller {
 	return caller{old: p.Version < firstWithLinks, batches: p.Version == onlyWithBatches, gemini: isGemini(p.Client), can: declared(p.Abilities)}
 }
 
-// described returns the caller of a request of 2026-07-28 or later. Of what it can, only elicitation is used: the rest is
-// deprecated there.
+// described returns the caller of a request of 2026-07-28 or later. Only elicitation is used of its
+// capabilities: the others are deprecated.
 func described(m message) caller {
 	meta := m.Params.Meta
 	can := declared(meta.Abilities)
@@ -116,7 +116,7 @@ func (x *exchange) reply(m mcp.JSONRPCMessage) {
 	_ = x.wire.send(nil, m)
 }
 
-// sound reports whether the request says of itself what 2026-07-28 asks for. mcp-go refuses one that doesn't.
+// sound reports whether the request has the _meta that 2026-07-28 requires. mcp-go refuses others.
 func (x *exchange) sound(m message) bool {
 	can := given(m.Params.Meta.Abilities)
 	return x.modern && mcp.IsValidProtocolVersion(m.version()) && can != nil && json.Unmarshal(can, &mcp.ClientCapabilities{}) == nil

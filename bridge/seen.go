@@ -21,8 +21,7 @@ const (
 	maxSeenLong  = 1000    // and in a tool's description
 )
 
-// seen holds the shapes of results of tools that declare no output schema. It is safe for concurrent
-// use.
+// seen holds the shapes of results of tools without an output schema. It is safe for concurrent use.
 type seen struct {
 	store *schemas.Store
 	log   *slog.Logger
@@ -34,7 +33,7 @@ type seen struct {
 type seenServer struct {
 	shapes map[string]*shapes.Shape // by the tools' real names
 	looked map[string]int           // bytes
-	names  map[string]bool          // of servers with this definition whose shapes aren't saved yet; nil: none
+	names  map[string]bool          // of servers with this definition that have new shapes
 }
 
 func newSeen(store *schemas.Store, log *slog.Logger) *seen {

@@ -22,9 +22,8 @@ const (
 	block    = 4 << 10   // what a file counts at least
 	maxFiles = 10_000    // names that are looked at in one run's directory
 
-	// marker is a file in the directory of each run. Code can't hand over a file of that name,
-	// since none of theirs begins with a dot. A directory without it was made by somebody else and
-	// is never removed.
+	// marker is a file in the directory of each run. Code can't hand over a file of that name, since
+	// none of its names begins with a dot. A directory without a marker is never removed.
 	marker = ".mcp-bridge-run"
 
 	lockName = ".mcp-bridge.lock"

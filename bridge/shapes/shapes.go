@@ -65,7 +65,8 @@ type Field struct {
 // or one that is too long.
 func Of(text string) (*Shape, bool) {
 	trimmed := strings.TrimSpace(text)
-	if len(text) > MaxText || trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(trimmed)) {
+	container := strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
+	if len(text) > MaxText || !container || !json.Valid([]byte(trimmed)) {
 		return nil, false
 	}
 	d := json.NewDecoder(strings.NewReader(trimmed))
@@ -214,7 +215,8 @@ func (s *Shape) mergeFields(a, b *Shape) {
 	for _, f := range a.Fields {
 		if i := b.index(f.Key); i >= 0 {
 			shared++
-			f = Field{Key: f.Key, Shape: Merge(f.Shape, b.Fields[i].Shape), Optional: f.Optional || b.Fields[i].Optional}
+			other := b.Fields[i]
+			f = Field{Key: f.Key, Shape: Merge(f.Shape, other.Shape), Optional: f.Optional || other.Optional}
 		} else {
 			f.Optional = f.Optional || knownB
 		}
@@ -260,7 +262,10 @@ func Same(a, b *Shape) bool {
 func (s *Shape) Valid() bool { return s.valid(0) && s.nodes() <= maxNodes }
 
 func (s *Shape) valid(depth int) bool {
-	if s == nil || depth > maxDepth+1 || s.Unsure && s.Value == nil || s.Scalars&^allScalars != 0 || len(s.Fields) > maxKeys {
+	if s == nil || depth > maxDepth+1 || s.Scalars&^allScalars != 0 || len(s.Fields) > maxKeys {
+		return false
+	}
+	if s.Unsure && s.Value == nil {
 		return false
 	}
 	for _, inner := range []*Shape{s.Item, s.Value} {
