@@ -132,25 +132,5 @@ func (g *Grants) change(f func([]Grant) []Grant) (fewer int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return before - len(all), replace(g.path, append(text, '\n'))
-}
-
-// replace writes a file that is there whole or not at all.
-func replace(path string, text []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	err = errors.Join(err, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
+	return before - len(all), filelock.Replace(g.path, filepath.Base(g.path)+".*", text, []byte("\n"))
 }

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -137,7 +138,7 @@ func purposeOf(body []byte) (text string) {
 	return text
 }
 
-// read returns the first most bytes of a file. The file and its directory must belong to the user,
+// read returns up to most bytes of a file. The file and its directory must belong to the user,
 // and be writable by no other.
 func (s *Store) read(name string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(s.dir)
@@ -240,32 +241,12 @@ func (s *Store) makeDir() error {
 	return nil
 }
 
-// write writes the file under another name and renames it, so that no reader sees half of it. The
-// caller has s.mu.
-func (s *Store) write(name, head string, body []byte) (err error) {
+// write replaces a file. The caller has s.mu.
+func (s *Store) write(name, head string, body []byte) error {
 	if err := s.makeDir(); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.dir, unfinished+"*") // as 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = io.WriteString(f, head)
-	if err == nil {
-		_, err = f.Write(body)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(s.dir, name))
-	}
-	return err
+	return filelock.Replace(filepath.Join(s.dir, name), unfinished+"*", []byte(head), body)
 }
 
 // abandoned is the age from which a file that was never finished is removed.
