@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -166,5 +168,31 @@ func TestSeveralBridges(t *testing.T) {
 	wg.Wait()
 	if _, err := open(t, dir).Keep(t.Context(), run(1000), file("a", 1)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKeepWithoutTheLock: another bridge that holds the lock delays a result no longer than the
+// call lasts. The files are kept, and nothing is removed.
+func TestKeepWithoutTheLock(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.max = 1
+	if _, err := s.Keep(t.Context(), run(1), file("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	release, err := filelock.Acquire(t.Context(), filepath.Join(dir, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if paths, err := s.Keep(ctx, run(2), file("a", 1)); err != nil || len(paths) != 1 {
+		t.Errorf("got %v, %v", paths, err)
+	}
+	for i := 1; i <= 2; i++ {
+		if _, err := os.Stat(filepath.Join(dir, run(i), "a")); err != nil {
+			t.Error(err)
+		}
 	}
 }

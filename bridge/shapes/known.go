@@ -11,10 +11,10 @@ var usual = []string{
 
 // known returns the shape without the keys that may be data: what is written of it.
 func (s *Shape) known() *Shape {
-	if s == nil {
-		return nil
+	if s == nil || s.isKnown {
+		return s
 	}
-	out := &Shape{Scalars: s.Scalars, Any: s.Any, Empty: s.Empty, Item: s.Item.known()}
+	out := &Shape{Scalars: s.Scalars, Any: s.Any, Empty: s.Empty, Item: s.Item.known(), isKnown: true}
 	for _, f := range s.Fields {
 		if !f.once {
 			out.Fields = append(out.Fields, Field{Key: f.Key, Shape: f.Shape.known(), Optional: f.Optional})
