@@ -168,6 +168,7 @@ type frame struct {
 	Error  *struct {
 		Code    int
 		Message string
+		Data    json.RawMessage
 	}
 	raw json.RawMessage // the parameters
 }

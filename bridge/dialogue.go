@@ -22,9 +22,8 @@ var errUnanswered = fmt.Errorf("no answer came within %v to what the client was 
 type dialogue struct {
 	parking *parking
 	id      string
-	digest  []byte    // of what was called with which arguments
-	run     *exchange // the request that the code knows of
-	cancel  context.CancelCauseFunc
+	digest  []byte                // of what was called with which arguments
+	run     *exchange             // the request that the code knows of
 	turns   [askers]chan struct{} // one per question of each asker
 	asked   chan struct{}         // there are questions
 	done    chan struct{}         // closed when the call is over
@@ -45,8 +44,8 @@ type openQuestion struct {
 	reply  chan reply // has room for one
 }
 
-// converse answers a call of run_python whose client can be asked in results: the first time it comes, and each time it comes
-// again. The code runs under base, ctx is the request's.
+// converse answers a call of run_python whose client can be asked in results, the first time and each
+// time it comes again. The code runs under base; ctx is the request's.
 func (c *conn) converse(base, ctx context.Context, x *exchange, m message, text []byte) mcp.JSONRPCMessage {
 	again, err := readAgain(text)
 	if err != nil {
@@ -62,9 +61,9 @@ func (c *conn) converse(base, ctx context.Context, x *exchange, m message, text 
 		return d.attend(ctx, x)
 	}
 	d := c.parked.newDialogue(x, again.digest)
-	base, d.cancel = context.WithCancelCause(context.WithValue(base, exchangeKey{}, d.run))
+	base = d.run.within(base)
 	c.work.Go(func() {
-		defer d.cancel(nil)
+		defer d.run.cancel(nil)
 		d.conclude(c.recovered(base, func(ctx context.Context) mcp.JSONRPCMessage { return c.server.HandleMessage(ctx, text) }))
 	})
 	return d.attend(ctx, x)
@@ -100,7 +99,7 @@ func (d *dialogue) attend(ctx context.Context, x *exchange) mcp.JSONRPCMessage {
 			return d.answer
 		case <-ctx.Done():
 			gather.Stop()
-			d.cancel(context.Cause(ctx))
+			d.run.cancel(context.Cause(ctx))
 			<-d.done
 			x.after = append(x.after, d.run.after...)
 			return d.answer
@@ -216,7 +215,7 @@ func (d *dialogue) abandon(why error) {
 	case <-d.done: // it was over, and waited to be fetched
 		d.run.answered()
 	default:
-		d.cancel(why)
+		d.run.cancel(why)
 	}
 }
 

@@ -60,10 +60,10 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 // maxNamedFiles is how many names the note on written files has.
 const maxNamedFiles = 10
 
-// written writes the files into the user's directory and says where they are, or why they aren't: one host drops
-// links, and another reads them only back into the context. How the run ended doesn't change.
-func (o *outcome) written(s *files.Store) {
-	paths, err := s.Keep(o.Call, o.files)
+// written writes the files into the user's directory and adds notices of their paths or of errors:
+// some hosts drop links, or read them only into the context. The run's status doesn't change.
+func (o *outcome) written(ctx context.Context, s *files.Store) {
+	paths, err := s.Keep(ctx, o.Call, o.files)
 	var names []string
 	for i, f := range o.files {
 		if p := paths[f.Name]; p != "" {
@@ -107,8 +107,8 @@ func filesTemplate() mcp.ResourceTemplate {
 // maxListedFiles is how many files resources/list names.
 const maxListedFiles = 100
 
-// listFiles adds the files of the last runs, the newest first, to the answer of resources/list: hosts offer their users what
-// is listed.
+// listFiles adds the files of the last runs, the newest first, to the result of resources/list: hosts
+// offer listed resources to their users.
 func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
 	files := b.kept.files()
 	for _, f := range files[:min(len(files), maxListedFiles)] {

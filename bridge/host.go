@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -33,16 +32,16 @@ type host struct {
 	signals   *signals
 	execution *execution // nil where no code is run
 	login     Login      // nil: the user logs in by a command
-	logins    *sync.Map  // of this run, by server and scope: a func() error
+	logins    *logins    // of this run
 	log       *slog.Logger
 }
 
-// host is the host side of the run id.
-func (b *Bridge) host(id string, a arguments, p *progress, e *execution) *host {
+// host returns the host side of the run id, which ends with ctx.
+func (b *Bridge) host(ctx context.Context, id string, a arguments, p *progress, e *execution) *host {
 	log := b.log.With("run", id)
 	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
 		permits: b.permits(a, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
-		login: b.login, logins: &sync.Map{}, log: log}
+		login: b.login, logins: &logins{run: ctx, all: map[string]*login{}}, log: log}
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of

@@ -13,17 +13,18 @@ import (
 // maxListeners is how many subscriptions a client may have at a time.
 const maxListeners = 16
 
-// listener is who is told of changes: the client that has shaken hands, of everything, or a subscription of 2026-07-28, of
-// what it asks for. The mutable part is guarded by its conn's mu.
+// listener receives notifications of changes: of all for a client that has shaken hands, or of those
+// that a subscription of 2026-07-28 asks for. due is guarded by the conn's mu.
 type listener struct {
 	id    json.RawMessage // of the subscription's request; nil for the client that has shaken hands
 	wants map[string]bool // by the notification's method; nil for all
 	acked chan struct{}   // closed when the subscription was acknowledged
+	over  <-chan struct{} // closed when it was cancelled; nil for the client that has shaken hands
 
 	due map[string]bool // what it isn't told yet
 }
 
-// shaken has the client told of changes from now on, without a subscription. Before that it has listed nothing.
+// shaken adds a listener for a client without subscriptions, which gets all changes from now on.
 func (c *conn) shaken() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +35,8 @@ func (c *conn) shaken() {
 	}
 }
 
-// listen answers subscriptions/listen, when the subscription is over: the client's cancel ends it, and the connection's end. One
-// that asks for nothing there is, is over once it is acknowledged.
+// listen answers subscriptions/listen when the subscription ends, by the client's cancel or with the
+// connection. A subscription to no known change ends once it is acknowledged.
 func (c *conn) listen(ctx context.Context, x *exchange, text []byte) mcp.JSONRPCMessage {
 	var m struct {
 		Params struct{ Notifications *mcp.SubscriptionFilter }
@@ -43,7 +44,9 @@ func (c *conn) listen(ctx context.Context, x *exchange, text []byte) mcp.JSONRPC
 	if json.Unmarshal(text, &m) != nil || m.Params.Notifications == nil {
 		return rpcError(mcp.INVALID_PARAMS, "params.notifications must be an object of what to listen for")
 	}
-	l := &listener{id: x.id, wants: map[string]bool{}, acked: make(chan struct{}), due: map[string]bool{}}
+	l := &listener{
+		id: x.id, wants: map[string]bool{}, acked: make(chan struct{}), over: ctx.Done(), due: map[string]bool{},
+	}
 	if m.Params.Notifications.ToolsListChanged {
 		l.wants[string(mcp.MethodNotificationToolsListChanged)] = true
 	}
@@ -85,7 +88,8 @@ func (c *conn) unsubscribe(l *listener) {
 	c.listeners = slices.DeleteFunc(c.listeners, func(other *listener) bool { return other == l })
 }
 
-// changed has those told of a change who want to know. It doesn't block; what was not told yet is told once.
+// changed queues a notification for each listener that subscribed to method. Repeated changes are
+// sent once. It doesn't block.
 func (c *conn) changed(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +108,8 @@ func (c *conn) wake() {
 	}
 }
 
-// announce tells listeners what they are due, until ctx ends. It alone does, so that a subscription is acknowledged first.
+// announce sends queued notifications until ctx ends. No other goroutine sends them, so that each
+// subscription is acknowledged first.
 func (c *conn) announce(ctx context.Context) {
 	for {
 		select {
@@ -116,6 +121,9 @@ func (c *conn) announce(ctx context.Context) {
 		listeners := slices.Clone(c.listeners)
 		c.mu.Unlock()
 		for _, l := range listeners {
+			if l.cancelled() {
+				continue
+			}
 			select {
 			case <-l.acked:
 			default:
@@ -133,7 +141,17 @@ func (c *conn) announce(ctx context.Context) {
 	}
 }
 
-// acknowledgement says what of the subscription there is to hear.
+// cancelled reports whether the subscription was cancelled.
+func (l *listener) cancelled() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// acknowledgement returns the notification of what of the subscription will be sent.
 func (l *listener) acknowledgement() any {
 	return l.notification(string(mcp.MethodNotificationSubscriptionsAcknowledged), mcp.SubscriptionFilter{
 		ToolsListChanged:     l.wants[string(mcp.MethodNotificationToolsListChanged)],
@@ -141,7 +159,7 @@ func (l *listener) acknowledgement() any {
 	})
 }
 
-// notification is one to the listener, tagged with its subscription if it is one.
+// notification returns a notification to the listener, with the id of its subscription if any.
 func (l *listener) notification(method string, filter any) any {
 	n := map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method}
 	if l.id != nil {

@@ -1,8 +1,12 @@
 package bridge
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -75,6 +79,35 @@ func TestListen(t *testing.T) {
 	}
 }
 
+// TestCancelledListener: a subscription that was cancelled, and not removed yet, hears nothing.
+func TestCancelledListener(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out, in := io.Pipe()
+	c := &conn{wire: newWire(in), changes: make(chan struct{}, 1)}
+	for id, over := range map[string]<-chan struct{}{"1": ctx.Done(), "2": nil} {
+		c.listeners = append(c.listeners, &listener{
+			id: json.RawMessage(id), acked: make(chan struct{}), over: over, due: map[string]bool{},
+		})
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	c.work.Go(func() { c.announce(ctx) })
+	c.changed(toolsChanged)
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{acknowledged, toolsChanged, toolsChanged} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), `"`+want+`"`) || !strings.Contains(lines.Text(), `":2`) {
+			t.Errorf("got %s, want %s of 2", lines.Text(), want)
+		}
+		if want == toolsChanged {
+			c.changed(toolsChanged)
+		}
+	}
+	cancel()
+	out.Close()
+	c.work.Wait()
+	_ = c.wire.hangUp(0)
+}
+
 func TestSubscriptionsAreBounded(t *testing.T) {
 	p := connect(t, build(t, nil))
 	for i := range maxListeners {
@@ -131,6 +164,24 @@ func TestMeta(t *testing.T) {
 				t.Errorf("got %+v %s, want code %d", f.Error, f.Result, tc.code)
 			}
 		})
+	}
+}
+
+// TestUnknownResource: the error of resources/read has the URI in its data.
+func TestUnknownResource(t *testing.T) {
+	p := connect(t, build(t, nil))
+	for _, uri := range []string{"x:y", "mcp-bridge://runs/0123456789ab/plot.png"} {
+		for params, code := range map[string]int{"": -32002, "," + modernMeta: -32602} {
+			p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q%s}}`, uri, params)
+			f := p.next()
+			if f.Error == nil || f.Error.Code != code || string(f.Error.Data) != fmt.Sprintf(`{"uri":%q}`, uri) {
+				t.Errorf("%s%s: got %+v", uri, params, f.Error)
+			}
+		}
+	}
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":5}}`)
+	if f := p.next(); f.Error == nil || f.Error.Data != nil {
+		t.Errorf("a URI that is no text: %+v", f.Error)
 	}
 }
 

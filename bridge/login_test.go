@@ -85,3 +85,64 @@ func TestLoginByPage(t *testing.T) {
 		})
 	}
 }
+
+// pages is a client that can show pages and is never asked.
+type pages struct{ questioner }
+
+func (pages) able() abilities { return abilities{url: true} }
+
+// TestLoginOutlivesItsCaller: each call that waits for a login ends with its own context, and the
+// login goes on for the others.
+func TestLoginOutlivesItsCaller(t *testing.T) {
+	var logins atomic.Int64
+	var in atomic.Bool
+	begun, release := make(chan struct{}), make(chan struct{})
+	b := build(t, func(c *Config) {
+		fake := c.Upstreams.(fakeUpstreams)
+		fake.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+			if !in.Load() {
+				return nil, &upstream.ServerError{Server: "github", Err: &upstream.LoginError{Server: "github", Scope: "repo", More: true}}
+			}
+			return json.RawMessage(`"done"`), nil
+		}
+		c.Upstreams = fake
+		c.Login = func(ctx context.Context, _ discovery.Server, _ string, _ func(context.Context, string, string) error) error {
+			logins.Add(1)
+			close(begun)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-release:
+				in.Store(true)
+				return nil
+			}
+		}
+	})
+	h := hostFor(t, b, `["github"]`)
+	x := &exchange{questions: pages{}}
+	call := func(ctx context.Context) (string, error) {
+		raw, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me"})
+		return string(raw), err
+	}
+	first := make(chan error, 1)
+	ctx := x.within(t.Context())
+	go func() {
+		_, err := call(ctx)
+		first <- err
+	}()
+	<-begun
+	x.cancel(errCancelled)
+	if err := <-first; err == nil {
+		t.Error("the cancelled first call has a result")
+	}
+	if _, err := call(ctx); err == nil {
+		t.Error("a cancelled second call has a result")
+	}
+	close(release)
+	if got, err := call((&exchange{questions: pages{}}).within(t.Context())); got != `"done"` || err != nil {
+		t.Errorf("after the login: %s, %v", got, err)
+	}
+	if n := logins.Load(); n != 1 {
+		t.Errorf("%d logins", n)
+	}
+}

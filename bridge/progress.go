@@ -24,7 +24,8 @@ const (
 	// long before they are reported, so that those of a call that ends are left to its answer, which has them anyway.
 	progressQuiet = 50 * time.Millisecond
 
-	// progressBeat is how often a call without news reports: many clients start their patience anew with each report.
+	// progressBeat is how often a call without news reports: each report restarts the timeout of many
+	// clients.
 	progressBeat = time.Second
 
 	// maxProgressText bounds the text of a report, in bytes: of more output the end is shown.
@@ -34,8 +35,8 @@ const (
 	waitingForUser = "waiting for the user's answer"
 )
 
-// progress reports on one call while it goes on, to the request whose answer the call will be, if that asked for it. A nil
-// *progress does nothing.
+// progress reports on one call while it runs, to the request that will get its result, if that asked
+// for progress. A nil *progress does nothing.
 type progress struct {
 	ctx   context.Context // the call's: there is nothing to report after it
 	began time.Time
@@ -45,7 +46,7 @@ type progress struct {
 	ended chan struct{} // closed when the goroutine has ended
 
 	sending sync.Mutex // held while a report is sent; guards the next two
-	to      *exchange  // who hears of it; nil for nobody
+	to      *exchange  // the request that gets the reports; nil drops them
 	sent    time.Time  // when the last report was
 
 	mu      sync.Mutex
@@ -119,8 +120,8 @@ func (p *progress) finish() {
 	p.reportTo(nil)
 }
 
-// reportTo has further reports go to x, or to nobody where x is nil or asks for none. It returns when the request that had
-// them until now may be answered.
+// reportTo sends later reports to x; it drops them if x is nil or has no progress token. It returns
+// when the request that got the earlier ones may be answered.
 func (p *progress) reportTo(x *exchange) {
 	if p == nil {
 		return
@@ -164,7 +165,8 @@ func (p *progress) running() {
 	p.mu.Unlock()
 }
 
-// waits says that a question waits for the user, until answered is called. The clock of the reports stands still meanwhile.
+// waits reports that a question waits for the user, until answered is called. The time in the
+// reports stands still meanwhile.
 func (p *progress) waits() (answered func()) {
 	if p == nil {
 		return func() {}
@@ -230,7 +232,7 @@ func (p *progress) news() {
 	}
 }
 
-// report sends one notification, if there is who hears of it.
+// report sends one notification unless no request is listening.
 func (p *progress) report() {
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -276,7 +278,7 @@ func (p *progress) text() string {
 // toMillis is a duration in seconds, to the millisecond.
 func toMillis(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
-// notification is a report. It has no total: nobody knows when code will have ended.
+// notification is a report. It has no total, since the end of the code isn't known.
 type notification struct {
 	JSONRPC string `json:"jsonrpc"`
 	Method  string `json:"method"`

@@ -26,6 +26,7 @@ type message struct {
 		Name      json.RawMessage `json:"name"`         // of a tool
 		State     json.RawMessage `json:"requestState"` // of a call that comes again with answers
 		Cursor    json.RawMessage `json:"cursor"`       // of a list
+		URI       json.RawMessage `json:"uri"`          // of a resource
 		Meta      struct {
 			Token     json.RawMessage `json:"progressToken"`
 			Version   json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"` // from 2026-07-28 on
@@ -63,8 +64,8 @@ func introduced(m message) caller {
 	return caller{old: p.Version < firstWithLinks, batches: p.Version == onlyWithBatches, gemini: isGemini(p.Client), can: declared(p.Abilities)}
 }
 
-// described returns the caller of a request of 2026-07-28 or later. Of what it can, only elicitation is used: the rest is
-// deprecated there.
+// described returns the caller of a request of 2026-07-28 or later. Only elicitation is used of its
+// capabilities: the others are deprecated.
 func described(m message) caller {
 	meta := m.Params.Meta
 	can := declared(meta.Abilities)
@@ -85,7 +86,7 @@ type exchange struct {
 	wire   *wire
 	batch  *batch // that it came in and is answered in; nil for none
 	cancel context.CancelCauseFunc
-	code   int // of an error as which the request is answered; 0 for the one that it has
+	code   int // of the error for a resource that isn't there; 0 where mcp-go's is right
 
 	client    *asks                // which client it is; our requests to it, where its protocol has those
 	questions questioner           // how the client is asked; nil when it can't be
@@ -99,9 +100,15 @@ type exchange struct {
 
 type exchangeKey struct{}
 
+// within returns the context of the request's handler, which x.cancel ends.
+func (x *exchange) within(ctx context.Context) context.Context {
+	ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
+	return ctx
+}
+
 // reply sends the request's answer. That it can't be sent is seen by Serve.
 func (x *exchange) reply(m mcp.JSONRPCMessage) {
-	m = withID(x.fit(withCode(m, x.code)), x.id)
+	m = withID(x.fit(m), x.id)
 	if x.batch != nil {
 		x.batch.add(m)
 		return
@@ -109,7 +116,7 @@ func (x *exchange) reply(m mcp.JSONRPCMessage) {
 	_ = x.wire.send(nil, m)
 }
 
-// sound reports whether the request says of itself what 2026-07-28 asks for. mcp-go refuses one that doesn't.
+// sound reports whether the request has the _meta that 2026-07-28 requires. mcp-go refuses others.
 func (x *exchange) sound(m message) bool {
 	can := given(m.Params.Meta.Abilities)
 	return x.modern && mcp.IsValidProtocolVersion(m.version()) && can != nil && json.Unmarshal(can, &mcp.ClientCapabilities{}) == nil
@@ -127,7 +134,7 @@ func (c *conn) handler(base context.Context, x *exchange, m message, text []byte
 	case x.calls(m, runPythonName) && x.sound(m) && (x.can.form || x.can.url || given(m.Params.State) != nil):
 		return func(ctx context.Context) mcp.JSONRPCMessage { return c.converse(base, ctx, x, m, text) }
 	}
-	return func(ctx context.Context) mcp.JSONRPCMessage { return plainer(c.server.HandleMessage(ctx, text), m) }
+	return func(ctx context.Context) mcp.JSONRPCMessage { return x.plainer(c.server.HandleMessage(ctx, text), m) }
 }
 
 // calls reports whether the request is a call of a tool.
@@ -136,13 +143,21 @@ func (x *exchange) calls(m message, tool string) bool {
 	return m.Method == string(mcp.MethodToolsCall) && name == tool
 }
 
-// plainer returns an answer whose error says what was wrong with the request, where mcp-go's speaks of its own insides.
-func plainer(answer mcp.JSONRPCMessage, m message) mcp.JSONRPCMessage {
+// plainer returns an answer whose error says what was wrong with the request, where mcp-go's error
+// describes its own internals.
+func (x *exchange) plainer(answer mcp.JSONRPCMessage, m message) mcp.JSONRPCMessage {
 	e, ok := answer.(mcp.JSONRPCError)
-	if !ok || e.Error.Code != mcp.INVALID_PARAMS {
-		return answer
-	}
 	switch {
+	case !ok:
+		return answer
+	case x.code != 0 || strings.HasSuffix(e.Error.Message, server.ErrResourceNotFound.Error()):
+		if x.code != 0 {
+			e.Error.Code = x.code
+		}
+		if uri, ok := stringOf(m.Params.URI); ok {
+			e.Error.Data = map[string]string{"uri": uri}
+		}
+	case e.Error.Code != mcp.INVALID_PARAMS:
 	case m.Method == string(mcp.MethodToolsCall) && strings.HasSuffix(e.Error.Message, server.ErrToolNotFound.Error()):
 		name, _ := stringOf(m.Params.Name)
 		e.Error.Message = fmt.Sprintf("there is no tool %.60q; there are %s, %s and %s", name, runPythonName, searchToolsName, readOutputName)

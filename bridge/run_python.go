@@ -102,7 +102,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	o := newOutcome(id, a, res, b.output)
 	o.Notices = append(o.Notices, files.Renamed(a.files, inputs)...)
 	if b.files != nil && len(o.files) > 0 {
-		o.written(b.files)
+		o.written(ctx, b.files)
 	}
 	if o.Truncated != nil || len(o.files) > 0 {
 		x, _ := ctx.Value(exchangeKey{}).(*exchange)
@@ -123,7 +123,11 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	status := statusPanic
 	defer func() { e.end(status) }()
 	req.Began = e.began
-	res, err := b.runner.Run(ctx, req, b.host(req.ID, a, p, e))
+	ctx, end := context.WithCancel(ctx)
+	h := b.host(ctx, req.ID, a, p, e)
+	defer h.logins.work.Wait()
+	defer end()
+	res, err := b.runner.Run(ctx, req, h)
 	status = string(res.Status)
 	if err != nil {
 		status = statusUnavailable

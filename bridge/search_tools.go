@@ -84,7 +84,7 @@ func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage)
 		return nil, err
 	}
 	ctx = b.forwarding(ctx) // of a server that is started for this, later calls of this client's may need it
-	h := b.host(id, arguments{catalog: c, servers: c.servers}, nil, nil)
+	h := b.host(ctx, id, arguments{catalog: c, servers: c.servers}, nil, nil)
 	boxes, unknown := h.searchable(ctx, a.among)
 	hits, err := c.shelf.matching(ctx, a.query, boxes)
 	if err != nil {

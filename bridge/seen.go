@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// Bounds of what is looked at and told of results without a schema.
+// Bounds of what is looked at and shown of results without a schema.
 const (
 	maxLooked    = 1 << 20 // bytes of the results of one tool that a process looks at
 	maxSeenTools = 500     // of one server
@@ -21,8 +21,7 @@ const (
 	maxSeenLong  = 1000    // and in a tool's description
 )
 
-// seen knows the shapes of results of tools that declare no schema of these. It is safe for
-// concurrent use.
+// seen holds the shapes of results of tools without an output schema. It is safe for concurrent use.
 type seen struct {
 	store *schemas.Store
 	log   *slog.Logger
@@ -34,7 +33,7 @@ type seen struct {
 type seenServer struct {
 	shapes map[string]*shapes.Shape // by the tools' real names
 	looked map[string]int           // bytes
-	names  map[string]bool          // of servers with this definition whose tools are told of otherwise now; nil: none
+	names  map[string]bool          // of servers with this definition that have new shapes
 }
 
 func newSeen(store *schemas.Store, log *slog.Logger) *seen {
@@ -55,7 +54,7 @@ func (s *seen) of(d discovery.Server) *seenServer {
 	return known
 }
 
-// text returns the shape of a tool's results in about most bytes; empty where none was seen.
+// text returns the shape of a tool's results in about most bytes, or "" if none was seen.
 func (s *seen) text(d discovery.Server, tool string, most int) string {
 	if s == nil {
 		return ""
@@ -68,7 +67,7 @@ func (s *seen) text(d discovery.Server, tool string, most int) string {
 	return ""
 }
 
-// note looks at a result of a tool without an output schema. It keeps no value of it.
+// note adds a result of a tool without an output schema to the tool's shape. It keeps no value.
 func (s *seen) note(d discovery.Server, tool upstream.Tool, result json.RawMessage) {
 	if s == nil || len(tool.OutputSchema) > 0 ||
 		len(result) > 2*shapes.MaxText || len(tool.Name) > maxRecordedName {
@@ -91,18 +90,21 @@ func (s *seen) note(d discovery.Server, tool upstream.Tool, result json.RawMessa
 	defer s.mu.Unlock()
 	before := known.shapes[tool.Name]
 	merged := shapes.Merge(before, shape)
-	if !merged.Valid() || before != nil && shapes.Same(before, merged) {
+	if !merged.Valid() {
 		return
 	}
-	known.shapes[tool.Name] = merged
+	known.shapes[tool.Name] = merged // also the keys that were seen once
+	if before != nil && shapes.Same(before, merged) {
+		return
+	}
 	if known.names == nil {
 		known.names = map[string]bool{}
 	}
 	known.names[d.Name] = true
 }
 
-// onlyText returns the text of a result that code gets as data where it is JSON: the only one, or
-// without one what is structured.
+// onlyText returns the text of a result that code gets as data if it is JSON: the only text, or the
+// structured content of a result without text. It returns "" for other results.
 func onlyText(result json.RawMessage) string {
 	var r struct {
 		Content           []struct{ Type, Text string }
@@ -127,8 +129,8 @@ func onlyText(result json.RawMessage) string {
 	return ""
 }
 
-// flush writes what is new, and has the tools of its servers told of anew. A call's result isn't
-// held up by it.
+// flush saves new shapes and rebuilds the descriptions of the tools they belong to. It runs after
+// the answer is written.
 func (s *seen) flush(c *catalog) {
 	type change struct {
 		key    string
@@ -154,7 +156,7 @@ func (s *seen) flush(c *catalog) {
 	}
 }
 
-// renew has what is made of a server's list made again at the next use.
+// renew replaces a server's toolbox, whose texts are then made again at the next use.
 func (s *shelf) renew(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +177,7 @@ func (s *shelf) toolbox(e entry, tools []upstream.Tool) *toolbox {
 // seenMark is what a type that a server hasn't declared is marked with.
 const seenMark = " # seen, not declared"
 
-// withSeen returns a signature with the type of the results that were seen in the place of its own.
+// withSeen returns a signature whose result type is that of the results seen.
 func (b *toolbox) withSeen(signature string, t upstream.Tool) string {
 	if len(t.OutputSchema) > 0 || b.seen == nil {
 		return signature

@@ -39,7 +39,8 @@ func seeing(t *testing.T, dir string, answer func(tool string) json.RawMessage) 
 	})
 }
 
-const issues = `[{"number":4711,"title":"SECRET-title","labels":{"SECRET/key":1}},{"number":4712,"title":"SECRET"}]`
+const issues = `[{"number":4711,"title":"SECRET-title","labels":{"SECRET/key":1}},` +
+	`{"number":4712,"title":"SECRET","labels":{}},{"number":4713,"title":"SECRET"}]`
 
 // TestSeenResults: once a result of a tool without a schema has passed, signatures, declarations
 // and documentation have its shape, also in the next process; the file has nothing else of it.
@@ -60,7 +61,7 @@ func TestSeenResults(t *testing.T) {
 	other := seeing(t, dir, nil)
 	for name, b := range map[string]*Bridge{"this process": b, "the next": other} {
 		if b == other {
-			if _, err := b.host("x", arguments{catalog: b.catalog(), servers: b.catalog().servers}, nil, nil).tools(t.Context(), b.catalog().byName["github"]); err != nil {
+			if _, err := b.host(t.Context(), "x", arguments{catalog: b.catalog(), servers: b.catalog().servers}, nil, nil).tools(t.Context(), b.catalog().byName["github"]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,6 +83,21 @@ func TestSeenResults(t *testing.T) {
 	text, err := os.ReadFile(files[0])
 	if err != nil || strings.Contains(string(text), "SECRET") || strings.Contains(string(text), "471") {
 		t.Errorf("kept is %s, %v", text, err)
+	}
+}
+
+// TestSeenTwice: the keys of a single object are written once a second result has them.
+func TestSeenTwice(t *testing.T) {
+	dir := t.TempDir()
+	b := seeing(t, dir, func(string) json.RawMessage { return result(textContent(`{"login":"SECRET","id":1}`)) })
+	for _, want := range []string{"{str: int | str}", "{login: str, id: int}"} {
+		b.runPython(t.Context(), json.RawMessage(`{"code":"github/me"}`))
+		d := b.catalog().definitions["github"]
+		for name, s := range map[string]*seen{"this process": b.seen, "the next": seeing(t, dir, nil).seen} {
+			if got := s.text(d, "me", 100); got != want {
+				t.Errorf("%s: got %s, want %s", name, got, want)
+			}
+		}
 	}
 }
 
@@ -116,7 +132,7 @@ func TestNotSeen(t *testing.T) {
 
 // TestLookingIsBounded: of one tool no more is looked at than its share.
 func TestLookingIsBounded(t *testing.T) {
-	big := `[{"a":"` + strings.Repeat("x", 200<<10) + `"}]`
+	big := `[{"id":"` + strings.Repeat("x", 200<<10) + `"},{"id":"x"}]`
 	n := 0
 	b := seeing(t, t.TempDir(), func(string) json.RawMessage {
 		if n++; n < 10 {
@@ -128,7 +144,7 @@ func TestLookingIsBounded(t *testing.T) {
 		b.runPython(t.Context(), json.RawMessage(`{"code":"github/me"}`))
 	}
 	d := b.catalog().definitions["github"]
-	if got := b.seen.text(d, "me", 100); got != "list[{a: str}]" {
+	if got := b.seen.text(d, "me", 100); got != "list[{id: str}]" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -241,7 +241,7 @@ func (c *conn) answer(ctx context.Context, x *exchange, handle func(context.Cont
 		c.busy(ctx, x)
 		return nil
 	}
-	ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
+	ctx = x.within(ctx)
 	if !c.begin(x) {
 		text := fmt.Sprintf("request id %s is that of a request under way: an id is used once (MCP, base protocol); this one is not worked on", x.id)
 		// Under its own id, the refusal would pass for the answer to the other one.
@@ -280,14 +280,6 @@ func notFound(ctx context.Context) {
 			x.code = mcp.INVALID_PARAMS
 		}
 	}
-}
-
-func withCode(m mcp.JSONRPCMessage, code int) mcp.JSONRPCMessage {
-	if e, ok := m.(mcp.JSONRPCError); ok && code != 0 {
-		e.Error.Code = code
-		return e
-	}
-	return m
 }
 
 // begin notes that x is under way, unless another one of its id is.

@@ -1,4 +1,5 @@
-// Package filelock keeps several processes from changing a file at the same time. It knows nothing of what is in the file.
+// Package filelock lets several processes change a file: one at a time, and the whole file at once. It
+// knows nothing of what is in the file.
 package filelock
 
 import (

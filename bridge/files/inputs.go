@@ -162,7 +162,7 @@ func inputName(p string, taken map[string]bool) string {
 			return '_'
 		}
 		return r
-	}, strings.ToValidUTF8(filepath.Base(p), "_"))
+	}, strings.ToValidUTF8(baseName(p), "_"))
 	ext := filepath.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
 	if len(name) > maxInputName {
@@ -177,10 +177,13 @@ func inputName(p string, taken map[string]bool) string {
 	return name
 }
 
+// baseName returns the last part of a path, also of one like "a.csv/.".
+func baseName(p string) string { return filepath.Base(filepath.Clean(p)) }
+
 // Renamed says of each path whose file has another name than its own where the file is.
 func Renamed(paths []string, opened []sandbox.Input) (notes []string) {
 	for i, p := range paths {
-		if i < len(opened) && opened[i].Name != filepath.Base(p) {
+		if i < len(opened) && opened[i].Name != baseName(p) {
 			notes = append(notes, fmt.Sprintf("%s was copied to %s/%s", p, sandbox.InputDir, opened[i].Name))
 		}
 	}

@@ -72,6 +72,8 @@ func TestInputs(t *testing.T) {
 		{"odd names", []string{"üñí 数.txt", ".hidden", "a\nb", "e"}, map[string]string{"üñí 数.txt": "u", ".hidden": "h", "a_b": "n", "e": ""}, ""},
 		{"links within", []string{"inner", "absolute", "other", "up"}, map[string]string{"inner": "one", "absolute": "one", "other": "o", "up": "one"}, ""},
 		{"dots within", []string{"sub/../data.csv"}, map[string]string{"data.csv": "one"}, ""},
+		{"a dot behind a file", []string{"data.csv/."}, map[string]string{"data.csv": "one"}, ""},
+		{"dots and slashes behind a file", []string{"./data.csv/././"}, map[string]string{"data.csv": "one"}, ""},
 		{"none", nil, map[string]string{}, ""},
 		{"a link outside", []string{"out"}, nil, "out " + refused},
 		{"below a link outside", []string{"outdir/secret"}, nil, refused},
@@ -170,7 +172,7 @@ func TestInputNames(t *testing.T) {
 		}
 	}
 	opened := []sandbox.Input{{Name: "b.csv"}, {Name: "b-2.csv"}}
-	if diff := cmp.Diff([]string{"c/b.csv was copied to /workspace/in/b-2.csv"}, Renamed([]string{"a/b.csv", "c/b.csv"}, opened)); diff != "" {
+	if diff := cmp.Diff([]string{"c/b.csv was copied to /workspace/in/b-2.csv"}, Renamed([]string{"a/b.csv/.", "c/b.csv"}, opened)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -22,13 +22,12 @@ const (
 	block    = 4 << 10   // what a file counts at least
 	maxFiles = 10_000    // names that are looked at in one run's directory
 
-	// marker is a file in the directory of each run. Code can't hand over a file of that name,
-	// since none of theirs begins with a dot. A directory without it was made by somebody else and
-	// is never removed.
+	// marker is a file in the directory of each run. Code can't hand over a file of that name, since
+	// none of its names begins with a dot. A directory without a marker is never removed.
 	marker = ".mcp-bridge-run"
 
 	lockName = ".mcp-bridge.lock"
-	lockWait = 10 * time.Second
+	lockWait = 2 * time.Second // a call's result waits for it
 )
 
 // A Store is a directory with one directory for each run that has handed over files. It is safe for
@@ -53,10 +52,10 @@ func Open(dir string) (*Store, error) {
 // Dir returns the absolute path of the directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Keep writes the files of a run and gives their absolute paths by name. Only the user can read
-// them, and nobody can execute them. The oldest runs are removed when all files together take more
-// than 256 MB. Files that can't be written are told in the error.
-func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, error) {
+// Keep writes the files of a run and returns their absolute paths by name. Only the user can read
+// them, and they aren't executable. It removes the oldest runs when all files together take more
+// than 256 MB. The error names the files that can't be written.
+func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) (map[string]string, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the directory for the files can't be made: %w", err)
 	}
@@ -74,7 +73,7 @@ func (s *Store) Keep(run string, files []sandbox.Artifact) (map[string]string, e
 	}
 	// Another bridge may not remove what is just being written. Where nothing can be locked,
 	// nothing is removed.
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
 	if lockErr == nil {

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -34,7 +36,7 @@ func file(name string, size int) []sandbox.Artifact {
 func TestKeep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "dir")
 	s := open(t, dir)
-	paths, err := s.Keep(run(1), []sandbox.Artifact{{Name: "a.sh", Data: []byte("#!/bin/sh")}, {Name: "sub/ü.csv", Data: []byte("1")}})
+	paths, err := s.Keep(t.Context(), run(1), []sandbox.Artifact{{Name: "a.sh", Data: []byte("#!/bin/sh")}, {Name: "sub/ü.csv", Data: []byte("1")}})
 	if err != nil || len(paths) != 2 {
 		t.Fatalf("%v, %v", paths, err)
 	}
@@ -63,7 +65,7 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Keep(run(1), file("b", 1)); err == nil {
+	if _, err := s.Keep(t.Context(), run(1), file("b", 1)); err == nil {
 		t.Error("a run is written twice")
 	}
 }
@@ -74,7 +76,7 @@ func TestKeepThroughNoLink(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, run(1))); err != nil {
 		t.Fatal(err)
 	}
-	if paths, err := open(t, dir).Keep(run(1), file("a", 1)); err == nil || len(paths) > 0 {
+	if paths, err := open(t, dir).Keep(t.Context(), run(1), file("a", 1)); err == nil || len(paths) > 0 {
 		t.Errorf("written to %v, %v", paths, err)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
@@ -102,7 +104,7 @@ func TestKeepNowhere(t *testing.T) {
 		if os.Getuid() == 0 && dir == readOnly {
 			continue // root may
 		}
-		if paths, err := open(t, dir).Keep(run(1), file("a", 1)); err == nil || !strings.Contains(err.Error(), want) || len(paths) > 0 {
+		if paths, err := open(t, dir).Keep(t.Context(), run(1), file("a", 1)); err == nil || !strings.Contains(err.Error(), want) || len(paths) > 0 {
 			t.Errorf("%s: %v, %v, want %q", dir, paths, err, want)
 		}
 	}
@@ -126,7 +128,7 @@ func TestOldestRunsGo(t *testing.T) {
 			s = open(t, dir) // another bridge
 			s.max = 120_000
 		}
-		if _, err := s.Keep(run(i), file("a", 30_000)); err != nil {
+		if _, err := s.Keep(t.Context(), run(i), file("a", 30_000)); err != nil {
 			t.Fatal(err)
 		}
 		when := time.Now().Add(time.Duration(i-10) * time.Minute)
@@ -139,7 +141,7 @@ func TestOldestRunsGo(t *testing.T) {
 			t.Errorf("run %d is there: %v, want %v", i, err == nil, want)
 		}
 	}
-	if _, err := s.Keep(run(6), file("a", 150_000)); err != nil {
+	if _, err := s.Keep(t.Context(), run(6), file("a", 150_000)); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(dir)
@@ -157,14 +159,40 @@ func TestSeveralBridges(t *testing.T) {
 		s.max = 50_000
 		wg.Go(func() {
 			for i := range 20 {
-				if _, err := s.Keep(run(100*b+i), file("sub/a", 10_000)); err != nil {
+				if _, err := s.Keep(t.Context(), run(100*b+i), file("sub/a", 10_000)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if _, err := open(t, dir).Keep(run(1000), file("a", 1)); err != nil {
+	if _, err := open(t, dir).Keep(t.Context(), run(1000), file("a", 1)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKeepWithoutTheLock: another bridge that holds the lock delays a result no longer than the
+// call lasts. The files are kept, and nothing is removed.
+func TestKeepWithoutTheLock(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.max = 1
+	if _, err := s.Keep(t.Context(), run(1), file("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	release, err := filelock.Acquire(t.Context(), filepath.Join(dir, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if paths, err := s.Keep(ctx, run(2), file("a", 1)); err != nil || len(paths) != 1 {
+		t.Errorf("got %v, %v", paths, err)
+	}
+	for i := 1; i <= 2; i++ {
+		if _, err := os.Stat(filepath.Join(dir, run(i), "a")); err != nil {
+			t.Error(err)
+		}
 	}
 }

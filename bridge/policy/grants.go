@@ -25,8 +25,8 @@ type Grant struct {
 	Definition string    `json:"definition"` // Hash of what the server is: with another one the user is asked again
 	Since      time.Time `json:"since"`
 
-	// Seen is what the server said of the tool then. A grant without it, of an older version or of a tool that nobody knew, holds
-	// for what the server says when the tool is called next, and keeps that.
+	// Seen is what the server said of the tool then. A grant without it, of an older version or of
+	// an unknown tool, is completed by the tool's next call.
 	Seen Seen `json:"seen,omitzero"`
 }
 
@@ -35,8 +35,9 @@ func (g Grant) same(o Grant) bool {
 	return g.Server == o.Server && g.Tool == o.Tool && g.Definition == o.Definition
 }
 
-// Grants are the user's, in a file that only the user can read. They are read anew each time, so that what is forgotten in another
-// process is forgotten here, for the next call of a run under way. Grants are safe for concurrent use, by several processes too.
+// Grants are the user's, in a file that only the user can read. The file is read each time, so that a
+// grant removed by another process doesn't hold for the next call. Grants are safe for concurrent
+// use, also by several processes.
 type Grants struct{ path string }
 
 // NewGrants takes the path of the file; it and its directory are made when there is something to keep.
@@ -66,8 +67,8 @@ func (g *Grants) List() ([]Grant, error) {
 	return file.Grants, nil
 }
 
-// Find returns the grant of a tool for this definition of its server. Whether it holds for what the server says now is for
-// Seen.Changed to say.
+// Find returns the grant of a tool for this definition of its server. Seen.Changed reports whether it
+// still holds.
 func (g *Grants) Find(want Grant) (Grant, bool, error) {
 	all, err := g.List()
 	i := slices.IndexFunc(all, want.same)
@@ -77,7 +78,7 @@ func (g *Grants) Find(want Grant) (Grant, bool, error) {
 	return all[i], true, err
 }
 
-// Add keeps a grant, as of now where it has no time, in place of one of the same tool and definition.
+// Add saves a grant in place of one of the same tool and definition. Its time is now if it has none.
 func (g *Grants) Add(n Grant) error {
 	if n.Since.IsZero() {
 		n.Since = time.Now().UTC().Truncate(time.Second)
@@ -88,7 +89,7 @@ func (g *Grants) Add(n Grant) error {
 	return err
 }
 
-// Pin notes in a grant that doesn't say it yet, if it is still there, what the server says of the tool.
+// Pin adds what the server says of the tool to a grant that lacks it.
 func (g *Grants) Pin(n Grant) error {
 	_, err := g.change(func(all []Grant) []Grant {
 		for i := range all {
@@ -131,25 +132,5 @@ func (g *Grants) change(f func([]Grant) []Grant) (fewer int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return before - len(all), replace(g.path, append(text, '\n'))
-}
-
-// replace writes a file that is there whole or not at all.
-func replace(path string, text []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	err = errors.Join(err, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
+	return before - len(all), filelock.Replace(g.path, filepath.Base(g.path)+".*", text, []byte("\n"))
 }

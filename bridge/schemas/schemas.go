@@ -1,9 +1,11 @@
-// Package schemas keeps on disk what servers have said of their tools, so that these can be searched and read about while no server
-// runs. One file a server, named by a hash of the server's definition: another command, argument, variable or directory is another server, and
-// what may be a secret in them stands in no file.
+// Package schemas keeps the definitions of servers' tools on disk, so that they can be searched and
+// read while no server runs. Each server has a file, named by a hash of the server's definition:
+// another command, argument, variable or directory makes another server, and no secret in these is
+// in a file.
 //
-// Nothing that it reads is trusted further than to be shown: a file that is broken, not ours alone, or of another format is as good as
-// none, and is replaced by the next Save. It asks no server anything and doesn't decide what is stale.
+// What it reads is only shown. A file that is broken, that another user may write, or of another
+// format is ignored, and replaced by the next Save. The package calls no server and doesn't decide
+// what is stale.
 package schemas
 
 import (
@@ -22,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -55,17 +58,21 @@ type Store struct {
 	dir   string
 	files int
 	total int64
+	seen  int // bytes of one server's shapes
 
 	mu sync.Mutex // who writes
 }
 
-// Open is the store in a directory, which is made by the first Save.
-func Open(dir string) *Store { return &Store{dir: dir, files: maxFiles, total: maxTotal} }
+// Open returns the store in a directory, which is made by the first Save.
+func Open(dir string) *Store {
+	return &Store{dir: dir, files: maxFiles, total: maxTotal, seen: maxSeen}
+}
 
 // Key names a server's file: a hash of everything that decides which program is started, or which server is reached, and with what.
 func Key(s discovery.Server) string { return s.Identity() }
 
-// content is a file after its first two lines: the format with the hash of the rest, and the purpose.
+// content is a file after its first two lines, which are the format with the hash of the rest, and
+// the purpose.
 type content struct {
 	Key     string    `json:"key"`
 	Version string    `json:"version,omitempty"`
@@ -108,7 +115,8 @@ func (s *Store) Load(key string) (List, bool) {
 // maxHead is more than the first two lines of a file take.
 const maxHead = 2 << 10
 
-// Purpose returns what the server of a key says it is for, without reading its list; empty where that isn't known.
+// Purpose returns what the server of a key says it is for, without reading its list, or "" if that
+// isn't known.
 func (s *Store) Purpose(key string) string {
 	if s == nil {
 		return ""
@@ -130,7 +138,8 @@ func purposeOf(body []byte) (text string) {
 	return text
 }
 
-// read reads at most so many bytes of a file that belongs to us alone, in a directory of which the same is true.
+// read returns up to most bytes of a file. The file and its directory must belong to the user,
+// and be writable by no other.
 func (s *Store) read(name string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
@@ -167,10 +176,10 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// othersMayWrite are the permissions that nobody else may have. Windows has none of these: there a user's cache is the user's.
+// othersMayWrite are the permissions that other users must not have. Windows doesn't have them.
 const othersMayWrite = 0o022
 
-// private says why a file or a directory isn't ours alone: whoever owns it could write it, whatever its permissions are now.
+// private returns an error if another user owns a file or directory, or may write it.
 func private(about fs.FileInfo) error {
 	if !ours(about) {
 		return fmt.Errorf("%s belongs to another user", about.Name())
@@ -218,8 +227,8 @@ func (s *Store) Save(key string, l List) error {
 	return nil
 }
 
-// write makes the file whole under another name first, so that nobody reads half of it. The caller has s.mu.
-func (s *Store) write(name, head string, body []byte) (err error) {
+// makeDir makes the directory, or makes it private.
+func (s *Store) makeDir() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
@@ -227,36 +236,23 @@ func (s *Store) write(name, head string, body []byte) (err error) {
 		if !ours(about) {
 			return private(about)
 		}
-		if err := os.Chmod(s.dir, 0o700); err != nil {
-			return err
-		}
+		return os.Chmod(s.dir, 0o700)
 	}
-	f, err := os.CreateTemp(s.dir, unfinished+"*") // as 0600
-	if err != nil {
+	return nil
+}
+
+// write replaces a file. The caller has s.mu.
+func (s *Store) write(name, head string, body []byte) error {
+	if err := s.makeDir(); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = io.WriteString(f, head)
-	if err == nil {
-		_, err = f.Write(body)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(s.dir, name))
-	}
-	return err
+	return filelock.Replace(filepath.Join(s.dir, name), unfinished+"*", []byte(head), body)
 }
 
 // abandoned is the age from which a file that was never finished is removed.
 const abandoned = time.Hour
 
-// prune removes the oldest files beyond the bounds, but for the one just written. The caller has s.mu.
+// prune removes the oldest files beyond the bounds, except the one just written. The caller has s.mu.
 func (s *Store) prune(but string) {
 	dir, err := os.Open(s.dir)
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -316,17 +318,17 @@ func TestSeen(t *testing.T) {
 		if !ok {
 			t.Fatal(text)
 		}
-		return map[string]*shapes.Shape{"list": s}
+		return map[string]*shapes.Shape{"bare": s}
 	}
 	dir := t.TempDir()
 	s := Open(dir)
 	saved(t, s, "k")
-	for _, text := range []string{`[{"a":1}]`, `[{"a":"x","b":2}]`} {
+	for _, text := range []string{`[{"a":1,"c":true},{"a":1,"c":true}]`, `[{"a":"x","c":true},{"a":"x","c":true}]`} {
 		if err := Open(dir).SaveSeen("k", shape(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.Seen("k")["list"].Text(100); got != "list[{a: int | str, b?: int}]" {
+	if got := s.Seen("k")["bare"].Text(100); got != "list[{a: int | str, c: bool}]" {
 		t.Errorf("got %s", got)
 	}
 	if _, ok := s.Load("k"); !ok {
@@ -350,10 +352,74 @@ func TestSeen(t *testing.T) {
 	}
 	s.files = 1
 	saved(t, s, "k9")
-	if left := names(t, dir); len(left) != 1 {
+	if left := names(t, dir); !slices.Equal(left, []string{seenLock, "k9" + suffix}) {
 		t.Errorf("left are %v", left)
 	}
 	if (*Store)(nil).Seen("k") != nil || (*Store)(nil).SaveSeen("k", nil) != nil {
 		t.Error("no store keeps something")
+	}
+}
+
+// TestSavedTogether: shapes that several processes save at the same time are all kept.
+func TestSavedTogether(t *testing.T) {
+	dir := t.TempDir()
+	shape, _ := shapes.Of(`{"a":1}`)
+	for round := range 10 {
+		key := fmt.Sprint("k", round)
+		var all sync.WaitGroup
+		for i := range 8 {
+			s := Open(dir)
+			all.Go(func() {
+				if err := s.SaveSeen(key, map[string]*shapes.Shape{fmt.Sprint("t", i): shape}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if got := Open(dir).Seen(key); len(got) != 8 {
+			t.Errorf("%d of 8 are kept", len(got))
+		}
+	}
+}
+
+// TestSeenIsBounded: tools that the server no longer lists are dropped, and beyond the bound those
+// whose shapes have not changed for longest.
+func TestSeenIsBounded(t *testing.T) {
+	s := Open(t.TempDir())
+	shape, _ := shapes.Of(`{"a":1}`)
+	save := func(key string, names ...string) []string {
+		t.Helper()
+		tools := map[string]*shapes.Shape{}
+		for _, name := range names {
+			tools[name] = shape
+		}
+		if err := s.SaveSeen(key, tools); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Sorted(maps.Keys(s.Seen(key)))
+	}
+	save("k", "bare", "gone")
+	saved(t, s, "k")
+	if got := save("k", "odd", "other"); !slices.Equal(got, []string{"bare", "odd"}) {
+		t.Errorf("listed are bare and odd, kept are %q", got)
+	}
+	save("j", "one", "two")
+	var c seen
+	path := filepath.Join(s.dir, "j"+seenSuffix)
+	text, err := os.ReadFile(path)
+	_, body, _ := bytes.Cut(text, []byte("\n"))
+	if err != nil || json.Unmarshal(body, &c) != nil || len(c.Changed) != 2 {
+		t.Fatalf("%s, %v", text, err)
+	}
+	c.Changed["two"] -= 1000
+	body, _ = json.Marshal(c)
+	rewrite(t, path, func([]byte) []byte { return append([]byte(seenHeader(body)+"\n"), body...) })
+	s.seen = len(text)
+	if got := save("j", "new", "one"); !slices.Equal(got, []string{"new", "one"}) {
+		t.Errorf("the oldest is two, kept are %q", got)
+	}
+	s.seen = 0
+	if got := save("j", "one"); len(got) != 0 {
+		t.Errorf("kept are %q", got)
 	}
 }

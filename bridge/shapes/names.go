@@ -12,10 +12,11 @@ const (
 	minToken = 9 // letters from which on words of next to no letters each are a token's
 )
 
-// IsName reports whether a key looks like the name of a field, and not like data. A name is safe to
-// show: it has ASCII letters, digits, "_" and "-" only.
+// IsName reports whether a key looks like the name of a field in snake_case, camelCase or
+// kebab-case, and not like data. A name begins with a lower-case letter or "_". It is safe to show:
+// it has ASCII letters, digits, "_" and "-" only.
 func IsName(key string) bool {
-	if key == "" || len(key) > maxName {
+	if key == "" || len(key) > maxName || key[0] != '_' && (key[0] < 'a' || key[0] > 'z') {
 		return false
 	}
 	digits, humps, word, hex := 0, 1, 0, true
@@ -30,9 +31,7 @@ func IsName(key string) bool {
 				humps, word = humps+1, 1
 			}
 		case c >= '0' && c <= '9':
-			if digits++; i == 0 {
-				return false
-			}
+			digits++
 		case c == '_' || c == '-':
 			if word > 0 {
 				humps++

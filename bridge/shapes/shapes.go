@@ -1,13 +1,22 @@
 // Package shapes tells the form of JSON from its content: which keys and types it has, for
-// signatures of tools that declare none. A Shape holds no value, and no key that may be one: an
-// object whose keys look like data is a mapping from str. It is bounded in depth, width and size,
-// whatever it is made of.
+// signatures of tools that declare none. A Shape holds no value. It is bounded in depth, width and
+// size, whatever it is made of.
+//
+// What a Shape writes, as text or JSON, has a key only if
+//   - the key looks like the name of a field (IsName),
+//   - two objects that were seen at the same place have it, such as two items of a list, and
+//   - the object's values are of different kinds, or are texts under at least one key that is usual
+//     in records, such as "id" or "name".
+//
+// Other objects are written as mappings from str. So {"alice": 3, "bob": 4} keeps no name, however
+// often it is seen. The rule can't tell all data: of a mapping by lower-case names, with values of
+// different kinds, that is seen twice, the names are written.
 package shapes
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -32,14 +41,18 @@ const (
 )
 
 // Shape is what values were seen to be: any of its parts that is set. The zero Shape is of no value
-// at all. It doesn't change.
+// at all. It doesn't change. In memory it also has the keys that were seen in one object only, so
+// that they are known when they are seen again.
 type Shape struct {
 	Scalars int     `json:"s,omitempty"`
 	Any     bool    `json:"any,omitempty"` // also what wasn't looked at
 	Item    *Shape  `json:"l,omitempty"`   // of a list
 	Value   *Shape  `json:"m,omitempty"`   // of a mapping, whose keys are data
+	Unsure  bool    `json:"u,omitempty"`   // the keys of the mapping may turn out to be fields
 	Fields  []Field `json:"o,omitempty"`   // of an object, in order
 	Empty   bool    `json:"e,omitempty"`   // an object without keys
+
+	isKnown bool // made by known
 }
 
 // Field is a key of an object.
@@ -47,13 +60,15 @@ type Field struct {
 	Key      string `json:"k"`
 	Shape    *Shape `json:"v"`
 	Optional bool   `json:"?,omitempty"` // some of the objects lack it
+	once     bool   // one object had it
 }
 
 // Of returns the shape of a JSON text that is an object or an array, and false for any other text,
 // or one that is too long.
 func Of(text string) (*Shape, bool) {
 	trimmed := strings.TrimSpace(text)
-	if len(text) > MaxText || trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(trimmed)) {
+	container := strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
+	if len(text) > MaxText || !container || !json.Valid([]byte(trimmed)) {
 		return nil, false
 	}
 	d := json.NewDecoder(strings.NewReader(trimmed))
@@ -136,7 +151,7 @@ func readObject(d *json.Decoder, depth int) (*Shape, error) {
 		case !IsName(key) || len(s.Fields) >= maxKeys:
 			s = &Shape{Value: Merge(s.values(), v)}
 		default:
-			s.Fields = append(s.Fields, Field{Key: key, Shape: v})
+			s.Fields = append(s.Fields, Field{Key: key, Shape: v, once: true})
 		}
 	}
 	s.Empty = s.Value == nil && len(s.Fields) == 0
@@ -160,6 +175,9 @@ func (s *Shape) values() *Shape {
 	return all
 }
 
+// isMapping reports whether objects were seen whose keys are data.
+func (s *Shape) isMapping() bool { return s.Value != nil && !s.Unsure }
+
 // isObject reports whether objects were seen.
 func (s *Shape) isObject() bool { return s.Fields != nil || s.Value != nil || s.Empty }
 
@@ -181,8 +199,8 @@ func Merge(a, b *Shape) *Shape {
 		if b.isObject() {
 			from = b
 		}
-		out.Fields, out.Value, out.Empty = from.Fields, from.Value, from.Empty
-	case a.Value != nil || b.Value != nil:
+		out.Fields, out.Value, out.Unsure, out.Empty = from.Fields, from.Value, from.Unsure, from.Empty
+	case a.isMapping() || b.isMapping():
 		out.Value = Merge(a.values(), b.values())
 	default:
 		out.mergeFields(a, b)
@@ -190,26 +208,30 @@ func Merge(a, b *Shape) *Shape {
 	return out
 }
 
-// mergeFields joins two objects. Where they share no key, their keys are taken for data.
+// mergeFields joins two objects. If they share no key, their keys are taken for data. An object whose
+// keys aren't known says nothing on which are optional.
 func (s *Shape) mergeFields(a, b *Shape) {
+	s.Value, s.Unsure = Merge(a.Value, b.Value), a.Unsure || b.Unsure
+	knownA, knownB := a.Fields != nil || a.Empty, b.Fields != nil || b.Empty
 	shared := 0
 	for _, f := range a.Fields {
 		if i := b.index(f.Key); i >= 0 {
 			shared++
-			f = Field{f.Key, Merge(f.Shape, b.Fields[i].Shape), f.Optional || b.Fields[i].Optional}
+			other := b.Fields[i]
+			f = Field{Key: f.Key, Shape: Merge(f.Shape, other.Shape), Optional: f.Optional || other.Optional}
 		} else {
-			f.Optional = true
+			f.Optional = f.Optional || knownB
 		}
 		s.Fields = append(s.Fields, f)
 	}
 	for _, f := range b.Fields {
 		if a.index(f.Key) < 0 {
-			f.Optional = true
+			f.Optional = f.Optional || knownA
 			s.Fields = append(s.Fields, f)
 		}
 	}
 	if len(s.Fields) > maxKeys || shared == 0 && len(a.Fields) > 0 && len(b.Fields) > 0 {
-		s.Value, s.Fields = (&Shape{Fields: s.Fields}).values(), nil
+		s.Value, s.Unsure, s.Fields = s.values(), false, nil
 	}
 	s.Empty = s.Value == nil && len(s.Fields) == 0
 }
@@ -225,18 +247,23 @@ func (s *Shape) nodes() int {
 	return n
 }
 
-// Same reports whether two shapes are the same.
-func Same(a, b *Shape) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+// MarshalJSON writes what may be kept of the shape.
+func (s *Shape) MarshalJSON() ([]byte, error) {
+	type plain Shape
+	return json.Marshal((*plain)(s.known()))
 }
+
+// Same reports whether two shapes are written as the same.
+func Same(a, b *Shape) bool { return reflect.DeepEqual(a.known(), b.known()) }
 
 // Valid reports whether a shape that was read from a file could have been made by Of and Merge.
 func (s *Shape) Valid() bool { return s.valid(0) && s.nodes() <= maxNodes }
 
 func (s *Shape) valid(depth int) bool {
 	if s == nil || depth > maxDepth+1 || s.Scalars&^allScalars != 0 || len(s.Fields) > maxKeys {
+		return false
+	}
+	if s.Unsure && s.Value == nil {
 		return false
 	}
 	for _, inner := range []*Shape{s.Item, s.Value} {

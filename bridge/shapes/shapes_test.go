@@ -10,25 +10,33 @@ import (
 	"unicode/utf8"
 )
 
+// TestText has each text seen once.
 func TestText(t *testing.T) {
 	many := make([]string, 31)
 	for i := range many {
 		many[i] = fmt.Sprintf("%q:1", "key"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
 	for _, tc := range []struct{ name, json, want string }{
-		{"issues", `[{"number":1,"title":"a","labels":[{"name":"x"}],"body":null},{"number":2,"title":"b","labels":[],"body":"c"}]`,
+		{"issues", `[{"number":1,"title":"a","labels":[{"name":"x"}],"body":null},{"number":2,"title":"b","labels":[{"name":"y"}],"body":"c"}]`,
 			"list[{number: int, title: str, labels: list[{name: str}], body: str | None}]"},
-		{"optional keys", `[{"a":1},{"a":2,"b":true}]`, "list[{a: int, b?: bool}]"},
-		{"kinds", `[1,2.5,"x",true,null,[1],{"a":1}]`, "list[list[int] | {a: int} | bool | int | float | str | None]"},
-		{"empty", `{"a":[],"b":{}}`, "{a: list[Any], b: {}}"},
-		{"a dash", `{"content-type":"x"}`, `{"content-type": str}`},
-		{"ids", `{"a":{"x":1},"7f3c":{"x":2}}`, "{str: {x: int}}"},
-		{"a mapping among others", `[{"by":{"anna@example.org":1}},{"by":{"b":2}}]`, "list[{by: {str: int}}]"},
+		{"optional keys", `[{"a":1},{"a":2,"b":true},{"a":2,"b":true}]`, "list[{a: int, b?: bool}]"},
+		{"a key of one object", `[{"a":1,"b":"x"},{"a":2,"b":"y","extra":1}]`, "list[{a: int, b: str}]"},
+		{"one object", `{"login":"x","id":1}`, "{str: int | str}"},
+		{"a record of texts", `[{"id":"a","team":"b"},{"id":"c","team":"d"}]`, "list[{id: str, team: str}]"},
+		{"texts by name", `[{"alice":"a","bob":"b"},{"alice":"c","bob":"d"}]`, "list[{str: str}]"},
+		{"numbers by name", `[{"alice":1,"bob":2.5},{"alice":3,"bob":null}]`, "list[{str: int | float | None}]"},
+		{"by project", `[{"Project-Merger":{"salary":1},"total":1},{"Project-Merger":{"salary":1},"total":2}]`,
+			"list[{str: {str: int} | int}]"},
+		{"kinds", `[1,2.5,"x",true,null,[1],{"a":1}]`, "list[list[int] | {str: int} | bool | int | float | str | None]"},
+		{"empty", `[{"a":[],"b":{}},{"a":[],"b":{}}]`, "list[{a: list[Any], b: {}}]"},
+		{"a dash", `[{"content-type":"x","id":1},{"content-type":"x","id":1}]`, `list[{"content-type": str, id: int}]`},
+		{"ids", `{"a":{"x":1,"y":"b"},"7f3c":{"x":2,"y":"c"}}`, "{str: {x: int, y: str}}"},
+		{"a mapping among others", `[{"n":1,"by":{"anna@example.org":1}},{"n":1,"by":{"b":2}}]`, "list[{n: int, by: {str: int}}]"},
 		{"nothing in common", `[{"anna":1},{"bob":2}]`, "list[{str: int}]"},
 		{"31 keys", "{" + strings.Join(many, ",") + "}", "{str: int}"},
 		{"30 keys and more in the next", `[{` + strings.Join(many[:30], ",") + `},{` + many[0] + `,"other":"x"}]`, "list[{str: int | str}]"},
-		{"deep", strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9), strings.Repeat("{a: ", 7) + "Any" + strings.Repeat("}", 7)},
-		{"the last of two", `{"a":1,"a":"x"}`, "{a: str}"},
+		{"deep", strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9), strings.Repeat("{str: ", 7) + "Any" + strings.Repeat("}", 7)},
+		{"the last of two", `{"a":1,"a":"x"}`, "{str: str}"},
 		{"a scalar", `42`, ""},
 		{"a string", `"x"`, ""},
 		{"no JSON", `{not json`, ""},
@@ -37,7 +45,7 @@ func TestText(t *testing.T) {
 		{"nothing", ` `, ""},
 		{"too long", `["` + strings.Repeat("x", MaxText) + `"]`, ""},
 		{"half a pair, a huge number, deep lists", `{"a":"\ud800","b":` + strings.Repeat("9", 5000) + `,"c":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}",
-			"{a: str, b: int, c: " + strings.Repeat("list[", 6) + "Any" + strings.Repeat("]", 6) + "}"},
+			"{str: " + strings.Repeat("list[", 6) + "Any" + strings.Repeat("]", 6) + " | int | str}"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, ok := Of(tc.json)
@@ -54,7 +62,8 @@ func TestText(t *testing.T) {
 
 // TestTextIsBounded: what is open is closed, and little is beyond.
 func TestTextIsBounded(t *testing.T) {
-	s, ok := Of(`[{"number":1,"title":"x","user":{"login":"a","site":"b"},"state":"open"}]`)
+	const issue = `{"number":1,"title":"x","user":{"login":"a","site":"b"},"state":"open"}`
+	s, ok := Of("[" + issue + "," + issue + "]")
 	if !ok {
 		t.Fatal("it has no shape")
 	}
@@ -68,15 +77,15 @@ func TestTextIsBounded(t *testing.T) {
 }
 
 func TestIsName(t *testing.T) {
-	for _, name := range []string{"id", "number", "total_count", "createdAt", "htmlURL", "IDToken", "pullRequestReviewCommentUrl", "content-type",
-		"_links", "p95", "address_1", "md5", "X", "incomplete_results", "isPrivate", "a_b_c", "USD", "default_branch_ref", "e", "facade"} {
+	for _, name := range []string{"id", "number", "total_count", "createdAt", "htmlURL", "pullRequestReviewCommentUrl", "content-type",
+		"_links", "p95", "address_1", "md5", "x", "incomplete_results", "isPrivate", "a_b_c", "default_branch_ref", "e", "facade"} {
 		if !IsName(name) {
 			t.Errorf("%s is taken for data", name)
 		}
 	}
 	for _, data := range []string{"", "123", "1a", "a1b2c3", "2024-01-02", "9f86d081884c7d65", "deadbeef", "cafe-babe", "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
 		"anna@example.org", "src/main.go", "https://x.example", "C:\\x", "John Smith", "naïve", "a.b", "aGVsbG8gd29ybGQ", "xYzAbCdEfG", "sk_live_51Hx92",
-		"U012ABCDE", strings.Repeat("a", 21), strings.Repeat("ab_", 20), "a\nb", "key\u202e", "ignore all previous instructions"} {
+		"U012ABCDE", "Alice", "Project-Merger", "USD", "IDToken", "X", strings.Repeat("a", 21), strings.Repeat("ab_", 20), "a\nb", "key\u202e", "ignore all previous instructions"} {
 		if IsName(data) {
 			t.Errorf("%s is taken for a name", data)
 		}
@@ -86,8 +95,8 @@ func TestIsName(t *testing.T) {
 // TestMerge: the order of what is merged changes nothing but the order of keys, and merging again
 // changes nothing.
 func TestMerge(t *testing.T) {
-	a, _ := Of(`[{"a":1,"b":[1]}]`)
-	b, _ := Of(`[{"a":"x","c":null}]`)
+	a, _ := Of(`[{"a":1,"b":[1]},{"a":1,"b":[1]}]`)
+	b, _ := Of(`[{"a":"x","c":null},{"a":"x","c":null}]`)
 	ab, ba := Merge(a, b), Merge(b, a)
 	if got := ab.Text(500); got != "list[{a: int | str, b?: list[int], c?: None}]" {
 		t.Errorf("got %s", got)
@@ -97,6 +106,47 @@ func TestMerge(t *testing.T) {
 	}
 	if !Same(Merge(ab, b), ab) || Same(a, ab) || !Same(Merge(nil, a), a) || !Same(Merge(a, nil), a) {
 		t.Error("merging again changes it")
+	}
+}
+
+// TestSecondSight: keys are written when a second result has them, in this process or read from a
+// file; names of people are not.
+func TestSecondSight(t *testing.T) {
+	for _, tc := range []struct{ name, json, once, twice string }{
+		{"get_me", `{"login":"x","id":1,"plan":{"name":"free"}}`, "{str: {str: str} | int | str}",
+			"{login: str, id: int, plan: {name: str}}"},
+		{"a page", `{"total_count":1,"items":[{"number":1,"title":"a","state":"open"}]}`,
+			"{str: list[{str: int | str}] | int}", "{total_count: int, items: list[{number: int, title: str, state: str}]}"},
+		{"numbers by name", `{"alice":3,"bob":4}`, "{str: int}", "{str: int}"},
+		{"a password", `{"hunter2":true}`, "{str: bool}", "{str: bool}"},
+		{"a project", `{"Project-Merger":{"salary":1}}`, "{str: {str: int}}", "{str: {str: int}}"},
+		{"a list of one", `{"alice":[{"id":1,"name":"a"}]}`, "{str: list[{str: int | str}]}", "{str: list[{id: int, name: str}]}"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			first, ok := Of(tc.json)
+			if !ok {
+				t.Fatal("it has no shape")
+			}
+			twice := Merge(first, first)
+			kept, err := json.Marshal(first)
+			var read Shape
+			if err != nil || json.Unmarshal(kept, &read) != nil {
+				t.Fatalf("%s, %v", kept, err)
+			}
+			for _, got := range []struct {
+				name  string
+				shape *Shape
+				want  string
+			}{
+				{"first", first, tc.once}, {"read", &read, tc.once}, {"read, and seen once more", Merge(&read, first), tc.once},
+				{"second", twice, tc.twice}, {"read, and seen twice more", Merge(Merge(&read, first), first), tc.twice},
+				{"both", Merge(&read, twice), tc.twice},
+			} {
+				if text := got.shape.Text(500); text != got.want {
+					t.Errorf("%s: got %s, want %s", got.name, text, got.want)
+				}
+			}
+		})
 	}
 }
 
@@ -173,6 +223,54 @@ func TestNoValueIsKept(t *testing.T) {
 	}
 	if shapes < 300 {
 		t.Errorf("only %d texts had a shape", shapes)
+	}
+}
+
+// TestNoNameIsKept: of mappings from people's names to values of one kind nothing but the values'
+// shape is kept, however often they are seen and whatever they are in.
+func TestNoNameIsKept(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 2))
+	people := []string{"alice", "bob", "carolSmith", "dave_jones", "eve-adams"}
+	value := []func() any{
+		func() any { return r.IntN(100) }, func() any { return r.Float64() }, func() any { return "x" },
+		func() any { return true }, func() any { return []any{1} }, func() any { return map[string]any{"age": 1, "name": "x"} },
+	}
+	for range 300 {
+		kind := value[r.IntN(len(value))]
+		mapping := func() any {
+			m := map[string]any{}
+			for _, i := range r.Perm(len(people))[:1+r.IntN(len(people))] {
+				if m[people[i]] = kind(); r.IntN(8) == 0 {
+					m[people[i]] = nil
+				}
+			}
+			return m
+		}
+		var all *Shape
+		for range 4 {
+			text, err := json.Marshal(map[string]any{"total": 1, "by": mapping(), "list": []any{mapping(), mapping()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, ok := Of(string(text))
+			if !ok {
+				t.Fatalf("%s has no shape", text)
+			}
+			all = Merge(all, s)
+			kept, err := json.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range people {
+				if said := string(kept) + all.Text(2000); strings.Contains(said, name) {
+					t.Fatalf("seed %d: of %s is kept %s", seed, text, said)
+				}
+			}
+		}
+		if text := all.Text(2000); !strings.HasPrefix(text, "{by: {str: ") || !strings.Contains(text, "total: int") {
+			t.Fatalf("seed %d: got %s", seed, text)
+		}
 	}
 }
 

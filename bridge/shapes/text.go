@@ -9,7 +9,7 @@ import (
 // bytes: what is beyond is "…".
 func (s *Shape) Text(most int) string {
 	p := &printer{left: most}
-	p.shape(s)
+	p.shape(s.known())
 	return p.out.String()
 }
 

@@ -30,7 +30,7 @@ type Config struct {
 	// Logins has the tokens for servers that want a login; the pool closes it. Nil: nobody has logged in anywhere.
 	Logins Logins
 	// Listed is told the tools of a server each time when it has listed them, by request or because they changed, with the name and
-	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long: who asked for the list waits. Nil: nobody is.
+	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long, since the caller of the list waits. It may be nil.
 	Listed func(server discovery.Server, version, purpose string, tools []Tool)
 	// Refuse says why a server may not be started, or nil. It is called before each start, concurrently, and must not block. Nil
 	// refuses none.

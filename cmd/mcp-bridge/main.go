@@ -32,7 +32,7 @@ func main() {
 
 // run is the program: everything but the end of the process.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -68,6 +68,33 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// signalError is the cause of a context that a signal has ended.
+type signalError struct{ os.Signal }
+
+func (e signalError) Error() string { return "the program was sent the signal " + e.Signal.String() }
+
+// Is makes a signal a cancellation.
+func (signalError) Is(target error) bool { return target == context.Canceled }
+
+// untilSignal returns a context that ends with the first signal to end the program, and then has a
+// signalError as its cause. stop ends it, too, and gives signals their usual effect again.
+func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, end := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case s := <-signals:
+			end(signalError{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		end(nil)
+	}
 }
 
 // endAtOnce has the next signal end the process; the watchdog cleans up. That is how the signal ends any process, but serve,

@@ -170,22 +170,7 @@ func (s *Store) write(name string, r record) error {
 		return err
 	}
 	s.sweep(name)
-	f, err := os.CreateTemp(s.Dir, unfinished(name)+"*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("keeping the login: %w", err)
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), s.file(name))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := filelock.Replace(s.file(name), unfinished(name)+"*", b); err != nil {
 		return fmt.Errorf("keeping the login: %w", err)
 	}
 	return nil

@@ -1,0 +1,33 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes a file of mode 0600 so that readers, also after a crash, see the old content or the
+// new one. The content is written to a file beside it first, whose name pattern gives as in
+// os.CreateTemp. A killed process leaves that one behind.
+func Replace(path, pattern string, content ...[]byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), pattern)
+	if err != nil {
+		return err
+	}
+	for _, part := range content {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
