@@ -36,6 +36,7 @@ func (a *app) serve(ctx context.Context) error {
 		if p.cfg.Seccomp != seccomp.Strict {
 			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
 		}
+		p.warnOfFiles()
 		p.warnOfPolicy()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
 		if held := p.heldNames(); len(held) > 0 {
