@@ -42,7 +42,7 @@ func (a *app) serve(ctx context.Context) error {
 		if held := p.heldNames(); len(held) > 0 {
 			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where code could have written them", "servers", held)
 		}
-		if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
+		if a.atTerminal() {
 			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
 		}
 		defer p.follow(ctx)()
