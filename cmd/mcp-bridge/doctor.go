@@ -218,8 +218,9 @@ func (d *doctor) orphans(ctx context.Context) {
 
 func (d *doctor) image(ctx context.Context) bool {
 	here, err := d.present(ctx)
-	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) {
-		d.say(toKnow, "image", d.cfg.images()[0]+" is not here yet", "it is pulled now", "where no registry is reached: mcp-bridge image build")
+	first := d.cfg.images()[0]
+	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
+		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "where no registry is reached: mcp-bridge image build")
 	}
 	_, i, python, err := d.sandbox.Look(ctx, d.progress)
 	var unfit *sandbox.UnfitError
