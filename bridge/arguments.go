@@ -25,7 +25,7 @@ type arguments struct {
 	timeout   time.Duration
 	most      time.Duration // that timeout may be
 	files     []string      // paths of files of the user's that the code is to find
-	clamped   string   // what the caller is told when timeout is not what was asked for
+	clamped   string        // what the caller is told when timeout is not what was asked for
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 }
