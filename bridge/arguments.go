@@ -23,8 +23,9 @@ type arguments struct {
 
 	providers []entrypoint.Provider // the same, for the guest
 	timeout   time.Duration
-	files     []string // paths of files of the user's that the code is to find
-	clamped   string   // what the caller is told when timeout is not what was asked for
+	most      time.Duration // that timeout may be
+	files     []string      // paths of files of the user's that the code is to find
+	clamped   string        // what the caller is told when timeout is not what was asked for
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 }
@@ -50,7 +51,7 @@ func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 	if err != nil {
 		return arguments{}, err
 	}
-	a := arguments{catalog: c, servers: c.servers, providers: c.announced.providers, timeout: b.timeout}
+	a := arguments{catalog: c, servers: c.servers, providers: c.announced.providers, timeout: b.timeout, most: b.maxTimeout}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -14,8 +13,19 @@ const filesName = "files"
 // decodeFiles checks that the files can be opened now, so that a wrong path is refused before the
 // call waits for anything. They are opened again for the run: a call that waits holds none open.
 func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
-	if json.Unmarshal(v, &paths) != nil || slices.Contains(paths, "") {
+	var elements []json.RawMessage
+	if json.Unmarshal(v, &elements) != nil {
 		return nil, bad(`argument "files" must be a list of paths below %s, not %s`, b.inputs.Dirs(), kind(v))
+	}
+	for i, e := range elements {
+		path := ""
+		switch err := json.Unmarshal(e, &path); {
+		case err != nil || kind(e) == "null":
+			return nil, bad(`argument "files"[%d] must be a path below %s, not %s`, i, b.inputs.Dirs(), kind(e))
+		case path == "":
+			return nil, bad(`argument "files"[%d] must be a path below %s, not an empty string`, i, b.inputs.Dirs())
+		}
+		paths = append(paths, path)
 	}
 	_, closeAll, err := b.inputs.Open(paths)
 	closeAll()

@@ -58,7 +58,10 @@ func TestFilesArgument(t *testing.T) {
 		`{"code":"x","files":["/etc/passwd"]}`:       `status: validation_error — argument "files": /etc/passwd is not below a directory whose files may be read, which are: ` + dir + " (MCP_BRIDGE_INPUTS)",
 		`{"code":"x","files":["b"]}`:                 `status: validation_error — argument "files": there is no file b below ` + dir,
 		`{"code":"x","files":"a.csv"}`:               `status: validation_error — argument "files" must be a list of paths below ` + dir + ", not a string",
-		`{"code":"x","files":[""]}`:                  `status: validation_error — argument "files" must be a list of paths below ` + dir + ", not a list",
+		`{"code":"x","files":{}}`:                    `status: validation_error — argument "files" must be a list of paths below ` + dir + ", not an object",
+		`{"code":"x","files":[""]}`:                  `status: validation_error — argument "files"[0] must be a path below ` + dir + ", not an empty string",
+		`{"code":"x","files":["a.csv",5]}`:           `status: validation_error — argument "files"[1] must be a path below ` + dir + ", not a number",
+		`{"code":"x","files":[null]}`:                `status: validation_error — argument "files"[0] must be a path below ` + dir + ", not null",
 	} {
 		if got := p.call(args).Content[0].Text; got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", args, got, want)

@@ -118,6 +118,9 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 	if a.clamped != "" {
 		o.Notices = append(o.Notices, a.clamped)
 	}
+	if r.Status == sandbox.StatusTimeout && a.timeout < a.most {
+		o.Notices = append(o.Notices, "to allow more time, give a longer timeout: up to "+seconds(a.most)+" s")
+	}
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -199,5 +200,25 @@ func TestOutputSetting(t *testing.T) {
 				t.Errorf("maxResultSizeChars is %v, want %d", got, tc.chars)
 			}
 		})
+	}
+}
+
+// TestMoreTime: a run that timed out is told how much time it may have, unless it had that.
+func TestMoreTime(t *testing.T) {
+	const notice = "\n[to allow more time, give a longer timeout: up to 120 s]"
+	for _, tc := range []struct {
+		status  sandbox.Status
+		timeout time.Duration
+		want    bool
+	}{
+		{sandbox.StatusTimeout, 30 * time.Second, true},
+		{sandbox.StatusTimeout, 2 * time.Minute, false},
+		{sandbox.StatusError, 30 * time.Second, false},
+	} {
+		a := arguments{timeout: tc.timeout, most: 2 * time.Minute}
+		text := newOutcome("c", a, sandbox.Result{Status: tc.status}, DefaultOutput).text()
+		if strings.HasSuffix(text, notice) != tc.want {
+			t.Errorf("%s after %v: got %q", tc.status, tc.timeout, text)
+		}
 	}
 }

@@ -28,7 +28,7 @@ func DigestOf(ref string, names []string) string {
 		switch {
 		case ok && digest == asked:
 			return digest
-		case ok && first == "" && !strings.HasPrefix(name, "localhost/"):
+		case ok && first == "" && !IsLocal(name):
 			first = digest
 		}
 	}
@@ -54,6 +54,20 @@ func (e *ImageError) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *ImageError) Hint() string { return e.Next }
+
+// IsLocal reports whether an image's name is one that engines give to images made on this machine.
+// No registry has it, though localhost with a port may be one.
+func IsLocal(ref string) bool { return strings.HasPrefix(ref, "localhost/") }
+
+// LocalError says that an image of a local name is not there.
+func LocalError(ref string) *ImageError {
+	return &ImageError{
+		Ref: ref,
+		Err: errors.New("it is not here, and no registry has it: localhost/ is for images made on this machine"),
+		Next: "build that image, or set MCP_BRIDGE_IMAGE=localhost/mcp-bridge/python:latest and make that one: " +
+			"mcp-bridge image build",
+	}
+}
 
 // pullFailures are what engines, registries and their libraries say, in lower case, and what it means. The first that is
 // found counts: what went wrong on this machine comes before what a registry answers.

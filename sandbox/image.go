@@ -45,8 +45,13 @@ func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Prog
 	if err != nil {
 		return i, err
 	}
-	if s.cfg.Pull == PullAlways || i.ID == "" && s.cfg.Pull == PullMissing {
-		if i, err = s.driver.PullImage(ctx, s.cfg.Images[0], p); err != nil {
+	first := s.cfg.Images[0]
+	switch {
+	case runtime.IsLocal(first) && i.ID == "":
+		return i, runtime.LocalError(first)
+	case runtime.IsLocal(first):
+	case s.cfg.Pull == PullAlways || i.ID == "" && s.cfg.Pull == PullMissing:
+		if i, err = s.driver.PullImage(ctx, first, p); err != nil {
 			return i, err
 		}
 	}

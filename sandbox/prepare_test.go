@@ -15,6 +15,30 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
+// TestLocalImage: no registry is asked for an image whose name begins with localhost/.
+func TestLocalImage(t *testing.T) {
+	const local = "localhost/mine:1"
+	for _, policy := range []sandbox.PullPolicy{sandbox.PullMissing, sandbox.PullAlways, sandbox.PullNever} {
+		for _, images := range []map[string]runtime.Image{nil, {local: has("1")}} {
+			e := &engine{images: images, pulls: func(ref string, _ runtime.Progress) (runtime.Image, error) {
+				return runtime.Image{Ref: ref, ID: "sha256:new", Arch: "amd64"}, nil
+			}}
+			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images, c.Pull = []string{local}, policy })
+			_, i, _, err := s.Look(t.Context(), nil)
+			var missing *runtime.ImageError
+			switch {
+			case images == nil && (!errors.As(err, &missing) || missing.Ref != local || !strings.Contains(missing.Hint(), "mcp-bridge image build")):
+				t.Errorf("%s, not there: got %v", policy, err)
+			case images != nil && (err != nil || i.ID != has("1").ID):
+				t.Errorf("%s, there: got %+v, %v", policy, i, err)
+			}
+			if n := e.count("pull " + local); n != 0 {
+				t.Errorf("%s: pulled %d times", policy, n)
+			}
+		}
+	}
+}
+
 func TestPullPolicy(t *testing.T) {
 	registry := func(ref string, p runtime.Progress) (runtime.Image, error) {
 		p("pulling " + ref)

@@ -27,7 +27,7 @@ func NewInputs(dirs []string) (*Inputs, error) {
 	in := &Inputs{}
 	for _, d := range dirs {
 		if !filepath.IsAbs(d) {
-			return nil, fmt.Errorf("%s is no absolute path", d)
+			return nil, fmt.Errorf("%s is not an absolute path", d)
 		}
 		in.dirs = append(in.dirs, filepath.Clean(d))
 	}

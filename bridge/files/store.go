@@ -40,13 +40,12 @@ type Store struct {
 	sizes map[string]int64 // of runs whose directory was looked at: it doesn't grow
 }
 
-// Open returns the store in a directory, which is made by the first Keep.
+// Open returns the store in a directory, whose path must be absolute. The first Keep makes it.
 func Open(dir string) (*Store, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("%s is not an absolute path", dir)
 	}
-	return &Store{dir: dir, max: maxBytes, sizes: map[string]int64{}}, nil
+	return &Store{dir: filepath.Clean(dir), max: maxBytes, sizes: map[string]int64{}}, nil
 }
 
 // Dir returns the absolute path of the directory.
@@ -68,8 +67,8 @@ func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) 
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOOS != "windows" && about.Mode().Perm()&0o002 != 0 {
-		return nil, fmt.Errorf("everybody may write %s, so no file is put there; run: chmod o-w %[1]s", s.dir)
+	if exposed(about) {
+		return nil, exposedError(s.dir)
 	}
 	// Another bridge may not remove what is just being written. Where nothing can be locked,
 	// nothing is removed.
@@ -95,6 +94,15 @@ func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) 
 		s.prune(root, run)
 	}
 	return paths, err
+}
+
+// exposed reports whether everybody may write a directory.
+func exposed(about fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && about.Mode().Perm()&0o002 != 0
+}
+
+func exposedError(dir string) error {
+	return fmt.Errorf("everybody may write %s, so no file is put there; run: chmod o-w %[1]s", dir)
 }
 
 // runName is what a bridge calls a run.

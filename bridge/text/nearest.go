@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agext/levenshtein"
 )
@@ -15,7 +16,8 @@ const maxNear = 3
 const maxCompared = 100
 
 // Nearest returns the names most like the wrong one, best first, at most three, and none that is much
-// less like it than the best.
+// less like it than the best. A name is like another one when it contains it, or when at most a third
+// of the longer one's letters differ.
 func Nearest(wrong string, names []string) []string {
 	type near struct {
 		name     string
@@ -23,11 +25,16 @@ func Nearest(wrong string, names []string) []string {
 	}
 	var found []near
 	low := fold(wrong)
+	if low == "" {
+		return nil
+	}
+	letters := utf8.RuneCountInString(low)
 	for _, name := range names {
 		other := fold(name)
 		d := distance(low, other)
-		limit := max(1, max(len(low), len(other))/3)
-		if len(low) >= 3 && (strings.Contains(other, low) || len(other) >= 3 && strings.Contains(low, other)) {
+		others := utf8.RuneCountInString(other)
+		limit := max(letters, others) / 3
+		if letters >= 3 && (strings.Contains(other, low) || others >= 3 && strings.Contains(low, other)) {
 			d = min(d, limit)
 		}
 		if d <= limit {

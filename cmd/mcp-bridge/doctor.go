@@ -107,7 +107,7 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 		}
 	}()
 	d.settings(os.LookupEnv)
-	ok := true
+	ok := d.files()
 	if d.guard, err = d.watchdog(d.log); err != nil {
 		d.trouble("watchdog", err, "mcp-bridge doesn't start without it: nothing would end what a killed bridge leaves behind")
 		ok = false
@@ -150,6 +150,24 @@ func (d *doctor) settings(lookup func(string) (string, bool)) {
 	if _, err := seccomp.Load(d.cfg.Seccomp); err == nil && d.cfg.Seccomp != seccomp.Strict { // one that can't be used has a row of its own
 		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp, "the engine's filter of system calls is not the strict one", "unset it")
 	}
+}
+
+// files shows whether the directories of the user's files can be used, and is false where serve
+// doesn't start with them.
+func (d *doctor) files() bool {
+	err := d.cfg.checkFiles(func(setting, dir string, err error) {
+		check := strings.ToLower(setting)
+		if err == nil {
+			d.say(fine, check, dir, "", "")
+			return
+		}
+		d.say(toKnow, check, err.Error(), filesMean[setting],
+			"mend that, or name another directory with MCP_BRIDGE_"+setting)
+	})
+	if err != nil {
+		d.say(broken, "settings", err.Error(), "serve doesn't start", "correct the variable, or unset it")
+	}
+	return err == nil
 }
 
 // examine looks at everything in the order in which a run needs it, and stops where going on makes no sense.
@@ -200,8 +218,9 @@ func (d *doctor) orphans(ctx context.Context) {
 
 func (d *doctor) image(ctx context.Context) bool {
 	here, err := d.present(ctx)
-	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) {
-		d.say(toKnow, "image", d.cfg.images()[0]+" is not here yet", "it is pulled now", "where no registry is reached: mcp-bridge image build")
+	first := d.cfg.images()[0]
+	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
+		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "where no registry is reached: mcp-bridge image build")
 	}
 	_, i, python, err := d.sandbox.Look(ctx, d.progress)
 	var unfit *sandbox.UnfitError

@@ -27,7 +27,11 @@ func (c config) artifacts() (*files.Store, error) {
 	if about, err := os.Stat(dir); err == nil && !about.IsDir() {
 		return nil, usageError{errors.New("MCP_BRIDGE_ARTIFACTS=" + dir + " is no directory; name one, or none")}
 	}
-	return files.Open(dir)
+	s, err := files.Open(dir)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("MCP_BRIDGE_ARTIFACTS: %w", err)}
+	}
+	return s, nil
 }
 
 // inputs are the directories whose files calls may name; nil for none.
@@ -40,6 +44,45 @@ func (c config) inputs() (*files.Inputs, error) {
 		return nil, usageError{fmt.Errorf("MCP_BRIDGE_INPUTS: %w", err)}
 	}
 	return in, nil
+}
+
+// checkFiles calls say for each directory of ARTIFACTS and INPUTS, with what is wrong with it.
+// A directory that is fine is reported with no error. It returns an error with which serve ends.
+func (c config) checkFiles(say func(setting, dir string, err error)) error {
+	kept, err := c.artifacts()
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		say("ARTIFACTS", kept.Dir(), kept.Check())
+	}
+	in, err := c.inputs()
+	if err != nil || in == nil {
+		return err
+	}
+	problems := in.Check()
+	for _, problem := range problems {
+		say("INPUTS", in.Dirs(), problem)
+	}
+	if len(problems) == 0 {
+		say("INPUTS", in.Dirs(), nil)
+	}
+	return nil
+}
+
+// warnOfFiles says which directories of the user's files can't be used as they are.
+func (p *parts) warnOfFiles() {
+	_ = p.cfg.checkFiles(func(setting, _ string, err error) { // an error would have kept the parts from being made
+		if err != nil {
+			p.log.Warn(filesMean[setting], "setting", "MCP_BRIDGE_"+setting, "err", err)
+		}
+	})
+}
+
+// filesMean says what follows where a directory can't be used.
+var filesMean = map[string]string{
+	"ARTIFACTS": "files of runs can't be written to their directory",
+	"INPUTS":    "calls can't be given files of a directory",
 }
 
 // dataDir is where a user's data is kept; empty where the system has no such place.

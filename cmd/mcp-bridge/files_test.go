@@ -21,7 +21,7 @@ func TestInputsSetting(t *testing.T) {
 	if in, err := c.inputs(); err != nil || in.Dirs() != "/a, /b" {
 		t.Errorf("got %v, %v", in, err)
 	}
-	if _, err := (config{Inputs: pathList{"data"}}).inputs(); err == nil || err.Error() != "MCP_BRIDGE_INPUTS: data is no absolute path" {
+	if _, err := (config{Inputs: pathList{"data"}}).inputs(); err == nil || err.Error() != "MCP_BRIDGE_INPUTS: data is not an absolute path" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -41,6 +41,7 @@ func TestArtifactsSetting(t *testing.T) {
 		{"the user's", "", filepath.Join(home, "data"), filepath.Join(home, "data/mcp-bridge/artifacts"), ""},
 		{"a relative data directory counts for nothing", "", "data", filepath.Join(home, ".local/share/mcp-bridge/artifacts"), ""},
 		{"a file", plain, "", "", "is no directory"},
+		{"a relative path", "relative/x", "", "", "MCP_BRIDGE_ARTIFACTS: relative/x is not an absolute path"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if runtime.GOOS != "linux" && tc.setting == "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,9 +144,15 @@ func firstNames(c discovery.Catalog, names []string) []string {
 	return out
 }
 
-// splitTool finds the server that SERVER.TOOL begins with: of several, the one with the longest name.
+// splitTool finds the server and the tool that SERVER.TOOL names. Where several servers' names fit,
+// the longest one counts. A name in quotes or with backslashes is read as in a policy.
 func splitTool(c discovery.Catalog, name string) (found discovery.Server, tool string, ok bool) {
+	one, err := policy.Exact(name)
+	quoted := err == nil && strings.ContainsAny(name, `\"`)
 	for _, s := range c.Servers {
+		if quoted && s.Name == one.Server {
+			return s, one.Name, true
+		}
 		if rest, has := strings.CutPrefix(name, s.Name+"."); has && rest != "" && len(s.Name) >= len(found.Name) {
 			found, tool, ok = s, rest, true
 		}
@@ -153,22 +160,21 @@ func splitTool(c discovery.Catalog, name string) (found discovery.Server, tool s
 	return found, tool, ok
 }
 
-// grantee is the one tool that a grant is for: as it is called, or as a policy would have it, with backslashes or quotes.
+// grantee returns the server and the tool that a grant is for.
 func grantee(c discovery.Catalog, name string) (discovery.Server, string, error) {
 	one, err := policy.Exact(name)
 	if errors.Is(err, policy.ErrPattern) {
 		return discovery.Server{}, "", usageError{fmt.Errorf(`%q is a pattern, and a grant is for one tool: write a rule with verdict = "allow" into the file that MCP_BRIDGE_POLICY names. `+
 			`In the name of one tool, write \* for * and \? for ?`, name)}
 	}
-	if err == nil && strings.ContainsAny(name, `\"`) {
-		for _, s := range c.Servers {
-			if s.Name == one.Server {
-				return s, one.Name, nil
-			}
-		}
-	}
 	if s, tool, ok := splitTool(c, name); ok {
 		return s, tool, nil
+	}
+	for _, p := range c.Problems {
+		if p.Server != "" && (p.Server == one.Server || strings.HasPrefix(name, p.Server+".")) {
+			return discovery.Server{}, "", usageError{fmt.Errorf("server %q is configured in %s but can't be used: %s; %s",
+				p.Server, p.Source.Path, p.Reason, cmp.Or(p.Next, "mcp-bridge servers lists the servers"))}
+		}
 	}
 	return discovery.Server{}, "", usageError{fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
 }
@@ -193,7 +199,22 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if why, _ := p.bridge.Unknown(s.Name, tool); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
+	switch d := p.judgeListed(s, tool); {
+	case p.broken != nil:
+		fmt.Fprintf(a.stdout, "  but no code will be run: %v\n", p.broken)
+	case d.Verdict == policy.Deny:
+		fmt.Fprintf(a.stdout, "  but now every call of it is denied, by %s\n", d.Why())
+	}
 	return nil
+}
+
+// judgeListed returns the verdict on a tool, as far as it is known without starting the server.
+func (p *parts) judgeListed(s discovery.Server, tool string) policy.Decision {
+	if d, ok := p.bridge.JudgeMethod(s.Name, tool); ok {
+		return d
+	}
+	t, _ := p.bridge.Listed(s.Name, tool)
+	return p.bridge.Judge(s.Name, t)
 }
 
 // grant is for what the server said of the tool last. Where nothing is known of it, it is for what the server says when the tool

@@ -62,8 +62,10 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 		return p.broken
 	}
 	s, tool, configured := splitTool(p.catalog, name)
-	if !configured {
-		s.Name, tool, _ = strings.Cut(name, ".") // as in a pattern
+	if one, err := policy.Exact(name); !configured && err == nil {
+		s.Name, tool = one.Server, one.Name
+	} else if !configured {
+		s.Name, tool, _ = strings.Cut(name, ".") // a name with * or ? in it
 	}
 	if s.Name == "" || tool == "" {
 		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}

@@ -42,7 +42,7 @@ func (a *app) root() *cobra.Command {
 				a.printVersion()
 				return nil
 			}
-			if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
+			if a.atTerminal() {
 				return cmd.Help()
 			}
 			return a.serve(cmd.Context())

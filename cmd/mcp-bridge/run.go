@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,9 @@ func (a *app) runCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [FILE|-]",
 		Short: "Run Python in a container, as run_python would",
-		Example: "  mcp-bridge run -c 'print(1)'\n  mcp-bridge run script.py --timeout 10\n" +
+		Long: "Run Python in a container, as run_python would.\n" +
+			"Without FILE and -c the code is read from standard input, unless that is a terminal.",
+		Example: "  mcp-bridge run -c 'print(1)'\n  echo 'print(1)' | mcp-bridge run\n  mcp-bridge run script.py --timeout 10\n" +
 			"  mcp-bridge run --server github - < script.py",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +55,14 @@ func (a *app) runCmd() *cobra.Command {
 	return cmd
 }
 
+var errNoCode = errors.New("no code: name a file, - for standard input, or use -c CODE")
+
+// atTerminal reports whether standard input is a terminal.
+func (a *app) atTerminal() bool {
+	f, ok := a.stdin.(*os.File)
+	return ok && isTerminal(f)
+}
+
 // source sets the code of o, from -c, a file or standard input, and the name that Python itself would
 // give it in a traceback.
 func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err error) {
@@ -62,11 +73,14 @@ func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err erro
 	case given:
 		o.file = "<string>"
 		return nil
-	case len(args) == 0:
-		return errors.New("no code: name a file, - for standard input, or use -c CODE")
-	case args[0] == "-":
+	case len(args) == 0 && a.atTerminal():
+		return errNoCode
+	case len(args) == 0 || args[0] == "-":
 		o.file = "<stdin>"
 		o.code, err = readCode(cmd.Context(), a.stdin)
+		if err == nil && len(args) == 0 && strings.TrimSpace(o.code) == "" {
+			err = errNoCode
+		}
 		return err
 	}
 	f, err := os.Open(args[0])
@@ -147,7 +161,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 // asker returns a function that asks on the terminal whether a call may be made, or nil where
 // standard input is no terminal.
 func (a *app) asker() func(context.Context, string) (bool, error) {
-	if f, ok := a.stdin.(*os.File); !ok || !isTerminal(f) {
+	if !a.atTerminal() {
 		return nil
 	}
 	turn := make(chan struct{}, 1)

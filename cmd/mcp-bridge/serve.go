@@ -36,12 +36,13 @@ func (a *app) serve(ctx context.Context) error {
 		if p.cfg.Seccomp != seccomp.Strict {
 			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
 		}
+		p.warnOfFiles()
 		p.warnOfPolicy()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
 		if held := p.heldNames(); len(held) > 0 {
 			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where code could have written them", "servers", held)
 		}
-		if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
+		if a.atTerminal() {
 			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
 		}
 		defer p.follow(ctx)()

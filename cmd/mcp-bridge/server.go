@@ -22,7 +22,7 @@ type startJSON struct {
 	Hides   []hideJSON `json:"hides,omitempty"`
 }
 
-// hideJSON is what one file, or the rules of a host, say of the server's tools.
+// hideJSON is what one file says of the server's tools.
 type hideJSON struct {
 	By   string   `json:"by"`
 	Only []string `json:"only,omitempty"`
@@ -57,18 +57,22 @@ func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 		none := f.Allow != nil && len(f.Allow) == 0
 		out = append(out, hideJSON{By: from.String(), Only: f.Allow, None: none, Not: f.Deny})
 	}
-	rules := hideJSON{By: "the rules of " + from.Host}
+	var files []discovery.Source // whose rules hide some, in their order
+	hidden := map[discovery.Source][]string{}
 	for _, l := range f.Rules {
 		for _, r := range l.Rules {
 			tool, own := strings.CutPrefix(r.Pattern, l.Prefix)
 			head, _, any := strings.Cut(r.Pattern, "*")
 			if r.Deny && (own || any && strings.HasPrefix(l.Prefix, head)) { // others are of other servers
-				rules.Not = append(rules.Not, tool)
+				if hidden[r.From] == nil {
+					files = append(files, r.From)
+				}
+				hidden[r.From] = append(hidden[r.From], tool)
 			}
 		}
 	}
-	if rules.Not != nil {
-		out = append(out, rules)
+	for _, file := range files {
+		out = append(out, hideJSON{By: file.String(), Not: hidden[file]})
 	}
 	return out
 }

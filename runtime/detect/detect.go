@@ -148,8 +148,11 @@ func (d *Driver) FindImage(ctx context.Context, ref string) (runtime.Image, bool
 	return i, ok, err
 }
 
-// PullImage implements runtime.Driver.
+// PullImage implements runtime.Driver. It asks no registry for an image of a local name.
 func (d *Driver) PullImage(ctx context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
+	if runtime.IsLocal(ref) {
+		return runtime.Image{}, runtime.LocalError(ref)
+	}
 	return use(ctx, d, func(e runtime.Driver) (runtime.Image, error) { return e.PullImage(ctx, ref, p) })
 }
 
