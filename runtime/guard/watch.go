@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,7 +125,7 @@ func replace(path string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
@@ -167,7 +169,8 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 	for _, e := range groups {
 		errs = append(errs, fmt.Errorf("process group %d is still there %v after SIGKILL", e.pgid, killWait))
 	}
-	for _, e := range entries {
+	for _, id := range slices.Sorted(maps.Keys(entries)) { // of two texts for one file, the later one stays
+		e := entries[id]
 		switch {
 		case e.whole:
 			errs = append(errs, replace(e.path, e.text))
