@@ -58,9 +58,9 @@ func (a *Approvals) socket() string {
 	return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(a.cfg.Record)))
 }
 
-// newDoor makes one.
-func (a *Approvals) newDoor() (*door, error) {
-	d := &door{dir: filepath.Join(a.cfg.Sockets, runtime.Self().NewName()), forget: func() {}}
+// newDoor makes one in a directory.
+func (a *Approvals) newDoor(place string) (*door, error) {
+	d := &door{dir: filepath.Join(place, runtime.Self().NewName()), forget: func() {}}
 	if a.cfg.Guard != nil {
 		d.forget = a.cfg.Guard.File(d.dir)
 	}
@@ -77,10 +77,16 @@ func (a *Approvals) newDoor() (*door, error) {
 
 // listen makes this process one that others reach.
 func (a *Approvals) listen() {
-	if a.cfg.Sockets == "" {
+	if len(a.cfg.Sockets) == 0 {
 		return
 	}
-	d, err := a.newDoor()
+	var d *door
+	var err error
+	for _, place := range a.cfg.Sockets {
+		if d, err = a.newDoor(place); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		a.cfg.Log.Warn("other bridges can't be told which servers are approved", "err", err)
 		return
@@ -140,23 +146,13 @@ func (a *Approvals) answer(conn net.Conn) {
 // send says something to all other bridges, and returns their answers; silent means that one is
 // there and doesn't answer.
 func (a *Approvals) send(m message) (replies []reply, silent bool) {
-	sockets, err := filepath.Glob(filepath.Join(a.cfg.Sockets, "mcp-bridge-*", a.socket())) // as runtime.Owner names them
-	if a.cfg.Sockets == "" || err != nil {
-		return nil, false
-	}
-	a.mu.Lock()
-	own := ""
-	if a.door != nil {
-		own = a.door.dir
-	}
-	a.mu.Unlock()
-	for _, socket := range sockets {
-		if filepath.Dir(socket) == own || trust.System().Path(socket) != nil {
-			continue
-		}
+	for _, socket := range a.others() {
 		r, err := tell(socket, m)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			r, err = tell(socket, m) // where it was ending, it is now gone
+		}
 		switch {
-		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // of one that is dead, or has just ended
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // it is dead, or has just ended
 		case err != nil:
 			silent = true
 		default:
@@ -164,6 +160,31 @@ func (a *Approvals) send(m message) (replies []reply, silent bool) {
 		}
 	}
 	return replies, silent
+}
+
+// others returns the sockets of other bridges. Those of dead ones are among them.
+func (a *Approvals) others() (sockets []string) {
+	a.mu.Lock()
+	own := ""
+	if a.door != nil {
+		own = a.door.dir
+	}
+	a.mu.Unlock()
+	self := runtime.Self()
+	for _, place := range a.cfg.Sockets {
+		entries, err := os.ReadDir(place)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			dir := filepath.Join(place, e.Name())
+			socket := filepath.Join(dir, a.socket())
+			if _, ok := runtime.OwnerNamed(e.Name(), self); ok && dir != own && trust.System().Path(socket) == nil {
+				sockets = append(sockets, socket)
+			}
+		}
+	}
+	return sockets
 }
 
 func tell(socket string, m message) (r reply, err error) {
