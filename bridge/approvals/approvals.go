@@ -51,6 +51,8 @@ type Approvals struct {
 	yes   map[string]bool             // by ID: what the user has said yes to since this process started
 	dirty bool                        // the record lacks something
 	blind bool                        // another bridge knows what is known, and doesn't answer
+	dead  []string                    // directories to remove once the record is written
+	over  bool                        // this process runs no code any more
 
 	serves bool   // this process writes the record when it ends
 	forget func() // what the Keeper keeps
@@ -83,14 +85,18 @@ func (a *Approvals) Reach() {
 
 // catchUp learns what is known elsewhere.
 func (a *Approvals) catchUp() {
-	replies, silent := a.send(message{Do: doJoin})
+	heard := a.join()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case silent:
+	case heard.silent:
 		a.cfg.Log.Warn("new servers are held, since another bridge that knows more doesn't answer; continue it or end it")
 		a.blind = true
-	case len(replies) == 0:
+	case len(heard.replies) == 0 && len(heard.dead) > 0:
+		a.cfg.Log.Warn("new servers are held: a bridge was killed together with its watchdog, so the record isn't up to date")
+		a.learn(state{Served: spans{{Until: time.Now()}}})
+		a.dead = heard.dead
+	case len(heard.replies) == 0:
 		s, err := readRecord(a.cfg.Record)
 		if err != nil {
 			a.cfg.Log.Warn("the record of approved servers can't be read; new servers are held until you approve them",
@@ -99,16 +105,16 @@ func (a *Approvals) catchUp() {
 		a.learn(s)
 		a.dirty, a.blind = false, false
 	}
-	a.hear(replies, silent)
+	a.hear(heard)
 }
 
 // hear takes over what other bridges have answered. The caller has a.mu.
-func (a *Approvals) hear(replies []reply, silent bool) {
-	for _, r := range replies {
+func (a *Approvals) hear(heard answers) {
+	for _, r := range heard.replies {
 		a.learn(r.state)
 		a.serving(r.Since)
 	}
-	if len(replies) > 0 && !silent {
+	if len(heard.replies) > 0 && !heard.silent {
 		a.blind = false
 	}
 }
@@ -125,6 +131,10 @@ func (a *Approvals) learn(s state) {
 
 // serving notes that this process or one beside it runs code since then. The caller has a.mu.
 func (a *Approvals) serving(since time.Time) {
+	if a.over && !since.IsZero() { // this process doesn't; it only notes it
+		a.state.Served = append(a.state.Served, span{since, time.Now()}).joined()
+		return
+	}
 	if !since.IsZero() && (a.since.IsZero() || since.Before(a.since)) {
 		a.since = since
 	}
@@ -216,17 +226,17 @@ func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
 		defer a.cfg.Changed()
 	}
 	m := message{Do: doApprove, ID: s.ID()}
-	replies, silent := a.send(m)
+	heard := a.send(m)
 	a.mu.Lock()
 	serves := a.serves
 	a.mu.Unlock()
 	switch {
-	case silent:
+	case heard.silent:
 		err = errSilent
-	case !serves && len(replies) == 0:
+	case !serves && len(heard.replies) == 0:
 		return a.settle(m)
 	}
-	return len(replies), err
+	return len(heard.replies), err
 }
 
 var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then approve again")
@@ -237,27 +247,27 @@ var errSilent = errors.New("another bridge doesn't answer; continue it or end it
 func (a *Approvals) settle(m message) (told int, err error) {
 	var before time.Time
 	for again := false; ; again = true {
-		replies, silent := a.send(m)
-		serving := earliest(replies)
+		heard := a.send(m)
+		serving := earliest(heard.replies)
 		if again && serving.Equal(before) {
-			return len(replies), nil
+			return len(heard.replies), nil
 		}
-		if err := a.writeEnded(replies, silent); err != nil || silent {
-			return len(replies), err
+		if err := a.writeEnded(heard); err != nil || heard.silent {
+			return len(heard.replies), err
 		}
 		before = serving
 	}
 }
 
-func (a *Approvals) writeEnded(replies []reply, silent bool) error {
+func (a *Approvals) writeEnded(heard answers) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.hear(replies, silent)
-	if a.blind || silent {
+	a.hear(heard)
+	if a.blind || heard.silent {
 		return a.mark()
 	}
 	r := a.ended()
-	r.Serving = earliest(replies)
+	r.Serving = earliest(heard.replies)
 	return a.write(r)
 }
 
@@ -321,16 +331,22 @@ func (a *Approvals) keep() {
 // called when nothing that runs code or serves it is left.
 func (a *Approvals) Close() error {
 	a.mu.Lock()
-	door := a.door
-	a.mu.Unlock()
-	if door != nil {
-		door.close()
+	door, due := a.door, a.serves && (a.dirty || !a.since.IsZero())
+	if !a.blind {
+		a.state.Served, a.since, a.over = a.served(), time.Time{}, true
 	}
-	a.mu.Lock()
-	due := a.serves && (a.dirty || !a.since.IsZero())
 	a.mu.Unlock()
 	var err error
 	if due {
+		_, err = a.settle(message{Do: doJoin})
+	}
+	if door != nil {
+		door.close(err == nil)
+	}
+	a.mu.Lock()
+	late := err == nil && a.serves && a.dirty && !a.blind // it was told something while it wrote
+	a.mu.Unlock()
+	if late {
 		_, err = a.settle(message{Do: doJoin})
 	}
 	a.mu.Lock()

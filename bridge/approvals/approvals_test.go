@@ -160,7 +160,7 @@ func TestKilled(t *testing.T) {
 	if len(k.kept) != 1 {
 		t.Fatalf("%d texts are kept", len(k.kept))
 	}
-	a.door.close() // it is killed
+	a.door.close(true) // it is killed
 	for _, text := range k.kept {
 		w.must(os.WriteFile(w.cfg.Record, text, 0o600))
 	}
@@ -180,7 +180,7 @@ func TestBothKilled(t *testing.T) {
 	w.write("~/.cursor/mcp.json", one("good", "good"))
 	a, _, _ := w.start()
 	a.Begin()
-	a.door.close()
+	a.door.close(true)
 	w.later()
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil"))
 	w.later()

@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	peerWait   = 2 * time.Second // for another bridge's answer
-	maxMessage = 8 << 20         // bytes of a message or an answer
+	peerWait   = 2 * time.Second  // for another bridge's answer
+	deadWait   = 10 * time.Second // for the watchdog of one that was killed; it takes up to seven
+	deadPoll   = 10 * time.Millisecond
+	maxMessage = 8 << 20 // bytes of a message or an answer
 )
 
 // What bridges say to each other.
@@ -45,9 +47,10 @@ type reply struct {
 }
 
 // door is where others reach this process: a socket in a directory that only the user can enter,
-// and that tells whose it is.
+// and that tells whose it is. While the directory is there, the record isn't up to date: the bridge
+// and its watchdog remove it after they have written that.
 type door struct {
-	listener net.Listener
+	listener *net.UnixListener
 	dir      string
 	forget   func() // the Keeper was told of dir
 	answers  sync.WaitGroup
@@ -66,7 +69,8 @@ func (a *Approvals) newDoor(place string) (*door, error) {
 	}
 	err := os.Mkdir(d.dir, 0o700)
 	if err == nil {
-		if d.listener, err = net.Listen("unix", filepath.Join(d.dir, a.socket())); err == nil {
+		address := &net.UnixAddr{Name: filepath.Join(d.dir, a.socket()), Net: "unix"}
+		if d.listener, err = net.ListenUnix("unix", address); err == nil {
 			return d, nil
 		}
 		_ = os.Remove(d.dir)
@@ -109,10 +113,14 @@ func (a *Approvals) listen() {
 	})
 }
 
-func (d *door) close() {
+// close ends the door. It leaves the directory where the record couldn't be written.
+func (d *door) close(written bool) {
+	d.listener.SetUnlinkOnClose(written)
 	_ = d.listener.Close()
 	d.answers.Wait()
-	_ = os.RemoveAll(d.dir)
+	if written {
+		_ = os.RemoveAll(d.dir)
+	}
 	d.forget()
 }
 
@@ -143,23 +151,41 @@ func (a *Approvals) answer(conn net.Conn) {
 	}
 }
 
-// send says something to all other bridges, and returns their answers; silent means that one is
-// there and doesn't answer.
-func (a *Approvals) send(m message) (replies []reply, silent bool) {
+// send says something to all other bridges, and returns their answers.
+func (a *Approvals) send(m message) (heard answers) {
 	for _, socket := range a.others() {
 		r, err := tell(socket, m)
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			r, err = tell(socket, m) // where it was ending, it is now gone
 		}
 		switch {
-		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // it is dead, or has just ended
+		case errors.Is(err, fs.ErrNotExist): // it has ended
+		case errors.Is(err, syscall.ECONNREFUSED):
+			heard.dead = append(heard.dead, filepath.Dir(socket))
 		case err != nil:
-			silent = true
+			heard.silent = true
 		default:
-			replies = append(replies, r)
+			heard.replies = append(heard.replies, r)
 		}
 	}
-	return replies, silent
+	return heard
+}
+
+// answers are what other bridges say.
+type answers struct {
+	replies []reply
+	silent  bool     // one is there and doesn't answer
+	dead    []string // directories of those that have died, whose watchdogs haven't written the record yet
+}
+
+// join asks what is known. Where no bridge answers and one has died, it waits for its watchdog.
+func (a *Approvals) join() answers {
+	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
+		heard := a.send(message{Do: doJoin})
+		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) {
+			return heard
+		}
+	}
 }
 
 // others returns the sockets of other bridges. Those of dead ones are among them.
@@ -179,7 +205,9 @@ func (a *Approvals) others() (sockets []string) {
 		for _, e := range entries {
 			dir := filepath.Join(place, e.Name())
 			socket := filepath.Join(dir, a.socket())
-			if _, ok := runtime.OwnerNamed(e.Name(), self); ok && dir != own && trust.System().Path(socket) == nil {
+			owner, ok := runtime.OwnerNamed(e.Name(), self)
+			here := ok && owner.BootID == self.BootID // nothing of another boot is alive
+			if here && dir != own && trust.System().Path(socket) == nil {
 				sockets = append(sockets, socket)
 			}
 		}

@@ -3,6 +3,8 @@ package approvals
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -35,7 +37,7 @@ func TestPeerGoesOn(t *testing.T) {
 	w.end(b)
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by the code of a
 	w.later()
-	a.door.close() // the power fails: neither a nor its watchdog writes
+	a.door.close(true) // the power fails: neither a nor its watchdog writes
 	c, held, free := w.start()
 	if held != "evil" || free != "good" {
 		t.Errorf("%q is held, %q not", held, free)
@@ -162,7 +164,7 @@ func TestBesideStoppedPeer(t *testing.T) {
 		}
 		a.mu.Unlock()
 		if killed {
-			a.door.close()
+			a.door.close(true)
 		}
 		w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by the code of b
 		w.later()
@@ -176,4 +178,80 @@ func TestBesideStoppedPeer(t *testing.T) {
 		}
 		w.must(c.Close())
 	}
+}
+
+// TestKilledPeer: a bridge that starts after another was killed waits until its watchdog has written
+// the record, whatever code has left there. Where the watchdog was killed too, all is held, once.
+func TestKilledPeer(t *testing.T) {
+	for _, watchdog := range []bool{true, false} {
+		t.Run(fmt.Sprintf("watchdog %v", watchdog), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write("~/.cursor/mcp.json", one("good", "good"))
+			w.later()
+			k := &keeper{kept: map[int][]byte{}}
+			w.cfg.Guard = k
+			a, _, _ := w.start()
+			a.Begin()
+			a.Update(w.scan())
+			w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by code
+			w.forge()
+			a.door.close(false) // a is killed
+			want := [2]string{"evil good", ""}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for a.door.dir != "" && watchdog { // its watchdog takes its time
+					time.Sleep(10 * deadPoll)
+					for _, text := range k.kept {
+						_ = os.WriteFile(w.cfg.Record, text, 0o600)
+					}
+					_ = os.RemoveAll(a.door.dir)
+					return
+				}
+			}()
+			if watchdog {
+				want = [2]string{"evil", "good"}
+			}
+			b, held, free := w.start()
+			<-ended
+			if held != want[0] || free != want[1] {
+				t.Errorf("%q is held, %q not, want %q", held, free, want)
+			}
+			b.Begin()
+			if _, err := os.Stat(a.door.dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the directory of the dead one: %v", err)
+			}
+			w.end(b)
+		})
+	}
+}
+
+// TestRecordCantBeWritten: where a bridge can't write the record at its end, the next one doesn't
+// believe what code has left there.
+func TestRecordCantBeWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("~/.cursor/mcp.json", one("good", "good"))
+	w.later()
+	a, _, _ := w.start()
+	a.Begin()
+	w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by code
+	record := a.cfg.Record
+	w.write("file", "")
+	a.cfg.Record = w.path("file/approved.json") // its directory can't be made
+	socket := a.door.listener.Addr().String()
+	if err := a.Close(); err == nil {
+		t.Fatal("the record was written")
+	}
+	a.cfg.Record = record
+	w.forge()
+	if _, err := os.Lstat(socket); err != nil {
+		t.Error(err)
+	}
+	b, held, _ := w.start()
+	if held != "evil good" {
+		t.Errorf("%q is held", held)
+	}
+	w.must(b.Close())
 }

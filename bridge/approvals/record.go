@@ -163,11 +163,14 @@ func (a *Approvals) mark() error {
 // write replaces the record as a whole.
 func (a *Approvals) write(r record) error {
 	r.Known = a.bounded().Known
-	err := a.save(r)
-	if err == nil {
-		a.dirty = false
+	if err := a.save(r); err != nil {
+		return err
 	}
-	return err
+	for _, dir := range a.dead {
+		_ = os.RemoveAll(dir)
+	}
+	a.dirty, a.dead = false, nil
+	return nil
 }
 
 // save returns when the record is on the disk: what it says must be true after a power cut.
