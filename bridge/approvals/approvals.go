@@ -47,7 +47,7 @@ type Approvals struct {
 	mu    sync.Mutex
 	state state
 	since time.Time                   // when this process or one beside it began to run code; zero: none does
-	now   map[string]discovery.Server // by ID: what is configured and may be started; nil before the first Update
+	now   map[string]discovery.Server // by ID: what may be started; nil before the first Update
 	yes   map[string]bool             // by ID: what the user has said yes to since this process started
 	dirty bool                        // the record lacks something
 	blind bool                        // another bridge knows what is known, and doesn't answer
@@ -90,10 +90,10 @@ func (a *Approvals) catchUp() {
 	defer a.mu.Unlock()
 	switch {
 	case heard.silent:
-		a.cfg.Log.Warn("new servers are held, since another bridge that knows more doesn't answer; continue it or end it")
+		a.cfg.Log.Warn("new servers are held: another bridge, which knows more, doesn't answer; continue it or end it")
 		a.blind = true
 	case len(heard.replies) == 0 && len(heard.dead) > 0:
-		a.cfg.Log.Warn("new servers are held: a bridge was killed together with its watchdog, so the record isn't up to date")
+		a.cfg.Log.Warn("all servers are held until you approve them: a bridge has ended without writing the record")
 		a.learn(state{Served: spans{{Until: time.Now()}}})
 		a.dead = heard.dead
 	case len(heard.replies) == 0:

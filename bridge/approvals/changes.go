@@ -11,7 +11,7 @@ import (
 // maxLinks bounds the symbolic links on the way to a file, as the kernel does.
 const maxLinks = 40
 
-// changes returns the times at which what the files are was last changed by somebody with the
+// changes returns the times at which what the files are was last changed by a program with the
 // user's rights: their content, and every link and directory on the way that could be put in the
 // place of another one. Of a file that isn't there it is the time of the last change to what is
 // left of the way: it may have been removed.

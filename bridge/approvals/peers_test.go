@@ -18,7 +18,7 @@ import (
 // elsewhere is another directory for sockets.
 func (w *world) elsewhere() string {
 	w.t.Helper()
-	dir, err := os.MkdirTemp("", "ap[") //nolint:usetesting // a socket's path is short; "[" means something to Glob
+	dir, err := os.MkdirTemp("", "ap[") //nolint:usetesting // a socket's path is short
 	w.must(err)
 	w.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir

@@ -66,8 +66,8 @@ func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog 
 			used = append(used, s)
 			continue
 		}
-		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name, State: discovery.New,
-			Reason: heldReason, Next: bridge.HowToApprove(s, "this directory")})
+		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name,
+			State: discovery.New, Reason: heldReason, Next: bridge.HowToApprove(s, "this directory")})
 	}
 	c.Servers, c.Problems = used, problems
 	return c
@@ -129,6 +129,7 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	if err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n", text.Escape(strconv.Quote(s.Name)), told)
+	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
+		text.Escape(strconv.Quote(s.Name)), told)
 	return nil
 }
