@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -96,18 +98,19 @@ func (s *starts) allow(ctx context.Context, server discovery.Server) error {
 		}
 		q.said = answer
 	}
-	return notStarted(server, "the user was asked, and has not said yes. "+howToApprove(server))
+	return notStarted(server, "the user was asked, and has not said yes; "+howToApprove(server))
 }
 
 // ask has the user decide. Whatever is no clear yes is a no.
 func (s *starts) ask(ctx context.Context, server discovery.Server) (answer string, err error) {
-	told := server.Told()
+	told := text.Escape(server.Told())
 	if len(told) > maxTold {
-		return "", notStarted(server, "its definition is too long to be shown in a question. "+howToApprove(server))
+		return "", notStarted(server, "its definition is too long to be shown in a question; "+howToApprove(server))
 	}
 	raw, err := s.client(ctx, string(mcp.MethodElicitationCreate), map[string]any{
-		"message": fmt.Sprintf("The Python code of this run wants to use the server %q. It is new since the bridge started, or has changed, and may have been "+
-			"written by code. It would be started as you, outside the sandbox.\n%s", server.Name, told),
+		"message": fmt.Sprintf("The Python code of this run wants to use the server %s. It is new since the bridge started, or has changed, "+
+			"and may have been written by code. It would be started as you, outside the sandbox.\n%s",
+			text.Escape(strconv.Quote(server.Name)), told),
 		"requestedSchema": map[string]any{
 			"type":     "object",
 			"required": []string{"answer"},
@@ -120,7 +123,7 @@ func (s *starts) ask(ctx context.Context, server discovery.Server) (answer strin
 	case ctx.Err() != nil:
 		return "", notStarted(server, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
-		return "", notStarted(server, fmt.Sprintf("the user has to say yes first, and %v. %s", err, howToApprove(server)))
+		return "", notStarted(server, fmt.Sprintf("the user has to say yes first, and %v; %s", err, howToApprove(server)))
 	case err != nil:
 		return "", notStarted(server, fmt.Sprintf("the user could not be asked: %v", err))
 	}
@@ -141,13 +144,18 @@ func notStarted(s discovery.Server, why string) error {
 		Message: fmt.Sprintf("server %q is new since the bridge started, or has changed, and was not started: %s", s.Name, why)}
 }
 
-// howToApprove says what the user types.
-func howToApprove(s discovery.Server) string {
+// HowToApprove returns what the user types to approve a server. Here is the working directory as it
+// is called where that is read.
+func HowToApprove(s discovery.Server, here string) string {
 	where := ""
 	if s.OfOneProject() {
-		where = " in the bridge's working directory"
+		where = "in " + here + ", "
 	}
-	return fmt.Sprintf("To allow it, run%s: mcp-bridge servers approve %s", where, shellWord(s.Name))
+	return fmt.Sprintf("to allow it, %srun: mcp-bridge servers approve %s", where, text.ShellWord(s.Name))
+}
+
+func howToApprove(s discovery.Server) string {
+	return HowToApprove(s, "the bridge's working directory")
 }
 
 // allowed asks for a server of this run that was held when the run began.

@@ -54,14 +54,14 @@ func TestQuestionOfANewServer(t *testing.T) {
 		says         string
 	}{
 		{"a yes", answer(answerAlways), nil, evil(), true, 1, ""},
-		{"a no", answer(answerNo), nil, evil(), false, 1, "the user was asked, and has not said yes. To allow it, run: mcp-bridge servers approve github"},
+		{"a no", answer(answerNo), nil, evil(), false, 1, "the user was asked, and has not said yes; to allow it, run: mcp-bridge servers approve github"},
 		{"declined", `{"action":"decline","content":{"answer":"always"}}`, nil, evil(), false, 1, "has not said yes"},
 		{"closed", `{"action":"cancel"}`, nil, evil(), false, 1, "has not said yes"},
 		{"an answer that isn't offered", answer(answerOnce), nil, evil(), false, 1, "has not said yes"},
 		{"no answer", `[]`, nil, evil(), false, 1, "has not said yes"},
-		{"nobody to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old. To allow it, run: mcp-bridge servers approve github"},
+		{"nobody to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old; to allow it, run: mcp-bridge servers approve github"},
 		{"a failure", "", errors.New("lost"), evil(), false, 2, "the user could not be asked: lost"},
-		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxTold)), false, 0, "too long to be shown in a question. To allow it, run: mcp-bridge servers approve github"},
+		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxTold)), false, 0, "too long to be shown in a question; to allow it, run: mcp-bridge servers approve github"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := newUser(tt.answer)

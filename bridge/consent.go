@@ -165,7 +165,7 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 		return "", deniedCall(s, tool, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
 		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v.%s To allow it, run%s: mcp-bridge policy grant %s",
-			text.Safe(d.Why()), err, behind(change), c.where(s), shellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
+			text.Safe(d.Why()), err, behind(change), c.where(s), text.ShellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
 	case err != nil:
 		return "", deniedCall(s, tool, fmt.Sprintf("the user could not be asked: %v", err))
 	}
@@ -231,12 +231,4 @@ func behind(s string) string {
 
 func deniedCall(s entry, tool, why string) error {
 	return &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: fmt.Sprintf("tool %q of server %q was not called: %s", tool, s.name, why)}
-}
-
-// shellWord is a word as a POSIX shell takes it.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -70,7 +70,7 @@ func (b *Bridge) loginText(args map[string]string) string {
 		return asIs + fmt.Sprintf("Server %q is a program on this machine: there is nothing to log in to.\n", text.Line(e.name))
 	}
 	return asIs + fmt.Sprintf("To log in to %s, type this in a terminal: mcp-bridge login %s\nThe browser opens. The next call of the server uses the login.\n",
-		text.Line(e.name), shellWord(e.name))
+		text.Line(e.name), text.ShellWord(e.name))
 }
 
 // remote are the names of the servers that are reached by a URL.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ofProject reports whether the row's files lie in a project, where whoever writes to the project
-// writes them.
+// ofProject reports whether the row's files lie in a project, where all who write to the project
+// can write them.
 func (r row) ofProject() bool {
 	for _, patterns := range r.where {
 		for _, p := range patterns {
@@ -63,17 +63,20 @@ type result[T any] struct {
 }
 
 func newStartFiles(fsys fs.FS) *startFiles {
-	return &startFiles{FS: fsys, infos: map[string]result[fs.FileInfo]{}, texts: map[string]result[[]byte]{}, lists: map[string]result[[]fs.DirEntry]{}}
+	return &startFiles{FS: fsys, infos: map[string]result[fs.FileInfo]{}, texts: map[string]result[[]byte]{},
+		lists: map[string]result[[]fs.DirEntry]{}}
 }
 
 // kept reports whether name is of the project. What is a repository is decided at the start as
 // well.
 func (f *startFiles) kept(name string) bool {
-	return path.Base(name) == ".git" || slices.ContainsFunc(f.project, func(p string) bool { return name == p || path.Dir(name) == p })
+	return path.Base(name) == ".git" || slices.Contains(f.project, name) || slices.Contains(f.project, path.Dir(name))
 }
 
 // first returns what get gave at the first scan.
-func first[T any](f *startFiles, known map[string]result[T], op, name string, get func() (T, error)) (T, error) {
+func first[T any](f *startFiles, known map[string]result[T], op, name string,
+	get func() (T, error),
+) (T, error) {
 	if !f.kept(name) {
 		return get()
 	}

@@ -181,5 +181,6 @@ func (e Entry) chmod(what, path string, self int) string {
 
 // isPlain reports whether a character means nothing else to a shell.
 func isPlain(r rune) bool {
-	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("/._-+@%,:=", r)
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' ||
+		strings.ContainsRune("/._-+@%,:=", r)
 }

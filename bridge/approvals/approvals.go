@@ -8,14 +8,15 @@
 //
 // Code may also be able to write the record of what is known. So a bridge that runs code believes
 // its memory and never the record. It writes the record when it ends, or has its watchdog write it
-// after a kill, and one that starts meanwhile asks it over a socket, to which files lead nobody.
-// What was changed when is told by the time of the last change of a file's inode, which nobody can
-// set.
+// after a kill. A bridge that starts meanwhile asks the running one over a socket, which code can't
+// answer by writing files. When a file was changed is read from its inode's change time, which no
+// program can set.
 //
-// The package starts nothing, and asks nobody.
+// The package starts no servers and asks no user.
 package approvals
 
 import (
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -27,10 +28,10 @@ import (
 // Config is what Approvals are made of.
 type Config struct {
 	Record  string       // the file of what is known; empty: nothing is kept, and each start is the first one
-	Sockets string       // the directory in which bridges with this record find each other; empty: they don't
+	Sockets []string     // directories in which bridges look for each other; each listens in the first it can
 	Guard   Keeper       // nil: nothing is written after a kill
 	Log     *slog.Logger // nil: silence
-	Changed func()       // called after each yes; nil: nothing is
+	Changed func()       // called after each yes; may be nil
 }
 
 // A Keeper writes a file, and removes another, after this process was killed; *guard.Guard is one.
@@ -45,14 +46,17 @@ type Approvals struct {
 
 	mu    sync.Mutex
 	state state
-	since time.Time                   // since when code is run by this process, or one beside it; zero: none is
-	now   map[string]discovery.Server // by ID: what is configured and may be started; nil before the first Update
+	since time.Time                   // when this process or one beside it began to run code; zero: none does
+	now   map[string]discovery.Server // by ID: what may be started; nil before the first Update
 	yes   map[string]bool             // by ID: what the user has said yes to since this process started
 	dirty bool                        // the record lacks something
+	blind bool                        // another bridge knows what is known, and doesn't answer
+	dead  []string                    // directories to remove once the record is written
+	over  bool                        // this process runs no code any more
 
 	serves bool   // this process writes the record when it ends
 	forget func() // what the Keeper keeps
-	door   *door  // nil: nobody can reach us
+	door   *door  // nil: others can't reach this process
 	begin  sync.Once
 }
 
@@ -81,24 +85,37 @@ func (a *Approvals) Reach() {
 
 // catchUp learns what is known elsewhere.
 func (a *Approvals) catchUp() {
-	replies, silent := a.send(message{Do: doJoin})
+	heard := a.join()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case silent:
-		a.cfg.Log.Warn("another bridge doesn't say which servers its user has approved: those of changed files are held until you approve them")
+	case heard.silent:
+		a.cfg.Log.Warn("new servers are held: another bridge, which knows more, doesn't answer; continue it or end it")
+		a.blind = true
+	case len(heard.replies) == 0 && len(heard.dead) > 0:
+		a.cfg.Log.Warn("all servers are held until you approve them: a bridge has ended without writing the record")
 		a.learn(state{Served: spans{{Until: time.Now()}}})
-	case len(replies) == 0:
+		a.dead = heard.dead
+	case len(heard.replies) == 0:
 		s, err := readRecord(a.cfg.Record)
 		if err != nil {
-			a.cfg.Log.Warn("what is known of approved servers can't be read: servers of changed files are held until you approve them", "err", err)
+			a.cfg.Log.Warn("the record of approved servers can't be read; new servers are held until you approve them",
+				"err", err)
 		}
 		a.learn(s)
-		a.dirty = false
+		a.dirty, a.blind = false, false
 	}
-	for _, r := range replies {
+	a.hear(heard)
+}
+
+// hear takes over what other bridges have answered. The caller has a.mu.
+func (a *Approvals) hear(heard answers) {
+	for _, r := range heard.replies {
 		a.learn(r.state)
 		a.serving(r.Since)
+	}
+	if len(heard.replies) > 0 && !heard.silent {
+		a.blind = false
 	}
 }
 
@@ -112,22 +129,27 @@ func (a *Approvals) learn(s state) {
 	a.state.Served = append(a.state.Served, s.Served...).joined()
 }
 
-// serving notes that code is run since then, by this process or one beside it. The caller has a.mu.
+// serving notes that this process or one beside it runs code since then. The caller has a.mu.
 func (a *Approvals) serving(since time.Time) {
+	if a.over && !since.IsZero() { // this process doesn't; it only notes it
+		a.state.Served = append(a.state.Served, span{since, time.Now()}).joined()
+		return
+	}
 	if !since.IsZero() && (a.since.IsZero() || since.Before(a.since)) {
 		a.since = since
 	}
 }
 
-// Update takes over what is configured now, and returns it with what it may not lose: filters that
-// a server had before still hide what they hid. The first time, what is known and what code can't
-// have written is let in; after that, nothing is but by a yes. What is gone is let in no more.
+// Update takes over what is configured now, and returns it with the filters that its servers had
+// before, which still hide what they hid. The first Update lets in what is known and what code
+// can't have written; later ones let in only what the user has approved. What is gone from the
+// configuration loses its approval.
 func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 	a.mu.Lock()
 	first, before := a.now == nil, a.now
 	served := a.served()
 	a.mu.Unlock()
-	cold := map[string]bool{} // that code can't have written; found out without the lock, since it asks the disk
+	cold := map[string]bool{} // what code can't have written; the lock isn't held, since this reads the disk
 	for _, s := range c.Servers {
 		if id := s.ID(); first && !a.knows(id) && !served.holds(changes(s.Files)) {
 			cold[id] = true
@@ -178,6 +200,9 @@ func (a *Approvals) know(id string) {
 
 // served are the times at which code was run, until now. The caller has a.mu.
 func (a *Approvals) served() spans {
+	if a.blind {
+		return spans{{Until: time.Now()}} // it isn't known better
+	}
 	if a.since.IsZero() {
 		return a.state.Served
 	}
@@ -192,28 +217,75 @@ func (a *Approvals) Held(s discovery.Server) bool {
 	return !in && !a.yes[s.ID()]
 }
 
-// Approve takes the user's yes to a definition, for all bridges with this record. It reports to how
-// many of them that was told. The error is of a record that can't be written where it is the only
-// place for the yes.
+// Approve takes the user's yes to a definition, for all bridges with this record. It returns how
+// many others were told. With an error the yes counts in this process only: another bridge doesn't
+// answer, or none runs and the record can't be written.
 func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
 	a.approve(s.ID())
 	if a.cfg.Changed != nil {
 		defer a.cfg.Changed()
 	}
-	replies, _ := a.send(message{Do: doApprove, ID: s.ID()})
+	m := message{Do: doApprove, ID: s.ID()}
+	heard := a.send(m)
 	a.mu.Lock()
-	defer a.mu.Unlock() // before Changed
-	if !a.serves && len(replies) == 0 {
-		return 0, a.write(a.ended())
+	serves := a.serves
+	a.mu.Unlock()
+	switch {
+	case heard.silent:
+		err = errSilent
+	case !serves && len(heard.replies) == 0:
+		return a.settle(m)
 	}
-	return len(replies), nil
+	return len(heard.replies), err
+}
+
+var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then approve again")
+
+// settle writes the record for a process that runs no code any more, after it has sent m to the
+// bridges that do. It returns how many answered. One may begin to run code between its answer and
+// the writing, so it is asked again until nothing has changed.
+func (a *Approvals) settle(m message) (told int, err error) {
+	var before time.Time
+	for again := false; ; again = true {
+		heard := a.send(m)
+		serving := earliest(heard.replies)
+		if again && serving.Equal(before) {
+			return len(heard.replies), nil
+		}
+		if err := a.writeEnded(heard); err != nil || heard.silent {
+			return len(heard.replies), err
+		}
+		before = serving
+	}
+}
+
+func (a *Approvals) writeEnded(heard answers) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hear(heard)
+	if a.blind || heard.silent {
+		return a.mark()
+	}
+	r := a.ended()
+	r.Serving = earliest(heard.replies)
+	return a.write(r)
+}
+
+// earliest returns when the first of the bridges that still run code began to; zero: none does.
+func earliest(replies []reply) (t time.Time) {
+	for _, r := range replies {
+		if !r.Since.IsZero() && (t.IsZero() || r.Since.Before(t)) {
+			t = r.Since
+		}
+	}
+	return t
 }
 
 func (a *Approvals) approve(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.yes[id] = true
-	delete(a.now, id) // and with it the filters that it had before
+	delete(a.now, id) // its earlier filters too
 	a.know(id)
 	a.keep()
 }
@@ -221,8 +293,8 @@ func (a *Approvals) approve(id string) {
 // tick is more than the clock that files are stamped by lags behind time.Now.
 const tick = 20 * time.Millisecond
 
-// Begin notes that code is run from now on. It is called before each run, and does something before
-// the first.
+// Begin notes that this process runs code from now on. It is called before each run; only the first
+// call does something.
 func (a *Approvals) Begin() { a.begin.Do(a.first) }
 
 func (a *Approvals) first() {
@@ -230,7 +302,11 @@ func (a *Approvals) first() {
 	a.mu.Lock()
 	a.serving(time.Now().Add(-tick))
 	since := a.since
-	if err := a.write(a.open()); err != nil {
+	write := func() error { return a.write(a.open()) }
+	if a.blind {
+		write = a.mark
+	}
+	if err := write(); err != nil {
 		a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
 	}
 	a.keep()
@@ -239,9 +315,9 @@ func (a *Approvals) first() {
 	a.send(message{Do: doLearn, Since: since, Known: known})
 }
 
-// keep has the Keeper know what to write after a kill. The caller has a.mu.
+// keep tells the Keeper what to write after a kill. The caller has a.mu.
 func (a *Approvals) keep() {
-	if !a.serves || a.cfg.Guard == nil || a.cfg.Record == "" {
+	if !a.serves || a.blind || a.cfg.Guard == nil || a.cfg.Record == "" {
 		return
 	}
 	before := a.forget
@@ -251,21 +327,30 @@ func (a *Approvals) keep() {
 	}
 }
 
-// Close writes the record, if this process could be reached, and is reached no more. It is called
-// when nothing that runs code or serves it is left.
+// Close writes the record if others could reach this process, which they can't any more. It is
+// called when nothing that runs code or serves it is left.
 func (a *Approvals) Close() error {
 	a.mu.Lock()
-	door := a.door
+	door, due := a.door, a.serves && (a.dirty || !a.since.IsZero())
+	if !a.blind {
+		a.state.Served, a.since, a.over = a.served(), time.Time{}, true
+	}
 	a.mu.Unlock()
+	var err error
+	if due {
+		_, err = a.settle(message{Do: doJoin})
+	}
 	if door != nil {
-		door.close()
+		door.close(err == nil)
+	}
+	a.mu.Lock()
+	late := err == nil && a.serves && a.dirty && !a.blind // it was told something while it wrote
+	a.mu.Unlock()
+	if late {
+		_, err = a.settle(message{Do: doJoin})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var err error
-	if a.serves && (a.dirty || !a.since.IsZero()) {
-		err = a.write(a.ended())
-	}
 	if a.forget != nil {
 		a.forget()
 	}

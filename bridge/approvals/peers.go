@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	peerWait   = 2 * time.Second // for another bridge's answer
-	maxMessage = 8 << 20         // bytes of a message or an answer
+	peerWait   = 2 * time.Second  // for another bridge's answer
+	deadWait   = 10 * time.Second // for the watchdog of one that was killed; it takes up to seven
+	deadPoll   = 10 * time.Millisecond
+	maxMessage = 8 << 20 // bytes of a message or an answer
 )
 
 // What bridges say to each other.
@@ -45,9 +47,10 @@ type reply struct {
 }
 
 // door is where others reach this process: a socket in a directory that only the user can enter,
-// and that tells whose it is.
+// and that tells whose it is. While the directory is there, the record isn't up to date: the bridge
+// and its watchdog remove it after they have written that.
 type door struct {
-	listener net.Listener
+	listener *net.UnixListener
 	dir      string
 	forget   func() // the Keeper was told of dir
 	answers  sync.WaitGroup
@@ -58,15 +61,16 @@ func (a *Approvals) socket() string {
 	return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(a.cfg.Record)))
 }
 
-// newDoor makes one.
-func (a *Approvals) newDoor() (*door, error) {
-	d := &door{dir: filepath.Join(a.cfg.Sockets, runtime.Self().NewName()), forget: func() {}}
+// newDoor makes one in a directory.
+func (a *Approvals) newDoor(place string) (*door, error) {
+	d := &door{dir: filepath.Join(place, runtime.Self().NewName()), forget: func() {}}
 	if a.cfg.Guard != nil {
 		d.forget = a.cfg.Guard.File(d.dir)
 	}
 	err := os.Mkdir(d.dir, 0o700)
 	if err == nil {
-		if d.listener, err = net.Listen("unix", filepath.Join(d.dir, a.socket())); err == nil {
+		address := &net.UnixAddr{Name: filepath.Join(d.dir, a.socket()), Net: "unix"}
+		if d.listener, err = net.ListenUnix("unix", address); err == nil {
 			return d, nil
 		}
 		_ = os.Remove(d.dir)
@@ -77,10 +81,16 @@ func (a *Approvals) newDoor() (*door, error) {
 
 // listen makes this process one that others reach.
 func (a *Approvals) listen() {
-	if a.cfg.Sockets == "" {
+	if len(a.cfg.Sockets) == 0 {
 		return
 	}
-	d, err := a.newDoor()
+	var d *door
+	var err error
+	for _, place := range a.cfg.Sockets {
+		if d, err = a.newDoor(place); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		a.cfg.Log.Warn("other bridges can't be told which servers are approved", "err", err)
 		return
@@ -103,10 +113,14 @@ func (a *Approvals) listen() {
 	})
 }
 
-func (d *door) close() {
+// close ends the door. It leaves the directory where the record couldn't be written.
+func (d *door) close(written bool) {
+	d.listener.SetUnlinkOnClose(written)
 	_ = d.listener.Close()
 	d.answers.Wait()
-	_ = os.RemoveAll(d.dir)
+	if written {
+		_ = os.RemoveAll(d.dir)
+	}
 	d.forget()
 }
 
@@ -137,33 +151,68 @@ func (a *Approvals) answer(conn net.Conn) {
 	}
 }
 
-// send says something to all other bridges, and returns their answers; silent means that one is
-// there and doesn't answer.
-func (a *Approvals) send(m message) (replies []reply, silent bool) {
-	sockets, err := filepath.Glob(filepath.Join(a.cfg.Sockets, "mcp-bridge-*", a.socket())) // as runtime.Owner names them
-	if a.cfg.Sockets == "" || err != nil {
-		return nil, false
+// send says something to all other bridges, and returns their answers.
+func (a *Approvals) send(m message) (heard answers) {
+	for _, socket := range a.others() {
+		r, err := tell(socket, m)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			r, err = tell(socket, m) // where it was ending, it is now gone
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it has ended
+		case errors.Is(err, syscall.ECONNREFUSED):
+			heard.dead = append(heard.dead, filepath.Dir(socket))
+		case err != nil:
+			heard.silent = true
+		default:
+			heard.replies = append(heard.replies, r)
+		}
 	}
+	return heard
+}
+
+// answers are what other bridges say.
+type answers struct {
+	replies []reply
+	silent  bool     // one is there and doesn't answer
+	dead    []string // directories of those that have died, whose watchdogs haven't written the record yet
+}
+
+// join asks what is known. Where no bridge answers and one has died, it waits for its watchdog.
+func (a *Approvals) join() answers {
+	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
+		heard := a.send(message{Do: doJoin})
+		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) {
+			return heard
+		}
+	}
+}
+
+// others returns the sockets of other bridges. Those of dead ones are among them.
+func (a *Approvals) others() (sockets []string) {
 	a.mu.Lock()
 	own := ""
 	if a.door != nil {
 		own = a.door.dir
 	}
 	a.mu.Unlock()
-	for _, socket := range sockets {
-		if filepath.Dir(socket) == own || trust.System().Path(socket) != nil {
+	self := runtime.Self()
+	for _, place := range a.cfg.Sockets {
+		entries, err := os.ReadDir(place)
+		if err != nil {
 			continue
 		}
-		r, err := tell(socket, m)
-		switch {
-		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // of one that is dead, or has just ended
-		case err != nil:
-			silent = true
-		default:
-			replies = append(replies, r)
+		for _, e := range entries {
+			dir := filepath.Join(place, e.Name())
+			socket := filepath.Join(dir, a.socket())
+			owner, ok := runtime.OwnerNamed(e.Name(), self)
+			here := ok && owner.BootID == self.BootID // nothing of another boot is alive
+			if here && dir != own && trust.System().Path(socket) == nil {
+				sockets = append(sockets, socket)
+			}
 		}
 	}
-	return replies, silent
+	return sockets
 }
 
 func tell(socket string, m message) (r reply, err error) {

@@ -21,7 +21,7 @@ const (
 
 // state is what is known: by itself what other bridges are told.
 type state struct {
-	Known  map[string]string `json:"known"`  // the ID of each definition that was let in → the day on which it was last there
+	Known  map[string]string `json:"known"`  // by ID of a definition that was let in: the day it was last there
 	Served spans             `json:"served"` // when code was run
 }
 
@@ -71,13 +71,26 @@ func (all spans) holds(times []time.Time) bool {
 // readRecord returns what the record says. Where there is none yet, nothing is known and no code
 // was run. With an error, nothing is known and code was run all the time.
 func readRecord(path string) (state, error) {
-	none := state{Known: map[string]string{}}
+	r, err := load(path)
+	if err != nil {
+		return state{Known: map[string]string{}, Served: spans{{Until: time.Now()}}}, err
+	}
+	if !r.Serving.IsZero() {
+		r.Served = append(r.Served, span{r.Serving, time.Now()})
+	}
+	r.Served = r.Served.joined()
+	return r.state, nil
+}
+
+// load reads the file. Of a bridge that was killed, it has the time until then among Served.
+func load(path string) (r record, err error) {
+	r.Known = map[string]string{}
 	if path == "" {
-		return none, nil
+		return r, nil
 	}
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
+		return r, nil
 	}
 	var text []byte
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxRecord) {
@@ -86,32 +99,26 @@ func readRecord(path string) (state, error) {
 	if err == nil {
 		text, err = os.ReadFile(path)
 	}
-	var r record
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
 	if err != nil {
-		none.Served = spans{{Until: time.Now()}}
-		return none, err
+		return r, err
 	}
 	if r.Known == nil {
-		r.Known = none.Known
+		r.Known = map[string]string{}
 	}
-	if !r.Serving.IsZero() {
-		until := time.Now()
-		if r.Killed {
-			until = changed(info)
-		}
-		r.Served = append(r.Served, span{r.Serving, until})
+	if r.Killed && !r.Serving.IsZero() {
+		r.Served = append(r.Served, span{r.Serving, changed(info)})
+		r.Serving, r.Killed = time.Time{}, false
 	}
-	r.Served = r.Served.joined()
-	return r.state, nil
+	return r, nil
 }
 
 // open is the record while code is run. The caller has a.mu, as for those that follow.
 func (a *Approvals) open() record { return record{state: a.state, Serving: a.since} }
 
-// ended is the record when no code is run any more.
+// ended is the record when this process runs no code any more.
 func (a *Approvals) ended() record { return record{state: state{a.state.Known, a.served()}} }
 
 // killed is the record for a Keeper.
@@ -123,25 +130,54 @@ func (a *Approvals) killed() []byte {
 	return text
 }
 
-// bounded is the state with no more than is kept.
+// bounded returns a copy of the state, with no more definitions than are kept.
 func (a *Approvals) bounded() state {
-	if extra := len(a.state.Known) - maxKnown; extra > 0 {
-		ids := slices.SortedFunc(maps.Keys(a.state.Known), func(x, y string) int {
-			return cmp.Or(cmp.Compare(a.state.Known[x], a.state.Known[y]), cmp.Compare(x, y))
+	known := maps.Clone(a.state.Known)
+	if extra := len(known) - maxKnown; extra > 0 {
+		ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int {
+			return cmp.Or(cmp.Compare(known[x], known[y]), cmp.Compare(x, y))
 		})
 		for _, id := range ids[:extra] {
-			delete(a.state.Known, id)
+			delete(known, id)
 		}
 	}
-	return a.state
+	return state{known, slices.Clone(a.state.Served)}
+}
+
+// mark notes in the record of another bridge, which doesn't answer, that this process runs code. It
+// changes nothing else there. Without an end that a bridge notes, code was run until the next start.
+func (a *Approvals) mark() error {
+	if a.since.IsZero() {
+		return nil
+	}
+	r, err := load(a.cfg.Record)
+	if err != nil {
+		return err
+	}
+	if r.Serving.IsZero() || a.since.Before(r.Serving) {
+		r.Serving = a.since
+	}
+	return a.save(r)
 }
 
 // write replaces the record as a whole.
 func (a *Approvals) write(r record) error {
+	r.Known = a.bounded().Known
+	if err := a.save(r); err != nil {
+		return err
+	}
+	for _, dir := range a.dead {
+		_ = os.RemoveAll(dir)
+	}
+	a.dirty, a.dead = false, nil
+	return nil
+}
+
+// save returns when the record is on the disk: what it says must be true after a power cut.
+func (a *Approvals) save(r record) error {
 	if a.cfg.Record == "" {
 		return nil
 	}
-	r.Known = a.bounded().Known
 	text, err := json.Marshal(r)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(a.cfg.Record), 0o700)
@@ -154,12 +190,15 @@ func (a *Approvals) write(r record) error {
 		return err
 	}
 	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Close()); err == nil {
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), a.cfg.Record)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
-	a.dirty = false
+	if dir, err := os.Open(filepath.Dir(a.cfg.Record)); err == nil {
+		_ = dir.Sync() // not every system can
+		_ = dir.Close()
+	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/textproto"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -134,15 +133,4 @@ func lookupVariable(environ []string, name string) (value string) {
 		}
 	}
 	return value
-}
-
-// plainWord needs no quotes in any shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.@/:-]+$`)
-
-// quoteName is a word as a person would type it.
-func quoteName(name string) string {
-	if plainWord.MatchString(name) {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }

@@ -218,14 +218,3 @@ func TestNewerProtocolOverHTTP(t *testing.T) {
 		t.Errorf("asked %d times by the older protocol and %d times by the newer, want 0 and 2", n, f.count("server/discover"))
 	}
 }
-
-// TestCommandsAreSafeToType: what a server says can't become a command of the shell that a user copies it to.
-func TestCommandsAreSafeToType(t *testing.T) {
-	for in, want := range map[string]string{
-		"files:write": "files:write", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "`x`": "'`x`'", "it's": `'it'\''s'`, "": "''", "--flag": "--flag", "ü": "'ü'",
-	} {
-		if got := quoteName(in); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
-	}
-}

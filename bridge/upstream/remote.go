@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -281,9 +282,9 @@ func (e *LoginError) Error() string {
 	if e.More {
 		what = "it wants more than it was authorized for"
 	}
-	what += "; type: mcp-bridge login " + quoteName(e.Server)
+	what += "; type: mcp-bridge login " + text.ShellWord(e.Server)
 	if e.Scope != "" {
-		what += " --scope " + quoteName(e.Scope)
+		what += " --scope " + text.ShellWord(e.Scope)
 	}
 	return what
 }

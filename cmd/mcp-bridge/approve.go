@@ -4,38 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
-// approvalsConfig is where it is kept which servers may be started, and where bridges find each
-// other.
+// approvalsConfig says where the record of approved servers is, and where bridges find each other.
 func approvalsConfig(log *slog.Logger) approvals.Config {
 	c := approvals.Config{Log: log}
 	if dir := stateDir(); dir != "" {
 		c.Record = filepath.Join(dir, "approved.json")
 	}
-	c.Sockets = os.Getenv("XDG_RUNTIME_DIR")
-	if c.Sockets == "" || trust.System().OwnDirectory(c.Sockets) != nil {
-		c.Sockets = os.TempDir()
-		if goruntime.GOOS == "darwin" {
-			c.Sockets = "/tmp" // the other's path is too long for a socket
-		}
-	}
+	c.Sockets = runtimeParents()
 	return c
 }
 
 // admit has the approvals decide about the servers that were found. A command that ends by itself
-// has nobody to ask: what is held is not used by it.
+// can't ask the user, so it doesn't use what is held.
 func (p *parts) admit(what purpose) {
 	cfg := approvalsConfig(p.log)
 	if p.guard != nil {
@@ -58,18 +51,11 @@ func (p *parts) refuse(s discovery.Server) error {
 	if p.approvals == nil || !p.approvals.Held(s) {
 		return nil
 	}
-	return errors.New(heldReason + "; " + howToApprove(s))
+	return errors.New(heldReason + "; " + bridge.HowToApprove(s, "the bridge's working directory"))
 }
 
-const heldReason = "it is new since the bridge started, or has changed, where code could have written it, and you have not said yes to it"
-
-func howToApprove(s discovery.Server) string {
-	where := ""
-	if s.OfOneProject() {
-		where = ", in this directory"
-	}
-	return "to start it, run: mcp-bridge servers approve " + s.Name + where
-}
+const heldReason = "it is new since the bridge started, or has changed, where code could have written it, " +
+	"and you have not said yes to it"
 
 // withoutHeld makes problems of the servers that are held.
 func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog {
@@ -80,7 +66,8 @@ func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog 
 			used = append(used, s)
 			continue
 		}
-		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name, State: discovery.New, Reason: heldReason, Next: howToApprove(s)})
+		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name,
+			State: discovery.New, Reason: heldReason, Next: bridge.HowToApprove(s, "this directory")})
 	}
 	c.Servers, c.Problems = used, problems
 	return c
@@ -101,8 +88,9 @@ func (a *app) approveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve SERVER",
 		Short: "Say yes to a server that is new, or has changed, where code could have written it",
-		Long: "Say yes to a server that is new, or has changed, where code could have written it. It shows the file and what would be started,\n" +
-			"and asks. Bridges that run start the server from then on, and those that are started later too, until its definition changes.",
+		Long: "Say yes to a server that is new, or has changed, where code could have written it.\n" +
+			"It shows the file and what would be started, and asks. Bridges that run start the server from then on,\n" +
+			"and those that are started later too, until its definition changes.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeServers,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -121,10 +109,11 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	alias := aliases(c)
 	i := slices.IndexFunc(c.Servers, func(s discovery.Server) bool { return isCalled(name, s, alias) })
 	if i < 0 {
-		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. One of a project is approved in its directory", name)}
+		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
+			"One of a project is approved in its directory", name)}
 	}
 	s := c.Servers[i]
-	fmt.Fprintf(a.stderr, "Server %q\n%s\n", s.Name, s.Told())
+	fmt.Fprintln(a.stderr, text.Escape(fmt.Sprintf("Server %q\n%s", s.Name, s.Told())))
 	if !yes {
 		fmt.Fprint(a.stderr, "It is started as you, outside the sandbox. Start it, now and later? [y/N] ")
 		switch answer := strings.ToLower(strings.TrimSpace(readAnswer(a.stdin))); answer {
@@ -140,6 +129,7 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	if err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n", s.Name, told)
+	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
+		text.Escape(strconv.Quote(s.Name)), told)
 	return nil
 }

@@ -21,7 +21,7 @@ func configured(args []string) []discovery.Server {
 	if err != nil || len(args) > 0 {
 		return nil
 	}
-	return scan(cfg).Servers
+	return scan(cfg, nil).Servers
 }
 
 // completeServers completes the name of a server.

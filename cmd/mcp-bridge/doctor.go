@@ -100,7 +100,8 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 		d.say(broken, "settings", err.Error(), "no command but this one works", "correct the variable; mcp-bridge serve --help lists them all")
 		return false
 	}
-	d.parts = &parts{cfg: cfg, log: cfg.logger(a.stderr, slog.LevelWarn), catalog: scan(cfg)}
+	log := cfg.logger(a.stderr, slog.LevelWarn)
+	d.parts = &parts{cfg: cfg, log: log, catalog: scan(cfg, log)}
 	defer func() {
 		if err := d.close(); err != nil {
 			d.log.Error("not everything could be ended", "err", err)

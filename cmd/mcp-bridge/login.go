@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,13 +74,13 @@ func (a *app) loginCmd() *cobra.Command {
 			}
 			switch {
 			case o.status:
-				return a.loginStatus(scan(cfg), args, o.json)
+				return a.loginStatus(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args, o.json)
 			case o.json:
 				return usageError{errors.New("--json goes with --status")}
 			case len(args) == 0:
 				return usageError{errors.New("name a server, or give --status for the logins there are")}
 			}
-			srv, err := remoteServer(scan(cfg), args[0])
+			srv, err := remoteServer(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args[0])
 			if err != nil {
 				return err
 			}
@@ -117,7 +118,7 @@ func (a *app) logoutCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			srv, err := remoteServer(scan(cfg), args[0])
+			srv, err := remoteServer(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args[0])
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"time"
@@ -23,12 +24,22 @@ type leftDir struct {
 // endGrace is what a program in such a directory has between TERM and KILL.
 const endGrace = 3 * time.Second
 
-// runtimeParents are where a bridge makes its directories.
-func runtimeParents() []string {
-	parents := []string{os.TempDir()}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" && dir != parents[0] {
-		parents = append(parents, dir)
+// runtimeParents returns the directories in which bridges make theirs. Those that don't depend on the
+// environment are first, since hosts give their bridges different ones.
+func runtimeParents() (parents []string) {
+	add := func(dir string) {
+		if dir != "" && !slices.Contains(parents, dir) {
+			parents = append(parents, dir)
+		}
 	}
+	if dir := fmt.Sprintf("/run/user/%d", os.Geteuid()); goruntime.GOOS == "linux" && trust.System().OwnDirectory(dir) == nil {
+		add(dir)
+	}
+	if goruntime.GOOS != "windows" {
+		add("/tmp")
+	}
+	add(os.Getenv("XDG_RUNTIME_DIR"))
+	add(os.TempDir())
 	return parents
 }
 

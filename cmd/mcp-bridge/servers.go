@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func (a *app) serversCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			catalog, err := only(scan(cfg), args)
+			catalog, err := only(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args)
 			switch {
 			case err != nil:
 				return err

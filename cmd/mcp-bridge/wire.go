@@ -292,8 +292,8 @@ func (p *parts) close() error {
 }
 
 // scan finds the configured servers that may be started.
-func scan(cfg config) discovery.Catalog {
-	a := approvals.New(approvalsConfig(nil))
+func scan(cfg config, log *slog.Logger) discovery.Catalog {
+	a := approvals.New(approvalsConfig(log))
 	return withoutHeld(a.Update(findServers(cfg)), a)
 }
 

@@ -29,6 +29,12 @@ func TestKeptFile(t *testing.T) {
 			forget()
 			return ""
 		}, []byte("second")},
+		{"the last of many", func(g *Guard, path string) string {
+			for i := range 50 {
+				g.Keep(path, []byte{byte(i)})
+			}
+			return ""
+		}, []byte{49}},
 		{"an end in the midst of it", func(_ *Guard, path string) string { return "1 keep \"" + path + "\"\n1 text bmV3\n" }, []byte("before")},
 		{"a good end", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return "end\n" }, []byte("before")},
 	} {

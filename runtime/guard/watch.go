@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,7 +42,7 @@ type entry struct {
 }
 
 // Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered and
-// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), removes every registered file, and
+// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), writes every kept text, removes every registered file, and
 // returns with killed set: the bridge is gone and has cleaned up nothing. It logs each process that it ends; a nil log means
 // silence. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM,
 // SIGINT and SIGHUP until it returns, which after the end of r takes at most seven seconds.
@@ -123,7 +125,7 @@ func replace(path string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
@@ -134,6 +136,7 @@ func replace(path string, text []byte) error {
 
 // finish ends the groups, all at the same time, and then removes the files.
 func finish(entries map[int]entry, log *slog.Logger) error {
+	_ = writeKept(entries) // at once, since a bridge may start meanwhile
 	var groups []entry
 	s := &sweep{log: log}
 	for _, e := range entries {
@@ -167,12 +170,23 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 	for _, e := range groups {
 		errs = append(errs, fmt.Errorf("process group %d is still there %v after SIGKILL", e.pgid, killWait))
 	}
+	if err := writeKept(entries); err != nil { // again: servers may have written to the files until now
+		return errors.Join(append(errs, err)...) // what is left tells others that the files are old
+	}
 	for _, e := range entries {
-		switch {
-		case e.whole:
-			errs = append(errs, replace(e.path, e.text))
-		case e.path != "" && e.text == nil:
+		if e.path != "" && e.text == nil {
 			errs = append(errs, os.RemoveAll(e.path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeKept writes the texts of files. Of two for one file, the later one stays.
+func writeKept(entries map[int]entry) error {
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if e := entries[id]; e.whole {
+			errs = append(errs, replace(e.path, e.text))
 		}
 	}
 	return errors.Join(errs...)
