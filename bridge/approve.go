@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"sync"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -29,43 +28,42 @@ type Approvals interface {
 // heldNote is what is said of a server that is held, before its own description.
 const heldNote = "New since the bridge started, or changed: it is not started before the user says yes."
 
-// maxTold is how much of a definition is shown in a question. What a longer one hides in its midst
-// can't be judged.
-const maxTold = 2000
+// Bounds of a definition that is shown in a question. What a longer one hides in its midst can't be
+// judged.
+const (
+	maxTold      = 2000 // bytes
+	maxToldLines = 50
+)
 
-// starts has the user asked whether servers that are held may be started. Of each definition there
-// is one question at a time, and one for as long as the bridge runs where the answer isn't yes. It
-// is safe for concurrent use.
+// maxNoes is how many definitions of one name, or of one file, the user says no to before no more of
+// that name or file are asked about: code can make a new definition at any time.
+const maxNoes = 2
+
+// starts has the user asked whether servers that are held may be started: one question at a time,
+// and none again about a definition that the user has not said yes to. It is safe for concurrent
+// use.
 type starts struct {
 	approvals Approvals // nil: all may be started
 	client    func(ctx context.Context, method string, params any) (json.RawMessage, error)
 	log       *slog.Logger
 
-	mu        sync.Mutex
-	inquiries map[string]*inquiry // by ID of the definition
+	turn   chan struct{}   // holds one while nobody is asked; guards what follows
+	said   map[string]bool // IDs of the definitions that were asked about without a yes
+	noes   map[string]int  // by name and by file
+	logged map[string]bool // IDs of the definitions that could not be asked about
 }
 
 func newStarts(a Approvals, log *slog.Logger) *starts {
 	ask := func(ctx context.Context, method string, params any) (json.RawMessage, error) {
 		return askClient(ctx, policyAsks, method, params)
 	}
-	return &starts{approvals: a, client: ask, log: log, inquiries: map[string]*inquiry{}}
+	s := &starts{approvals: a, client: ask, log: log, turn: make(chan struct{}, 1), said: map[string]bool{}, noes: map[string]int{}, logged: map[string]bool{}}
+	s.turn <- struct{}{}
+	return s
 }
 
 func (s *starts) held(server discovery.Server) bool {
 	return s.approvals != nil && s.approvals.Held(server)
-}
-
-// of returns the question on one definition.
-func (s *starts) of(id string) *inquiry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inquiries[id] == nil {
-		q := &inquiry{turn: make(chan struct{}, 1)}
-		q.turn <- struct{}{}
-		s.inquiries[id] = q
-	}
-	return s.inquiries[id]
 }
 
 // allow returns nil when a server may be started, for which it may ask the user. It waits for an
@@ -74,43 +72,55 @@ func (s *starts) allow(ctx context.Context, server discovery.Server) error {
 	if !s.held(server) {
 		return nil
 	}
-	q := s.of(server.ID())
 	select {
-	case <-q.turn:
-		defer func() { q.turn <- struct{}{} }()
+	case <-s.turn:
+		defer func() { s.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return notStarted(server, "the call has ended before the user was asked")
 	}
-	if !s.held(server) {
+	name, file := "name "+server.Name, "file "+server.Source.Path
+	switch {
+	case !s.held(server):
+		return nil
+	case s.said[server.ID()]:
+		return notStarted(server, "the user was asked, and has not said yes. "+mustApprove)
+	case max(s.noes[name], s.noes[file]) >= maxNoes:
+		return notStarted(server, fmt.Sprintf("the user has not said yes to %d others of its name or file, and is not asked about more. %s", maxNoes, mustApprove))
+	}
+	yes, err := s.ask(ctx, server)
+	if err != nil {
+		if !s.logged[server.ID()] { // code can try as often as it likes
+			s.log.Info("a new server was not started: the user could not be asked", "server", server.Name, "file", server.Source.Path, "err", err, "approve", howToApprove(server))
+		}
+		s.logged[server.ID()] = true
+		return err
+	}
+	s.log.Info("the user was asked whether a new server may be started", "server", server.Name, "file", server.Source.Path, "yes", yes, "approve", howToApprove(server))
+	if yes {
+		if _, err := s.approvals.Approve(server); err != nil {
+			s.log.Warn("the user's yes can't be kept", "server", server.Name, "err", err)
+		}
 		return nil
 	}
-	if q.said == "" {
-		answer, err := s.ask(ctx, server)
-		if err != nil {
-			return err
-		}
-		s.log.Info("the user was asked whether a new server may be started", "server", server.Name, "file", server.Source.Path, "answer", answer)
-		if answer == answerAlways {
-			if _, err := s.approvals.Approve(server); err != nil {
-				s.log.Warn("the user's yes can't be kept", "server", server.Name, "err", err)
-			}
-			return nil
-		}
-		q.said = answer
-	}
-	return notStarted(server, "the user was asked, and has not said yes; "+howToApprove(server))
+	s.said[server.ID()] = true
+	s.noes[name]++
+	s.noes[file]++
+	return notStarted(server, "the user was asked, and has not said yes. "+mustApprove)
 }
 
+// Told returns the definition of a server as it is shown to the user who decides about it, with the
+// characters escaped that a screen doesn't show.
+func Told(s discovery.Server) string { return text.Escape(s.Told()) }
+
 // ask has the user decide. Whatever is no clear yes is a no.
-func (s *starts) ask(ctx context.Context, server discovery.Server) (answer string, err error) {
-	told := text.Escape(server.Told())
-	if len(told) > maxTold {
-		return "", notStarted(server, "its definition is too long to be shown in a question; "+howToApprove(server))
+func (s *starts) ask(ctx context.Context, server discovery.Server) (yes bool, err error) {
+	told := Told(server)
+	if len(told) > maxTold || strings.Count(told, "\n") >= maxToldLines {
+		return false, notStarted(server, "its definition is too long to be shown in a question. "+mustApprove)
 	}
 	raw, err := s.client(ctx, string(mcp.MethodElicitationCreate), map[string]any{
-		"message": fmt.Sprintf("The Python code of this run wants to use the server %s. It is new since the bridge started, or has changed, "+
-			"and may have been written by code. It would be started as you, outside the sandbox.\n%s",
-			text.Escape(strconv.Quote(server.Name)), told),
+		"message": text.Escape(fmt.Sprintf("The Python code of this run wants to use the server %q. It is new since the bridge started, or has changed, and may have been "+
+			"written by code. It would be started as you, outside the sandbox.\n%s", server.Name, told)),
 		"requestedSchema": map[string]any{
 			"type":     "object",
 			"required": []string{"answer"},
@@ -121,11 +131,11 @@ func (s *starts) ask(ctx context.Context, server discovery.Server) (answer strin
 	})
 	switch {
 	case ctx.Err() != nil:
-		return "", notStarted(server, "the call has ended before the user has answered")
+		return false, notStarted(server, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
-		return "", notStarted(server, fmt.Sprintf("the user has to say yes first, and %v; %s", err, howToApprove(server)))
+		return false, notStarted(server, fmt.Sprintf("the user has to say yes first, and %v. %s", err, mustApprove))
 	case err != nil:
-		return "", notStarted(server, fmt.Sprintf("the user could not be asked: %v", err))
+		return false, notStarted(server, fmt.Sprintf("the user could not be asked: %v", err))
 	}
 	var r struct {
 		Action  string `json:"action"`
@@ -133,16 +143,18 @@ func (s *starts) ask(ctx context.Context, server discovery.Server) (answer strin
 			Answer string `json:"answer"`
 		} `json:"content"`
 	}
-	if json.Unmarshal(raw, &r) == nil && r.Action == "accept" && r.Content.Answer == answerAlways {
-		return answerAlways, nil
-	}
-	return answerNo, nil
+	readable := json.Unmarshal(raw, &r) == nil
+	return readable && r.Action == "accept" && r.Content.Answer == answerAlways, nil
 }
 
 func notStarted(s discovery.Server, why string) error {
 	return &entrypoint.CallError{Code: entrypoint.CodeDenied,
 		Message: fmt.Sprintf("server %q is new since the bridge started, or has changed, and was not started: %s", s.Name, why)}
 }
+
+// mustApprove ends an error that a model reads. It names no command that a model with a shell could
+// run as it stands.
+const mustApprove = "The user has to approve it at a terminal (mcp-bridge servers approve)."
 
 // HowToApprove returns what the user types to approve a server. Here is the working directory as it
 // is called where that is read.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 type approving struct {
 	mu     sync.Mutex
 	holds  string // its name
+	all    bool   // holds every server
 	yes    int
 	failed error
 }
@@ -25,7 +28,7 @@ type approving struct {
 func (a *approving) Held(s discovery.Server) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return s.Name == a.holds && a.yes == 0
+	return (a.all || s.Name == a.holds) && a.yes == 0
 }
 
 func (a *approving) Approve(discovery.Server) (int, error) {
@@ -54,14 +57,15 @@ func TestQuestionOfANewServer(t *testing.T) {
 		says         string
 	}{
 		{"a yes", answer(answerAlways), nil, evil(), true, 1, ""},
-		{"a no", answer(answerNo), nil, evil(), false, 1, "the user was asked, and has not said yes; to allow it, run: mcp-bridge servers approve github"},
+		{"a no", answer(answerNo), nil, evil(), false, 1, "the user was asked, and has not said yes. The user has to approve it at a terminal (mcp-bridge servers approve)."},
 		{"declined", `{"action":"decline","content":{"answer":"always"}}`, nil, evil(), false, 1, "has not said yes"},
 		{"closed", `{"action":"cancel"}`, nil, evil(), false, 1, "has not said yes"},
 		{"an answer that isn't offered", answer(answerOnce), nil, evil(), false, 1, "has not said yes"},
 		{"no answer", `[]`, nil, evil(), false, 1, "has not said yes"},
-		{"nobody to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old; to allow it, run: mcp-bridge servers approve github"},
+		{"nobody to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old. The user has to approve it at a terminal (mcp-bridge servers approve)."},
 		{"a failure", "", errors.New("lost"), evil(), false, 2, "the user could not be asked: lost"},
-		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxTold)), false, 0, "too long to be shown in a question; to allow it, run: mcp-bridge servers approve github"},
+		{"too many lines to be seen", answer(answerAlways), nil, evil(slices.Repeat([]string{""}, maxToldLines)...), false, 0, "too long to be shown in a question. The user has to approve it"},
+		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxTold)), false, 0, "too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers approve)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := newUser(tt.answer)
@@ -80,13 +84,64 @@ func TestQuestionOfANewServer(t *testing.T) {
 			}
 			const want = `elicitation/create The Python code of this run wants to use the server "github". It is new since the bridge started, or has changed, and may have been written by code. It would be started as you, outside the sandbox.
 File: /home/u/.cursor/mcp.json (Cursor, user)
-Program: ["sh" "-c" "id > RAN\nFile: /harmless\u202e\u200b"]
+Program: "sh"
+Argument 1: "-c"
+Argument 2: "id > RAN\nFile: /harmless\u202e\u200b"
 In: "/home/u"
-With the variables: ["NODE_OPTIONS"]`
+Variable "NODE_OPTIONS": "--require=secret"`
 			for _, q := range u.saw {
 				if q != want {
 					t.Errorf("asked %s\nwant %s", q, want)
 				}
+			}
+		})
+	}
+}
+
+// TestNoFurtherQuestions: definitions made one after another, of one name or in one file, get two
+// questions in all, also side by side. Others are asked about, and a yes in the meantime counts.
+func TestNoFurtherQuestions(t *testing.T) {
+	of := func(name, file string, i int) discovery.Server {
+		s := evil(strconv.Itoa(i))
+		s.Name, s.Source.Path = name, file
+		return s
+	}
+	for _, tt := range []struct {
+		name      string
+		of        func(i int) discovery.Server
+		questions int
+	}{
+		{"one name in one file", func(i int) discovery.Server { return of("a", "/f", i) }, maxNoes},
+		{"one name", func(i int) discovery.Server { return of("a", "/"+strconv.Itoa(i), i) }, maxNoes},
+		{"one file", func(i int) discovery.Server { return of(strconv.Itoa(i), "/f", i) }, maxNoes},
+		{"nothing in common", func(i int) discovery.Server { return of(strconv.Itoa(i), "/"+strconv.Itoa(i), i) }, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := newUser(answer(answerNo))
+			a := &approving{all: true}
+			s := newStarts(a, slog.New(slog.DiscardHandler))
+			s.client = u.ask
+			var wg sync.WaitGroup
+			for i := range 6 {
+				wg.Go(func() {
+					if why := denied(t, s.allow(t.Context(), tt.of(i))); !strings.Contains(why, mustApprove) {
+						t.Errorf("got %q", why)
+					}
+				})
+			}
+			wg.Wait()
+			if len(u.saw) != tt.questions {
+				t.Errorf("%d questions, want %d", len(u.saw), tt.questions)
+			}
+			why := denied(t, s.allow(t.Context(), tt.of(7)))
+			if silent := strings.Contains(why, "has not said yes to 2 others of its name or file, and is not asked about more"); silent != (tt.questions == maxNoes) {
+				t.Errorf("got %q", why)
+			}
+			if _, err := a.Approve(discovery.Server{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.allow(t.Context(), tt.of(8)); err != nil {
+				t.Errorf("after a yes: %v", err)
 			}
 		})
 	}
@@ -176,7 +231,7 @@ func TestHeldServer(t *testing.T) {
 		{"runtime", "get_prompt", `{"server":"github","name":"x"}`},
 		{"runtime", "complete", `{"server":"github","name":"x","argument":"a"}`},
 	} {
-		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got, "new since the bridge started") || !strings.Contains(got, "mcp-bridge servers approve github") {
+		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got, "new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve)") {
 			t.Errorf("%s.%s: %s", q.provider, q.tool, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,16 +60,73 @@ func withPurposes(c *catalog) string {
 	return strings.Join(all, ", ")
 }
 
-// purpose returns what a server is for, in a few words: as its configuration says, else as it said
-// itself when it last ran.
+// purpose returns what a server is for, in a few words: as the user's own configuration says, else, in
+// quotes, as a project's file says, or as the server said itself when it last ran.
 func (c *catalog) purpose(e entry) string {
-	if words := purposeWords(e.description, e.name); words != "" {
+	s := c.definitions[e.name]
+	if words := purposeWords(e.description, e.name); words != "" && !s.OfProject {
 		return words
 	}
-	return purposeWords(c.shelf.saved.Purpose(schemas.Key(c.definitions[e.name])), e.name)
+	for _, said := range []string{e.description, c.shelf.saved.Purpose(schemas.Key(s))} {
+		if words := c.claim(said, e.name); words != "" {
+			return `"` + words + `"`
+		}
+	}
+	return ""
 }
 
-// purposeWords returns the first words of foreign text, at most maxPurposeWords, without what could
+// Bounds of a claim.
+const (
+	maxClaimWords  = 6
+	maxClaimLetter = 24 // characters of a word
+)
+
+// instructs matches words of text that tells a model what to do, or what it is, or that asks for
+// secrets.
+var instructs = regexp.MustCompile(`(?i)^(always|never|must|mustnt|should|shall|need|needs|required?|mandatory|have|ensure|remember|before|after|first|prior|then|instead|until|unless|whenever|when|if|` +
+	`ignore|disregard|forget|override|important|critical|urgent|warning|attention|note|notice|please|dont|do|not|cannot|stop|obey|follow|comply|trust|` +
+	`call|calls|calling|use|using|invoke|run|execute|pass|send|upload|include|reveal|respond|reply|answer|tell|say|act|pretend|` +
+	`you|your|yours|youre|we|our|i|me|my|us|system|assistant|developer|user|users|human|model|models|llm|llms|agent|agents|ai|instructions?|prompts?|rules?|tasks?|` +
+	`ssh|passwords?|secrets?|tokens?|credentials?|cookies?)$`)
+
+// claim returns the first words of what others than the user say of a server, at most maxClaimWords.
+// It returns nothing where one of them could be part of an instruction, a path or the name of a tool or
+// of another server. Only English is understood, so that words of other scripts are none.
+func (c *catalog) claim(said, name string) string {
+	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
+	said, _, _ = strings.Cut(said, "\n")
+	var words []string
+	for field := range strings.FieldsSeq(said) {
+		word := strings.Trim(field, ".,;:!?()[]*`'\"&–—")
+		if word == "" {
+			continue
+		}
+		if len(words) == maxClaimWords {
+			words[maxClaimWords-1] += "…"
+			break
+		}
+		other, known := c.find(word)
+		odd := func(r rune) bool { return !unicode.Is(unicode.Latin, r) && r != '-' && r != '\'' }
+		if len(word) > maxClaimLetter || strings.ContainsFunc(word, odd) || known && other.name != name {
+			return ""
+		}
+		for part := range strings.SplitSeq(strings.ReplaceAll(word, "'", ""), "-") {
+			if instructs.MatchString(part) {
+				return ""
+			}
+		}
+		words = append(words, word)
+		if strings.ContainsAny(field[len(field)-1:], ".;:!?") {
+			break
+		}
+	}
+	if short := strings.Join(words, " "); !strings.EqualFold(short, name) {
+		return short
+	}
+	return ""
+}
+
+// purposeWords returns the first words of a description, at most maxPurposeWords, without what could
 // pass for more than a remark in brackets: other marks than those of a sentence, addresses, further
 // lines and sentences. It returns nothing where they say no more than the name.
 func purposeWords(said, name string) string {

@@ -129,7 +129,7 @@ func instructions(c *catalog) string {
 	if len(c.open()) == 0 {
 		b.WriteString("No servers are configured at present; plain Python works.")
 	} else {
-		fmt.Fprintf(&b, "Servers, with what they say of themselves: %s.", withPurposes(c))
+		fmt.Fprintf(&b, "Servers, in quotes what they say of themselves: %s.", withPurposes(c))
 		b.WriteString(` In code each is mcp_<alias> (its name in lower case, "_" for other characters): mcp_x.tool(key=value). mcp_x.resources and mcp_x.prompts have what a server offers besides tools.`)
 	}
 	return b.String()

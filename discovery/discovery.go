@@ -34,6 +34,7 @@ type Server struct {
 	Twins       []Twin    // what other entries for the same server say beside it, where they say anything
 	OfProject   bool      // its file lies in the project, where others than the user may write
 	Written     string    // a hash of its name and definition as the files have it: see ID
+	FilledIn    FilledIn  // which values the file itself doesn't hold
 	Files       []string  // that its definition and its host's word on it come from, whether they are there or not; absolute
 
 	// Of Stdio.
@@ -127,7 +128,10 @@ type Source struct {
 }
 
 // String is what messages call the source, such as `/home/u/.cursor/mcp.json (Cursor, user)`.
-func (s Source) String() string { return fmt.Sprintf("%s (%s, %s)", show(s.Path), s.Host, s.Scope) }
+func (s Source) String() string { return fmt.Sprintf("%s (%s, %s)", s.File(), s.Host, s.Scope) }
+
+// File returns Path on one line, quoted where it has characters that a screen doesn't show.
+func (s Source) File() string { return show(s.Path) }
 
 // A Problem is something that was found and can't be used.
 type Problem struct {

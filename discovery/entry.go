@@ -47,6 +47,7 @@ func (s *scan) entry(r row, src Source, name string, v hujson.Value, description
 				d.cannot = bad
 			}
 			d.OfProject, d.Files = r.ofProject(), append([]string{src.Path}, s.taken...)
+			d.FilledIn = d.filledIn(written)
 			d.Written = s.written(r, written)
 		}
 		state, bad = s.unwanted(r, d, gate)

@@ -11,7 +11,7 @@ import (
 // TestIdentity: every field counts in it that decides what is started or reached, and no other.
 func TestIdentity(t *testing.T) {
 	t.Chdir(t.TempDir())
-	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins", "OfProject", "Written", "Files"}
+	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins", "OfProject", "Written", "FilledIn", "Files"}
 	var plain Server
 	for i := range reflect.TypeFor[Server]().NumField() {
 		var s Server
@@ -34,6 +34,8 @@ func TestIdentity(t *testing.T) {
 			field.Set(reflect.ValueOf([]Source{{Path: "/x"}}))
 		case OAuth:
 			field.Set(reflect.ValueOf(OAuth{Resource: "x"}))
+		case FilledIn:
+			field.Set(reflect.ValueOf(FilledIn{Env: map[string]string{"x": "y"}}))
 		case Filter:
 			field.Set(reflect.ValueOf(Filter{Deny: []string{"x"}}))
 		case []Twin:

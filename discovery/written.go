@@ -68,36 +68,6 @@ func (s *scan) inProject(native string) bool {
 	return dir != "" && strings.HasPrefix(s.places.clean(native), dir+"/") && !strings.HasPrefix(s.places.clean(s.env.Home)+"/", dir+"/")
 }
 
-// Told says what is started or connected to, line by line, for the user who decides about it.
-// Values of variables and headers are left out, since they may be secrets; arguments, URLs and
-// commands are told as a whole.
-func (s Server) Told() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "File: %s", s.Source)
-	if s.URL != "" {
-		fmt.Fprintf(&b, "\nURL: %q", s.URL)
-	}
-	if s.Socket != "" {
-		fmt.Fprintf(&b, "\nSocket: %q", s.Socket)
-	}
-	if s.Command != "" {
-		fmt.Fprintf(&b, "\nProgram: %q", append([]string{s.Command}, s.Args...))
-	}
-	if s.HeadersHelper != "" {
-		fmt.Fprintf(&b, "\nProgram for its headers: %q", s.HeadersHelper)
-	}
-	if s.Dir != "" {
-		fmt.Fprintf(&b, "\nIn: %q", s.Dir)
-	}
-	if len(s.Env) > 0 {
-		fmt.Fprintf(&b, "\nWith the variables: %q", slices.Sorted(maps.Keys(s.Env)))
-	}
-	if len(s.Headers) > 0 {
-		fmt.Fprintf(&b, "\nWith the headers: %q", slices.Sorted(maps.Keys(s.Headers)))
-	}
-	return b.String()
-}
-
 // maxFilters bounds how many filters are remembered of one server.
 const maxFilters = 16
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,7 @@ func (p *parts) refuse(s discovery.Server) error {
 	if p.approvals == nil || !p.approvals.Held(s) {
 		return nil
 	}
-	return errors.New(heldReason + "; " + bridge.HowToApprove(s, "the bridge's working directory"))
+	return errors.New(heldReason + "; the user has to approve it at a terminal (mcp-bridge servers approve)") // a model reads it
 }
 
 const heldReason = "it is new since the bridge started, or has changed, where code could have written it, " +
@@ -88,9 +87,9 @@ func (a *app) approveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve SERVER",
 		Short: "Say yes to a server that is new, or has changed, where code could have written it",
-		Long: "Say yes to a server that is new, or has changed, where code could have written it.\n" +
-			"It shows the file and what would be started, and asks. Bridges that run start the server from then on,\n" +
-			"and those that are started later too, until its definition changes.",
+		Long: "Say yes to a server that is new, or has changed, where code could have written it. It shows the file and what would be started,\n" +
+			"and asks at the terminal. Bridges that run start the server from then on, and those that are started later too, until its\n" +
+			"definition changes.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeServers,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -113,16 +112,11 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 			"One of a project is approved in its directory", name)}
 	}
 	s := c.Servers[i]
-	fmt.Fprintln(a.stderr, text.Escape(fmt.Sprintf("Server %q\n%s", s.Name, s.Told())))
-	if !yes {
-		fmt.Fprint(a.stderr, "It is started as you, outside the sandbox. Start it, now and later? [y/N] ")
-		switch answer := strings.ToLower(strings.TrimSpace(readAnswer(a.stdin))); answer {
-		case "":
-			return errUnanswered
-		case "y", "yes":
-		default:
-			return exitError{exitFailure}
-		}
+	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, bridge.Told(s))
+	if yes {
+		fmt.Fprint(a.stderr, shown)
+	} else if err := a.confirm(shown + "It is started as you, outside the sandbox. Start it, now and later? [y/N] "); err != nil {
+		return err
 	}
 	all := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
 	told, err := all.Approve(s)
@@ -131,5 +125,20 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	}
 	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
 		text.Escape(strconv.Quote(s.Name)), told)
+	return nil
+}
+
+// confirm returns nil if the user says yes at the terminal that the process belongs to. What stands
+// in for it in a pipe is nobody's word.
+func (a *app) confirm(question string) error {
+	t, err := a.terminal()
+	if err != nil {
+		return usageError{fmt.Errorf("there is no terminal to ask at (%w); at one, type the command again, or type --yes", err)}
+	}
+	defer t.Close()
+	fmt.Fprint(visible{w: t}, question)
+	if !isYes(readAnswer(t)) {
+		return exitError{exitFailure}
+	}
 	return nil
 }

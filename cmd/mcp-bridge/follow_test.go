@@ -90,9 +90,8 @@ func (f followed) named() string {
 // approve is the user's yes, in another process.
 func (f followed) approve(t *testing.T, server string, vars ...string) {
 	t.Helper()
-	cmd := command(t, nil, "servers", "approve", server)
+	cmd := command(t, nil, "servers", "approve", server, "--yes")
 	cmd.Dir, cmd.Env = filepath.Dir(f.file), append(cmd.Env, vars...)
-	cmd.Stdin = strings.NewReader("y\n")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), f.file) || !strings.Contains(string(out), "that run and know it now: 1") {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -38,7 +38,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	printed := &watched{w: shown(stdout)}
-	a := &app{stdin: stdin, stdout: printed, stderr: shown(stderr), frames: stdout}
+	a := &app{stdin: stdin, stdout: printed, stderr: shown(stderr), frames: stdout, terminal: openConsole}
 	context.AfterFunc(ctx, func() { a.endAtOnce(stop) })
 	stderr = a.stderr
 	root := a.root()

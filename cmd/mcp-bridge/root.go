@@ -13,8 +13,9 @@ import (
 // app is what all commands share.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer // for people: a terminal gets no control characters
-	frames         io.Writer // stdout for programs, as it is
+	stdout, stderr io.Writer                          // for people: a terminal gets no control characters
+	frames         io.Writer                          // stdout for programs, as it is
+	terminal       func() (io.ReadWriteCloser, error) // openConsole
 
 	serving atomic.Bool // it serves a client, until it is told to end
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // screen is where a command shows text to a person. Only a terminal gets wrapped lines, colours, and
-// ~ for the home directory: elsewhere each text is one line as it is, for grep.
+// ~ for the home directory: elsewhere each text is one line, for grep.
 type screen struct {
 	w       io.Writer // of a terminal: what is written is not escaped any more
 	columns int       // of the terminal; 0 for none
@@ -51,11 +51,8 @@ const narrowest = 12
 
 // clean returns a text as the screen may show it.
 func (s screen) clean(v string) string {
-	if s.columns == 0 {
-		return v
-	}
 	v = text.Escape(v)
-	if len(s.home) < 2 {
+	if s.columns == 0 || len(s.home) < 2 {
 		return v
 	}
 	var out strings.Builder

@@ -96,7 +96,7 @@ func details(srv discovery.Server) []string {
 	var out []string
 	add := func(name, value string) {
 		if value != "" {
-			out = append(out, name+": "+value)
+			out = append(out, name+": "+strings.ReplaceAll(value, "\n", `\n`)) // what is foreign adds no line
 		}
 	}
 	add("description", srv.Description)

@@ -120,9 +120,9 @@ func (a *app) serversText(c discovery.Catalog) {
 		alias := aliases(c)
 		g := grid{rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, spare: 2}
 		for _, srv := range c.Servers {
-			g.rows = append(g.rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.Path})
+			g.rows = append(g.rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.File()})
 			for _, also := range srv.Also {
-				g.rows = append(g.rows, []string{"", "", "", also.Host, also.Scope, also.Path})
+				g.rows = append(g.rows, []string{"", "", "", also.Host, also.Scope, also.File()})
 			}
 		}
 		s.table(g)

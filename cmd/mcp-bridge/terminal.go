@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	goruntime "runtime"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -55,3 +57,27 @@ func codeOutput(w io.Writer) io.Writer {
 	}
 	return w
 }
+
+// console is the terminal that the process belongs to, wherever its standard streams lead.
+type console struct{ in, out *os.File }
+
+// openConsole opens the terminal that the process belongs to.
+func openConsole() (io.ReadWriteCloser, error) {
+	in, out := "/dev/tty", "/dev/tty"
+	if goruntime.GOOS == "windows" {
+		in, out = "CONIN$", "CONOUT$"
+	}
+	r, err := os.OpenFile(in, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	w, err := os.OpenFile(out, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return console{r, w}, nil
+}
+
+func (c console) Read(p []byte) (int, error)  { return c.in.Read(p) }
+func (c console) Write(p []byte) (int, error) { return c.out.Write(p) }
+func (c console) Close() error                { return errors.Join(c.in.Close(), c.out.Close()) }

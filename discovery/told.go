@@ -1,0 +1,144 @@
+package discovery
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// FilledIn holds, by name, what the file has in the place of those variables and headers whose values
+// come from elsewhere, such as ${TOKEN}.
+type FilledIn struct{ Env, Headers map[string]string }
+
+// filledIn returns the FilledIn of a definition, which written was before it was filled in.
+func (d *definition) filledIn(written definition) FilledIn {
+	differ := func(was, is map[string]string) map[string]string {
+		refs := map[string]string{}
+		for name, text := range was {
+			if value, ok := is[name]; ok && value != text {
+				refs[name] = text
+			}
+		}
+		return refs
+	}
+	f := FilledIn{differ(written.Env, d.Env), differ(written.Headers, d.Headers)}
+	for _, name := range slices.Concat(d.forward, d.keyring) {
+		if value, ok := d.Env[name]; ok && value != written.Env[name] {
+			f.Env[name] = "${" + name + "}"
+		}
+	}
+	for _, h := range d.fromEnv {
+		f.Headers[h[0]] = "${" + h[1] + "}"
+	}
+	return f
+}
+
+// Told returns what is started or connected to, line by line, for the user who decides about it.
+// Every text is quoted as in Go's source, so that none can look like another line. A value that is
+// filled in is told by what the file has in its place, and one whose name says that it is a secret by
+// its length; see steers for those that are always told. The caller escapes the characters that a
+// screen doesn't show.
+func (s Server) Told() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "File: %s", s.Source)
+	line := func(what, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "\n%s: %s", what, quoted(value))
+		}
+	}
+	line("URL", s.URL)
+	line("Socket", s.Socket)
+	line("Program", s.Command)
+	for i, a := range s.Args {
+		fmt.Fprintf(&b, "\nArgument %d: %s", i+1, quoted(a))
+	}
+	line("Program for its headers", s.HeadersHelper)
+	line("In", s.Dir)
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		fmt.Fprintf(&b, "\nVariable %s: %s", quoted(name), toldValue(name, s.Env[name], s.FilledIn.Env))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		fmt.Fprintf(&b, "\nHeader %s: %s", quoted(name), toldValue(name, s.Headers[name], s.FilledIn.Headers))
+	}
+	line(`Header "Authorization", from the variable`, s.BearerTokenEnv)
+	return b.String()
+}
+
+func toldValue(name, value string, filledIn map[string]string) string {
+	written, isFilledIn := filledIn[name]
+	isSecret := secretName.MatchString(name)
+	switch {
+	case steers(name), !isFilledIn && !isSecret:
+		return quoted(value)
+	case isFilledIn && (!isSecret || reference.MatchString(written) && !strings.Contains(written, ":-")):
+		return "filled in for " + quoted(written)
+	}
+	told := fmt.Sprintf("not shown, %d characters", utf8.RuneCountInString(value))
+	if likeCommand(value) {
+		told += "; it reads like a command or a path"
+	}
+	return told
+}
+
+var (
+	// secretName matches the names of variables and headers whose values aren't shown.
+	secretName = regexp.MustCompile(`(?i)token|key|secret|passw|passphrase|pwd|auth|credential|cookie|private|signature|session|jwt|bearer|dsn|(^|[_-])(pat|pass|pin|sas)($|[_-])`)
+
+	// reference matches a text that is one reference of a dialect, perhaps after an authentication
+	// scheme, and so holds no secret itself.
+	reference = regexp.MustCompile(`(?i)^((bearer|basic|token) +)?(\$?\{\{?[^{}]*\}?\}|\$[a-z_][a-z0-9_]*)$`)
+
+	// steering matches the names of variables that have programs load or run something, or look for
+	// it elsewhere.
+	steering = regexp.MustCompile(`(?i)^(path|pathext|comspec|env|bash_env|ifs|shell|shellopts|bashopts|zdotdir|prompt_command|editor|visual|pager|browser|home|xdg_config_home|` +
+		`(ld|dyld|bash_func|git_config)_.*|git_(ssh|ssh_command|exec_path|proxy_command|external_diff|pager|editor|askpass|template_dir)|ssh_askpass|` +
+		`glibc_tunables|gconv_path|node_(options|path|extra_ca_certs)|electron_run_as_node|deno_.*|bun_options|` +
+		`python[a-z].*|python_basic_repl|perl5.*|perllib|ruby(opt|lib)|gem_(home|path)|bundle_gemfile|(_java|java_tool|jdk_java)_options|java_home|classpath|` +
+		`lua_(init|path|cpath).*|php(rc|_ini_scan_dir)|dotnet_startup_hooks|coreclr_.*|r_profile.*|` +
+		`(npm|pnpm|yarn|bun)_config_(registry|node_options|userconfig|globalconfig|prefix|script_shell|shell|ignore_scripts)|` +
+		`(pip|uv)_.*(index|find_links|config|python|constraint|override).*|(http|https|all|no)_proxy|docker_(host|config|context)|ssl_cert_(file|dir))$`)
+)
+
+// steers reports whether a variable decides which code is run, so that its value is always told.
+func steers(name string) bool { return steering.MatchString(name) }
+
+// likeCommand reports whether a value is more than one word, or a path.
+func likeCommand(value string) bool {
+	return blanks.MatchString(value) || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "${") ||
+		strings.HasPrefix(strings.TrimLeft(value, ".~"), "/")
+}
+
+// maxBlanks is how many blanks in a row are shown.
+const maxBlanks = 3
+
+// blanks matches what is shown as nothing but room.
+var blanks = regexp.MustCompile(`[\s\v\x{85}\pZ\x{2800}\x{1D159}\x{16FE4}]+`)
+
+// blankSigns escapes the blanks that strconv.Quote takes for graphic signs.
+var blankSigns = strings.NewReplacer("\u2800", `\u2800`, "\U0001d159", `\U0001d159`, "\U00016fe4", `\U00016fe4`)
+
+// quoted returns s as a string of Go's source. Between its quotes stands, in brackets, how many blanks
+// there are where they are too many to show.
+func quoted(s string) string {
+	var b strings.Builder
+	last := 0
+	for _, at := range blanks.FindAllStringIndex(s, -1) {
+		run := s[at[0]:at[1]]
+		n := utf8.RuneCountInString(run)
+		if n <= maxBlanks {
+			continue
+		}
+		with := ""
+		if strings.ContainsAny(run, "\n\r\v\f\u0085\u2028\u2029") {
+			with = " and line ends"
+		}
+		fmt.Fprintf(&b, "%s[%d blanks%s]", strconv.Quote(s[last:at[0]]), n, with)
+		last = at[1]
+	}
+	b.WriteString(strconv.Quote(s[last:]))
+	return blankSigns.Replace(b.String())
+}
