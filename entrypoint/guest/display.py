@@ -13,6 +13,8 @@ from guest.link import Link
 from guest.typed import Any
 
 MAX_ROWS, MAX_COLUMNS = 60, 40  # of a table that is shown; the middle of a larger one is left out
+MAX_PATH = 4096  # characters
+WRITABLE = ("/workspace/", "/tmp/")  # where code may write files
 _SAVED = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "gif": "GIF", "webp": "WEBP"}
 _DRAWN = {"png", "svg", "pdf", "jpg", "jpeg", "webp"}
 _OPAQUE = ("1", "L", "RGB")
@@ -70,7 +72,9 @@ class Screen:
         except (artifacts.LimitReached, results.ToolError) as e:
             print(f"display: {e}", file=sys.stderr)
 
-    def save(self, name: str, data: Any, kind: str | None = None) -> str | list[str]:
+    def save(self, name: Any, data: Any, kind: str | None = None) -> str | list[str]:
+        if data is ...:
+            name, data = named(name)
         if not isinstance(name, str) or not name.strip():
             raise TypeError(f"save_artifact takes a file name first, not {name!r}")
         if not (files := files_of(data, name)):
@@ -175,13 +179,13 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
     end = mime.ending(name)
     if isinstance(data, (bytes, bytearray, memoryview)):
         raw = bytes(data)
+    elif isinstance(data, os.PathLike) or own_file(data):
+        with open(data, "rb") as file:
+            raw = file.read()
     elif isinstance(data, str):
         raw = data.encode("utf-8", "surrogatepass")
         if mime.guess(name, raw) == mime.BYTES and not end:
             return raw, mime.TEXT
-    elif isinstance(data, os.PathLike):
-        with open(data, "rb") as file:
-            raw = file.read()
     elif is_figure(data):
         raw = figure_as(data, end if end in _DRAWN else "png")
     elif is_picture(data):
@@ -203,6 +207,20 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
             f"not {type(data).__name__}"
         )
     return raw, mime.guess(name, raw)
+
+
+def named(path: Any) -> tuple[str, Any]:
+    """named returns the name and the data of a file that save_artifact was given by its path alone."""
+    if isinstance(path, os.PathLike) or own_file(path):
+        return os.path.basename(path), path
+    raise TypeError(f"save_artifact takes a name and data, or the path of a file; {str(path)[:100]!r} is no such file")
+
+
+def own_file(data: Any) -> bool:
+    """own_file reports whether data is the path, as a plain text, of a file that the code may have written."""
+    if not isinstance(data, str) or isinstance(data, results.Content) or len(data) > MAX_PATH or not data.isprintable():
+        return False
+    return os.path.realpath(data).startswith(WRITABLE) and os.path.isfile(data)
 
 
 def checked(kind: str) -> str:

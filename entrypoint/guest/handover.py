@@ -46,10 +46,10 @@ class Handover:
         for value in values:
             self.screen().show(value, mime)
 
-    def save_artifact(self, name: str, data: Any, mime: str | None = None) -> str | list[str]:
-        """Hands a file over to the caller and gives the name that it has there.
+    def save_artifact(self, name: str, data: Any = ..., mime: str | None = None) -> str | list[str]:
+        """Hands a file over to the caller and gives the name that it has there. A path alone hands over that file.
 
-        data: bytes, str (the text itself), a path (the file's contents), a figure, an image, a DataFrame, a dict or list (as
+        data: bytes, str (the text itself, or the path of a file of the code's), a path (the file's contents), a figure, an image, a DataFrame, a dict or list (as
         JSON), or the result of a tool (its image or other file, unless the name is of a text or of data). Several files of a
         result get numbers behind the name, and a list of names is given. Raises ValueError when the files of the run have too
         many bytes together.

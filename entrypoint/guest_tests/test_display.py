@@ -306,6 +306,28 @@ class Saving(unittest.TestCase):
                 ran = run(code.replace("\nsave_artifact", "\nn = save_artifact") + ";")
                 self.assertEqual((files(ran), ran.error, ran.stderr), ({name: (kind, data)}, {}, ""))
 
+    def test_the_path_of_a_file(self) -> None:
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            begin = f"import os, pathlib\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
+            for code, name, data in (
+                (f"save_artifact('x.csv', '{folder}/r.csv')", "x.csv", b"a,b"),
+                ("save_artifact('x.csv', 'r.csv')", "x.csv", b"a,b"),
+                (f"save_artifact('{folder}/r.csv')", "r.csv", b"a,b"),
+                ("save_artifact('r.csv')", "r.csv", b"a,b"),
+                ("save_artifact(pathlib.Path('r.csv'))", "r.csv", b"a,b"),
+                ("save_artifact('x.csv', 'other.csv')", "x.csv", b"other.csv"),
+                ("save_artifact('x.csv', 'r.csv\\n')", "x.csv", b"r.csv\n"),
+                ("save_artifact('x.csv', '/etc/passwd')", "x.csv", b"/etc/passwd"),
+                ("os.symlink('/etc/passwd', 'l'); save_artifact('x.csv', 'l')", "x.csv", b"l"),
+                ("save_artifact('x.csv', 'x' * 100_000)", "x.csv", b"x" * 100_000),
+            ):
+                with self.subTest(code):
+                    ran = run(f"{begin}{code};")
+                    self.assertEqual((files(ran), ran.error, ran.stderr), ({name: ("text/csv", data)}, {}, ""))
+        for code in ("save_artifact('nothing.csv')", "save_artifact({'a': 1})"):
+            ran = run(code)
+            self.assertIn("takes a name and data, or the path of a file", ran.error["message"])
+
     def test_names_are_made_safe_and_that_is_told(self) -> None:
         ran = run("print(save_artifact('../../etc/pass wd', b'x'), save_artifact('a', b''), save_artifact('A', b'1'))")
         self.assertEqual((list(files(ran)), ran.stdout), (["etc/pass_wd", "a", "A-2"], "etc/pass_wd a A-2\n"))
