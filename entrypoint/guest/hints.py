@@ -23,6 +23,7 @@ _SHORT = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "dt": "date
 _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _WRITABLE = ("/workspace", "/tmp")
 _NO_COROUTINE = re.compile("a coroutine was expected, got|coroutine or an awaitable is required")
+_GATHERED = re.compile("unhashable type: '(ToolData|ToolList)'|no current event loop|An asyncio.Future, a coroutine")
 _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (TypeError,),
@@ -206,7 +207,12 @@ def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
 
 def _value(error: BaseException, namespace: dict[str, Any]) -> str:
     """A tool's value where asyncio wants a coroutine: without an event loop, a call of a tool is made at once."""
-    if not isinstance(error, (TypeError, ValueError)) or not _NO_COROUTINE.search(str(error)) or not _proxies(namespace):
+    if not isinstance(error, (TypeError, ValueError, RuntimeError)):
+        return ""
+    if "gather(" in (line := expressions.Place(error).line) and _GATHERED.search(str(error)):
+        mended = re.sub(r"asyncio\.run\(((?:asyncio\.)?gather\(.*\))\)", r"\1", line)
+        return "write: " + re.sub(r"\b(?:asyncio\.)?gather\(", "await asyncio.gather(", mended, count=1)
+    if not _NO_COROUTINE.search(str(error)) or not _proxies(namespace):
         return ""
     return (
         "without a top-level await a call of a tool gives its value at once: write it without asyncio.run and without await; "

@@ -217,7 +217,7 @@ class Shortened:
             return super().__repr__()
 
 
-_SHORTENED = {kind: type(kind.__name__, (Shortened, kind), {"__module__": "mcp"}) for kind in (ToolData, ToolList)}
+SHORTENED = {kind: type(kind.__name__, (Shortened, kind), {"__module__": "mcp"}) for kind in (ToolData, ToolList)}
 
 
 def _no_attribute(value: Any, name: str) -> AttributeError:
@@ -277,7 +277,7 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     made: Any
     if isinstance(found, (dict, list)):
         kind: Any = ToolData if isinstance(found, dict) else ToolList
-        made = (_SHORTENED[kind] if len(texts) < len(content) or any("mimeType" in text for text in texts) else kind)(found)
+        made = (SHORTENED[kind] if len(texts) < len(content) or any("mimeType" in text for text in texts) else kind)(found)
     elif isinstance(found, str):
         made = ToolText(found) if found or texts else _without_text(content)
     else:

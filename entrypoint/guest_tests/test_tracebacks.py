@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from guest import hints
-from guest_tests.host import Ran, provider, run
+from guest_tests.host import Ran, provider, run, text
 
 COLUMNS = sys.version_info >= (3, 11)  # Python marks them from this version on
 
@@ -168,6 +168,15 @@ class Hints(unittest.TestCase):
             "import os; os.nothing_like_it",
         ):
             self.assertNotIn("(", self.check(code).error["message"])
+
+    def test_gather_of_values(self) -> None:
+        for code, said in (
+            ("r = asyncio.gather(mcp_shop.add(), mcp_shop.add())", "write: r = await asyncio.gather(mcp_shop.add(), mcp_shop.add())"),
+            ("asyncio.run(asyncio.gather(*[mcp_shop.add()]))", "write: await asyncio.gather(*[mcp_shop.add()])"),
+            ("from asyncio import gather\nprint(gather(mcp_shop.add()))", "write: print(await asyncio.gather(mcp_shop.add()))"),
+        ):
+            ran = run(f"import asyncio\n{code}", [provider("add")], lambda call: {"ok": True, "result": text('{"a": 1}')})
+            self.assertIn(f"({said})", ran.error["message"])
 
     def test_modules(self) -> None:
         ran = self.check("import nosuchmodule1", "nothing can be installed here")
