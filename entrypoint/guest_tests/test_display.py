@@ -12,7 +12,6 @@ import zlib
 from typing import Any
 
 from guest import artifacts, mime
-
 from guest_tests.host import Frame, Guest, Ran, run
 
 

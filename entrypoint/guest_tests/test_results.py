@@ -158,7 +158,11 @@ class Shown(unittest.TestCase):
         inner = {"type": "resource", "resource": {"uri": "a:1", "text": "inner"}}
         for content, printed, shown in (
             ([IMAGE], "[1 image: .images, shown by display(...)]", "<1 image: .images, shown by display(...)>"),
-            ([IMAGE, SOUND], "[1 image, 1 audio file: .files, shown by display(...)]", "<1 image, 1 audio file: .files, shown by display(...)>"),
+            (
+                [IMAGE, SOUND],
+                "[1 image, 1 audio file: .files, shown by display(...)]",
+                "<1 image, 1 audio file: .files, shown by display(...)>",
+            ),
             ([PDF], "[1 file: .files, shown by display(...)]", "<1 file: .files, shown by display(...)>"),
             ([link], "[1 link: .links]", "<1 link: .links>"),
             ([CAPTION, IMAGE], "caption\n[1 image: .images, shown by display(...)]", "'caption'"),
@@ -271,6 +275,9 @@ class Slips(unittest.TestCase):
             ("print('got ' + r)", data, "value.text"),
             ("open('x', 'w').write(r)", data, "value.text"),
             ("r.title", text('[{"title": 1}]'), 'write r[0]["title"]'),
+            ("r['issues']", text('[{"title": 1}]'), "r is the list itself of 1: leave out ['issues']; the keys"),
+            ("(r or 1)['issues']", text('[{"title": 1}]'), "leave out ['issues']; the keys of its items are title"),
+            ("print(r.a, r.b, r.c, r.get('a'))", text('{"a": 1, "b": 2}'), 'write print(r["a"], r["b"], r.c, r.get'),
             ("r.get('title')", text('[{"title": 1}]'), "write r[0].get('title')"),
         ):
             with self.subTest(code):
