@@ -16,8 +16,11 @@ import (
 func Aliases(names []string) map[string]string { return aliases(names, "tool", reserved, ofGuest) }
 
 // ServerAliases does so for the names of servers, which code knows as mcp_<alias>, where nothing is a builtin, and as the module
-// mcp.servers.<alias>. Where no letter or digit is left the alias is "server".
-func ServerAliases(names []string) map[string]string { return aliases(names, "server", keywords) }
+// mcp.servers.<alias>. Where no letter or digit is left the alias is "server". mcp_servers is the mapping of all servers, so
+// the name "servers" gets a _ behind it too.
+func ServerAliases(names []string) map[string]string {
+	return aliases(names, "server", keywords, []string{"servers"})
+}
 
 func aliases(names []string, none string, taboo ...[]string) map[string]string {
 	names = slices.Clone(names)

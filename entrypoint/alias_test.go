@@ -132,6 +132,9 @@ func TestReserved(t *testing.T) {
 			}
 		}
 	}
+	if got := ServerAliases([]string{"servers"})["servers"]; got != "servers_" { // mcp_servers is all of them
+		t.Errorf("server \"servers\" is mcp_%s", got)
+	}
 	for _, name := range []string{"any", "list", "type", "_load"} { // behind mcp_ they are nothing else
 		if got := ServerAliases([]string{name})[name]; got != name {
 			t.Errorf("server %q is mcp_%s", name, got)

@@ -48,6 +48,10 @@ class Room:
             self._left -= cost
             return name
 
+    def used(self) -> bool:
+        """used reports whether any file has been handed over."""
+        return bool(self._names)
+
     def taken(self, name: str, cost: int) -> bool:
         """Notes what somebody else hands over; False when there is no room for it."""
         with self._lock:

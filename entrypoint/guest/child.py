@@ -20,6 +20,8 @@ from guest.typed import Any
 _exit = os._exit  # the code may put something else in its place
 
 HOME = "/workspace"
+GRACE = 0.5  # seconds that threads have after code has failed
+MAX_NAMED = 5  # threads
 STANDBY = 20  # milliseconds without an execute after which none is expected soon
 
 # What much code will want: asyncio takes as long as the guest itself, the rest half as long. What asyncio itself needs comes
@@ -82,6 +84,7 @@ def main(fd: int) -> None:
     except BaseException as e:
         reserve.release()
         link.send({"type": "claim", "error": errors.told(e, namespace)})
+        leave(status, handover, heir, GRACE)
     leave(status, handover, heir)
 
 
@@ -116,21 +119,45 @@ def exit_status(code: object) -> int:
     return 1
 
 
-def leave(status: int, handover: Handover, heir: Heir) -> None:
-    """Ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output.
+def leave(status: int, handover: Handover, heir: Heir, grace: float = 0.0) -> None:
+    """leave ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output.
 
-    Figures that are still open are shown between them: pyplot has an exit handler that closes them.
+    Figures that are still open are shown between them: pyplot has an exit handler that closes them. With a grace, threads
+    are waited for no longer than that, in seconds: the error of code that has failed is told, whatever still runs.
     """
-    shutdown, exits = getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)
-    for step in (report_unawaited, shutdown, handover.finish, exits):
+
+    def end(number: int = 0, frame: object = None) -> None:
+        if number:
+            print(f"[still running {grace:g} s after the error, and ended: {', '.join(running()[:MAX_NAMED])}]", file=sys.stderr)
+        elif grace:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        _each(handover.finish, getattr(atexit, "_run_exitfuncs", None))
+        streams.flush()
+        heir.take_over()
+        _exit(status)
+
+    if grace and running():
+        signal.signal(signal.SIGALRM, end)
+        signal.setitimer(signal.ITIMER_REAL, grace)
+    _each(report_unawaited, getattr(threading, "_shutdown", None))
+    end()
+
+
+def running() -> list[str]:
+    """running returns the names of the other threads that are no daemons."""
+    try:
+        return [one.name for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+    except Exception:  # the code has put something else in the place of one of these
+        return []
+
+
+def _each(*steps: Any) -> None:
+    for step in steps:
         try:
             if step is not None:
                 step()
         except BaseException:
             sys.excepthook(*sys.exc_info())
-    streams.flush()
-    heir.take_over()
-    _exit(status)
 
 
 def _prepare(link: Link, runtime: mcp_runtime.Runtime) -> wire.Frame | None:

@@ -6,9 +6,11 @@ from binascii import a2b_base64
 from typing import Any
 
 from guest import mime
-from guest.artifacts import MIME
+from guest.artifacts import BASE64, MIME
 from guest.ready import ReadyList, There
 from guest.results import ToolError
+
+MAX_DATA = 100  # characters of base64 that are shown
 
 
 class ToolImage:
@@ -94,26 +96,51 @@ def _kind(block: Any) -> tuple[str, dict[str, Any]]:
     return _main(str(about.get("mimeType") or "")), about
 
 
-def note(content: list[Any], texts: bool) -> str:
-    """How to see what neither the text nor the data of a result shows; "" where there is no more.
+def note(content: list[Any], texts: bool, files: bool = True) -> str:
+    """note returns how to see what neither the text nor the data of a result shows, or "" where there is no more.
 
-    texts: whether embedded texts count, which are the result's own text where it has no other.
+    texts: whether embedded texts count, which are the result's own text where it has no other. files: whether images do.
     """
     counts = {"image": 0, "audio file": 0, "file": 0}
-    for block in content:
+    for block in content if files else ():
         kind = _kind(block)[0]
         if kind:
             counts["audio file" if kind == "audio" else kind] += 1
-    files = [f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n]
+    counted = [f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n]
     said = []
-    if files:
-        said.append(f"{', '.join(files)}: display(r) shows {'it' if sum(counts.values()) == 1 else 'them'}")
+    if counted:
+        attribute = "images" if counts["image"] and len(counted) == 1 else "files"
+        said.append(f"{', '.join(counted)}: .{attribute}, shown by display(...)")
     embedded = [one for one in blocks(content, "resource") if not _kind(one)[0]] if texts else []
     links = blocks(content, "resource_link")
     for kind, attribute, found in (("text", "resources", embedded), ("link", "links", links)):
         if found:
-            said.append(f"{len(found)} {kind}{'s' if len(found) > 1 else ''}: r.{attribute}")
+            said.append(f"{len(found)} {kind}{'s' if len(found) > 1 else ''}: .{attribute}")
     return "; ".join(said)
+
+
+class Base64:
+    """Base64 stands for data in a text for people."""
+
+    def __init__(self, text: str) -> None:
+        self.size = len(text) * 3 // 4 - text[-2:].count("=")
+
+    def __repr__(self) -> str:
+        return f"<base64, {self.size:,} bytes>"
+
+
+def shortened(value: Any) -> Any:
+    """shortened returns a copy of JSON without the data of its images and other files."""
+    if isinstance(value, list):
+        return [shortened(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: shortened(one) for key, one in value.items()}
+    for key in ("data", "blob"):
+        text = value.get(key)
+        if "mimeType" in value and isinstance(text, str) and len(text) > MAX_DATA and BASE64.fullmatch(text):
+            made[key] = Base64(text)
+    return made
 
 
 def decoded(text: Any) -> bytes:

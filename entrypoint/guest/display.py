@@ -9,10 +9,14 @@ import sys
 
 from guest import artifacts, content, mime, results
 from guest.content import ToolImage
+from guest.handover import members
 from guest.link import Link
 from guest.typed import Any
 
 MAX_ROWS, MAX_COLUMNS = 60, 40  # of a table that is shown; the middle of a larger one is left out
+MAX_FILES = 10  # of a list, tuple or dict of results that are shown
+MAX_PATH = 4096  # characters
+WRITABLE = ("/workspace/", "/tmp/")  # where code may write files
 _SAVED = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "gif": "GIF", "webp": "WEBP"}
 _DRAWN = {"png", "svg", "pdf", "jpg", "jpeg", "webp"}
 _OPAQUE = ("1", "L", "RGB")
@@ -42,6 +46,18 @@ def files_of(value: Any, name: str = "") -> list[ToolImage]:
     return every if not mime.ending(name) or isinstance(value, results.ToolFiles) else []
 
 
+def results_in(value: Any) -> dict[str, results.Content]:
+    """results_in returns the results with more than a text or data: the value, or members of it by their index or key."""
+    if isinstance(value, results.Content):
+        return {"": value} if value.note() else {}
+    if type(value) not in (list, tuple, dict):
+        return {}
+    indices = (repr(key) for key in (value if type(value) is dict else range(len(value))))
+    return {
+        index: one for index, one in zip(indices, members(value), strict=False) if isinstance(one, results.Content) and one.note()
+    }
+
+
 class Screen:
     """Shows and hands over, for the one run of this process."""
 
@@ -53,11 +69,11 @@ class Screen:
     def show(self, value: Any, kind: str | None = None) -> None:
         """Shows one value. What can't be handed over for its size is told on stderr: a look must not end the run."""
         try:
+            if kind is None and (found_in := results_in(value)):
+                self._show_results(value, found_in)
+                return
             if kind is None and (files := files_of(value)):
-                if isinstance(value, results.Content) and not isinstance(value, results.ToolFiles):  # it has a text or data too
-                    print(repr(value))
-                for file in files:
-                    self._send(f"{file.kind}-1{mime.extension(file.mime)}", file.data, file.mime)
+                self._show_files(files)
                 return
             data, found, stem = made(value, kind)
             if is_figure(value):
@@ -70,7 +86,29 @@ class Screen:
         except (artifacts.LimitReached, results.ToolError) as e:
             print(f"display: {e}", file=sys.stderr)
 
-    def save(self, name: str, data: Any, kind: str | None = None) -> str | list[str]:
+    def _show_results(self, value: Any, found: dict[str, results.Content]) -> None:
+        """Shows a result, or a list, tuple or dict of some, with what they hold besides text and data."""
+        alone = "" in found
+        if not (alone and isinstance(value, results.ToolFiles) and files_of(value)):
+            print(repr(value))
+        files = [file for result in found.values() for file in files_of(result)]
+        self._show_files(files if alone else files[:MAX_FILES])
+        if not alone and len(files) > MAX_FILES:
+            print(f"[{len(files) - MAX_FILES} more are not shown: display them one by one]")
+        told = []
+        for where, result in found.items():
+            in_repr = isinstance(result, results.ToolFiles) and not (alone and files)
+            if not in_repr and (note := result.note(files=False)):
+                told.append(f"[{where}{': ' if where else ''}{note}]")
+        print("\n".join(told[:MAX_FILES]), end="\n" if told else "")
+
+    def _show_files(self, files: list[ToolImage]) -> None:
+        for file in files:
+            self._send(f"{file.kind}-1{mime.extension(file.mime)}", file.data, file.mime)
+
+    def save(self, name: Any, data: Any, kind: str | None = None) -> str | list[str]:
+        if data is ...:
+            name, data = named(name)
         if not isinstance(name, str) or not name.strip():
             raise TypeError(f"save_artifact takes a file name first, not {name!r}")
         if not (files := files_of(data, name)):
@@ -175,13 +213,13 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
     end = mime.ending(name)
     if isinstance(data, (bytes, bytearray, memoryview)):
         raw = bytes(data)
+    elif isinstance(data, os.PathLike) or own_file(data):
+        with open(data, "rb") as file:
+            raw = file.read()
     elif isinstance(data, str):
         raw = data.encode("utf-8", "surrogatepass")
         if mime.guess(name, raw) == mime.BYTES and not end:
             return raw, mime.TEXT
-    elif isinstance(data, os.PathLike):
-        with open(data, "rb") as file:
-            raw = file.read()
     elif is_figure(data):
         raw = figure_as(data, end if end in _DRAWN else "png")
     elif is_picture(data):
@@ -203,6 +241,20 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
             f"not {type(data).__name__}"
         )
     return raw, mime.guess(name, raw)
+
+
+def named(path: Any) -> tuple[str, Any]:
+    """named returns the name and the data of a file that save_artifact was given by its path alone."""
+    if isinstance(path, os.PathLike) or own_file(path):
+        return os.path.basename(path), path
+    raise TypeError(f"save_artifact takes a name and data, or the path of a file; {str(path)[:100]!r} is no such file")
+
+
+def own_file(data: Any) -> bool:
+    """own_file reports whether data is the path, as a plain text, of a file that the code may have written."""
+    if not isinstance(data, str) or isinstance(data, results.Content) or len(data) > MAX_PATH or not data.isprintable():
+        return False
+    return os.path.realpath(data).startswith(WRITABLE) and os.path.isfile(data)
 
 
 def checked(kind: str) -> str:

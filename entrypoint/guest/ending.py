@@ -48,22 +48,24 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     output.finish(PIPE_MAX)
     if requests:
         requests.drain(LEFT_MAX)
-    if run.id and _holds_any(OUT):
+    if run.id and (_holds_any(OUT) or (status == 0 and _holds_any(os.path.dirname(OUT), ("in", os.path.basename(OUT))))):
         kill_all(run.child, collected=True)
         from guest import leftover  # few runs leave files, and it takes longer than all the rest of a short run
 
         leftover.hand_over(run, OUT, output.add)
+        if status == 0 and not run.claim and not run.room.used():
+            leftover.tell_lost(OUT, output.add)
         output.flush()
     sys.stderr.flush()
     run.send(done(run, status))
     run.done = True
 
 
-def _holds_any(path: str) -> bool:
-    """Whether there is a directory with anything in it, at the cost of looking at its first entry."""
+def _holds_any(path: str, but: tuple[str, ...] = ()) -> bool:
+    """_holds_any reports whether path is a directory with other entries than those; it looks no further than the first."""
     try:
         with os.scandir(path) as entries:
-            return next(entries, None) is not None
+            return any(entry.name not in but for entry in entries)
     except OSError:
         return False
 

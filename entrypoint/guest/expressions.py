@@ -30,6 +30,7 @@ PLAIN = (
     results.ToolList,
     results.ToolText,
     results.ToolFiles,
+    *results.SHORTENED.values(),
 )
 SCALARS = (str, int, float, bool, type(None))
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections.abc import Iterable
+from itertools import islice
 
 from guest.link import Link
 from guest.results import Content
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 _PLAIN = {bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None)}
 PYPLOT = "matplotlib.pyplot"
+LOOKED_AT = 1000  # members of a list, tuple or dict that may be results with images
 
 
 class Handover:
@@ -46,19 +49,21 @@ class Handover:
         for value in values:
             self.screen().show(value, mime)
 
-    def save_artifact(self, name: str, data: Any, mime: str | None = None) -> str | list[str]:
-        """Hands a file over to the caller and gives the name that it has there.
+    def save_artifact(self, name: str, data: Any = ..., mime: str | None = None) -> str | list[str]:
+        """Hands a file over to the caller and gives the name that it has there. A path alone hands over that file.
 
-        data: bytes, str (the text itself), a path (the file's contents), a figure, an image, a DataFrame, a dict or list (as
-        JSON), or the result of a tool (its image or other file, unless the name is of a text or of data). Several files of a
-        result get numbers behind the name, and a list of names is given. Raises ValueError when the files of the run have too
-        many bytes together.
+        data: bytes, str (the text itself, or the path of a file of the code's), a path (the file's contents), a figure,
+        an image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other file, unless the name
+        is of a text or of data). Several files of a result get numbers behind the name, and a list of names is given.
+        Raises ValueError when the files of the run have too many bytes together.
         """
         return self.screen().save(name, data, mime)
 
     def last_value(self, value: Any) -> None:
         """Shows the value of a last expression. As in a notebook, None isn't shown."""
-        if type(value) in _PLAIN or (isinstance(value, Content) and not value.note()):
+        if not any(isinstance(one, Content) and one.note() for one in members(value)) and (
+            type(value) in _PLAIN or isinstance(value, Content)
+        ):
             sys.__displayhook__(value)
         else:
             builtins._ = value  # type: ignore[attr-defined]
@@ -68,6 +73,13 @@ class Handover:
         """Shows the figures that are still open."""
         if PYPLOT in sys.modules:
             self.screen().figures()
+
+
+def members(value: Any) -> Iterable[Any]:
+    """members returns the first values in a list, tuple or dict, or the value itself where it is none of these."""
+    if type(value) not in (list, tuple, dict):
+        return (value,)
+    return islice(value.values() if type(value) is dict else value, LOOKED_AT)
 
 
 class Pyplot:

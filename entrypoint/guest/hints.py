@@ -23,6 +23,7 @@ _SHORT = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "dt": "date
 _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _WRITABLE = ("/workspace", "/tmp")
 _NO_COROUTINE = re.compile("a coroutine was expected, got|coroutine or an awaitable is required")
+_GATHERED = re.compile("unhashable type: '(ToolData|ToolList)'|no current event loop|An asyncio.Future, a coroutine")
 _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (TypeError,),
@@ -155,13 +156,23 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         )
     if not isinstance(error, NameError) or not isinstance(wrong, str):
         return ""
+    servers: dict[str, Any] = namespace.get("mcp_servers") or {}
+    line = expressions.Place(error).line
+    if tool := _spelled(wrong, list(servers.values())):
+        return f"write: {_renamed(line, wrong, tool)}"
     if wrong.startswith("mcp_"):
         return names.choices(_proxies(namespace), "servers of this run", wrong)
     if wrong in {"true", "false", "null", "none", "undefined"}:
         return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
+    runtime = "search_tool_docs" if wrong in ("search_tools", "search_tool") else wrong
+    if runtime in getattr(namespace.get("runtime"), "__dict__", {}) and not runtime.startswith("_") and runtime.islower():
+        return f"write: {_renamed(line, wrong, f'runtime.{runtime}')}"
+    used = rf"@{re.escape(wrong)}\b|\b{re.escape(wrong)}(\(|\.(now|utcnow|today|strptime|from\w+)\()"
+    if wrong in names.STANDARD and (not wrong.islower() or re.search(used, line)):
+        return f"write from {names.STANDARD[wrong]} import {wrong} first"
     if wrong in sys.stdlib_module_names or wrong in installed():
         return f"write import {wrong} first"
-    if said := foreign.undefined(wrong, expressions.Place(error).line, _proxies(namespace), _nothing_installed()):
+    if said := foreign.undefined(wrong, line, _proxies(namespace), _nothing_installed()):
         return said
     if wrong in names.KEPT:
         return names.NOTHING_KEPT
@@ -171,29 +182,44 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return f"write import {_SHORT[wrong]} as {wrong} first" if there else f"{top} isn't in here: {_nothing_installed()}"
     if f"mcp_{wrong}" in namespace:
         return f"did you mean mcp_{wrong}?"
-    servers: dict[str, Any] = namespace.get("mcp_servers") or {}
     having = [f"mcp_{server._alias}.{wrong}" for server in servers.values() if wrong in (server._known or {})]
     if having:
         return f"a tool is called through its server: write {' or '.join(having)}"
-    near = names.nearest(wrong, [name for name in _visible(error, namespace) if name != wrong])
-    return f"did you mean {near}?" if near else _unset(wrong, error, list(servers.values()))
+    own = [name for name in _visible(error, namespace) if name != wrong]
+    near = names.nearest(wrong, own)
+    if not near:
+        builtin = [name for name in (*dir(builtins), *keyword.kwlist) if not name.startswith("_")]
+        near = next((name for name in builtin if len(wrong) > 2 and names.one_edit(wrong, name)), "")
+    return f"did you mean {near}?" if near else _unset(wrong, line, list(servers.values()))
 
 
-def _unset(wrong: str, error: BaseException, servers: list[Any]) -> str:
-    """A name that nothing is like: what an earlier call has set, or a tool without its server."""
-    if re.search(rf"\b{re.escape(wrong)}\s*\(", expressions.Place(error).line):
-        listed = " or ".join(f"mcp_{server._alias}.{wrong}(...)" for server in servers[:3])
-        tool = f"; a tool is called through its server: {listed}" if listed else ""
-        return f"nothing is kept between calls: define it in this program{tool}"
-    return "nothing is kept between calls: fetch it again in this program"
+def _spelled(wrong: str, servers: list[Any]) -> str:
+    """_spelled returns the call of a tool whose name has its server's in it, as other programs write it; "" for none."""
+    for server in servers:
+        for begin in (f"mcp__{server._name}__", f"mcp__{server._alias}__", f"{server._alias}_", f"{server._alias}__"):
+            tool = wrong.removeprefix(begin)
+            if tool != wrong and (begin.startswith("mcp__") or tool in (server._known or {})):
+                return f"mcp_{server._alias}.{tool}"
+    return ""
+
+
+def _renamed(line: str, wrong: str, name: str) -> str:
+    return re.sub(rf"(?<![.\w]){re.escape(wrong)}\b", name, line) or name
+
+
+def _unset(wrong: str, line: str, servers: list[Any]) -> str:
+    """A name that nothing is like: what an earlier call has set, or a tool of a server whose tools aren't known yet."""
+    if not re.search(rf"\b{re.escape(wrong)}\s*\(", line):
+        return "nothing is kept between calls: fetch it again in this program"
+    unknown = [f"mcp_{server._alias}.{wrong}(...)" for server in servers if server._known is None and "_" in wrong]
+    tool = f"; if it is a tool, write {' or '.join(unknown[:3])}" if unknown else ""
+    return f"nothing is kept between calls: define it in this program{tool}"
 
 
 def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
     for last in deque(expressions.entries(error), 1):
         yield from last.tb_frame.f_locals
-    yield from (name for name in dir(builtins) if not name.startswith("_"))
     yield from (name for name in namespace if not name.startswith("__"))
-    yield from keyword.kwlist
 
 
 def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
@@ -206,7 +232,12 @@ def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
 
 def _value(error: BaseException, namespace: dict[str, Any]) -> str:
     """A tool's value where asyncio wants a coroutine: without an event loop, a call of a tool is made at once."""
-    if not isinstance(error, (TypeError, ValueError)) or not _NO_COROUTINE.search(str(error)) or not _proxies(namespace):
+    if not isinstance(error, (TypeError, ValueError, RuntimeError)):
+        return ""
+    if "gather(" in (line := expressions.Place(error).line) and _GATHERED.search(str(error)):
+        mended = re.sub(r"asyncio\.run\(((?:asyncio\.)?gather\(.*\))\)", r"\1", line)
+        return "write: " + re.sub(r"\b(?:asyncio\.)?gather\(", "await asyncio.gather(", mended, count=1)
+    if not _NO_COROUTINE.search(str(error)) or not _proxies(namespace):
         return ""
     return (
         "without a top-level await a call of a tool gives its value at once: write it without asyncio.run and without await; "

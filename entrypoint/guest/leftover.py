@@ -13,6 +13,7 @@ from guest import artifacts, mime
 from guest.run import Run
 
 MAX_ENTRIES = 10_000  # of all directories together that are looked at
+MAX_LOOKED = 1000  # entries beside the directory that are looked at
 MAX_TOLD = 5  # names of files that were left behind
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -22,37 +23,73 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
     """Sends the files below path, in order of their names, as far as they have room. What was left behind is said."""
     behind: list[str] = []
-    count = 0
-    for name, fd in _files(path):
+    refused: list[str] = []
+    renamed: list[str] = []
+    for name, fd in _files(path, refused):
         try:
             size = os.fstat(fd).st_size
             try:
                 given = run.room.take(name, size)
             except artifacts.LimitReached:
-                count += 1
-                behind.append(f"{name} ({size:,} bytes)")
+                behind.append(f"{_shown(name)} ({size:,} bytes)")
                 continue
+            if given != name:
+                renamed.append(f"{_shown(name)} as {given}")
             data = _read(fd, size)
             for frame in artifacts.frames(given, mime.guess(name, data), data):
                 run.artifact(frame)
-        except OSError:
-            continue
+        except OSError as e:
+            refused.append(_why(name, e))
         finally:
             os.close(fd)
-    if behind:
-        more = f" and {count - MAX_TOLD} more" if count > MAX_TOLD else ""
+    limit = f"since the files of one run may be {artifacts.MAX_FILES} with {run.room.limit:,} bytes together"
+    for what, which in ((f"not handed over, {limit}", behind), ("not handed over", refused), ("handed over", renamed)):
+        if which:
+            say(f"[{path}: {what}: {_listed(which)}]\n")
+
+
+def tell_lost(out: str, say: Callable[[str], None]) -> None:
+    """tell_lost says which files lie beside the directory out, as far as few entries show, and how they are handed over."""
+    home, found, left = os.path.dirname(out), [], MAX_LOOKED
+    for folder, folders, names in os.walk(home):
+        if folder == home:
+            folders[:] = [name for name in folders if name not in ("in", os.path.basename(out))]
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        found += [os.path.relpath(os.path.join(folder, name), home) for name in sorted(names) if not name.startswith(".")]
+        left -= len(folders) + len(names)
+        if left < 0:
+            break
+    if found:
+        first = _shown(found[0])
         say(
-            f"[{path}: not handed over, since the files of one run may be {artifacts.MAX_FILES} with {run.room.limit:,} bytes "
-            f"together: {', '.join(behind[:MAX_TOLD])}{more}]\n"
+            f"[files in {home} are gone after the run: {_listed([_shown(name) for name in found])}; "
+            f'save_artifact("{first}") or write to {out}]\n'
         )
 
 
-def _files(path: str) -> Iterator[tuple[str, int]]:
-    """Relative names and descriptors of the regular files below path; the descriptors are the caller's to close."""
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:MAX_TOLD]) + (f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else "")
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
+
+
+def _why(name: str, error: OSError) -> str:
+    return f"{_shown(name)} ({error.strerror})"
+
+
+def _files(path: str, refused: list[str]) -> Iterator[tuple[str, int]]:
+    """Relative names and descriptors of the regular files below path; the descriptors are the caller's to close.
+
+    What is no such file, or can't be read, is added to refused.
+    """
     left = MAX_ENTRIES
     try:
         folders = [("", os.open(path, _FOLDER))]
-    except OSError:
+    except OSError as e:
+        if os.path.lexists(path):
+            refused.append(_why("all of it", e))
         return
     while folders:
         prefix, folder = folders.pop()
@@ -68,7 +105,10 @@ def _files(path: str) -> Iterator[tuple[str, int]]:
             for name in sorted(names):
                 try:
                     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-                    if stat.S_ISDIR(mode) and prefix.count("/") < artifacts.MAX_PARTS - 1:
+                    if stat.S_ISDIR(mode):
+                        if prefix.count("/") == artifacts.MAX_PARTS - 1:
+                            refused.append(f"{_shown(prefix + name)} (too deep)")
+                            continue
                         below.append((f"{prefix}{name}/", os.open(name, _FOLDER, dir_fd=folder)))
                     elif stat.S_ISREG(mode):
                         fd = os.open(name, _FILE, dir_fd=folder)
@@ -76,8 +116,10 @@ def _files(path: str) -> Iterator[tuple[str, int]]:
                             os.close(fd)
                             continue
                         yield prefix + name, fd
-                except OSError:
-                    continue
+                    else:
+                        refused.append(f"{_shown(prefix + name)} ({'a link' if stat.S_ISLNK(mode) else 'no regular file'})")
+                except OSError as e:
+                    refused.append(_why(prefix + name, e))
         finally:
             os.close(folder)
         folders += reversed(below)

@@ -83,7 +83,10 @@ def _attribute_of_list(value: list[Any], name: str, line: str) -> str:
 
 def _attribute_of_dict(value: dict[Any, Any], name: str, line: str) -> str:
     if dict.__contains__(value, name):
-        return f"a dict has its keys in brackets; write {mended(line, name, f'[{_quoted(name)}]')}"
+        write = mended(line, name, f"[{_quoted(name)}]")
+        for owner in set(re.findall(rf"\b(\w+)\.{re.escape(name)}\b", line)):
+            write = re.sub(rf"\b{owner}\.(\w+)\b(?!\s*\()", lambda found: _item(found, value), write)
+        return f"a dict has its keys in brackets; write {write}"
     if hasattr(str, name):
         return _as_text(name, line)
     if near := names.nearest(name, [key for key, _ in _beginning(value) if type(key) is str]):
@@ -92,6 +95,12 @@ def _attribute_of_dict(value: dict[Any, Any], name: str, line: str) -> str:
     if not value or names.nearest(name, dir(dict)):
         return ""
     return f"this dict has no key {_shown(name)!r}; its keys are {_listed(value)}"
+
+
+def _item(found: re.Match[str], value: dict[Any, Any]) -> str:
+    """An attribute as the item of that key, where there is one."""
+    owner, _, name = found[0].rpartition(".")
+    return f"{owner}[{_quoted(name)}]" if dict.__contains__(value, name) else found[0]
 
 
 def _as_text(name: str, line: str) -> str:
@@ -253,6 +262,8 @@ def _list_index(error: BaseException, place: Place) -> str:
         loop = place.above(node)
         written, index = place.text(node.value), place.text(node.slice)
         held = place.value(node.value)
+        if held is Unknown:
+            held = made if is_a(made := _subject(error), list) else Unknown
         if held is not Unknown and not is_a(held, list):
             continue
         if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is node:
@@ -261,6 +272,10 @@ def _list_index(error: BaseException, place: Place) -> str:
             return f"{written} is the list itself; write: {write}"
         length = list.__len__(held) if is_a(held, list) else 0
         count = f" of {length:,}" if length else ""
+        first: Any = list.__getitem__(held, 0) if length else None
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if is_a(first, dict) and type(key) is str and not dict.__contains__(first, key):
+            return f"{written} is the list itself{count}: leave out [{index}]; the keys of its items are {_listed(first)}"
         write = f"{written}[0][{index}], or for x in {written}: x[{index}]"
         return f"{written} is a list{count}; write: {write}"
     return ""

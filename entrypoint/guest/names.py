@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable
-from itertools import islice
+from itertools import islice, takewhile
 
 MAX_NAMES = 2_000  # that are compared with a wrong one
 MAX_NAME = 80  # characters of one that is
@@ -14,6 +14,35 @@ KEPT = {  # functions of the original
     "save_tool",
     *("save_memory", "load_memory", "delete_memory", "update_memory"),
     *("list_memories", "memory_exists", "get_memory_info"),
+}
+STANDARD = {  # names that code uses without importing them, by the module that has them
+    name: module
+    for module, listed in (
+        ("asyncio", "gather run create_task as_completed wait_for to_thread"),
+        ("base64", "b64decode b64encode"),
+        ("collections", "Counter OrderedDict defaultdict deque namedtuple"),
+        ("concurrent.futures", "ThreadPoolExecutor"),
+        ("contextlib", "suppress"),
+        ("dataclasses", "asdict dataclass field"),
+        ("datetime", "date datetime timedelta timezone"),
+        ("decimal", "Decimal"),
+        ("enum", "Enum"),
+        ("fractions", "Fraction"),
+        ("functools", "cache lru_cache partial reduce"),
+        ("io", "BytesIO StringIO"),
+        ("itertools", "accumulate chain combinations groupby islice permutations product zip_longest"),
+        ("math", "ceil floor sqrt"),
+        ("operator", "attrgetter itemgetter"),
+        ("pathlib", "Path"),
+        ("pprint", "pprint"),
+        ("statistics", "mean median"),
+        ("textwrap", "dedent"),
+        ("time", "perf_counter sleep"),
+        ("typing", "Any Dict List Optional"),
+        ("urllib.parse", "quote urlencode urlparse"),
+        ("zoneinfo", "ZoneInfo"),
+    )
+    for name in listed.split()
 }
 NOTHING_KEPT = "nothing is kept between runs; print what the next one needs, or hand it to a tool"
 
@@ -39,6 +68,14 @@ def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
     if part and not found and len(wrong) > 2:  # repo for repository, org for organization
         found = [name for name in lower if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))]
     return lower[found[0]] if len(found) == 1 else ""
+
+
+def one_edit(wrong: str, name: str) -> bool:
+    """one_edit reports whether one letter more, less or other, or two in the other order, make name of wrong."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(wrong, name, strict=False))
+    begin = len(list(same))
+    a, b = wrong[begin:], name[begin:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and len(b) > 1 and a[2:] == b[2:])
 
 
 def identifier(name: str) -> str:

@@ -96,13 +96,13 @@ class Content(There):
         """The value: it is data already."""
         return self
 
-    def note(self) -> str:
-        """How to see what the value doesn't show."""
+    def note(self, files: bool = True) -> str:
+        """note returns how to see what the value doesn't show; files: also its images, audio and other files."""
         if len(texts := _texts(self.content)) == len(self.content):
             return ""
         from guest import content
 
-        return content.note(self.content, bool(texts or self.structured is not None))
+        return content.note(self.content, bool(texts or self.structured is not None), files)
 
     def __str__(self) -> str:
         said, note = super().__str__(), self.note()
@@ -205,6 +205,21 @@ class ToolList(Content, list[Any]):
         return list, (), None, iter(self)
 
 
+class Shortened:
+    """Shortened has data in which there may be images print without their base64."""
+
+    def __repr__(self) -> str:
+        from guest import content
+
+        try:
+            return repr(content.shortened(self))
+        except RecursionError:
+            return super().__repr__()
+
+
+SHORTENED = {kind: type(kind.__name__, (Shortened, kind), {"__module__": "mcp"}) for kind in (ToolData, ToolList)}
+
+
 def _no_attribute(value: Any, name: str) -> AttributeError:
     if not name.startswith("_"):  # what copy, pickle and others look for
         from guest import expressions, lookups
@@ -260,10 +275,9 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     elif wrapped and isinstance(structured, dict) and structured.keys() == {"result"}:
         found = structured["result"]
     made: Any
-    if isinstance(found, dict):
-        made = ToolData(found)
-    elif isinstance(found, list):
-        made = ToolList(found)
+    if isinstance(found, (dict, list)):
+        kind: Any = ToolData if isinstance(found, dict) else ToolList
+        made = (SHORTENED[kind] if len(texts) < len(content) or any("mimeType" in text for text in texts) else kind)(found)
     elif isinstance(found, str):
         made = ToolText(found) if found or texts else _without_text(content)
     else:

@@ -306,6 +306,28 @@ class Saving(unittest.TestCase):
                 ran = run(code.replace("\nsave_artifact", "\nn = save_artifact") + ";")
                 self.assertEqual((files(ran), ran.error, ran.stderr), ({name: (kind, data)}, {}, ""))
 
+    def test_the_path_of_a_file(self) -> None:
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            begin = f"import os, pathlib\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
+            for code, name, data in (
+                (f"save_artifact('x.csv', '{folder}/r.csv')", "x.csv", b"a,b"),
+                ("save_artifact('x.csv', 'r.csv')", "x.csv", b"a,b"),
+                (f"save_artifact('{folder}/r.csv')", "r.csv", b"a,b"),
+                ("save_artifact('r.csv')", "r.csv", b"a,b"),
+                ("save_artifact(pathlib.Path('r.csv'))", "r.csv", b"a,b"),
+                ("save_artifact('x.csv', 'other.csv')", "x.csv", b"other.csv"),
+                ("save_artifact('x.csv', 'r.csv\\n')", "x.csv", b"r.csv\n"),
+                ("save_artifact('x.csv', '/etc/passwd')", "x.csv", b"/etc/passwd"),
+                ("os.symlink('/etc/passwd', 'l'); save_artifact('x.csv', 'l')", "x.csv", b"l"),
+                ("save_artifact('x.csv', 'x' * 100_000)", "x.csv", b"x" * 100_000),
+            ):
+                with self.subTest(code):
+                    ran = run(f"{begin}{code};")
+                    self.assertEqual((files(ran), ran.error, ran.stderr), ({name: ("text/csv", data)}, {}, ""))
+        for code in ("save_artifact('nothing.csv')", "save_artifact({'a': 1})"):
+            ran = run(code)
+            self.assertIn("takes a name and data, or the path of a file", ran.error["message"])
+
     def test_names_are_made_safe_and_that_is_told(self) -> None:
         ran = run("print(save_artifact('../../etc/pass wd', b'x'), save_artifact('a', b''), save_artifact('A', b'1'))")
         self.assertEqual((list(files(ran)), ran.stdout), (["etc/pass_wd", "a", "A-2"], "etc/pass_wd a A-2\n"))
@@ -393,9 +415,9 @@ class LeftBehind(unittest.TestCase):
     def leave(self, code: str, **options: Any) -> Ran:
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
-            out = f"{folder}/out"
+            self.out = out = f"{folder}/out"
             with Guest({"ending": ('OUT = "/workspace/out"', f"OUT = {out!r}")}) as guest:
-                guest.execute(f"import os\nos.mkdir({out!r})\nos.chdir({out!r})\n{code}", **options)
+                guest.execute(f"import os\nos.mkdir({out!r})\nos.chdir({out!r})\nOUT = {out!r}\n{code}", **options)
                 frames = guest.until("done")
                 self.assertEqual(guest.status(), 0)
                 return Ran(frames)
@@ -409,7 +431,11 @@ class LeftBehind(unittest.TestCase):
             "os.mkdir('sub')\nopen('b.csv', 'w').write('1')\nopen('a.png', 'w').write('2')\nopen('sub/c d', 'w').write('3');"
         )
         want = {"a.png": ("image/png", b"2"), "b.csv": ("text/csv", b"1"), "sub/c_d": ("application/octet-stream", b"3")}
-        self.assertEqual((files(ran), list(files(ran)), ran.stderr), (want, list(want), ""))
+        said = "[/OUT: handed over: sub/c d as sub/c_d]\n"
+        self.assertEqual((files(ran), list(files(ran)), self.said(ran)), (want, list(want), said))
+
+    def said(self, ran: Ran) -> str:
+        return ran.stderr.replace(self.out, "/OUT").replace(os.path.dirname(self.out), "/HOME")
 
     def test_however_the_run_ends(self) -> None:
         for end in ("os._exit(3)", "os.kill(os.getpid(), 9)", "1/0", "raise SystemExit"):
@@ -422,6 +448,33 @@ class LeftBehind(unittest.TestCase):
             "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('sock')\nopen('real', 'w').write('1');"
         )
         self.assertEqual(list(files(ran)), ["real"])
+        said = "[/OUT: not handed over: folder (a link), link (a link), pipe (no regular file), sock (no regular file)]\n"
+        self.assertEqual(self.said(ran), said)
+
+    def test_what_is_not_handed_over_is_said(self) -> None:
+        for code, said in (
+            ("open('.env', 'w').close()", "[/OUT: handed over: .env as env]\n"),
+            ("os.symlink('x', 'a\\nb')", "[/OUT: not handed over: 'a\\nb' (a link)]\n"),
+            ("os.makedirs('/'.join('abcdefgh') + '/i')", "[/OUT: not handed over: a/b/c/d/e/f/g/h (too deep)]\n"),
+            ("os.rmdir(os.getcwd()); os.symlink('/etc', OUT)", "[/OUT: not handed over: all of it (Not a directory)]\n"),
+        ):
+            with self.subTest(code):
+                self.assertEqual(self.said(self.leave(f"{code};")), said)
+
+    def test_files_that_are_gone(self) -> None:
+        gone = '[files in /HOME are gone after the run: a.txt; save_artifact("a.txt") or write to /OUT]\n'
+        for code, said in (
+            ("open('../a.txt', 'w').close()", gone),
+            ("open('../a.txt', 'w').close(); os.symlink('x', 'l')", "[/OUT: not handed over: l (a link)]\n" + gone),
+            ("os.makedirs('../d/e'); open('../d/e/a.txt', 'w').close()", gone.replace("a.txt", "d/e/a.txt")),
+            ("open('../.a', 'w').close(); os.mkdir('../__pycache__'); open('../__pycache__/a', 'w').close()", ""),
+            ("os.mkdir('../in'); open('../in/a', 'w').close()", ""),
+            ("open('../a.txt', 'w').close(); save_artifact('b', '')", ""),
+            ("open('../a.txt', 'w').close(); open('b', 'w').close()", ""),
+            ("open('../a.txt', 'w').close(); os._exit(3)", ""),
+        ):
+            with self.subTest(code):
+                self.assertEqual(self.said(self.leave(f"{code};")), said)
 
     def test_bounds(self) -> None:
         ran = self.leave(

@@ -141,6 +141,19 @@ class Ending(unittest.TestCase):
         )
         self.assertEqual(ran.stdout, "code\nthread\nhandler\n")
 
+    def test_threads_do_not_hold_back_an_error(self) -> None:
+        for code, names in (
+            ("import threading\nthreading.Thread(target=time.sleep, args=(1000,), name='slow').start()\n1/0", "slow"),
+            ("ex = ThreadPoolExecutor(1, 'pool')\nfs = [ex.submit(time.sleep, 1000), ex.submit(int)]\n1/0", "pool_0"),
+            ("ex = ThreadPoolExecutor(2)\nfs = ex.submit(int)\n1/0", ""),
+            ("import threading\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n1/0", ""),
+        ):
+            with self.subTest(code):
+                imports = "import time, atexit\nfrom concurrent.futures import ThreadPoolExecutor\n"
+                ran = run(f"{imports}atexit.register(print, 'handler')\n{code}")
+                said = f"[still running 0.5 s after the error, and ended: {names}]\n" if names else ""
+                self.assertEqual((ran.error["type"], ran.stdout, ran.stderr), ("ZeroDivisionError", "handler\n", said))
+
     def test_what_is_left_running_is_killed(self) -> None:
         ran = run("import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('started')")
         self.assertEqual((ran.ok, ran.stdout), (True, "started\n"))

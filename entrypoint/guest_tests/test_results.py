@@ -157,13 +157,17 @@ class Shown(unittest.TestCase):
         link = {"type": "resource_link", "uri": "x:1"}
         inner = {"type": "resource", "resource": {"uri": "a:1", "text": "inner"}}
         for content, printed, shown in (
-            ([IMAGE], "[1 image: display(r) shows it]", "<1 image: display(r) shows it>"),
-            ([IMAGE, SOUND], "[1 image, 1 audio file: display(r) shows them]", "<1 image, 1 audio file: display(r) shows them>"),
-            ([PDF], "[1 file: display(r) shows it]", "<1 file: display(r) shows it>"),
-            ([link], "[1 link: r.links]", "<1 link: r.links>"),
-            ([CAPTION, IMAGE], "caption\n[1 image: display(r) shows it]", "'caption'"),
-            ([sent("[1]"), IMAGE], "[1]\n[1 image: display(r) shows it]", "[1]"),
-            ([CAPTION, inner, link], "caption\n[1 text: r.resources; 1 link: r.links]", "'caption'"),
+            ([IMAGE], "[1 image: .images, shown by display(...)]", "<1 image: .images, shown by display(...)>"),
+            (
+                [IMAGE, SOUND],
+                "[1 image, 1 audio file: .files, shown by display(...)]",
+                "<1 image, 1 audio file: .files, shown by display(...)>",
+            ),
+            ([PDF], "[1 file: .files, shown by display(...)]", "<1 file: .files, shown by display(...)>"),
+            ([link], "[1 link: .links]", "<1 link: .links>"),
+            ([CAPTION, IMAGE], "caption\n[1 image: .images, shown by display(...)]", "'caption'"),
+            ([sent("[1]"), IMAGE], "[1]\n[1 image: .images, shown by display(...)]", "[1]"),
+            ([CAPTION, inner, link], "caption\n[1 text: .resources; 1 link: .links]", "'caption'"),
             ([inner], "inner", "'inner'"),
             ([CAPTION], "caption", "'caption'"),
             ([], "", "''"),
@@ -201,12 +205,57 @@ class Shown(unittest.TestCase):
                 one = ran(code, result)
                 self.assertEqual((one.stdout, one.stderr, one.error, files(one)), (printed, "", {}, want))
 
+    def test_what_else_there_is(self) -> None:
+        link, png = {"type": "resource_link", "uri": "x:1"}, ("image-1.png", "image/png")
+        inner = {"type": "resource", "resource": {"uri": "a:1", "text": "inner"}}
+        image, mark = {"content": [IMAGE]}, "<1 image: .images, shown by display(...)>"
+        second = ("image-1-2.png", "image/png")
+        for code, result, printed, want in (
+            ("r", {"content": [CAPTION, inner]}, "'caption'\n[1 text: .resources]\n", []),
+            ("display(r)", {"content": [CAPTION, inner, link]}, "'caption'\n[1 text: .resources; 1 link: .links]\n", []),
+            ("r", {"content": [IMAGE, link]}, "[1 link: .links]\n", [png]),
+            ("r", {"content": [link]}, "<1 link: .links>\n", []),
+            ("[r, r]", image, f"[{mark}, {mark}]\n", [png, second]),
+            ("r, 1", image, f"({mark}, 1)\n", [png]),
+            ("{'a': r}", {"content": [CAPTION, IMAGE]}, "{'a': 'caption'}\n", [png]),
+            ("{'a': r}", {"content": [CAPTION, inner]}, "{'a': 'caption'}\n['a': 1 text: .resources]\n", []),
+            ("display([r])", image, f"[{mark}]\n", [png]),
+            ("print([r])", image, f"[{mark}]\n", []),
+            ("[r]", text("caption"), "['caption']\n", []),
+        ):  # fmt: skip
+            with self.subTest(code, result=result):
+                one = ran(code, result)
+                self.assertEqual((one.stdout, one.stderr, one.error, files(one)), (printed, "", {}, want))
+        one = ran("[r] * 12", image)
+        self.assertEqual(
+            (len(files(one)), one.stdout.endswith("\n[2 more are not shown: display them one by one]\n")), (10, True)
+        )
+
+    def test_base64_is_shortened(self) -> None:
+        data = {"type": "image", "mimeType": "image/png", "data": "iVBORw0K" * 2000}
+        blob = {"type": "resource", "resource": {"uri": "a:1", "mimeType": "x/y", "blob": "AAA="}}
+        short = "{'content': [{'type': 'image', 'mimeType': 'image/png', 'data': <base64, 12,000 bytes>}]}"
+        mark = "\n[1 image: .images, shown by display(...)]"
+        for code, printed in (
+            ("r", short),
+            ("display(r)", short),
+            ("print(r)", short + mark),
+            ("print([r])", f"[{short}]"),
+            ("print(len(r['content'][0]['data']), len(json.dumps(r)) > 16000, type(r).__name__)", "16000 True ToolData"),
+        ):
+            with self.subTest(code):
+                one = ran(f"import json\n{code}", {"structuredContent": {"content": [data]}, "content": [data]})
+                self.assertEqual((one.stdout, one.stderr, one.error), (f"{printed}\n", "", {}))
+                self.assertEqual(len(files(one)), "print" not in code)
+        one = ran("r", text(json.dumps([data, {"data": data["data"][:200]}, blob])))
+        self.assertIn(f"<base64, 12,000 bytes>}}, {{'data': '{data['data'][:200]}'}}, {{'type': 'resource'", one.stdout)
+
     def test_what_can_not_be(self) -> None:
         one = ran("r", {"content": [{**IMAGE, "data": "A"}]})
         self.assertIn("no base64", one.stderr)
         self.assertTrue(one.ok)
         one = ran("save_artifact('a.txt', r)", {"content": [{"type": "resource_link", "uri": "x:1"}]})
-        self.assertIn("1 link: r.links", one.error["message"])
+        self.assertIn("1 link: .links", one.error["message"])
         one = ran("import copy; print(copy.deepcopy([r])[0].images)", {"content": [IMAGE]})
         self.assertEqual(one.stdout, "[<image image/png, 8 bytes>]\n")
 
@@ -216,7 +265,7 @@ class Slips(unittest.TestCase):
         data = text('{"entities": [{"name": "x"}], "items": [], "total_count": 1}')
         for code, result, want in (
             ("for e in r.entities: print(e)", data, 'write for e in r["entities"]: print(e)'),
-            ("print(r['entities'][0].name)", data, 'write print(r[\'entities\'][0]["name"])'),
+            ("print(r['entities'][0].name)", data, "write print(r['entities'][0][\"name\"])"),
             ("print(r.total_cuont)", data, 'did you mean print(r["total_count"])?'),
             ("print(r.zzzzzz)", data, "its keys are entities, items and total_count"),
             ("for i in r.items: print(i)", data, 'write for i in r["items"]: print(i)'),
@@ -226,6 +275,9 @@ class Slips(unittest.TestCase):
             ("print('got ' + r)", data, "value.text"),
             ("open('x', 'w').write(r)", data, "value.text"),
             ("r.title", text('[{"title": 1}]'), 'write r[0]["title"]'),
+            ("r['issues']", text('[{"title": 1}]'), "r is the list itself of 1: leave out ['issues']; the keys"),
+            ("(r or 1)['issues']", text('[{"title": 1}]'), "leave out ['issues']; the keys of its items are title"),
+            ("print(r.a, r.b, r.c, r.get('a'))", text('{"a": 1, "b": 2}'), 'write print(r["a"], r["b"], r.c, r.get'),
             ("r.get('title')", text('[{"title": 1}]'), "write r[0].get('title')"),
         ):
             with self.subTest(code):

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from guest import hints
-from guest_tests.host import Ran, provider, run
+from guest_tests.host import Ran, provider, run, text
 
 COLUMNS = sys.version_info >= (3, 11)  # Python marks them from this version on
 
@@ -169,6 +169,18 @@ class Hints(unittest.TestCase):
         ):
             self.assertNotIn("(", self.check(code).error["message"])
 
+    def test_gather_of_values(self) -> None:
+        for code, said in (
+            (
+                "r = asyncio.gather(mcp_shop.add(), mcp_shop.add())",
+                "write: r = await asyncio.gather(mcp_shop.add(), mcp_shop.add())",
+            ),
+            ("asyncio.run(asyncio.gather(*[mcp_shop.add()]))", "write: await asyncio.gather(*[mcp_shop.add()])"),
+            ("from asyncio import gather\nprint(gather(mcp_shop.add()))", "write: print(await asyncio.gather(mcp_shop.add()))"),
+        ):
+            ran = run(f"import asyncio\n{code}", [provider("add")], lambda call: {"ok": True, "result": text('{"a": 1}')})
+            self.assertIn(f"({said})", ran.error["message"])
+
     def test_modules(self) -> None:
         ran = self.check("import nosuchmodule1", "nothing can be installed here")
         self.assertIn("there", ran.error["message"])
@@ -182,7 +194,23 @@ class Hints(unittest.TestCase):
         """Each hint holds the line as it should be."""
         for code, said in (
             ("zzzzqqqq", "fetch it again in this program"),
-            ("zzzzqqqq(1)", "mcp_shop.zzzzqqqq(...)"),
+            ("zzzzqqqq(1)", "(nothing is kept between calls: define it in this program)"),
+            ("zzzz_qqqq(1)", "(nothing is kept between calls: define it in this program)"),
+            ("d = defaultdict(list)", "write from collections import defaultdict first"),
+            ("Path('x')", "write from pathlib import Path first"),
+            ("reduce(max, [1])", "write from functools import reduce first"),
+            ("sleep(1)", "write from time import sleep first"),
+            ("print(datetime.now())", "write from datetime import datetime first"),
+            ("datetime.date(1, 1, 1)", "write import datetime first"),
+            ("call_tool('shop', 'echo')", "write: runtime.call_tool('shop', 'echo')"),
+            ("x = search_tools('a')", "write: x = runtime.search_tool_docs('a')"),
+            ("list_tools('shop')", "write: runtime.list_tools('shop')"),
+            ("print(mcp__shop__echo(a=1))", "write: print(mcp_shop.echo(a=1))"),
+            ("shop_echo(a=1)", "write: mcp_shop.echo(a=1)"),
+            ("product", "nothing is kept between calls"),
+            ("result", "nothing is kept between calls"),
+            ("issues", "nothing is kept between calls"),
+            ("lenn([])", "did you mean len?"),
             ("mcp_shop.echo()\nadd(a=1)", "write mcp_shop.add"),
             ("shop.echo()", "did you mean mcp_shop?"),
             ("pd.DataFrame([])", "pandas isn't in here: nothing can be installed"),
@@ -194,6 +222,7 @@ class Hints(unittest.TestCase):
             ("x = {'result': [1]}\nx['data']['result']", 'write: x["result"]'),
             ("x = {str(n): n for n in range(50)}\nx['a']", "18, 19 and 30 more"),
             ("x = [{'a': 1}]\nx['a']", "write: x[0]['a'], or for x in x: x['a']"),
+            ("x = [{'a': 1}]\nx['b']", "x is the list itself of 1: leave out ['b']; the keys of its items are a"),
             ("x = [{'a': 1}]\nfor i in x['items']: pass", "write: for i in x:"),
             ("x = {'items': [{'a': 1}], 'n': 1}\nprint([i['a'] for i in x])", 'write: for i in x["items"]'),
             ("x = {'a': {'id': 1}}\nfor i in x:\n    i['id']", "write: for i in x.values():"),
