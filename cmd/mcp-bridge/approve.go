@@ -37,6 +37,7 @@ func (p *parts) admit(what purpose) {
 	cfg.Changed = p.approved
 	p.configured = p.catalog
 	p.approvals = approvals.New(cfg)
+	p.trustPolicy(p.approvals)
 	p.catalog = p.approvals.Update(p.catalog)
 	if what == serving && len(p.heldNames()) > 0 {
 		p.approvals.Reach()
@@ -114,15 +115,8 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	}
 	s := c.Servers[i]
 	fmt.Fprintln(a.stderr, text.Escape(fmt.Sprintf("Server %q\n%s", s.Name, s.Told())))
-	if !yes {
-		fmt.Fprint(a.stderr, "It is started as you, outside the sandbox. Start it, now and later? [y/N] ")
-		switch answer := strings.ToLower(strings.TrimSpace(readAnswer(a.stdin))); answer {
-		case "":
-			return errUnanswered
-		case "y", "yes":
-		default:
-			return exitError{exitFailure}
-		}
+	if err := a.confirm("It is started as you, outside the sandbox. Start it, now and later?", yes); err != nil {
+		return err
 	}
 	all := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
 	told, err := all.Approve(s)
@@ -132,4 +126,19 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
 		text.Escape(strconv.Quote(s.Name)), told)
 	return nil
+}
+
+// confirm returns nil when the user says yes on the terminal.
+func (a *app) confirm(question string, yes bool) error {
+	if yes {
+		return nil
+	}
+	fmt.Fprint(a.stderr, question+" [y/N] ")
+	switch answer := strings.ToLower(strings.TrimSpace(readAnswer(a.stdin))); answer {
+	case "":
+		return errUnanswered
+	case "y", "yes":
+		return nil
+	}
+	return exitError{exitFailure}
 }
