@@ -22,10 +22,14 @@ type prey struct {
 
 func newPrey(t *testing.T) *prey {
 	bin := npm(t)
-	home, err := filepath.EvalSymlinks(t.TempDir())
+	home, err := os.MkdirTemp("", "prey") //nolint:usetesting // podman may write into it until after the test
+	if err == nil {
+		home, err = filepath.EvalSymlinks(home)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	p := &prey{t: t, home: home, proj: filepath.Join(home, "proj")}
 	for file, text := range map[string]string{
 		".claude.json":                `{"projects": {"PROJ": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"]}}}`,
@@ -91,7 +95,6 @@ func (p *prey) places() (texts map[string]string, names []string) {
 		"proj/.claude/settings.local.json":      `{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["named"]}`,
 		".codex/config.toml":                    toml("codexuser") + "[projects.\"" + p.proj + "\"]\ntrust_level = \"trusted\"\n",
 		".local/state/mcp-bridge/approved.json": `{"known": {}, "served": []}`,
-		".local/state/mcp-bridge/grants.json":   `{"grants": []}`,
 	}
 	texts[".claude.json"] = fmt.Sprintf(`{"projects": {%q: {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"], %s}}, "x": 1, %s`, p.proj,
 		strings.Trim(p.definition("local"), "{}")+"}}", strings.TrimPrefix(p.definition("claude"), "{"))
