@@ -40,7 +40,7 @@ func TestGrantOfChangedTool(t *testing.T) {
 		}), []string{`xxx […]"; schema, now "{}"; annotations, now "".`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			grants := policy.NewGrants(filepath.Join(t.TempDir(), "grants.json"))
+			grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
 			u := newUser(answer("always"))
 			for _, tool := range []upstream.Tool{was, tt.now, tt.now} {
 				if err := u.consent(grants).ask(t.Context(), guarded, tool, nil, askRule); err != nil { // each time in another run
@@ -59,8 +59,8 @@ func TestGrantOfChangedTool(t *testing.T) {
 					t.Errorf("got %.3000q, want %q", got, want)
 				}
 			}
-			if all, err := grants.List(); err != nil || len(all) != 1 {
-				t.Errorf("kept: %v, %v", all, err)
+			if all := grants.Grants(); len(all) != 1 {
+				t.Errorf("kept: %v", all)
 			}
 			client := newUser()
 			client.err = errCannotAsk
@@ -73,13 +73,13 @@ func TestGrantOfChangedTool(t *testing.T) {
 	}
 }
 
-// TestGrantWithoutWhatWasSaid: a grant of an older version, or of a tool that nobody knew, holds for what the server says of the
-// tool when it is next called, and for nothing else afterwards.
+// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says of the tool when it is next called,
+// and for nothing else afterwards.
 func TestGrantWithoutWhatWasSaid(t *testing.T) {
-	grants := policy.NewGrants(filepath.Join(t.TempDir(), "grants.json"))
+	grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
 	g := GrantOf(defined, upstream.Tool{Name: "x"})
 	g.Seen = policy.Seen{}
-	if err := grants.Add(g); err != nil {
+	if _, err := grants.Grant(g); err != nil {
 		t.Fatal(err)
 	}
 	u := newUser(answer("no"))

@@ -102,26 +102,14 @@ func (c *consent) ask(ctx context.Context, s entry, t upstream.Tool, args json.R
 	return nil
 }
 
-// granted reports whether the user has allowed it for good, or what the server has changed since. What can't be read allows
-// nothing.
+// granted reports whether the user has allowed it for good, or what the server has changed since.
 func (c *consent) granted(g policy.Grant) (ok bool, changed []string) {
 	if c.grants == nil {
 		return false, nil
 	}
-	kept, ok, err := c.grants.Find(g)
-	if err != nil {
-		c.log.Warn("what the user has allowed for good can't be read: the user is asked again", "err", err)
-		return false, nil
-	}
-	if changed = kept.Seen.Changed(g.Seen); len(changed) > 0 {
-		return false, changed
-	}
-	if ok && kept.Seen == (policy.Seen{}) {
-		if err := c.grants.Pin(g); err != nil {
-			c.log.Warn("what the server says of a tool that was allowed for good can't be kept", "server", g.Server, "tool", g.Tool, "err", err)
-		}
-	}
-	return ok, nil
+	kept, ok := c.grants.Granted(g)
+	changed = kept.Seen.Changed(g.Seen)
+	return ok && len(changed) == 0, changed
 }
 
 // maxShown bounds, in bytes, each text of a server's in a question about a tool that has changed.
@@ -149,9 +137,9 @@ func (c *consent) keep(g policy.Grant) bool {
 	if c.grants == nil {
 		return false
 	}
-	err := c.grants.Add(g)
+	_, err := c.grants.Grant(g)
 	if err != nil {
-		c.log.Warn("the user's answer can't be kept beyond this run", "server", g.Server, "tool", g.Tool, "err", err)
+		c.log.Warn("the user's answer can't be kept for good", "server", g.Server, "tool", g.Tool, "err", err)
 	}
 	return err == nil
 }

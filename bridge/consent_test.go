@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -62,6 +63,9 @@ func (u *user) consent(grants Grants) *consent {
 	return newConsent(atServer, grants, u.ask, slog.New(slog.DiscardHandler))
 }
 
+// keptIn are grants that are kept in a file.
+func keptIn(path string) *approvals.Approvals { return approvals.New(approvals.Config{Record: path}) }
+
 // denied is the message of a denial; empty for consent.
 func denied(t testing.TB, err error) string {
 	t.Helper()
@@ -99,7 +103,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := newUser(tc.answer)
-			grants := policy.NewGrants(filepath.Join(t.TempDir(), "state", "grants.json"))
+			grants := keptIn(filepath.Join(t.TempDir(), "state", "approved.json"))
 			c := u.consent(grants)
 			got := ""
 			for range 3 {
@@ -113,9 +117,9 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("got %q, want %q", why, tc.says)
 				}
 			}
-			_, kept, err := grants.Find(GrantOf(defined, upstream.Tool{Name: "x"}))
-			if got != tc.want || len(u.saw) != tc.questions || kept != tc.kept || err != nil {
-				t.Errorf("got %s by %d questions, kept: %v, %v", got, len(u.saw), kept, err)
+			_, kept := grants.Granted(GrantOf(defined, upstream.Tool{Name: "x"}))
+			if got != tc.want || len(u.saw) != tc.questions || kept != tc.kept {
+				t.Errorf("got %s by %d questions, kept: %v", got, len(u.saw), kept)
 			}
 			other := newUser(answer("no"))
 			if err := other.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); (err == nil) != tc.kept {
@@ -136,25 +140,25 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestForgottenInTheRun: a grant that another process forgets is forgotten in the runs under way too; one that can't be kept holds for
-// its run.
+// TestForgottenInTheRun: a grant that is forgotten is forgotten in the runs under way too; one that can't be kept holds for its run.
 func TestForgottenInTheRun(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "grants.json")
+	path := filepath.Join(t.TempDir(), "approved.json")
 	u := newUser(answer("always"), answer("no"))
-	c := u.consent(policy.NewGrants(path))
+	grants := keptIn(path)
+	c := u.consent(grants)
 	for range 2 {
 		if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := policy.NewGrants(path).Remove(func(policy.Grant) bool { return true }); n != 1 || err != nil {
+	if n, err := grants.Forget(func(policy.Grant) bool { return true }); n != 1 || err != nil {
 		t.Fatalf("%d grants were forgotten, %v", n, err)
 	}
 	if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); denied(t, err) == "" || len(u.saw) != 2 {
 		t.Errorf("got %v by %d questions, want a no to the second", err, len(u.saw))
 	}
 	nowhere := newUser(answer("always"))
-	c = nowhere.consent(policy.NewGrants(filepath.Join(path, "grants.json")))
+	c = nowhere.consent(keptIn(filepath.Join(path, "approved.json")))
 	for range 3 {
 		if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); err != nil {
 			t.Error(err)
@@ -212,7 +216,7 @@ func TestShownArguments(t *testing.T) {
 
 // TestArgumentsThatAreNotShown: leave for more than the call isn't offered, and not taken from a client that gives it all the same.
 func TestArgumentsThatAreNotShown(t *testing.T) {
-	grants := policy.NewGrants(filepath.Join(t.TempDir(), "grants.json"))
+	grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
 	args := json.RawMessage(`{"a":["` + strings.Repeat(`x","`, 3000) + `"],"command":"rm"}`)
 	for word, allowed := range map[string]bool{"once": true, "run": false, "always": false} {
 		u := newUser(answer(word))

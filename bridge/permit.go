@@ -15,11 +15,14 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// Grants are what the user has allowed for good; *policy.Grants are. Its methods are used concurrently.
+// Grants are what the user has allowed for good; *approvals.Approvals are. Its methods are used
+// concurrently.
 type Grants interface {
-	Find(policy.Grant) (policy.Grant, bool, error)
-	Add(policy.Grant) error
-	Pin(policy.Grant) error
+	// Granted returns the grant of this tool and definition.
+	Granted(policy.Grant) (policy.Grant, bool)
+
+	// Grant keeps one, and tells other bridges.
+	Grant(policy.Grant) (told int, err error)
 }
 
 // judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy. A tool that can't be

@@ -102,6 +102,7 @@ func (a *Approvals) catchUp() {
 			a.cfg.Log.Warn("the record of approved servers can't be read; new servers are held until you approve them",
 				"err", err)
 		}
+		a.replaceGrants(s.Grants)
 		a.learn(s)
 		a.dirty, a.blind = false, false
 	}
@@ -113,6 +114,9 @@ func (a *Approvals) hear(heard answers) {
 	for _, r := range heard.replies {
 		a.learn(r.state)
 		a.serving(r.Since)
+	}
+	if len(heard.replies) > 0 {
+		a.replaceGrants(grantsOf(heard.replies)) // what was forgotten meanwhile is forgotten here too
 	}
 	if len(heard.replies) > 0 && !heard.silent {
 		a.blind = false
@@ -127,6 +131,11 @@ func (a *Approvals) learn(s state) {
 		}
 	}
 	a.state.Served = append(a.state.Served, s.Served...).joined()
+	for path, sum := range s.Policies {
+		if a.state.Policies[path] == "" {
+			a.trust(map[string]string{path: sum})
+		}
+	}
 }
 
 // serving notes that this process or one beside it runs code since then. The caller has a.mu.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
@@ -30,6 +31,9 @@ const (
 	doJoin    = "join"    // what do you know?
 	doLearn   = "learn"   // this is let in, and code is run since then
 	doApprove = "approve" // the user has said yes
+	doGrant   = "grant"   // the user allows these tools for good
+	doForget  = "forget"  // no more
+	doTrust   = "trust"   // the user trusts these policy files
 )
 
 // message is one line of JSON, as its answer is.
@@ -38,6 +42,9 @@ type message struct {
 	ID    string            `json:"id,omitempty"`
 	Known map[string]string `json:"known,omitempty"`
 	Since time.Time         `json:"since,omitzero"`
+
+	Grants   []policy.Grant    `json:"grants,omitempty"`
+	Policies map[string]string `json:"policies,omitempty"`
 }
 
 // reply is the answer to any message.
@@ -136,6 +143,7 @@ func (a *Approvals) answer(conn net.Conn) {
 		a.approve(m.ID)
 	}
 	a.mu.Lock()
+	a.obey(m)
 	if m.Do == doLearn {
 		a.learn(state{Known: m.Known})
 		a.serving(m.Since)

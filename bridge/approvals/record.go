@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 )
 
 const (
@@ -23,6 +25,9 @@ const (
 type state struct {
 	Known  map[string]string `json:"known"`  // by ID of a definition that was let in: the day it was last there
 	Served spans             `json:"served"` // when code was run
+
+	Grants   []policy.Grant    `json:"grants,omitempty"`   // what the user has allowed for good; never changed in place
+	Policies map[string]string `json:"policies,omitempty"` // by path of a policy file: the SHA-256 of what is trusted; likewise
 }
 
 // record is the file.
@@ -119,7 +124,11 @@ func load(path string) (r record, err error) {
 func (a *Approvals) open() record { return record{state: a.state, Serving: a.since} }
 
 // ended is the record when this process runs no code any more.
-func (a *Approvals) ended() record { return record{state: state{a.state.Known, a.served()}} }
+func (a *Approvals) ended() record {
+	s := a.state
+	s.Served = a.served()
+	return record{state: s}
+}
 
 // killed is the record for a Keeper.
 func (a *Approvals) killed() []byte {
@@ -141,7 +150,9 @@ func (a *Approvals) bounded() state {
 			delete(known, id)
 		}
 	}
-	return state{known, slices.Clone(a.state.Served)}
+	s := a.state
+	s.Known, s.Served = known, slices.Clone(s.Served)
+	return s
 }
 
 // mark notes in the record of another bridge, which doesn't answer, that this process runs code. It

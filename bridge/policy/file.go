@@ -136,6 +136,7 @@ func readFile(path string) ([]byte, error) {
 // Parse reads the text of a policy file; path is what it is called in decisions and errors. A byte order mark before it is no part of
 // it, as in the files that name servers.
 func Parse(path string, text []byte) (*Policy, error) {
+	whole := text
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
@@ -155,6 +156,7 @@ func Parse(path string, text []byte) (*Policy, error) {
 		p = r.policy(f)
 	}
 	if r.errs == nil {
+		p.text = whole
 		return p, nil
 	}
 	slices.SortStableFunc(r.errs, func(a, b *FileError) int { return cmp.Compare(a.Line, b.Line) })

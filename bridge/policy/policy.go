@@ -74,6 +74,7 @@ func (d Decision) Why() string {
 // A Policy is all rules of one file. It never changes and is safe for concurrent use. The zero value allows everything.
 type Policy struct {
 	path   string
+	text   []byte
 	rules  []rule
 	limits []limit
 	hints  []hint
@@ -98,6 +99,9 @@ type hint struct {
 
 // Path is the file that the policy is from; empty for none.
 func (p *Policy) Path() string { return p.path }
+
+// Text is what the file held when it was read.
+func (p *Policy) Text() []byte { return p.text }
 
 // Asks says whether any verdict of the policy is to ask.
 func (p *Policy) Asks() bool {

@@ -36,6 +36,7 @@ func (p *parts) admit(what purpose) {
 	cfg.Changed = p.approved
 	p.configured = p.catalog
 	p.approvals = approvals.New(cfg)
+	p.trustPolicy(p.approvals)
 	p.catalog = p.approvals.Update(p.catalog)
 	if what == serving && len(p.heldNames()) > 0 {
 		p.approvals.Reach()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -109,6 +110,7 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	}()
 	d.settings(os.LookupEnv)
 	ok := d.files()
+	ok = d.policyFollowed() && ok
 	if d.guard, err = d.watchdog(d.log); err != nil {
 		d.trouble("watchdog", err, "mcp-bridge doesn't start without it: nothing would end what a killed bridge leaves behind")
 		ok = false
@@ -128,6 +130,19 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 		return false
 	}
 	return d.examine(ctx) && ok
+}
+
+// policyFollowed reports whether the policy, if there is one, doesn't keep code from running.
+func (d *doctor) policyFollowed() bool {
+	d.policy, d.broken = d.cfg.policy()
+	d.trustPolicy(approvals.New(approvalsConfig(d.log)))
+	switch {
+	case d.broken != nil:
+		d.trouble("policy", d.broken, "no code is run")
+	case d.policy.Path() != "":
+		d.say(fine, "policy", d.policy.Path(), "it is followed", "")
+	}
+	return d.broken == nil
 }
 
 // settings shows which variables are set, and what loosens the lock-down.

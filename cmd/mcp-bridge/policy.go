@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -30,24 +33,44 @@ func (c config) policy() (*policy.Policy, error) {
 	return policy.Read(path)
 }
 
-// grants are kept where programs keep what lasts and isn't configuration (XDG Base Directory, and the systems' own places).
-// Where the system has no such place, the user is asked again in each run.
-func grants() bridge.Grants {
-	if g := grantsFile(); g != nil {
-		return g
+// untrustedPolicy says that code may have written the policy.
+type untrustedPolicy struct{ path string }
+
+func (e untrustedPolicy) Error() string {
+	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so that code may have written it, and you have not said yes to it", e.path)
+}
+
+// Hint names the next step for a person.
+func (e untrustedPolicy) Hint() string {
+	return "see whether it is as you want it: mcp-bridge policy check; then, with MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve. The bridge reads it when it starts"
+}
+
+// trustPolicy has the policy refused if code may have written it.
+func (p *parts) trustPolicy(a *approvals.Approvals) {
+	if p.broken == nil && p.policy.Path() != "" && !a.Trusts(p.policy.Path(), p.policy.Text()) {
+		p.broken = untrustedPolicy{p.policy.Path()}
 	}
-	return nil
+}
+
+// grants are kept beside what is known of servers. Where there is no place for that, the user is asked again in each run.
+func (p *parts) grants() bridge.Grants {
+	if p.approvals == nil || stateDir() == "" {
+		return nil
+	}
+	return p.approvals
 }
 
 var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
 
-func grantsFile() *policy.Grants {
-	if dir := stateDir(); dir != "" {
-		return policy.NewGrants(filepath.Join(dir, "grants.json"))
+// lasting are the approvals, for a command about what is kept.
+func (a *app) lasting() (*approvals.Approvals, error) {
+	if stateDir() == "" {
+		return nil, errNoPlace
 	}
-	return nil
+	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))), nil
 }
 
+// stateDir is where programs keep what lasts and isn't configuration (XDG Base Directory, and the systems' own places).
 func stateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "mcp-bridge")
@@ -97,7 +120,7 @@ func (a *app) policyCmd() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, a.policyCheck) }},
-		a.policyTestCmd(),
+		a.policyTestCmd(), a.policyApproveCmd(),
 		&cobra.Command{Use: "list", Short: "Show the tools that you always allow", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.policyList() }},
 		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
@@ -105,6 +128,19 @@ func (a *app) policyCmd() *cobra.Command {
 				return a.withParts(cmd.Context(), once, func(_ context.Context, p *parts) error { return a.policyGrant(p, args[0]) })
 			}},
 		forget)
+	return cmd
+}
+
+func (a *app) policyApproveCmd() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "approve",
+		Short: "Say yes to a policy that was changed while code was run",
+		Long:  "Say yes to a policy that was changed while code was run, and that code may have written. It shows the file that MCP_BRIDGE_POLICY names, and asks.",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.policyApprove(yes) },
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
 	return cmd
 }
 
@@ -117,7 +153,7 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 		}
 		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n", len(bad.More)+1)
 		return exitError{exitUnavailable}
-	case p.broken != nil:
+	case p.policy == nil:
 		return p.broken
 	case p.policy.Path() == "":
 		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
@@ -130,6 +166,35 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	for _, line := range slices.Concat(p.policy.Unused(known), p.policy.Missing(known, missing)) {
 		fmt.Fprintln(a.stdout, "warning: "+line)
 	}
+	return p.broken
+}
+
+// policyApprove takes the user's yes to the policy as it is shown.
+func (a *app) policyApprove(yes bool) error {
+	cfg, err := readConfig()
+	if err != nil {
+		return err
+	}
+	file, err := cfg.policy()
+	if err != nil {
+		return err
+	}
+	if file.Path() == "" {
+		return usageError{errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does")}
+	}
+	kept, err := a.lasting()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "Policy %s\n%s\n", file.Path(), text.Safe(string(file.Text())))
+	if err := a.confirm("Follow it from the next start on?", yes); err != nil {
+		return err
+	}
+	told, err := kept.Trust(file.Path(), file.Text())
+	if err != nil {
+		return fmt.Errorf("keeping the approval: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "approved %s for bridges that start from now on; bridges that run and keep that: %d\n", file.Path(), told)
 	return nil
 }
 
@@ -184,12 +249,11 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if err != nil {
 		return err
 	}
-	file := grantsFile()
-	if file == nil {
+	if p.grants() == nil {
 		return errNoPlace
 	}
-	if err := file.Add(p.grant(s, tool)); err != nil {
-		return err
+	if _, err := p.approvals.Grant(p.grant(s, tool)); err != nil {
+		return fmt.Errorf("keeping that it is allowed: %w", err)
 	}
 	where := ""
 	if s.StartedHere() {
@@ -229,14 +293,11 @@ func (p *parts) grant(s discovery.Server, tool string) policy.Grant {
 }
 
 func (a *app) policyList() error {
-	file := grantsFile()
-	if file == nil {
-		return errNoPlace
-	}
-	all, err := file.List()
+	kept, err := a.lasting()
 	if err != nil {
 		return err
 	}
+	all := kept.Grants()
 	if len(all) == 0 {
 		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
 		return nil
@@ -250,22 +311,22 @@ func (a *app) policyList() error {
 }
 
 func (a *app) policyForget(patterns []string) error {
-	file := grantsFile()
-	if file == nil {
-		return errNoPlace
+	kept, err := a.lasting()
+	if err != nil {
+		return err
 	}
-	for _, text := range patterns {
-		fits, err := policy.Matcher(text)
+	for _, pattern := range patterns {
+		fits, err := policy.Matcher(pattern)
 		if err != nil {
 			return usageError{err}
 		}
-		n, err := file.Remove(func(g policy.Grant) bool {
-			return fits(policy.Tool{Server: g.Server, Name: g.Tool}) || g.Server+"."+g.Tool == text
+		n, err := kept.Forget(func(g policy.Grant) bool {
+			return fits(policy.Tool{Server: g.Server, Name: g.Tool}) || g.Server+"."+g.Tool == pattern
 		})
 		if err != nil {
-			return err
+			return fmt.Errorf("forgetting %s: %w", pattern, err)
 		}
-		fmt.Fprintf(a.stdout, "%s: forgot %d\n", text, n)
+		fmt.Fprintf(a.stdout, "%s: forgot %d\n", pattern, n)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -77,9 +78,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  why: %s\n", tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
-		if granted, err = a.sayGranted(p.grant(s, tool)); err != nil {
-			return err
-		}
+		granted = a.sayGranted(p.grants(), p.grant(s, tool))
 	}
 	beyond := p.policy.Run().Count(judged(s, tool), len(args))
 	if beyond != nil && d.Verdict != policy.Deny {
@@ -125,19 +124,18 @@ func judged(s discovery.Server, tool string) policy.Tool {
 }
 
 // sayGranted says whether the user has allowed a tool for good.
-func (a *app) sayGranted(g policy.Grant) (bool, error) {
-	file := grantsFile()
-	if file == nil {
-		return false, nil
+func (a *app) sayGranted(all bridge.Grants, g policy.Grant) bool {
+	if all == nil {
+		return false
 	}
-	kept, has, err := file.Find(g)
-	if err != nil || !has {
-		return false, err
+	kept, has := all.Granted(g)
+	if !has {
+		return false
 	}
 	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
 		fmt.Fprintf(a.stdout, "  which you always allow, but its server has changed its %s since: you are asked again\n", strings.Join(changed, " and "))
-		return false, nil
+		return false
 	}
 	fmt.Fprintln(a.stdout, "  which you always allow: mcp-bridge policy list")
-	return true, nil
+	return true
 }

@@ -223,7 +223,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Approvals:     approving(p.approvals),
 		Policy:        p.policy,
 		PolicyError:   p.broken,
-		Grants:        grants(),
+		Grants:        p.grants(),
 		Login:         loginByPage,
 		Files:         kept,
 		Inputs:        inputs,
