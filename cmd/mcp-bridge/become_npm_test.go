@@ -91,7 +91,6 @@ func (p *prey) places() (texts map[string]string, names []string) {
 		"proj/.claude/settings.local.json":      `{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["named"]}`,
 		".codex/config.toml":                    toml("codexuser") + "[projects.\"" + p.proj + "\"]\ntrust_level = \"trusted\"\n",
 		".local/state/mcp-bridge/approved.json": `{"known": {}, "served": []}`,
-		".local/state/mcp-bridge/grants.json":   `{"grants": []}`,
 	}
 	texts[".claude.json"] = fmt.Sprintf(`{"projects": {%q: {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"], %s}}, "x": 1, %s`, p.proj,
 		strings.Trim(p.definition("local"), "{}")+"}}", strings.TrimPrefix(p.definition("claude"), "{"))
