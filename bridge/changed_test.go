@@ -73,8 +73,8 @@ func TestGrantOfChangedTool(t *testing.T) {
 	}
 }
 
-// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says of the tool when it is next called,
-// and for nothing else afterwards.
+// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says of
+// the tool when it is next called, and for nothing else afterwards.
 func TestGrantWithoutWhatWasSaid(t *testing.T) {
 	grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
 	g := GrantOf(defined, upstream.Tool{Name: "x"})

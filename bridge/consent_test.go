@@ -140,7 +140,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestForgottenInTheRun: a grant that is forgotten is forgotten in the runs under way too; one that can't be kept holds for its run.
+// TestForgottenInTheRun: a grant that is forgotten is forgotten in the runs under way too; one that
+// can't be kept holds for its run.
 func TestForgottenInTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "approved.json")
 	u := newUser(answer("always"), answer("no"))

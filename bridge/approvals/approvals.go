@@ -248,7 +248,7 @@ func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
 	return len(heard.replies), err
 }
 
-var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then approve again")
+var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then try again")
 
 // settle writes the record for a process that runs no code any more, after it has sent m to the
 // bridges that do. It returns how many answered. One may begin to run code between its answer and

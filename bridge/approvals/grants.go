@@ -20,8 +20,6 @@ const (
 	lockWait  = 5 * time.Second // for another command that changes the record
 )
 
-var errUntold = errors.New("another bridge doesn't answer, and wasn't told; continue it or end it, then try again")
-
 // Grants returns what the user has allowed for good, by server, tool and age.
 func (a *Approvals) Grants() []policy.Grant {
 	a.mu.Lock()
@@ -58,7 +56,8 @@ func (a *Approvals) Grant(g policy.Grant) (told int, err error) {
 		g.Since = time.Now().UTC().Truncate(time.Second)
 	}
 	if text, err := json.Marshal(append(a.Grants(), g)); err != nil || len(text) > maxGrants {
-		return 0, errors.Join(err, fmt.Errorf("more than %d bytes of grants: forget some, with mcp-bridge policy forget", maxGrants))
+		full := fmt.Errorf("more than %d bytes of grants: forget some, with mcp-bridge policy forget", maxGrants)
+		return 0, errors.Join(err, full)
 	}
 	return a.change(message{Do: doGrant, Grants: []policy.Grant{g}})
 }
@@ -87,7 +86,7 @@ func (a *Approvals) change(m message) (told int, err error) {
 		err = a.changeRecord(m)
 	}
 	if heard.silent {
-		err = errors.Join(err, errUntold)
+		err = errors.Join(err, errSilent)
 	}
 	return len(heard.replies), err
 }
@@ -116,7 +115,8 @@ func (a *Approvals) changeRecord(m message) error {
 }
 
 // obey does what a message says about grants and policies. A process that others can reach writes
-// the record at once: what is forgotten must not come back after a power cut. The caller has a.mu.
+// the record at once, or as it ends: what is forgotten must not come back after a power cut. The
+// caller has a.mu.
 func (a *Approvals) obey(m message) {
 	switch m.Do {
 	case doGrant:

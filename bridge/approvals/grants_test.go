@@ -54,7 +54,11 @@ func TestGrants(t *testing.T) {
 	for _, tc := range []struct {
 		policy.Grant
 		want bool
-	}{{add, true}, {policy.Grant{Server: "s", Tool: "add", Definition: "2"}, false}, {policy.Grant{Server: "t", Tool: "add", Definition: "1"}, false}} {
+	}{
+		{add, true},
+		{policy.Grant{Server: "s", Tool: "add", Definition: "2"}, false},
+		{policy.Grant{Server: "t", Tool: "add", Definition: "1"}, false},
+	} {
 		if _, got := b.Granted(tc.Grant); got != tc.want {
 			t.Errorf("%+v: %v", tc.Grant, got)
 		}
@@ -162,7 +166,8 @@ func (w *world) forgeGrant() {
 	text, err = json.Marshal(r)
 	w.must(err)
 	w.must(os.WriteFile(w.cfg.Record, text, 0o600))
-	w.must(os.WriteFile(filepath.Join(filepath.Dir(w.cfg.Record), "grants.json"), text, 0o600)) // of earlier versions
+	old := filepath.Join(filepath.Dir(w.cfg.Record), "grants.json")
+	w.must(os.WriteFile(old, text, 0o600))
 }
 
 // TestForgedGrants: what code writes into the record counts neither in the bridge that runs it, nor
@@ -223,9 +228,9 @@ func TestPinnedGrant(t *testing.T) {
 func TestPolicyFile(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
-		before, while string // what the file holds when the first bridge starts, and what is written while it runs code
-		after         string // and what by the user afterwards
-		approve       bool   // while it runs
+		before, while string // what the file holds at first, and what is written while code is run
+		after         string // what the user writes afterwards
+		approve       bool   // while code is run
 		want          bool
 	}{
 		{name: "as it was", before: "deny", want: true},

@@ -26,8 +26,10 @@ type state struct {
 	Known  map[string]string `json:"known"`  // by ID of a definition that was let in: the day it was last there
 	Served spans             `json:"served"` // when code was run
 
-	Grants   []policy.Grant    `json:"grants,omitempty"`   // what the user has allowed for good; never changed in place
-	Policies map[string]string `json:"policies,omitempty"` // by path of a policy file: the SHA-256 of what is trusted; likewise
+	// Grants are what the user has allowed for good. Policies are, by path of a policy file, the
+	// SHA-256 of what is trusted. Copies share both, so neither is changed in place.
+	Grants   []policy.Grant    `json:"grants,omitempty"`
+	Policies map[string]string `json:"policies,omitempty"`
 }
 
 // record is the file.

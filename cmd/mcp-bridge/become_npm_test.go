@@ -22,10 +22,14 @@ type prey struct {
 
 func newPrey(t *testing.T) *prey {
 	bin := npm(t)
-	home, err := filepath.EvalSymlinks(t.TempDir())
+	home, err := os.MkdirTemp("", "prey") //nolint:usetesting // podman may write into it until after the test
+	if err == nil {
+		home, err = filepath.EvalSymlinks(home)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	p := &prey{t: t, home: home, proj: filepath.Join(home, "proj")}
 	for file, text := range map[string]string{
 		".claude.json":                `{"projects": {"PROJ": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"]}}}`,

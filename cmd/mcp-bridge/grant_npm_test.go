@@ -103,10 +103,16 @@ print("forged", [g["tool"] for g in record["grants"]])
 	if out := p.command("policy", "forget", "shop.echo"); !strings.Contains(out, "forgot 1") {
 		t.Errorf("forgetting: %s", out)
 	}
-	if got := second.python(callShop, nil).Text; !strings.Contains(got, "refused") || strings.Contains(got, "called\n") {
+	if got := second.python(callShop, nil).Text; strings.Count(got, "refused") != 2 {
 		t.Errorf("after it was forgotten: %s", got)
 	}
-	second.python(fmt.Sprintf(`mcp_files.write_file(path=%q, content='default = "allow"\n')`, filepath.Join(p.home, "policy.toml")), nil)
+	got = second.python(fmt.Sprintf(`
+mcp_files.write_file(path=%q, content='default = "allow"\n')
+print("written")
+`, filepath.Join(p.home, "policy.toml")), nil).Text
+	if got != "written\n" {
+		t.Fatalf("code could not write: %s", got)
+	}
 	if got := second.python(callShop, nil).Text; strings.Contains(got, "called\n") {
 		t.Errorf("with another policy written: %s", got)
 	}
@@ -115,8 +121,9 @@ print("forged", [g["tool"] for g in record["grants"]])
 	}
 
 	third, questions := p.asked("no")
-	if got := third.python(callShop, nil); !got.IsError || !strings.Contains(got.Text, "mcp-bridge policy approve") {
-		t.Errorf("with the code's policy: %s", got.Text)
+	refused := third.python(callShop, nil)
+	if !refused.IsError || !strings.Contains(refused.Text, "mcp-bridge policy approve") {
+		t.Errorf("with the code's policy: %s", refused.Text)
 	}
 	if list := questions(); len(list) != 0 {
 		t.Errorf("the user was asked %q", list)

@@ -37,12 +37,14 @@ func (c config) policy() (*policy.Policy, error) {
 type untrustedPolicy struct{ path string }
 
 func (e untrustedPolicy) Error() string {
-	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so that code may have written it, and you have not said yes to it", e.path)
+	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so code may have written it, "+
+		"and you have not said yes to it", e.path)
 }
 
 // Hint names the next step for a person.
 func (e untrustedPolicy) Hint() string {
-	return "see whether it is as you want it: mcp-bridge policy check; then, with MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve. The bridge reads it when it starts"
+	return "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with MCP_BRIDGE_POLICY set to it: " +
+		"mcp-bridge policy approve; then start the bridge again"
 }
 
 // trustPolicy has the policy refused if code may have written it.
@@ -52,7 +54,8 @@ func (p *parts) trustPolicy(a *approvals.Approvals) {
 	}
 }
 
-// grants are kept beside what is known of servers. Where there is no place for that, the user is asked again in each run.
+// grants are kept with what is known of servers. Where there is no place for that, the user is asked
+// again in each run.
 func (p *parts) grants() bridge.Grants {
 	if p.approvals == nil || stateDir() == "" {
 		return nil
@@ -70,7 +73,8 @@ func (a *app) lasting() (*approvals.Approvals, error) {
 	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))), nil
 }
 
-// stateDir is where programs keep what lasts and isn't configuration (XDG Base Directory, and the systems' own places).
+// stateDir is where programs keep what lasts and isn't configuration: that of the XDG Base Directory
+// Specification, or the system's own.
 func stateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "mcp-bridge")
@@ -136,9 +140,10 @@ func (a *app) policyApproveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve",
 		Short: "Say yes to a policy that was changed while code was run",
-		Long:  "Say yes to a policy that was changed while code was run, and that code may have written. It shows the file that MCP_BRIDGE_POLICY names, and asks.",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.policyApprove(yes) },
+		Long: "Say yes to a policy that was changed while code was run, and that code may have written.\n" +
+			"It shows the file that MCP_BRIDGE_POLICY names, and asks. Bridges that start after that follow it.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.policyApprove(yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
 	return cmd
@@ -186,15 +191,14 @@ func (a *app) policyApprove(yes bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "Policy %s\n%s\n", file.Path(), text.Safe(string(file.Text())))
+	fmt.Fprintln(a.stderr, text.Escape(fmt.Sprintf("Policy %s\n%s", file.Path(), file.Text())))
 	if err := a.confirm("Follow it from the next start on?", yes); err != nil {
 		return err
 	}
-	told, err := kept.Trust(file.Path(), file.Text())
-	if err != nil {
+	if _, err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "approved %s for bridges that start from now on; bridges that run and keep that: %d\n", file.Path(), told)
+	fmt.Fprintf(a.stdout, "approved %s; bridges that start from now on follow it\n", text.Escape(file.Path()))
 	return nil
 }
 
