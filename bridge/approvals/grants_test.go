@@ -182,6 +182,11 @@ func TestForgedGrants(t *testing.T) {
 			a.Begin()
 			w.grant(a, add)
 			w.forgeGrant()
+			for _, x := range []*Approvals{a, New(w.cfg)} {
+				if got := tools(x); got != "add" {
+					t.Errorf("in the same session %q are known", got)
+				}
+			}
 			beside, _, _ := w.start()
 			beside.Begin()
 			w.grant(beside, sub)
