@@ -191,11 +191,11 @@ func (a *app) policyApprove(yes bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stderr, text.Escape(fmt.Sprintf("Policy %s\n%s", file.Path(), file.Text())))
-	if !yes {
-		if err := a.confirm("Follow it from the next start on? [y/N] "); err != nil {
-			return err
-		}
+	shown := text.Escape(fmt.Sprintf("Policy %s\n%s\n", file.Path(), file.Text()))
+	if yes {
+		fmt.Fprint(a.stderr, shown)
+	} else if err := a.confirm(shown + "Follow it from the next start on? [y/N] "); err != nil {
+		return err
 	}
 	if _, err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
