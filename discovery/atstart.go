@@ -70,7 +70,8 @@ func newStartFiles(fsys fs.FS) *startFiles {
 // kept reports whether name is of the project. What is a repository is decided at the start as
 // well.
 func (f *startFiles) kept(name string) bool {
-	return path.Base(name) == ".git" || slices.Contains(f.project, name) || slices.Contains(f.project, path.Dir(name))
+	return path.Base(name) == ".git" ||
+		slices.Contains(f.project, name) || slices.Contains(f.project, path.Dir(name))
 }
 
 // first returns what get gave at the first scan.

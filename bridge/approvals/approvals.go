@@ -90,7 +90,7 @@ func (a *Approvals) catchUp() {
 	defer a.mu.Unlock()
 	switch {
 	case heard.silent:
-		a.cfg.Log.Warn("new servers are held: another bridge, which knows more, doesn't answer; continue it or end it")
+		a.cfg.Log.Warn("servers are held: another bridge, which knows more, doesn't answer; continue it or end it")
 		a.blind = true
 	case len(heard.replies) == 0 && len(heard.dead) > 0:
 		a.cfg.Log.Warn("all servers are held until you approve them: a bridge has ended without writing the record")

@@ -88,9 +88,9 @@ func (a *app) approveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve SERVER",
 		Short: "Say yes to a server that is new, or has changed, where code could have written it",
-		Long: "Say yes to a server that is new, or has changed, where code could have written it. It shows the file and what would be started,\n" +
-			"and asks at the terminal. Bridges that run start the server from then on, and those that are started later too, until its\n" +
-			"definition changes.",
+		Long: "Say yes to a server that is new, or has changed, where code could have written it.\n" +
+			"It shows the file and what would be started, and asks at the terminal. Bridges that run start the\n" +
+			"server from then on, and those that are started later too, until its definition changes.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeServers,
 		RunE: func(_ *cobra.Command, args []string) error {
