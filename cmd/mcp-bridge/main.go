@@ -73,7 +73,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // signalError is the cause of a context that a signal has ended.
 type signalError struct{ os.Signal }
 
-func (e signalError) Error() string { return "the program was sent the signal " + e.Signal.String() }
+func (e signalError) Error() string { return "the program was sent the signal " + e.String() }
 
 // Is makes a signal a cancellation.
 func (signalError) Is(target error) bool { return target == context.Canceled }
