@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -318,15 +319,16 @@ func (c *client) python(code string, more map[string]any) answer {
 // startLong starts a run that would last for a hundred seconds, and returns once its code has printed "up".
 func (c *client) startLong() (id int, answer <-chan message) {
 	c.t.Helper()
+	token := rand.Text() // reports of an earlier run may still be there
 	id, answer = c.start("tools/call", map[string]any{
 		"name":      "run_python",
 		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
-		"_meta":     map[string]any{"progressToken": "p"},
+		"_meta":     map[string]any{"progressToken": token},
 	})
 	for {
 		select {
 		case m := <-c.notes:
-			if m.Method == "notifications/progress" && strings.Contains(string(m.Params), "up") {
+			if strings.Contains(string(m.Params), token) && strings.Contains(string(m.Params), "up") {
 				return id, answer
 			}
 		case m := <-answer:
