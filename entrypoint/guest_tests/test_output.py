@@ -140,7 +140,13 @@ class Errors(unittest.TestCase):
         for code, kind, message, line, part in (
             ("x = 1\n1/0", "ZeroDivisionError", "division by zero", 2, 'File "<run_python>", line 2, in <module>\n    1/0\n'),
             ("x = (", "SyntaxError", "'(' was never closed", 1, "    x = (\n"),
-            ("def f():\n    return g()\nf()", "NameError", "name 'g' is not defined", 2, "line 3, in <module>\n    f()\n"),
+            (
+                "def f():\n    return g()\nf()",
+                "NameError",
+                "name 'g' is not defined (nothing is kept between calls: define it in this program)",
+                2,
+                "line 3, in <module>\n    f()\n",
+            ),
             ("import asyncio\nawait asyncio.sleep(0)\nraise ValueError('é')", "ValueError", "é", 3, "line 3, in <module>"),
             ("import json\njson.loads('{')", "JSONDecodeError", None, 2, "json/decoder.py"),
             ("class E(Exception):\n    def __str__(self): 1/0\nraise E", "E", None, 3, "line 3"),
