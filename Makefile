@@ -63,7 +63,7 @@ lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
 
 unit: ## Go tests that need no container, with the race detector; make python runs the guest's
-	go test -race -short -tags "$(TAGS)" ./...
+	go test -race -skip '^TestPython$$' -tags "$(TAGS)" ./...
 
 python: ## the guest's own tests, under every Python that is found
 	@scripts/python-tests
