@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 import os
+import re
 import select
 import shlex
 import subprocess
@@ -152,6 +153,8 @@ class Ran:
             "".join(f["text"] for f in frames if f["type"] == "output" and f["stream"] == stream)
             for stream in ("stdout", "stderr")
         )
+        if os.environ.get("GUEST_UNDER"):  # what a run leaves in /workspace is named there alone; test_display tests it
+            self.stderr = re.sub(r"\[files in /workspace are gone after the run: .*\n", "", self.stderr)
 
 
 def provider(*tools: str, name: str = "shop", **schema: Any) -> Frame:
