@@ -64,7 +64,7 @@ class Inheriting(unittest.TestCase):
 class Watched(unittest.TestCase):
     def test_what_is_inherited_counts_once(self) -> None:
         """The child is held up just then, for the look at its memory to come; it would be above the bound with its heir."""
-        held_up = ("    heir.take_over()\n", "    heir.take_over()\n    import time\n    time.sleep(0.5)\n")
+        held_up = ("heir.take_over()\n", "heir.take_over()\n        import time\n        time.sleep(0.5)\n")
         changed = {"child": held_up, "loop": ("ENDING = 5 ", f"ENDING = {PATIENCE * 1000:.0f} ")}
         ran = run("x = b'x' * (100 << 20)", changed=changed, watch={"memoryBytes": 200 * MIB})
         self.assertEqual((ran.ok, ran.wait), (True, {"exited": True, "status": 0}))
