@@ -47,7 +47,7 @@ type starts struct {
 	client    func(ctx context.Context, method string, params any) (json.RawMessage, error)
 	log       *slog.Logger
 
-	turn   chan struct{}   // holds one while nobody is asked; guards what follows
+	turn   chan struct{}   // holds one value unless a question is open; guards what follows
 	said   map[string]bool // IDs of the definitions that were asked about without a yes
 	noes   map[string]int  // by name and by file
 	logged map[string]bool // IDs of the definitions that could not be asked about

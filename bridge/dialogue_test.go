@@ -167,10 +167,10 @@ func TestStateOfAnother(t *testing.T) {
 		"text behind it": in.State + "A", "no base64": "*." + mac,
 	} {
 		forged.State = state
-		refused(p, why, forged, "1 1", "requestState is none that this server gave")
+		refused(p, why, forged, "1 1", "requestState was not issued by this server")
 	}
-	refused(p, "another call", in, "1 1 1", "requestState is none that this server gave")
-	refused(stranger, "another client", in, "1 1", "requestState is none that this server gave")
+	refused(p, "another call", in, "1 1 1", "requestState was not issued by this server")
+	refused(stranger, "another client", in, "1 1", "requestState was not issued by this server")
 	p.modernRun(9, "1 1", "", `"requestState":5,`)
 	if f := p.next(); f.Error == nil || f.Error.Code != -32602 {
 		t.Errorf("a number as state: got %s, %+v", f.Result, f.Error)

@@ -190,8 +190,8 @@ func TestPlainErrors(t *testing.T) {
 	p := connect(t, build(t, nil))
 	for _, tc := range []struct{ method, params, want string }{
 		{"tools/call", `{"name":"nope"}`, `there is no tool "nope"; there are run_python, search_tools and read_output`},
-		{"tools/list", `{"cursor":"****"}`, "the cursor is none that this server gave: leave it out to begin with the first page"},
-		{"resources/list", `{"cursor":"****"}`, "the cursor is none that this server gave: leave it out to begin with the first page"},
+		{"tools/list", `{"cursor":"****"}`, "the cursor was not issued by this server: leave it out to start with the first page"},
+		{"resources/list", `{"cursor":"****"}`, "the cursor was not issued by this server: leave it out to start with the first page"},
 	} {
 		p.send(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, tc.method, tc.params)
 		if f := p.next(); f.Error == nil || f.Error.Code != -32602 || f.Error.Message != tc.want {

@@ -24,7 +24,7 @@ const maxParked = 16
 
 // What is wrong with a requestState.
 var (
-	errForeignState = errors.New("requestState is none that this server gave this client for this call")
+	errForeignState = errors.New("requestState was not issued by this server to this client for this call")
 	errUsedState    = errors.New("requestState was used before, or its call is over: send the call without it to run the code again")
 	errLateState    = fmt.Errorf("the call was ended, since %w; send it without requestState to run the code again", errUnanswered)
 )

@@ -162,7 +162,7 @@ func (x *exchange) plainer(answer mcp.JSONRPCMessage, m message) mcp.JSONRPCMess
 		name, _ := stringOf(m.Params.Name)
 		e.Error.Message = fmt.Sprintf("there is no tool %.60q; there are %s, %s and %s", name, runPythonName, searchToolsName, readOutputName)
 	case given(m.Params.Cursor) != nil && strings.HasSuffix(m.Method, "/list"):
-		e.Error.Message = "the cursor is none that this server gave: leave it out to begin with the first page"
+		e.Error.Message = "the cursor was not issued by this server: leave it out to start with the first page"
 	}
 	return e
 }
