@@ -92,7 +92,6 @@ engine: ## the main job over real rootless podman; needs setup, build, image, np
 
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@scripts/python-suite
-	go test -race -tags "$(TAGS)" ./entrypoint ./sandbox
 	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -29,6 +30,9 @@ type arguments struct {
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 }
+
+// maxEcho bounds how much of a name that a caller made up is repeated in an error, in characters.
+const maxEcho = 200
 
 var argumentNames = []string{"code", "servers", "timeout"}
 
@@ -98,11 +102,11 @@ func fields(raw json.RawMessage, tool string, names []string) (map[string]json.R
 		name, _ := t.(string)
 		var v json.RawMessage
 		if err := dec.Decode(&v); err != nil {
-			return nil, bad("argument %q can't be read: %v", name, err)
+			return nil, bad("argument %q can't be read: %v", text.Brief(name, maxEcho), err)
 		}
 		if !slices.Contains(names, name) {
 			last := len(names) - 1
-			return nil, bad("%s has no argument %q%s; it takes %s and %s", tool, name, didYouMean(name, names), strings.Join(names[:last], ", "), names[last])
+			return nil, bad("%s has no argument %q%s; it takes %s and %s", tool, text.Brief(name, maxEcho), didYouMean(name, names), strings.Join(names[:last], ", "), names[last])
 		}
 		if seen[name] {
 			return nil, bad("argument %q is given twice; give it once", name)

@@ -101,6 +101,7 @@ func (c *catalog) unknown(name string, among []entry) string {
 			return fmt.Sprintf("server %q is configured in %s but can't be used: %s", name, p.Source.Path, sentence(p.Reason, p.Next))
 		}
 	}
+	name = text.Brief(name, maxEcho)
 	names := namesOf(among)
 	if len(names) == 0 {
 		return fmt.Sprintf("there is no server %q, and none that can be used%s; `mcp-bridge servers` shows what was found where", name, c.lost())

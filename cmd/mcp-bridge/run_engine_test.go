@@ -361,7 +361,7 @@ func TestPinned(t *testing.T) {
 	}
 	name, _, _ := strings.Cut(digest, "@")
 	wrong := name + "@sha256:" + strings.Repeat("0", 64)
-	if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+wrong, "MCP_BRIDGE_PULL=never"); r.Works || !find(r.Rows, row{"image", broken, "the engine has none", "", "image pull"}) {
+	if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+wrong, "MCP_BRIDGE_PULL=never"); r.Works || !find(r.Rows, row{"image", broken, "it is not here, and no registry has it", "", "image build"}) {
 		t.Errorf("got %+v", r)
 	}
 }

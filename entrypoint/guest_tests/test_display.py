@@ -307,8 +307,8 @@ class Saving(unittest.TestCase):
                 self.assertEqual((files(ran), ran.error, ran.stderr), ({name: (kind, data)}, {}, ""))
 
     def test_the_path_of_a_file(self) -> None:
-        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-            begin = f"import os, pathlib\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a container has its own /tmp, and makes the folder there
+            begin = f"import os, pathlib\nos.makedirs({folder!r}, exist_ok=True)\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
             for code, name, data in (
                 (f"save_artifact('x.csv', '{folder}/r.csv')", "x.csv", b"a,b"),
                 ("save_artifact('x.csv', 'r.csv')", "x.csv", b"a,b"),
