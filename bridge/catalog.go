@@ -7,15 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
-
-// maxNamed is how many names an error lists before it only counts the rest.
-const maxNamed = 50
 
 // entry is one configured server as code and callers know it.
 type entry struct {
@@ -98,15 +96,15 @@ func (c *catalog) find(name string) (entry, bool) {
 func (c *catalog) unknown(name string, among []entry) string {
 	for _, p := range c.problems {
 		if p.Server == name && name != "" {
-			return fmt.Sprintf("server %q is configured in %s but can't be used: %s", name, p.Source.Path, sentence(p.Reason, p.Next))
+			return fmt.Sprintf("server %q is configured in %s but can't be used: %s", name, p.Source.Path, text.Sentence(p.Reason, p.Next))
 		}
 	}
-	name = text.Brief(name, maxEcho)
+	name = text.Brief(name, args.MaxEcho)
 	names := namesOf(among)
 	if len(names) == 0 {
 		return fmt.Sprintf("there is no server %q, and none that can be used%s; `mcp-bridge servers` shows what was found where", name, c.lost())
 	}
-	return fmt.Sprintf("there is no server %q%s; there are: %s%s", name, didYouMean(name, names), list(names), c.lost())
+	return fmt.Sprintf("there is no server %q%s; there are: %s%s", name, text.DidYouMean(name, names), text.List(names), c.lost())
 }
 
 // lost is a clause about the first file that can't be read, or nothing: it may define any server.
@@ -142,38 +140,4 @@ func namesOf(entries []entry) []string {
 		names = append(names, e.name)
 	}
 	return names
-}
-
-// didYouMean is a clause that names what is most like the wrong name, or nothing.
-func didYouMean(wrong string, names []string) string {
-	near := text.Nearest(wrong, names)
-	if len(near) == 0 {
-		return ""
-	}
-	return ", did you mean " + strings.Join(quoted(near), " or ") + "?"
-}
-
-// list is the names with commas, the first of them only when there are very many.
-func list(names []string) string {
-	if len(names) > maxNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(quoted(names[:maxNamed]), ", "), len(names)-maxNamed)
-	}
-	return strings.Join(quoted(names), ", ")
-}
-
-func quoted(names []string) []string {
-	q := make([]string, 0, len(names))
-	for _, n := range names {
-		q = append(q, fmt.Sprintf("%q", n))
-	}
-	return q
-}
-
-// sentence joins what happened and the next step, either of which may be empty.
-func sentence(what, next string) string {
-	what, next = strings.TrimRight(what, ". "), strings.TrimSpace(next)
-	if next == "" {
-		return what
-	}
-	return what + ". Next: " + next
 }

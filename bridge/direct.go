@@ -48,7 +48,7 @@ func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 }
 
 // RunDirect runs code under the same rules as the tool run_python. An error means that the code was not run: its text is one
-// sentence, and it has a Hint() where the next step is known; it is an ArgumentError where it is the caller's mistake.
+// sentence, and it has a Hint() where the next step is known; it is an args.Error where it is the caller's mistake.
 func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	raw := map[string]any{"code": d.Code}
 	if d.Servers != nil {

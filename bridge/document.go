@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -91,16 +92,16 @@ func (d document) held() (n int64) {
 
 // slice is the text from one offset to another, both moved back to where a character begins, and how many bytes of it were not
 // kept: a mark says where.
-func (d document) slice(from, to int64) (text string, lost int64) {
+func (d document) slice(from, to int64) (piece string, lost int64) {
 	var b strings.Builder
 	for s, part := range d.between(from, to) {
 		if s.lost > 0 {
 			lost += part.to - part.from
-			fmt.Fprintf(&b, "\n[... %s bytes were not kept ...]\n", count(part.to-part.from))
+			fmt.Fprintf(&b, "\n[... %s bytes were not kept ...]\n", text.Count(part.to-part.from))
 			continue
 		}
-		text := s.whole()
-		b.WriteString(text[back(text, part.from):back(text, part.to)])
+		whole := s.whole()
+		b.WriteString(whole[back(whole, part.from):back(whole, part.to)])
 	}
 	return b.String(), lost
 }
@@ -165,24 +166,4 @@ func (d document) cut(limit int64, mark func(offset, n, lost int64) string) (tex
 	head, lostHead := d.slice(0, from)
 	tail, lostTail := d.slice(to, size)
 	return head + mark(from, to-from, d.lost(from, to)) + tail, to - from + lostHead + lostTail
-}
-
-// count writes a number with a comma behind each three digits.
-func count(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// size writes a number of bytes for a reader.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return count(n) + " bytes"
-	case n < 1_000_000:
-		return fmt.Sprintf("%d kB", n/1000)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -105,11 +106,11 @@ func readThrough(t *testing.T, d document, text string, limit int64) {
 
 func TestSizesForReaders(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 999: "999 bytes", 1234: "1,234 bytes", 12345: "12 kB", 1 << 20: "1.0 MB", 64 << 20: "67.1 MB"} {
-		if got := size(n); got != want {
+		if got := text.Size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
-	if got := count(1234567); got != "1,234,567" {
+	if got := text.Count(1234567); got != "1,234,567" {
 		t.Error(got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
@@ -63,7 +64,7 @@ func (b *toolbox) without(tool string) string {
 	if !b.asOf.IsZero() {
 		lists = "listed " + age(b.asOf) + " ago"
 	}
-	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), b.server.name, lists, didYouMean(tool, all))
+	return fmt.Sprintf("there is no tool %q among the %d that server %q %s%s", tool, len(all), b.server.name, lists, text.DidYouMean(tool, all))
 }
 
 // Missing says why a call of that tool would reach nothing at any of these servers, whose last lists are all known: a clause with the
@@ -90,7 +91,7 @@ func (b *Bridge) Missing(servers []string, tool string) string {
 		all = append(all, names(box.listed)...)
 	}
 	if len(servers) > 1 {
-		why = fmt.Sprintf("there is no tool %q in the last list of any of its %d servers%s", tool, len(servers), didYouMean(tool, all))
+		why = fmt.Sprintf("there is no tool %q in the last list of any of its %d servers%s", tool, len(servers), text.DidYouMean(tool, all))
 	}
 	return why
 }

@@ -37,17 +37,17 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(data), mime))
 				continue
 			}
-			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, size(int64(len(f.Data))), why))
+			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, text.Size(int64(len(f.Data))), why))
 		}
 		if named++; named > maxLinks {
 			continue
 		}
 		n := int64(len(f.Data))
 		if !links {
-			contents = append(contents, mcp.NewTextContent(fmt.Sprintf("[file %s (%s, %s): resource %s]", f.Name, f.Mime, size(n), fileURI(run, f.Name))))
+			contents = append(contents, mcp.NewTextContent(fmt.Sprintf("[file %s (%s, %s): resource %s]", f.Name, f.Mime, text.Size(n), fileURI(run, f.Name))))
 			continue
 		}
-		link := mcp.NewResourceLink(fileURI(run, f.Name), f.Name, size(n), f.Mime)
+		link := mcp.NewResourceLink(fileURI(run, f.Name), f.Name, text.Size(n), f.Mime)
 		link.Size = &n
 		contents = append(contents, link)
 	}
@@ -148,7 +148,7 @@ func (b *Bridge) findFile(uri string) (sandbox.Artifact, error) {
 	for _, f := range r.files {
 		names = append(names, f.Name)
 	}
-	return sandbox.Artifact{}, &missingError{fmt.Sprintf("run %s handed over no file %.100q%s; it has: %s", id, name, didYouMean(name, names), list(names))}
+	return sandbox.Artifact{}, &missingError{fmt.Sprintf("run %s handed over no file %.100q%s; it has: %s", id, name, text.DidYouMean(name, names), text.List(names))}
 }
 
 func isText(mime string) bool {

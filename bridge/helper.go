@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -92,7 +93,7 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		return nil, invalid("the runtime has no helper %q%s; it has: %s", c.Tool, didYouMean(c.Tool, names), strings.Join(names, ", "))
+		return nil, invalid("the runtime has no helper %q%s; it has: %s", c.Tool, text.DidYouMean(c.Tool, names), strings.Join(names, ", "))
 	}
 	input, err := object(c.Input)
 	if err != nil {

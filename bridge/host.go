@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -154,7 +155,7 @@ func object(input json.RawMessage) (json.RawMessage, error) {
 	case len(input) == 0 || string(input) == "null":
 		return json.RawMessage("{}"), nil
 	case input[0] != '{' || !json.Valid(input):
-		return nil, invalid("a tool's arguments must be an object, not %s", kind(input))
+		return nil, invalid("a tool's arguments must be an object, not %s", args.Kind(input))
 	}
 	return input, nil
 }

@@ -9,6 +9,8 @@ import (
 	_ "image/png"  // the same
 	"strings"
 	"sync"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Bounds of the images that a result shows. Hosts pass them to their model as they are, and one that the model's service
@@ -53,9 +55,9 @@ func (g *gallery) show(data []byte) (shown []byte, mime, why string) {
 func (g *gallery) judge(data []byte) (mime, why string) {
 	switch {
 	case len(data) > maxImageBytes:
-		return "", fmt.Sprintf("an image that is shown has at most %s", size(maxImageBytes))
+		return "", fmt.Sprintf("an image that is shown has at most %s", text.Size(maxImageBytes))
 	case g.shown >= maxImages || g.bytes+len(data) > maxImagesBytes:
-		return "", fmt.Sprintf("one result shows at most %d images with %s together", maxImages, size(maxImagesBytes))
+		return "", fmt.Sprintf("one result shows at most %d images with %s together", maxImages, text.Size(maxImagesBytes))
 	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
 		return "", "a WebP image can't be checked; save it as PNG to have it shown"
 	}
@@ -82,9 +84,9 @@ func (g *gallery) count(c image.Config) (why string) {
 	case pixels == 0:
 		return "it has no pixels"
 	case pixels > maxImagePixels:
-		return fmt.Sprintf("it is %d x %d pixels large, and an image that is shown has at most %s of them", c.Width, c.Height, count(maxImagePixels))
+		return fmt.Sprintf("it is %d x %d pixels large, and an image that is shown has at most %s of them", c.Width, c.Height, text.Count(maxImagePixels))
 	case g.pixels+pixels > maxImagesPixels:
-		return fmt.Sprintf("one result shows at most %s pixels", count(maxImagesPixels))
+		return fmt.Sprintf("one result shows at most %s pixels", text.Count(maxImagesPixels))
 	}
 	g.pixels += pixels
 	return ""

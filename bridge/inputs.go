@@ -3,6 +3,7 @@ package bridge
 import (
 	"encoding/json"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -15,22 +16,22 @@ const filesName = "files"
 func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
 	var elements []json.RawMessage
 	if json.Unmarshal(v, &elements) != nil {
-		return nil, bad(`argument "files" must be a list of paths below %s, not %s`, b.inputs.Dirs(), kind(v))
+		return nil, args.Errorf(`argument "files" must be a list of paths below %s, not %s`, b.inputs.Dirs(), args.Kind(v))
 	}
 	for i, e := range elements {
 		path := ""
 		switch err := json.Unmarshal(e, &path); {
-		case err != nil || kind(e) == "null":
-			return nil, bad(`argument "files"[%d] must be a path below %s, not %s`, i, b.inputs.Dirs(), kind(e))
+		case err != nil || args.Kind(e) == "null":
+			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not %s`, i, b.inputs.Dirs(), args.Kind(e))
 		case path == "":
-			return nil, bad(`argument "files"[%d] must be a path below %s, not an empty string`, i, b.inputs.Dirs())
+			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not an empty string`, i, b.inputs.Dirs())
 		}
 		paths = append(paths, path)
 	}
 	_, closeAll, err := b.inputs.Open(paths)
 	closeAll()
 	if err != nil {
-		return nil, bad(`argument "files": %s`, text.Line(err.Error()))
+		return nil, args.Errorf(`argument "files": %s`, text.Line(err.Error()))
 	}
 	return paths, nil
 }

@@ -161,7 +161,7 @@ func (b *Bridge) writeServers(m *strings.Builder, c *catalog, next bool) {
 		}
 		why := p.Reason
 		if next {
-			why = sentence(p.Reason, p.Next)
+			why = text.Sentence(p.Reason, p.Next)
 		}
 		fmt.Fprintf(m, "- %s (%s): %s\n", text.Line(name), text.Line(p.Source.Host), text.Line(why))
 	}

@@ -60,7 +60,7 @@ func (b *Bridge) loginText(args map[string]string) string {
 		if len(remote) == 0 {
 			return asIs + "There are no remote servers to log in to. `mcp-bridge servers` shows where was looked.\n"
 		}
-		return asIs + fmt.Sprintf("Remote servers: %s. To log in to one, type this in a terminal: mcp-bridge login SERVER\n", list(remote))
+		return asIs + fmt.Sprintf("Remote servers: %s. To log in to one, type this in a terminal: mcp-bridge login SERVER\n", text.List(remote))
 	}
 	e, ok := c.find(name)
 	if !ok {
@@ -85,7 +85,7 @@ func (c *catalog) remote() (names []string) {
 
 func (b *Bridge) policyText(map[string]string) string {
 	if b.broken != nil {
-		return asIs + "No code is run: " + text.Line(hinted(b.broken)) + "\n"
+		return asIs + "No code is run: " + text.Line(text.Hinted(b.broken)) + "\n"
 	}
 	var out strings.Builder
 	out.WriteString(asIs)
@@ -116,10 +116,10 @@ func (c *catalog) verdicts(e entry) string {
 	}
 	said := fmt.Sprintf("%d allowed", len(box.tools)-len(asked))
 	if len(asked) > 0 {
-		said += "; you are asked about " + list(asked)
+		said += "; you are asked about " + text.List(asked)
 	}
 	if denied := slices.Sorted(maps.Keys(box.denied)); len(denied) > 0 {
-		said += "; denied: " + list(denied)
+		said += "; denied: " + text.List(denied)
 	}
 	return said
 }

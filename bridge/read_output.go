@@ -3,10 +3,10 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
@@ -39,24 +39,24 @@ func (b *Bridge) readOutput(raw json.RawMessage) *mcp.CallToolResult {
 }
 
 func (b *Bridge) outputOf(raw json.RawMessage) (string, error) {
-	given, err := fields(raw, readOutputName, readArgumentNames)
+	given, err := args.Fields(raw, readOutputName, readArgumentNames)
 	if err != nil {
 		return "", err
 	}
 	var id string
 	if v := given["run"]; v == nil || json.Unmarshal(v, &id) != nil || id == "" {
-		return "", bad(`argument "run" must be the id that stands in the mark of the output that was cut`)
+		return "", args.Errorf(`argument "run" must be the id that stands in the mark of the output that was cut`)
 	}
-	offset, err := decodeInteger("offset", given["offset"], 0)
+	offset, err := args.Integer("offset", given["offset"], 0)
 	if err != nil {
 		return "", err
 	}
-	limit, err := decodeInteger("limit", given["limit"], defaultRead)
+	limit, err := args.Integer("limit", given["limit"], defaultRead)
 	if err != nil {
 		return "", err
 	}
 	if limit <= 0 {
-		return "", bad(`argument "limit" must be a positive number of bytes such as %d`, defaultRead)
+		return "", args.Errorf(`argument "limit" must be a positive number of bytes such as %d`, defaultRead)
 	}
 	r, err := b.kept.find(id)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *keptRun) read(offset, limit int64) (string, error) {
 		limit = within
 	}
 	if offset > total || offset == total && total > 0 {
-		return "", bad("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
+		return "", args.Errorf("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
 	}
 	from := r.doc.align(offset)
 	to := r.doc.align(min(from+limit, total))
@@ -91,21 +91,4 @@ func (r *keptRun) read(offset, limit int64) (string, error) {
 		next = fmt.Sprintf("offset=%d reads on", to)
 	}
 	return fmt.Sprintf("%s[bytes %d to %d of %d; %s%s]", text, from, to, total, said, next), nil
-}
-
-// decodeInteger takes a whole number, also one that is written as a string, as some models do.
-func decodeInteger(name string, v json.RawMessage, absent int64) (int64, error) {
-	if v == nil {
-		return absent, nil
-	}
-	text := string(v)
-	var quoted string
-	if json.Unmarshal(v, &quoted) == nil {
-		text = quoted
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, bad("argument %q must be a whole number such as %d, not %.40s", name, defaultRead, v)
-	}
-	return n, nil
 }

@@ -60,7 +60,7 @@ func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o outcom
 // the call, it notes in the record: names are those that were asked for until then.
 func recorded[T any](ctx context.Context, h *host, server, tool string, do func(context.Context, *audit.Record) (T, error)) (result T, err error) {
 	if err := h.books.ready(ctx); err != nil {
-		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "the call was not made: " + hinted(err)}
+		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "the call was not made: " + text.Hinted(err)}
 	}
 	began := time.Now()
 	ctx, end := h.signals.call(h.execution.within(ctx))
@@ -102,13 +102,4 @@ func outcomeOf(err error) string {
 // judged notes a verdict.
 func judged(r *audit.Record, d policy.Decision) {
 	r.Verdict, r.By = d.Verdict.String(), d.Source
-}
-
-// hinted is an error with its next step.
-func hinted(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return sentence(err.Error(), h.Hint())
-	}
-	return err.Error()
 }

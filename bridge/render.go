@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -128,9 +129,9 @@ func newOutcome(id string, a arguments, r sandbox.Result, limit int64) outcome {
 const minFailure = 2 << 10
 
 // shortText is text without its middle where it is longer than limit bytes.
-func shortText(text string, limit int64) string {
-	short, _ := document{{text: text}}.cut(limit, func(_, n, _ int64) string {
-		return fmt.Sprintf("\n[... %s bytes left out here ...]\n", count(n))
+func shortText(long string, limit int64) string {
+	short, _ := document{{text: long}}.cut(limit, func(_, n, _ int64) string {
+		return fmt.Sprintf("\n[... %s bytes left out here ...]\n", text.Count(n))
 	})
 	return short
 }
@@ -154,10 +155,10 @@ func (o *outcome) mark(stream string, begin int64) func(offset, n, lost int64) s
 	return func(offset, n, lost int64) string {
 		gone := ""
 		if lost > 0 {
-			gone = fmt.Sprintf(", %s of which were not kept", count(lost))
+			gone = fmt.Sprintf(", %s of which were not kept", text.Count(lost))
 		}
 		return fmt.Sprintf("\n[... %s bytes of %s left out here%s; %s(run=%q, offset=%d) reads them ...]\n",
-			count(n), stream, gone, readOutputName, o.Call, begin+offset)
+			text.Count(n), stream, gone, readOutputName, o.Call, begin+offset)
 	}
 }
 

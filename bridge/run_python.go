@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -172,7 +173,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) outcome {
 
 // refused is the outcome of a call whose code was not run: one sentence, and the next step where the error knows one.
 func refused(id, status string, err error) outcome {
-	return outcome{Call: id, Status: status, ExitCode: -1, Message: hinted(err)}
+	return outcome{Call: id, Status: status, ExitCode: -1, Message: text.Hinted(err)}
 }
 
 // newID names a call in the log and in its container's labels.

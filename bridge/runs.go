@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -162,7 +163,7 @@ func (s *runs) missing(id string) error {
 		there += fmt.Sprintf(" and %d more", more)
 	}
 	return &missingError{fmt.Sprintf("nothing is kept of a run %.60q: only runs whose output was cut or that handed over files are kept, the last %d up to %s; %s; run the code again",
-		id, s.maxRuns, size(s.maxBytes), there)}
+		id, s.maxRuns, text.Size(s.maxBytes), there)}
 }
 
 // missingError says that something which could be read isn't there.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
@@ -60,7 +61,7 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	if err != nil {
 		status := entrypoint.CodeValidation
 		var call *entrypoint.CallError
-		var wrong ArgumentError
+		var wrong args.Error
 		if errors.As(err, &call) {
 			status = call.Code
 		} else if !errors.As(err, &wrong) {
@@ -119,21 +120,21 @@ func (s *shelf) matching(ctx context.Context, query string, boxes []*toolbox) ([
 
 // decodeSearch checks the arguments by hand, as those of run_python.
 func (c *catalog) decodeSearch(raw json.RawMessage) (a searchArguments, err error) {
-	given, err := fields(raw, searchToolsName, searchArgumentNames)
+	given, err := args.Fields(raw, searchToolsName, searchArgumentNames)
 	if err != nil {
 		return a, err
 	}
 	var server string
 	for name, to := range map[string]*string{"query": &a.query, "server": &server, "detail": &a.detail, "cursor": &a.cursor} {
 		if v := given[name]; v != nil && json.Unmarshal(v, to) != nil {
-			return a, bad("argument %q must be a string, not %s", name, kind(v))
+			return a, args.Errorf("argument %q must be a string, not %s", name, args.Kind(v))
 		}
 	}
 	a.query, a.among = strings.TrimSpace(a.query), c.servers
 	if server != "" {
 		e, ok := c.find(server)
 		if !ok {
-			return a, ArgumentError(c.unknown(server, c.servers))
+			return a, args.Error(c.unknown(server, c.servers))
 		}
 		a.among = []entry{e}
 	}
@@ -145,14 +146,14 @@ func (c *catalog) decodeSearch(raw json.RawMessage) (a searchArguments, err erro
 		}
 	case detailNames, detailBrief, detailFull:
 	default:
-		return a, bad(`argument "detail" is %q, %q or %q, not %.40q`, detailNames, detailBrief, detailFull, a.detail)
+		return a, args.Errorf(`argument "detail" is %q, %q or %q, not %.40q`, detailNames, detailBrief, detailFull, a.detail)
 	}
-	limit, err := decodeInteger("limit", given["limit"], int64(usualHits[a.detail]))
+	limit, err := args.Integer("limit", given["limit"], int64(usualHits[a.detail]))
 	if err != nil {
 		return a, err
 	}
 	if limit <= 0 {
-		return a, bad(`argument "limit" must be a positive number of tools such as %d`, usualHits[detailBrief])
+		return a, args.Errorf(`argument "limit" must be a positive number of tools such as %d`, usualHits[detailBrief])
 	}
 	a.limit = int(min(limit, maxPage))
 	if a.detail == detailFull {
@@ -170,7 +171,7 @@ func (a searchArguments) offset(hits []hit) (int, error) {
 	number, mark, _ := strings.Cut(a.cursor, "-")
 	from, err := strconv.Atoi(number)
 	if err != nil || from <= 0 || from >= len(hits) || mark != fingerprint(hits) {
-		return 0, bad(`argument "cursor" is of another search, or the tools have changed since: leave it out to begin anew`)
+		return 0, args.Errorf(`argument "cursor" is of another search, or the tools have changed since: leave it out to begin anew`)
 	}
 	return from, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -97,7 +98,7 @@ func (s *shelf) unknown(box *toolbox, name string) error {
 	if !before.asOf.IsZero() {
 		when = age(before.asOf) + " ago"
 	}
-	return invalid("server %q has no tool %q any more: the list of %s was out of date; search anew. It now has: %s", box.server.name, name, when, list(box.names()))
+	return invalid("server %q has no tool %q any more: the list of %s was out of date; search anew. It now has: %s", box.server.name, name, when, text.List(box.names()))
 }
 
 // maxGone bounds the names of tools that a guest is told to be gone, in number and in bytes each.

@@ -94,7 +94,7 @@ func (b *toolbox) unknown(name string) error {
 	if d, ok := b.denied[b.real(name)]; ok {
 		return deniedBy(b.server, b.real(name), d)
 	}
-	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, didYouMean(name, b.names()), list(b.names()))
+	return invalid("server %q has no tool %q%s; it has: %s", b.server.name, name, text.DidYouMean(name, b.names()), text.List(b.names()))
 }
 
 // maxRefusal bounds, in bytes, what a guest is told of why a tool may not be called.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -148,7 +149,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 		p.tellListed()
 		r, err := p.bridge.RunDirect(ctx, d)
-		if wrong := bridge.ArgumentError(""); errors.As(err, &wrong) {
+		if wrong := args.Error(""); errors.As(err, &wrong) {
 			return usageError{err}
 		}
 		if err != nil {

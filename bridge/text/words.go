@@ -1,0 +1,76 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// maxListed is how many names List returns.
+const maxListed = 50
+
+// DidYouMean returns a clause that names what is most like the wrong name, or "".
+func DidYouMean(wrong string, names []string) string {
+	near := Nearest(wrong, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return ", did you mean " + strings.Join(Quote(near), " or ") + "?"
+}
+
+// List returns the names in quotes with commas between them, and of very many the first ones and
+// how many more there are.
+func List(names []string) string {
+	if len(names) > maxListed {
+		first := strings.Join(Quote(names[:maxListed]), ", ")
+		return fmt.Sprintf("%s and %d more", first, len(names)-maxListed)
+	}
+	return strings.Join(Quote(names), ", ")
+}
+
+// Quote returns each of the names in quotes.
+func Quote(names []string) []string {
+	q := make([]string, 0, len(names))
+	for _, n := range names {
+		q = append(q, fmt.Sprintf("%q", n))
+	}
+	return q
+}
+
+// Sentence joins what happened and the next step. Either may be "".
+func Sentence(what, next string) string {
+	what, next = strings.TrimRight(what, ". "), strings.TrimSpace(next)
+	if next == "" {
+		return what
+	}
+	return what + ". Next: " + next
+}
+
+// Hinted returns the error's text with its next step, where it has a Hint.
+func Hinted(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return Sentence(err.Error(), h.Hint())
+	}
+	return err.Error()
+}
+
+// Count returns n with a comma before each three digits.
+func Count(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Size returns a number of bytes as a reader wants it.
+func Size(n int64) string {
+	switch {
+	case n < 10_000:
+		return Count(n) + " bytes"
+	case n < 1_000_000:
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
