@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -21,19 +19,5 @@ func BenchmarkCall(b *testing.B) {
 		if _, err := h.Call(ctx, call); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 16 kB shown.
-func BenchmarkOutcome(b *testing.B) {
-	line := strings.Repeat(strings.Repeat("x", 99)+"\n", 640)
-	var chunks []sandbox.Chunk
-	for range 32 {
-		chunks = append(chunks, sandbox.Chunk{Stream: "stdout", Text: line})
-	}
-	chunks = slices.Concat(chunks, []sandbox.Chunk{{Stream: "stdout", Lost: 6_000_000}}, chunks)
-	b.ReportAllocs()
-	for b.Loop() {
-		newOutcome("run", arguments{}, sandbox.Result{Output: chunks}, DefaultOutput)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -167,7 +168,7 @@ type Bridge struct {
 	log        *slog.Logger
 	teller     *teller // of what was answered
 	admission  *admission
-	kept       *runs
+	kept       *output.Store
 	self       mcp.Implementation // what the server calls itself
 	seen       *seen
 	server     *server.MCPServer
@@ -221,7 +222,7 @@ func New(cfg Config) (*Bridge, error) {
 		shareRoots: cfg.ShareRoots,
 		log:        log,
 		teller:     newTeller(log),
-		kept:       newRuns(maxKeptBytes, maxKeptRuns),
+		kept:       output.NewStore(),
 		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
 	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
@@ -249,13 +250,36 @@ func New(cfg Config) (*Bridge, error) {
 	b.server.AddTool(searchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil
 	})
-	b.server.AddTool(readOutputTool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b.server.AddTool(output.Tool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.readOutput(req.Params.RawArguments), nil
 	})
 	b.addPrompts()
 	b.server.AddResource(b.manualResource(), b.readManual)
-	b.server.AddResourceTemplate(filesTemplate(), b.readFile)
+	b.server.AddResourceTemplate(output.Template(), b.readFile)
 	return b, nil
+}
+
+// readOutput answers a call of read_output.
+func (b *Bridge) readOutput(raw json.RawMessage) *mcp.CallToolResult {
+	text, err := b.kept.Read(raw)
+	if err != nil {
+		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
+	}
+	return mcp.NewToolResultText(text)
+}
+
+// readFile answers resources/read for a file of a run.
+func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	contents, err := b.kept.Resource(req.Params.URI)
+	if err != nil {
+		notFound(ctx)
+	}
+	return contents, err
+}
+
+// listFiles adds the files of the last runs to the result of resources/list.
+func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+	result.Resources = append(result.Resources, b.kept.Resources()...)
 }
 
 // selfSaid is the capability by which other bridges, and this one, know what they have reached.

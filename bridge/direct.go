@@ -3,9 +3,9 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -32,7 +32,7 @@ type Report struct {
 	Result  sandbox.Result
 	Notices []string // what the caller should know besides, such as that the timeout was clamped
 
-	outcome outcome
+	outcome output.Outcome
 }
 
 // JSON is all of it as one object, as structuredContent in OutputStructured, but that exitCode is the caller's: what its own process
@@ -40,11 +40,8 @@ type Report struct {
 func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 	o := r.outcome
 	o.ExitCode = exitCode
-	o.Artifacts = slices.Clone(o.Artifacts)
-	for i, f := range o.Artifacts {
-		o.Artifacts[i].Path = paths[f.Name]
-	}
-	return o.encoded()
+	o.At(paths)
+	return o.JSON()
 }
 
 // RunDirect runs code under the same rules as the tool run_python. An error means that the code was not run: its text is one
@@ -76,17 +73,17 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	}
 	id, began, status := newID(), time.Now(), statusPanic
 	ctx, end := b.signals.begin(ctx, id)
-	defer func() { end(status, times{total: time.Since(began)}) }()
+	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
 	req := b.request(id, a, nil)
 	req.Output, req.File = d.Output, d.File
 	res, err := b.execute(ctx, req, a, nil)
 	b.seen.flush(c)
 	if err != nil {
-		status = statusUnavailable
-		b.books(b.log.With("run", id)).ran(ctx, id, args, refused(id, status, err), began)
+		status = output.StatusUnavailable
+		b.books(b.log.With("run", id)).ran(ctx, id, args, output.Refused(id, status, err), began)
 		return Report{}, err
 	}
-	o := newOutcome(id, a, res, directBytes)
+	o := outcomeOf(id, a, res, directBytes)
 	status = o.Status
 	b.books(b.log.With("run", id)).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil

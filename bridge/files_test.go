@@ -90,17 +90,17 @@ func TestFilesOfAResult(t *testing.T) {
 	if got[1].Data != base64.StdEncoding.EncodeToString(small) || got[1].MIMEType != "image/png" {
 		t.Errorf("the image is %+v", got[1])
 	}
-	run, _, _ := strings.Cut(strings.TrimPrefix(got[2].URI, runsURI), "/")
-	if got[2].URI != runsURI+run+"/sub/%C3%9Cbersicht.csv" || got[2].Name != "sub/Übersicht.csv" || got[2].Size != 4 || got[2].MIMEType != "text/csv" {
+	run, _, _ := strings.Cut(strings.TrimPrefix(got[2].URI, "mcp-bridge://runs/"), "/")
+	if got[2].URI != "mcp-bridge://runs/"+run+"/sub/%C3%9Cbersicht.csv" || got[2].Name != "sub/Übersicht.csv" || got[2].Size != 4 || got[2].MIMEType != "text/csv" {
 		t.Errorf("the link is %+v", got[2])
 	}
 
 	for uri, want := range map[string]string{
-		got[2].URI:                    `{"contents":[{"uri":"` + got[2].URI + `","mimeType":"text/csv","text":"a,b\n"}]}`,
-		got[5].URI:                    `{"contents":[{"uri":"` + got[5].URI + `","mimeType":"image/svg+xml","text":"<svg/>"}]}`,
-		runsURI + run + "/plot.png":   base64.StdEncoding.EncodeToString(small), // an image that is shown can be read too
-		got[3].URI:                    base64.StdEncoding.EncodeToString(large),
-		runsURI + run + "/fake%2Epng": base64.StdEncoding.EncodeToString([]byte("no picture")),
+		got[2].URI:                               `{"contents":[{"uri":"` + got[2].URI + `","mimeType":"text/csv","text":"a,b\n"}]}`,
+		got[5].URI:                               `{"contents":[{"uri":"` + got[5].URI + `","mimeType":"image/svg+xml","text":"<svg/>"}]}`,
+		"mcp-bridge://runs/" + run + "/plot.png": base64.StdEncoding.EncodeToString(small), // an image that is shown can be read too
+		got[3].URI:                               base64.StdEncoding.EncodeToString(large),
+		"mcp-bridge://runs/" + run + "/fake%2Epng": base64.StdEncoding.EncodeToString([]byte("no picture")),
 	} {
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q}}`, uri)
 		f := p.next()
@@ -124,12 +124,12 @@ func TestFilesOfAResult(t *testing.T) {
 	}
 
 	for uri, want := range map[string]string{
-		runsURI + run + "/plot.pgn":  `did you mean \"plot.png\"?`,
-		runsURI + run + "/":          "",
-		runsURI + run:                "",
-		runsURI + "nothing/plot.png": "kept now, the last used first: " + run,
-		runsURI + run + "/../x":      "no file",
-		runsURI + run + "/%zz":       "",
+		"mcp-bridge://runs/" + run + "/plot.pgn":  `did you mean \"plot.png\"?`,
+		"mcp-bridge://runs/" + run + "/":          "",
+		"mcp-bridge://runs/" + run:                "",
+		"mcp-bridge://runs/" + "nothing/plot.png": "kept now, the last used first: " + run,
+		"mcp-bridge://runs/" + run + "/../x":      "no file",
+		"mcp-bridge://runs/" + run + "/%zz":       "",
 	} {
 		for params, code := range map[string]int{
 			fmt.Sprintf(`{"uri":%q}`, uri):               -32002,
@@ -141,6 +141,18 @@ func TestFilesOfAResult(t *testing.T) {
 				t.Errorf("%s: got %+v, want %d %s", params, f.Error, code, want)
 			}
 		}
+	}
+}
+
+func TestSpoiledImageIsALink(t *testing.T) {
+	spoiled := append(picture(t, 30, 30)[:33], "garbage"...)
+	p := withFiles(t,
+		sandbox.Artifact{Name: "a.png", Mime: "image/png", Data: spoiled},
+		sandbox.Artifact{Name: "a.webp", Mime: "image/webp", Data: []byte("RIFF....WEBP!garbage")},
+	)
+	got := p.contents(t).Content
+	if len(got) != 3 || got[1].Type != "resource_link" || got[2].Type != "resource_link" || !strings.Contains(got[0].Text, "[a.png (40 bytes) is a link and not shown: it begins as a PNG") {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -161,27 +173,6 @@ func TestFilesAlone(t *testing.T) {
 	got := withFiles(t, sandbox.Artifact{Name: "p.png", Mime: "image/png", Data: picture(t, 1, 1)}).contents(t).Content
 	if len(got) != 1 || got[0].Type != "image" {
 		t.Errorf("got %+v, want the image and no empty text", got)
-	}
-}
-
-func TestImagesOfAResultAreBounded(t *testing.T) {
-	large := noise(t, 550) // 1.2 MB
-	var files []sandbox.Artifact
-	for i := range 5 {
-		files = append(files, sandbox.Artifact{Name: fmt.Sprint("large", i), Mime: "image/png", Data: large})
-	}
-	for i := range 30 {
-		files = append(files, sandbox.Artifact{Name: fmt.Sprint(i), Mime: "image/png", Data: picture(t, 1, 1)})
-	}
-	contents, notices := present("r", files, true)
-	images := 0
-	for _, c := range contents {
-		if raw, err := json.Marshal(c); err != nil || bytes.Contains(raw, []byte(`"type":"image"`)) {
-			images++
-		}
-	}
-	if images != maxImages || len(contents) != 35 || len(notices) != 35-maxImages {
-		t.Errorf("%d contents, %d images, %d notices", len(contents), images, len(notices))
 	}
 }
 
@@ -255,23 +246,10 @@ func TestReadOutput(t *testing.T) {
 
 // TestShownWholeIsNotKept: what was shown whole takes no room from what wasn't.
 func TestShownWholeIsNotKept(t *testing.T) {
-	b := build(t, nil)
-	connect(t, b).call(`{"code":"short"}`)
-	if n := len(b.kept.kept); n != 0 {
-		t.Errorf("%d runs are kept", n)
-	}
-}
-
-// TestManyFiles: a result doesn't fill a context with links.
-func TestManyFiles(t *testing.T) {
-	var handed []sandbox.Artifact
-	for i := range maxLinks + 5 {
-		handed = append(handed, sandbox.Artifact{Name: fmt.Sprintf("%d.csv", i), Mime: "text/csv", Data: []byte("x")})
-	}
-	for _, links := range []bool{true, false} {
-		contents, notices := present("run", handed, links)
-		if len(contents) != maxLinks || len(notices) != 1 || !strings.HasPrefix(notices[0], "5 more files") {
-			t.Errorf("links %v: %d contents, notices %q", links, len(contents), notices)
-		}
+	p := connect(t, build(t, nil))
+	p.call(`{"code":"short"}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_output","arguments":{"run":"x"}}}`)
+	if got := p.next().tool(t).Content[0].Text; !strings.Contains(got, "none is kept now") {
+		t.Error(got)
 	}
 }

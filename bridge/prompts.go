@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
@@ -146,14 +147,14 @@ func (c completions) CompletePromptArgument(_ context.Context, prompt string, a 
 // CompleteResourceArgument proposes runs that handed over files, and names of those, of one run if that is known.
 func (c completions) CompleteResourceArgument(_ context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
 	var values []string
-	for _, f := range c.bridge.kept.files() {
+	for _, f := range c.bridge.kept.Files() {
 		switch {
-		case uri != fileTemplate:
+		case uri != output.FileTemplate:
 		case a.Name == "run":
-			values = append(values, f.run)
+			values = append(values, f.Run)
 		case a.Name == "name" || a.Name == "+name":
-			if run := known.Arguments["run"]; run == "" || run == f.run {
-				values = append(values, f.file.Name)
+			if run := known.Arguments["run"]; run == "" || run == f.Run {
+				values = append(values, f.Name)
 			}
 		}
 	}

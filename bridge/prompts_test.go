@@ -78,7 +78,7 @@ func TestFilesAreListed(t *testing.T) {
 		if f := p.next(); json.Unmarshal(f.Result, &answer) != nil || len(answer.Content) < 2 {
 			t.Fatalf("got %s", f.Result)
 		}
-		run, _, _ = strings.Cut(strings.TrimPrefix(answer.Content[1].URI, runsURI), "/")
+		run, _, _ = strings.Cut(strings.TrimPrefix(answer.Content[1].URI, "mcp-bridge://runs/"), "/")
 		if f := p.next(); f.Method != "notifications/resources/list_changed" {
 			t.Errorf("got %+v", f)
 		}
@@ -118,14 +118,14 @@ func TestFilesAreListed(t *testing.T) {
 		}
 	}
 	var many []string
-	for i := range maxListedFiles {
+	for i := range 100 {
 		many = append(many, fmt.Sprintf("%d.csv", i))
 	}
 	p.run(3, fmt.Sprintf(`{"code":%q}`, strings.Join(many, " ")), "")
 	p.next()
 	p.next()
 	p.result("resources/list", `{}`, &listed)
-	if len(listed.Resources) != 1+maxListedFiles {
+	if len(listed.Resources) != 1+100 {
 		t.Errorf("%d are listed", len(listed.Resources))
 	}
 }

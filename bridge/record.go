@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -50,7 +51,7 @@ func (b books) arguments(r *audit.Record, args json.RawMessage) {
 }
 
 // ran records a run, which may have ended with ctx.
-func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o outcome, began time.Time) {
+func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
 	r := audit.Record{Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls), ResultBytes: len(o.Stdout) + len(o.Stderr)}
 	b.arguments(&r, raw)
 	b.enter(context.WithoutCancel(ctx), r, began)
@@ -73,7 +74,7 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 		end(r, known, time.Since(began))
 	}()
 	result, err = do(ctx, &r)
-	r.Outcome = outcomeOf(err)
+	r.Outcome = codeOf(err)
 	return result, err
 }
 
@@ -88,7 +89,7 @@ func named(name string) string {
 	return fmt.Sprintf("%s… (%d bytes)", text.First(name, maxRecordedName), len(name))
 }
 
-func outcomeOf(err error) string {
+func codeOf(err error) string {
 	var e *entrypoint.CallError
 	switch {
 	case err == nil:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 )
 
 // message is as much of a JSON-RPC message as it takes to route it. What a client may get wrong stays raw, so that a mistake
@@ -160,7 +162,7 @@ func (x *exchange) plainer(answer mcp.JSONRPCMessage, m message) mcp.JSONRPCMess
 	case e.Error.Code != mcp.INVALID_PARAMS:
 	case m.Method == string(mcp.MethodToolsCall) && strings.HasSuffix(e.Error.Message, server.ErrToolNotFound.Error()):
 		name, _ := stringOf(m.Params.Name)
-		e.Error.Message = fmt.Sprintf("there is no tool %.60q; there are %s, %s and %s", name, runPythonName, searchToolsName, readOutputName)
+		e.Error.Message = fmt.Sprintf("there is no tool %.60q; there are %s, %s and %s", name, runPythonName, searchToolsName, output.ReadTool)
 	case given(m.Params.Cursor) != nil && strings.HasSuffix(m.Method, "/list"):
 		e.Error.Message = "the cursor was not issued by this server: leave it out to start with the first page"
 	}

@@ -12,9 +12,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
+
+// statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
+const statusPanic = "panic"
 
 // runPython is one call of the tool, from its arguments to its result. It ends soon after ctx, which ends with the client's
 // cancel or its connection.
@@ -23,51 +26,42 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	id, status := newID(), statusPanic
 	p := startProgress(ctx)
 	defer p.finish() // before the answer is sent, and when the call panics
-	t := times{}
+	t := output.Times{}
 	ctx, end := b.signals.begin(ctx, id)
 	defer func() {
 		if status == statusPanic {
-			t.total = time.Since(began)
+			t.Total = time.Since(began)
 		}
 		end(status, t)
 		afterwards(ctx, func() {
 			b.teller.tell(slog.LevelInfo, "run_python", "run", id, "status", status,
-				"queued", rounded(t.queued), "started", rounded(t.prepared+t.started), "ran", rounded(t.ran), "took", rounded(t.total))
+				"queued", rounded(t.Queued), "started", rounded(t.Prepared+t.Started), "ran", rounded(t.Ran), "took", rounded(t.Total))
 		})
 	}()
 	o := b.run(ctx, id, raw, p, &t)
-	t.total = time.Since(began)
-	o.timed(t)
+	t.Total = time.Since(began)
+	o.Timed(t)
 	status = o.Status
 	b.books(b.log.With("run", id)).ran(ctx, id, raw, o, began)
-	return o.render(b.structured)
-}
-
-// times are where a call's time went. All but total are zero where it never came so far.
-type times struct {
-	queued   time.Duration // until other calls had ended, and their containers were gone
-	prepared time.Duration // until engine and image were there
-	started  time.Duration // until the container was ready
-	ran      time.Duration // the code's own
-	total    time.Duration
+	return o.Result(b.structured)
 }
 
 // rounded is a duration as the log shows it.
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *progress, t *times) outcome {
+func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *progress, t *output.Times) output.Outcome {
 	ctx, c, release := b.pin(ctx)
 	defer release()
 	a, err := b.decode(c, raw)
 	if err != nil {
-		return refused(id, statusInvalid, err)
+		return output.Refused(id, output.StatusInvalid, err)
 	}
 	if err := b.unready(ctx); err != nil {
-		return refused(id, statusUnavailable, err)
+		return output.Refused(id, output.StatusUnavailable, err)
 	}
 	order := orderOf(ctx)
 	order.wait()
-	t.queued, err = b.admission.enter(ctx, func(preparing int) {
+	t.Queued, err = b.admission.enter(ctx, func(preparing int) {
 		order.has()
 		p.at(b.admission.waitingFor(preparing))
 	})
@@ -80,14 +74,14 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	p.at("preparing")
 	began := time.Now()
 	err = b.admission.prepare(func() error { return b.runner.Prepare(ctx, p.at) })
-	t.prepared = time.Since(began)
+	t.Prepared = time.Since(began)
 	if err != nil {
 		return b.failed(ctx, id, err)
 	}
 	inputs, closeAll, err := b.open(a)
 	defer closeAll()
 	if err != nil {
-		return refused(id, statusInvalid, err)
+		return output.Refused(id, output.StatusInvalid, err)
 	}
 	b.runner.Expect(c.announced.providers, c.announced.discovered)
 	p.running()
@@ -98,23 +92,18 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 		return b.failed(ctx, id, err)
 	}
 	afterwards(ctx, func() { b.seen.flush(c) })
-	t.queued += res.Took.Room
-	t.started, t.ran = res.Took.Start, res.Took.Run
-	o := newOutcome(id, a, res, b.output)
-	o.Notices = append(o.Notices, files.Renamed(a.files, inputs)...)
-	if b.files != nil && len(o.files) > 0 {
-		o.written(ctx, b.files)
-	}
-	if o.Truncated != nil || len(o.files) > 0 {
-		x, _ := ctx.Value(exchangeKey{}).(*exchange)
-		o.keptAs(b.kept, x == nil || !x.old)
-		if x != nil {
-			afterwards(ctx, func() { b.kept.pack(id) })
+	t.Queued += res.Took.Room
+	t.Started, t.Ran = res.Took.Start, res.Took.Run
+	o := outcomeOf(id, a, res, b.output)
+	o.Note(files.Renamed(a.files, inputs)...)
+	if o.HasFiles() {
+		if b.files != nil {
+			o.Written(ctx, b.files)
 		}
-		if len(o.files) > 0 {
-			afterwards(ctx, func() { b.announce(string(mcp.MethodNotificationResourcesListChanged)) })
-		}
+		afterwards(ctx, func() { b.announce(string(mcp.MethodNotificationResourcesListChanged)) })
 	}
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	o.Keep(b.kept, x == nil || !x.old)
 	return o
 }
 
@@ -131,7 +120,7 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	res, err := b.runner.Run(ctx, req, h)
 	status = string(res.Status)
 	if err != nil {
-		status = statusUnavailable
+		status = output.StatusUnavailable
 	}
 	return res, err
 }
@@ -156,24 +145,36 @@ func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
 }
 
 // turnedAway is the outcome of a call that the queue didn't let in.
-func (b *Bridge) turnedAway(ctx context.Context, id string, err error) outcome {
+func (b *Bridge) turnedAway(ctx context.Context, id string, err error) output.Outcome {
 	if ctx.Err() != nil {
-		return refused(id, statusCancelled, err)
+		return output.Refused(id, output.StatusCancelled, err)
 	}
-	return refused(id, statusBusy, err)
+	return output.Refused(id, output.StatusBusy, err)
 }
 
 // failed is the outcome of a run that could not take place.
-func (b *Bridge) failed(ctx context.Context, id string, err error) outcome {
+func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcome {
 	if ctx.Err() != nil {
-		return refused(id, statusCancelled, errors.New("the call was cancelled before the code ran"))
+		return output.Refused(id, output.StatusCancelled, errors.New("the call was cancelled before the code ran"))
 	}
-	return refused(id, statusUnavailable, err)
+	return output.Refused(id, output.StatusUnavailable, err)
 }
 
-// refused is the outcome of a call whose code was not run: one sentence, and the next step where the error knows one.
-func refused(id, status string, err error) outcome {
-	return outcome{Call: id, Status: status, ExitCode: -1, Message: text.Hinted(err)}
+// outcomeOf returns the outcome of a run, with what there is to say of its arguments.
+func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Outcome {
+	o := output.New(id, r, a.timeout, limit)
+	if r.Error != nil {
+		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
+			o.Note(why)
+		}
+	}
+	if a.clamped != "" {
+		o.Note(a.clamped)
+	}
+	if r.Status == sandbox.StatusTimeout && a.timeout < a.most {
+		o.Note("to allow more time, give a longer timeout: up to " + seconds(a.most) + " s")
+	}
+	return o
 }
 
 // newID names a call in the log and in its container's labels.

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
@@ -65,7 +66,7 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 		if errors.As(err, &call) {
 			status = call.Code
 		} else if !errors.As(err, &wrong) {
-			status = statusUnavailable
+			status = output.StatusUnavailable
 		}
 		return mcp.NewToolResultError("status: " + status + " — " + err.Error())
 	}
@@ -76,7 +77,7 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 // Who reads it with a program has it in OutputStructured; an outputSchema would have every conversation pay for what few read.
 func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage) (*mcp.CallToolResult, error) {
 	if b.broken != nil {
-		return nil, errors.New(refused("", statusUnavailable, b.broken).Message)
+		return nil, errors.New(output.Refused("", output.StatusUnavailable, b.broken).Message)
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()

@@ -15,6 +15,7 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -73,20 +74,20 @@ func carried(ctx context.Context, meta *mcp.Meta) context.Context {
 }
 
 // begin begins the span of a call of run_python. Its end counts the call.
-func (s *signals) begin(ctx context.Context, id string) (inSpan context.Context, end func(status string, t times)) {
+func (s *signals) begin(ctx context.Context, id string) (inSpan context.Context, end func(status string, t output.Times)) {
 	if s.off {
-		return ctx, func(string, times) {}
+		return ctx, func(string, output.Times) {}
 	}
 	ctx, span := s.tracer.Start(ctx, "tools/call "+runPythonName, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", runPythonName), attribute.String("mcp_bridge.run.id", id)))
-	return ctx, func(status string, t times) {
+	return ctx, func(status string, t output.Times) {
 		failing(span, status, string(sandbox.StatusOK))
 		span.End()
 		by := metric.WithAttributes(attribute.String("status", status))
 		ctx := context.WithoutCancel(ctx)
 		s.runs.Add(ctx, 1, by)
-		s.runTime.Record(ctx, t.total.Seconds(), by)
-		s.queued.Record(ctx, t.queued.Seconds())
+		s.runTime.Record(ctx, t.Total.Seconds(), by)
+		s.queued.Record(ctx, t.Queued.Seconds())
 	}
 }
 

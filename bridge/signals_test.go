@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -165,7 +166,7 @@ func TestSignalsOffCostNothing(t *testing.T) {
 		}
 		called(audit.Record{}, true, time.Second)
 		e.end("ok")
-		ended("ok", times{})
+		ended("ok", output.Times{})
 	})
 	if n > 0 {
 		t.Errorf("%v allocations", n)

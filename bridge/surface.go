@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -52,7 +53,7 @@ func (b *Bridge) tool(c *catalog) mcp.Tool {
 		ReadOnlyHint: new(false), DestructiveHint: new(true), IdempotentHint: new(false), OpenWorldHint: new(true),
 	}
 	if b.structured {
-		mcp.WithOutputSchema[outcome]()(&t)
+		mcp.WithOutputSchema[output.Outcome]()(&t)
 	}
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
 		// Claude Code shows results up to this size whole; above its own limit it shows 2 KB and a file's name.

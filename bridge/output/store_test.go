@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"fmt"
@@ -9,21 +9,23 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-func keeping(id string, n int) *keptRun {
-	return &keptRun{id: id, files: []sandbox.Artifact{{Name: "f", Data: make([]byte, n)}}}
+func keeping(id string, n int) *kept {
+	return &kept{id: id, files: []sandbox.Artifact{{Name: "f", Data: make([]byte, n)}}}
 }
 
-func ids(s *runs) string {
+func ids(s *Store) string {
 	var names []string
-	for _, r := range s.kept {
+	for _, r := range s.runs {
 		names = append(names, r.id)
 	}
 	return strings.Join(names, " ")
 }
 
+func bounded(maxBytes int64, maxRuns int) *Store { return &Store{maxBytes: maxBytes, maxRuns: maxRuns} }
+
 func TestRunsAreKeptWithinBounds(t *testing.T) {
 	overhead := int(keeping("", 0).size())
-	s := newRuns(int64(3*overhead+3000), 4)
+	s := bounded(int64(3*overhead+3000), 4)
 	for _, id := range []string{"a", "b", "c"} {
 		s.keep(keeping(id, 1000-1))
 	}
@@ -41,7 +43,7 @@ func TestRunsAreKeptWithinBounds(t *testing.T) {
 	if got := ids(s); got != "e" {
 		t.Errorf("kept are %s", got)
 	}
-	few := newRuns(1<<30, 4)
+	few := bounded(1<<30, 4)
 	for i := range 20 {
 		few.keep(keeping(fmt.Sprint(i), 1))
 	}
@@ -49,8 +51,8 @@ func TestRunsAreKeptWithinBounds(t *testing.T) {
 		t.Errorf("kept are %s", got)
 	}
 	var sum int64
-	for _, r := range s.kept {
-		sum += r.cost
+	for _, r := range s.runs {
+		sum += r.size()
 	}
 	if sum != s.bytes {
 		t.Errorf("%d bytes are counted, %d are there", s.bytes, sum)
@@ -58,7 +60,7 @@ func TestRunsAreKeptWithinBounds(t *testing.T) {
 }
 
 func TestRunThatIsNotKept(t *testing.T) {
-	s := newRuns(1000_000, 20)
+	s := bounded(1000_000, 20)
 	if _, err := s.find("x"); err == nil || !strings.Contains(err.Error(), `of a run "x"`) || !strings.Contains(err.Error(), "none is kept now") {
 		t.Errorf("got %v", err)
 	}
@@ -72,16 +74,13 @@ func TestRunThatIsNotKept(t *testing.T) {
 }
 
 func TestRunsAreSafeForConcurrentUse(t *testing.T) {
-	s := newRuns(20_000, 8)
+	s := bounded(20_000, 8)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 200 {
 				id := fmt.Sprint(g, "-", i)
 				s.keep(keeping(id, i*10))
-				if i%3 == 0 {
-					s.pack(id)
-				}
 				if r, err := s.find(id); err == nil && r.id != id {
 					t.Errorf("asked for %s, got %s", id, r.id)
 				}
@@ -89,7 +88,7 @@ func TestRunsAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(s.kept) > 8 || s.bytes > 20_000 {
-		t.Errorf("%d runs with %d bytes are kept", len(s.kept), s.bytes)
+	if len(s.runs) > 8 || s.bytes > 20_000 {
+		t.Errorf("%d runs with %d bytes are kept", len(s.runs), s.bytes)
 	}
 }

@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"bytes"
@@ -11,13 +11,12 @@ const (
 	pngAround    = 12 // bytes of a chunk beside its data: length, type, checksum
 )
 
-// pngNeeded are ancillary chunks without which it would be another picture than the code has handed over: the transparency, and what
-// belongs to an animation, of which one frame less is a fault too.
+// pngNeeded are ancillary chunks that the picture needs: its transparency and its animation.
 var pngNeeded = map[string]bool{"tRNS": true, "acTL": true, "fcTL": true, "fdAT": true}
 
-// mendPNG leaves out of a PNG the ancillary chunks whose checksum is wrong, as many viewers do: Go's decoder refuses the whole image, and
-// so may those who get it. Chunks that the picture needs stay as they are, and so do all data whose chunks aren't well-formed up to the
-// end of the image: the decoder judges them. The data are copied only where something is left out.
+// mendPNG returns a PNG without the ancillary chunks whose checksum is wrong, as many viewers read it;
+// Go's decoder, and perhaps a model's, refuses the whole image. Chunks that the picture needs stay, and
+// so do data whose chunks aren't well-formed up to the end of the image.
 func mendPNG(data []byte) []byte {
 	if !bytes.HasPrefix(data, []byte(pngSignature)) {
 		return data
@@ -42,7 +41,8 @@ func mendPNG(data []byte) []byte {
 			break
 		}
 		ancillary := kind[0]&0x20 != 0 // lower case: PNG, third edition, 5.4
-		if ancillary && !pngNeeded[string(kind)] && crc32.ChecksumIEEE(rest[4:size-4]) != binary.BigEndian.Uint32(rest[size-4:]) {
+		sum := binary.BigEndian.Uint32(rest[size-4:])
+		if ancillary && !pngNeeded[string(kind)] && crc32.ChecksumIEEE(rest[4:size-4]) != sum {
 			mended = append(mended, data[kept:at]...)
 			kept = at + size
 		}

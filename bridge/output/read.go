@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-const readOutputName = "read_output"
+// ReadTool is the name of the tool that Read answers.
+const ReadTool = "read_output"
 
 // How much of a run's output one call of read_output gives, in bytes.
 const (
@@ -21,25 +21,23 @@ const (
 
 var readArgumentNames = []string{"run", "offset", "limit"}
 
-// readOutputTool is read_output as it is listed.
-func readOutputTool() mcp.Tool {
-	t := mcp.NewToolWithRawSchema(readOutputName, "Read on in run_python's output that was cut; offsets are bytes.", json.RawMessage(
-		`{"type":"object","properties":{"run":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"}},"required":["run"]}`))
-	t.Title, t.Annotations = "Read on", onlyReads()
+// Tool returns read_output as it is listed.
+func Tool() mcp.Tool {
+	const schema = `{"type":"object","properties":{"run":{"type":"string"},"offset":{"type":"integer"},` +
+		`"limit":{"type":"integer"}},"required":["run"]}`
+	const about = "Read on in run_python's output that was cut; offsets are bytes."
+	t := mcp.NewToolWithRawSchema(ReadTool, about, json.RawMessage(schema))
+	t.Title = "Read on"
+	t.Annotations = mcp.ToolAnnotation{
+		ReadOnlyHint: new(true), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false),
+	}
 	return t
 }
 
-// readOutput is one call of the tool: a piece of what a run printed, and where the next one begins.
-func (b *Bridge) readOutput(raw json.RawMessage) *mcp.CallToolResult {
-	text, err := b.outputOf(raw)
-	if err != nil {
-		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
-	}
-	return mcp.NewToolResultText(text)
-}
-
-func (b *Bridge) outputOf(raw json.RawMessage) (string, error) {
-	given, err := args.Fields(raw, readOutputName, readArgumentNames)
+// Read answers a call of read_output: a piece of what a run printed, and where the next one begins.
+// Errors are of args, or say which runs are kept.
+func (s *Store) Read(raw json.RawMessage) (string, error) {
+	given, err := args.Fields(raw, ReadTool, readArgumentNames)
 	if err != nil {
 		return "", err
 	}
@@ -58,16 +56,17 @@ func (b *Bridge) outputOf(raw json.RawMessage) (string, error) {
 	if limit <= 0 {
 		return "", args.Errorf(`argument "limit" must be a positive number of bytes such as %d`, defaultRead)
 	}
-	r, err := b.kept.find(id)
+	r, err := s.find(id)
 	if err != nil {
 		return "", err
 	}
 	return r.read(offset, limit)
 }
 
-// read gives a piece and a line on where it is, and on what was made of offset and limit: an offset below 0 counts from the end.
-func (r *keptRun) read(offset, limit int64) (string, error) {
-	total := r.doc.size()
+// read returns a piece and a line on where it is, and on what was made of offset and limit. An offset
+// below 0 counts from the end.
+func (r *kept) read(offset, limit int64) (string, error) {
+	total := r.text.size()
 	var said string
 	if offset < 0 {
 		said = fmt.Sprintf("offset=%d counts from the end; ", offset)
@@ -80,15 +79,15 @@ func (r *keptRun) read(offset, limit int64) (string, error) {
 	if offset > total || offset == total && total > 0 {
 		return "", args.Errorf("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
 	}
-	from := r.doc.align(offset)
-	to := r.doc.align(min(from+limit, total))
-	text, _ := r.doc.slice(from, to)
-	if n := len(text); n > 0 && text[n-1] != '\n' {
-		text += "\n"
+	from := r.text.align(offset)
+	to := r.text.align(min(from+limit, total))
+	piece, _ := r.text.slice(from, to)
+	if n := len(piece); n > 0 && piece[n-1] != '\n' {
+		piece += "\n"
 	}
 	next := "that is the end"
 	if to < total {
 		next = fmt.Sprintf("offset=%d reads on", to)
 	}
-	return fmt.Sprintf("%s[bytes %d to %d of %d; %s%s]", text, from, to, total, said, next), nil
+	return fmt.Sprintf("%s[bytes %d to %d of %d; %s%s]", piece, from, to, total, said, next), nil
 }

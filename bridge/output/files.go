@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"context"
@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	runsURI      = "mcp-bridge://runs/"
-	fileTemplate = runsURI + "{run}/{+name}"
+	runsURI = "mcp-bridge://runs/"
+
+	// FileTemplate is the URI template of a run's file, by RFC 6570.
+	FileTemplate = runsURI + "{run}/{+name}"
 )
 
 // maxLinks is how many links to files a result has: each takes room in a model's context.
@@ -37,14 +39,16 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(data), mime))
 				continue
 			}
-			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, text.Size(int64(len(f.Data))), why))
+			size := text.Size(int64(len(f.Data)))
+			notices = append(notices, fmt.Sprintf("%s (%s) is a link and not shown: %s", f.Name, size, why))
 		}
 		if named++; named > maxLinks {
 			continue
 		}
 		n := int64(len(f.Data))
 		if !links {
-			contents = append(contents, mcp.NewTextContent(fmt.Sprintf("[file %s (%s, %s): resource %s]", f.Name, f.Mime, text.Size(n), fileURI(run, f.Name))))
+			line := fmt.Sprintf("[file %s (%s, %s): resource %s]", f.Name, f.Mime, text.Size(n), fileURI(run, f.Name))
+			contents = append(contents, mcp.NewTextContent(line))
 			continue
 		}
 		link := mcp.NewResourceLink(fileURI(run, f.Name), f.Name, text.Size(n), f.Mime)
@@ -52,7 +56,8 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 		contents = append(contents, link)
 	}
 	if named > maxLinks {
-		notices = append(notices, fmt.Sprintf("%d more files have no link here; resources/list names them", named-maxLinks))
+		more := fmt.Sprintf("%d more files have no link here; resources/list names them", named-maxLinks)
+		notices = append(notices, more)
 	}
 	return contents, notices
 }
@@ -60,9 +65,9 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 // maxNamedFiles is how many names the note on written files has.
 const maxNamedFiles = 10
 
-// written writes the files into the user's directory and adds notices of their paths or of errors:
+// Written writes the files into the user's directory and adds notices of their paths or of errors:
 // some hosts drop links, or read them only into the context. The run's status doesn't change.
-func (o *outcome) written(ctx context.Context, s *files.Store) {
+func (o *Outcome) Written(ctx context.Context, s *files.Store) {
 	paths, err := s.Keep(ctx, o.Call, o.files)
 	var names []string
 	for i, f := range o.files {
@@ -100,59 +105,84 @@ func fileURI(run, name string) string {
 	return runsURI + run + "/" + strings.Join(parts, "/")
 }
 
-func filesTemplate() mcp.ResourceTemplate {
-	return mcp.NewResourceTemplate(fileTemplate, "run-file", mcp.WithTemplateDescription("A file that a run of run_python handed over; its result has the link."))
+// Template returns the resource template of files of runs.
+func Template() mcp.ResourceTemplate {
+	return mcp.NewResourceTemplate(FileTemplate, "run-file",
+		mcp.WithTemplateDescription("A file that a run of run_python handed over; its result has the link."))
+}
+
+// A File is a file of a run that is kept.
+type File struct {
+	Run, Name string
+	mime      string
+	size      int64
+}
+
+// Files returns the files of the runs that are kept, those of the run last read first. That doesn't
+// count as reading.
+func (s *Store) Files() (all []File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range slices.Backward(s.runs) {
+		for _, f := range r.files {
+			all = append(all, File{r.id, f.Name, f.Mime, int64(len(f.Data))})
+		}
+	}
+	return all
 }
 
 // maxListedFiles is how many files resources/list names.
 const maxListedFiles = 100
 
-// listFiles adds the files of the last runs, the newest first, to the result of resources/list: hosts
-// offer listed resources to their users.
-func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
-	files := b.kept.files()
-	for _, f := range files[:min(len(files), maxListedFiles)] {
-		n := int64(len(f.file.Data))
-		r := mcp.NewResource(fileURI(f.run, f.file.Name), f.file.Name, mcp.WithMIMEType(f.file.Mime),
-			mcp.WithResourceDescription("Handed over by run "+f.run))
-		r.Size = &n
-		result.Resources = append(result.Resources, r)
+// Resources returns the files of the last runs as resources, the newest first: hosts offer listed
+// resources to their users.
+func (s *Store) Resources() []mcp.Resource {
+	all := s.Files()
+	resources := make([]mcp.Resource, 0, min(len(all), maxListedFiles))
+	for _, f := range all[:cap(resources)] {
+		r := mcp.NewResource(fileURI(f.Run, f.Name), f.Name, mcp.WithMIMEType(f.mime),
+			mcp.WithResourceDescription("Handed over by run "+f.Run))
+		r.Size = &f.size
+		resources = append(resources, r)
 	}
+	return resources
 }
 
-// readFile answers resources/read for a file of a run.
-func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-	f, err := b.findFile(req.Params.URI)
+// Resource returns what resources/read answers for the URI of a file. An error means that there is no
+// such file.
+func (s *Store) Resource(uri string) ([]mcp.ResourceContents, error) {
+	f, err := s.file(uri)
 	if err != nil {
-		notFound(ctx)
 		return nil, err
 	}
-	if text := string(f.Data); isText(f.Mime) && utf8.ValidString(text) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, MIMEType: f.Mime, Text: text}}, nil
+	if data := string(f.Data); isText(f.Mime) && utf8.ValidString(data) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: f.Mime, Text: data}}, nil
 	}
 	blob := base64.StdEncoding.EncodeToString(f.Data)
-	return []mcp.ResourceContents{mcp.BlobResourceContents{URI: req.Params.URI, MIMEType: f.Mime, Blob: blob}}, nil
+	return []mcp.ResourceContents{mcp.BlobResourceContents{URI: uri, MIMEType: f.Mime, Blob: blob}}, nil
 }
 
-func (b *Bridge) findFile(uri string) (sandbox.Artifact, error) {
+func (s *Store) file(uri string) (sandbox.Artifact, error) {
 	id, escaped, _ := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
-	r, err := b.kept.find(id)
+	r, err := s.find(id)
 	if err != nil {
 		return sandbox.Artifact{}, err
 	}
 	name, err := url.PathUnescape(escaped)
-	if f, ok := r.file(name); ok && err == nil {
-		return f, nil
-	}
 	names := make([]string, 0, len(r.files))
 	for _, f := range r.files {
+		if f.Name == name && err == nil {
+			return f, nil
+		}
 		names = append(names, f.Name)
 	}
-	return sandbox.Artifact{}, &missingError{fmt.Sprintf("run %s handed over no file %.100q%s; it has: %s", id, name, text.DidYouMean(name, names), text.List(names))}
+	return sandbox.Artifact{}, fmt.Errorf("run %s handed over no file %.100q%s; it has: %s",
+		id, name, text.DidYouMean(name, names), text.List(names))
 }
 
 func isText(mime string) bool {
 	kind, _, _ := strings.Cut(mime, ";")
-	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") ||
+	return strings.HasPrefix(kind, "text/") ||
+		strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") ||
 		slices.Contains([]string{"application/jsonl", "application/yaml", "application/toml"}, kind)
 }

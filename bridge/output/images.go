@@ -1,4 +1,4 @@
-package bridge
+package output
 
 import (
 	"bytes"
@@ -13,34 +13,34 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// Bounds of the images that a result shows. Hosts pass them to their model as they are, and one that the model's service
-// refuses spoils the whole conversation: what is beyond is a link.
+// Bounds of the images that a result shows. Hosts pass them to their model as they are, and one that
+// the model's service refuses spoils the whole conversation. What is beyond the bounds is a link.
 const (
 	maxImageBytes   = 3 << 19 // of one, before base64
 	maxImagesBytes  = 4 << 20 // of all of a result
 	maxImages       = 20
 	maxImageSide    = 8000       // pixels
 	maxImagePixels  = 16_000_000 // of one: decoded it takes up to 20 bytes for each
-	maxImagesPixels = 64_000_000 // of all of a result that are decoded, so that no result takes long
-	maxScans        = 32         // of one JPEG: each goes over all its pixels, and takes as little as ten bytes of the file
+	maxImagesPixels = 64_000_000 // of all that one result has decoded
+	maxScans        = 32         // of one JPEG: each goes over all its pixels
 )
 
-// shownImages are the types that hosts show to their models, by the name that package image has for them. Hosts show WebP too,
-// but the standard library doesn't decode it, and a header tells nothing of what is behind it.
+// shownImages are the types that hosts show to their models, by their name in package image. Hosts show
+// WebP too, but the standard library doesn't decode it, so it can't be checked.
 var shownImages = map[string]string{"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif"}
 
 // imageTypes are those of files that are meant to be shown.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// decoding lets one image be decoded at a time, in whatever run it was made: 300 kB can be 16 million pixels, and
-// 32 runs that end together must not need the memory of 32 such images.
+// decoding is held while an image is decoded, so that runs that end together don't need the memory of
+// one each: 300 kB can be 16 million pixels.
 var decoding sync.Mutex
 
 // gallery counts the images of one result against their bounds.
 type gallery struct{ shown, bytes, pixels int }
 
-// show says of an image what data of which type stand for it, and counts them, or why none do. What a file is called says nothing.
-// The data are the image's own, but for what mendPNG leaves out.
+// show returns the data and type to show for an image, and counts them, or says why it isn't shown.
+// It doesn't look at the file's name. The data are the image's own without what mendPNG leaves out.
 func (g *gallery) show(data []byte) (shown []byte, mime, why string) {
 	if len(data) <= maxImageBytes {
 		data = mendPNG(data)
@@ -51,7 +51,7 @@ func (g *gallery) show(data []byte) (shown []byte, mime, why string) {
 	return data, mime, ""
 }
 
-// judge is show for data that are shown as they are.
+// judge is like show, for data that are shown as they are.
 func (g *gallery) judge(data []byte) (mime, why string) {
 	switch {
 	case len(data) > maxImageBytes:
@@ -69,22 +69,25 @@ func (g *gallery) judge(data []byte) (mime, why string) {
 		return "", why
 	}
 	if err := decode(format, data); err != nil {
-		return "", fmt.Sprintf("it begins as a %s image, but can't be read whole: %v; save it anew to have it shown", strings.ToUpper(format), err)
+		return "", fmt.Sprintf("it begins as a %s image, but can't be read whole: %v; save it again to have it shown",
+			strings.ToUpper(format), err)
 	}
 	g.shown, g.bytes = g.shown+1, g.bytes+len(data)
 	return shownImages[format], ""
 }
 
-// count counts the pixels of an image that is to be decoded, shown or not, or says why it is not.
+// count counts the pixels of an image before it is decoded, or says why it won't be.
 func (g *gallery) count(c image.Config) (why string) {
 	pixels := c.Width * c.Height // no format has sides of more than 31 bits
 	switch {
 	case c.Width > maxImageSide || c.Height > maxImageSide:
-		return fmt.Sprintf("it is %d x %d pixels large, and a side of an image that is shown has at most %d", c.Width, c.Height, maxImageSide)
+		return fmt.Sprintf("it is %d x %d pixels large, and a side of an image that is shown has at most %d",
+			c.Width, c.Height, maxImageSide)
 	case pixels == 0:
 		return "it has no pixels"
 	case pixels > maxImagePixels:
-		return fmt.Sprintf("it is %d x %d pixels large, and an image that is shown has at most %s of them", c.Width, c.Height, text.Count(maxImagePixels))
+		return fmt.Sprintf("it is %d x %d pixels large, and an image that is shown has at most %s of them",
+			c.Width, c.Height, text.Count(maxImagePixels))
 	case g.pixels+pixels > maxImagesPixels:
 		return fmt.Sprintf("one result shows at most %s pixels", text.Count(maxImagesPixels))
 	}
@@ -92,9 +95,9 @@ func (g *gallery) count(c image.Config) (why string) {
 	return ""
 }
 
-// decode says what is wrong with an image within the bounds; of a GIF, with its first frame, which is what models see.
+// decode returns what is wrong with an image. Of a GIF it reads the first frame, which models see.
 func decode(format string, data []byte) error {
-	// Between scans 0xFF is followed by a zero or a marker, so that this counts all of them, and those of a preview.
+	// Between scans a zero or a marker follows each 0xFF, so this counts all of them.
 	if n := bytes.Count(data, []byte{0xff, 0xda}); format == "jpeg" && n > maxScans {
 		return fmt.Errorf("it has %d scans, more than %d", n, maxScans)
 	}

@@ -1,10 +1,11 @@
-package bridge
+package output
 
 import (
 	"encoding/json"
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -38,9 +39,9 @@ func FuzzRender(f *testing.F) {
 		if name != "" {
 			r.Artifacts = []sandbox.Artifact{{Name: name, Mime: mime, Data: data}}
 		}
-		o := newOutcome("c", arguments{}, r, limit)
-		o.keptAs(newRuns(1<<20, 4), true)
-		res := o.render(true)
+		o := New("c", r, time.Second, limit)
+		o.Keep(bounded(1<<20, 4), true)
+		res := o.Result(true)
 		if res.IsError != (r.Status != sandbox.StatusOK) {
 			t.Errorf("isError is %v for %s", res.IsError, r.Status)
 		}
@@ -52,7 +53,7 @@ func FuzzRender(f *testing.F) {
 				t.Errorf("a text of %q", text.Text)
 			}
 		}
-		var back outcome
+		var back Outcome
 		if err := json.Unmarshal(res.RawStructuredContent, &back); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func FuzzRender(f *testing.F) {
 // seedRender adds what the guests of the transcripts print, raise and hand over, and fails when that is nothing.
 func seedRender(f *testing.F) {
 	f.Helper()
-	all, err := transcript.Load(os.DirFS("../entrypoint/testdata/transcripts"))
+	all, err := transcript.Load(os.DirFS("../../entrypoint/testdata/transcripts"))
 	if err != nil {
 		f.Fatal(err)
 	}
