@@ -50,8 +50,10 @@ fmt: ## fail where gofmt would change something
 	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
 	  if [ -n "$$files" ]; then echo "gofmt -w would change:" $$files >&2; exit 1; fi
 
-vet: ## go vet, and a plain go build, which makes a program that says how to build it with podman
+vet: ## go vet, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
+	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
+	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
