@@ -1,0 +1,383 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Carrier takes messages to the peer. Its methods are called concurrently.
+type Carrier interface {
+	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a request
+	// comes in the same exchange, Send may return once Receive has been given it, or an error.
+	Send(ctx context.Context, m *Message) error
+	// Post hands over m.Raw without blocking, and reports whether it was taken.
+	Post(m *Message) bool
+}
+
+// Options say how a Conn treats what the peer sends.
+type Options struct {
+	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are
+	// refused with CodeBusy, so that a cancel behind them is read.
+	MaxRequests int
+	// IDs is what the ids of our requests begin with. They are numbers where it is empty.
+	IDs string
+
+	// Accept is called for each request, and for each message with an Err, in the order in which
+	// they came. It must not block: nothing else is read meanwhile. What it returns answers the
+	// request on another goroutine; after nil there is no answer but one by Request.Answer.
+	Accept func(r *Request) Handler
+	// Notified is called likewise for each notification and each answer without an id.
+	Notified func(m *Message)
+	// Panicked returns the error that answers a request whose handler has panicked.
+	Panicked func(r *Request, value any, stack []byte) error
+}
+
+// A Conn is one connection. Its methods may be called concurrently.
+type Conn struct {
+	carrier Carrier
+	opts    Options
+	ctx     context.Context // of all handlers
+	cancel  context.CancelCauseFunc
+	batches atomic.Bool
+	slots   chan struct{}   // one for each of the peer's requests under way
+	last    <-chan struct{} // of the latest request in order; of the reading goroutine
+
+	work  sync.WaitGroup // one for each message that is worked on
+	after sync.WaitGroup // one for each request with something to do once it is answered
+
+	mu      sync.Mutex
+	over    bool // no message is taken any more
+	ids     int64
+	waiting map[string]*call    // our requests, by the text of their id
+	serving map[string]*Request // the peer's, by id
+}
+
+// A call is one request of ours.
+type call struct {
+	done   chan struct{}
+	result json.RawMessage
+	err    error
+}
+
+// NewConn returns a connection whose handlers' contexts end with ctx. Messages of the peer come
+// from Serve, Read or Receive. Close must be called.
+func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
+	c := &Conn{
+		carrier: carrier, opts: opts, slots: make(chan struct{}, opts.MaxRequests),
+		waiting: map[string]*call{}, serving: map[string]*Request{},
+	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	return c
+}
+
+// AllowBatches has several messages in one be read, as a protocol of 2025-03-26 has it, or not.
+func (c *Conn) AllowBatches(allowed bool) { c.batches.Store(allowed) }
+
+// Context returns the context of the handlers. It ends when Close is called.
+func (c *Conn) Context() context.Context { return c.ctx }
+
+// NewID returns the id of a request that is to be made.
+func (c *Conn) NewID() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids++
+	if c.opts.IDs == "" {
+		return strconv.AppendInt(nil, c.ids, 10)
+	}
+	return strconv.AppendQuote(nil, c.opts.IDs+strconv.FormatInt(c.ids, 10))
+}
+
+// Call sends a request and returns its raw result. The error is the cause of the end of ctx, after
+// which the peer is told to stop, an *Error of the peer, ErrNoResult, Close's, or the carrier's.
+func (c *Conn) Call(ctx context.Context, id json.RawMessage, method string, params any) (json.RawMessage, error) {
+	m, err := request(id, method, params)
+	if err != nil {
+		return nil, err
+	}
+	p := &call{done: make(chan struct{})}
+	key := textOf(id)
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return nil, context.Cause(c.ctx)
+	}
+	c.waiting[key] = p
+	c.mu.Unlock()
+	defer c.forget(key)
+
+	// The answer may be there although sending it has failed, and with ctx's end.
+	sent := c.carrier.Send(ctx, m)
+	if sent == nil {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-p.done:
+		return p.result, p.err
+	default:
+	}
+	if ctx.Err() == nil {
+		return nil, sent
+	}
+	c.withdraw(ctx, m)
+	return nil, context.Cause(ctx)
+}
+
+// withdraw tells the peer that a request isn't waited for any more.
+func (c *Conn) withdraw(ctx context.Context, m *Message) {
+	if m.Method == methodInitialize {
+		return
+	}
+	n, err := request(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
+	if err == nil {
+		c.carrier.Post(n) // a peer that has left so many unread won't read this one either
+	}
+}
+
+func (c *Conn) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, key)
+}
+
+// Notify sends a notification. It blocks as the carrier's Send does.
+func (c *Conn) Notify(ctx context.Context, method string, params any) error {
+	m, err := request(nil, method, params)
+	if err != nil {
+		return err
+	}
+	return c.carrier.Send(ctx, m)
+}
+
+// Waiting calls f if the request of ours with that id waits for its answer, which f holds up. Any
+// JSON may be given as an id.
+func (c *Conn) Waiting(id json.RawMessage, f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting[textOf(id)] != nil {
+		f()
+	}
+}
+
+// Resolve ends the request of ours with that id as if the peer had answered so. It reports
+// whether there was one.
+func (c *Conn) Resolve(id, result json.RawMessage, err error) bool {
+	key := textOf(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.waiting[key]
+	if p == nil {
+		return false
+	}
+	delete(c.waiting, key)
+	p.result, p.err = result, err
+	close(p.done)
+	return true
+}
+
+// resolve takes an answer of the peer.
+func (c *Conn) resolve(m *Message) bool {
+	switch {
+	case m.Error != nil:
+		return c.Resolve(m.ID, nil, readError(m.Error))
+	case m.Result == nil:
+		return c.Resolve(m.ID, nil, ErrNoResult)
+	}
+	return c.Resolve(m.ID, m.Result, nil)
+}
+
+// Close ends all calls and the handlers' contexts, with the cause of the first end of the latter. It doesn't block, and does
+// nothing when called again. Messages that still come are ignored.
+func (c *Conn) Close(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.over = true
+	c.cancel(cause)
+	for key, p := range c.waiting {
+		delete(c.waiting, key)
+		p.err = context.Cause(c.ctx)
+		close(p.done)
+	}
+}
+
+// Wait blocks until all handlers have ended, after Close.
+func (c *Conn) Wait() { c.work.Wait() }
+
+// begin counts one more message that is worked on, unless the connection is over.
+func (c *Conn) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return false
+	}
+	c.work.Add(1)
+	return true
+}
+
+// Receive takes one message of the peer, or a batch. Messages are to be received in their order.
+func (c *Conn) Receive(text []byte) {
+	if !c.begin() {
+		return
+	}
+	run := c.route(text, nil)
+	if run == nil {
+		c.work.Done()
+		return
+	}
+	go func() {
+		defer c.work.Done()
+		run()
+	}()
+}
+
+// Read receives lines until in ends or fails, which it sends to ended, or the connection is over.
+// The goroutine that reads a request runs its handler, and a new one goes on reading, so that no
+// other thread has to be woken between the line and the handler. A Read of in isn't interrupted.
+func (c *Conn) Read(in *Reader, ended chan<- error) {
+	for {
+		text, err := in.Next()
+		var long *TooLongError
+		switch {
+		case errors.As(err, &long):
+		case errors.Is(err, io.EOF):
+			ended <- nil
+			return
+		case err != nil:
+			ended <- fmt.Errorf("reading a message: %w", err)
+			return
+		}
+		if !c.begin() {
+			ended <- nil
+			return
+		}
+		var run func()
+		if long == nil {
+			run = c.route(text, nil)
+		} else {
+			run = c.broken(&Message{ID: long.ID, Err: long}, long.answer, nil)
+		}
+		if run != nil {
+			go c.Read(in, ended)
+			defer c.work.Done()
+			run()
+			return
+		}
+		c.work.Done()
+	}
+}
+
+// Serve works on what comes from in and is answered through out, the carrier of c, until in ends
+// (nil), the context that c was made with ends (its cause) or out fails (why). Then it closes c,
+// with ErrPeerGone as the cause where there is no other, and waits for the handlers and for their
+// answers to be written. It waits no longer than grace for a peer that doesn't read, nor for what
+// is done after answers.
+func (c *Conn) Serve(in *Reader, out *Lines, grace time.Duration) error {
+	ended := make(chan error, 1)
+	go c.Read(in, ended)
+	var err error
+	select {
+	case <-c.ctx.Done():
+		err = context.Cause(c.ctx)
+	case <-out.Ended(): // HangUp says why
+	case err = <-ended:
+	}
+	c.Close(ErrPeerGone)
+	worked, hung := closed(c.work.Wait), make(chan error, 1)
+	go func() { hung <- out.drain(worked, grace) }()
+	<-worked
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case <-closed(c.after.Wait):
+	case <-late.C:
+	}
+	if lost := <-hung; err == nil {
+		err = lost
+	}
+	return err
+}
+
+// closed returns a channel that is closed when wait returns.
+func closed(wait func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		wait()
+		close(done)
+	}()
+	return done
+}
+
+// drain hangs up when worked is closed, or earlier when the peer is stuck for as long as grace:
+// senders are let go then.
+func (l *Lines) drain(worked <-chan struct{}, grace time.Duration) error {
+	tick := time.NewTicker(max(grace/4, time.Millisecond))
+	defer tick.Stop()
+	for !l.Stuck(grace) {
+		select {
+		case <-worked:
+			return l.HangUp(grace)
+		case <-l.ended:
+			return l.HangUp(grace)
+		case <-tick.C:
+		}
+	}
+	return l.HangUp(grace)
+}
+
+// route takes one message, or a batch, and returns what is to be run on a goroutine of its own.
+func (c *Conn) route(text []byte, in *batch) (run func()) {
+	text = clean(text)
+	switch {
+	case len(text) == 0:
+		return nil
+	case in == nil && text[0] == '[' && c.batches.Load():
+		return c.routeBatch(text)
+	}
+	m := decode(text)
+	switch {
+	case m.Err != nil:
+		return c.broken(&m, isAnswer(text[:min(ends, len(text))]), in)
+	case m.Method == "" && m.ID == nil:
+		c.notified(&m)
+	case m.Method == "":
+		c.resolve(&m)
+	case m.ID == nil:
+		if m.Method == MethodCancelled {
+			c.cancelled(m.Params)
+		}
+		c.notified(&m)
+	default:
+		return c.accept(&m, in)
+	}
+	return nil
+}
+
+func (c *Conn) notified(m *Message) {
+	if c.opts.Notified != nil {
+		c.opts.Notified(m)
+	}
+}
+
+// broken takes a message that can't be read. An answer ends the call that it is for.
+func (c *Conn) broken(m *Message, answer bool, in *batch) (run func()) {
+	id := m.ID
+	if id == nil {
+		id = idAt(m.Raw[:min(ends, len(m.Raw))], m.Raw[max(0, len(m.Raw)-ends):])
+	}
+	if answer && id != nil && c.Resolve(id, nil, fmt.Errorf("its answer can't be read: %w", m.Err)) {
+		return nil
+	}
+	return c.accept(m, in)
+}
