@@ -54,10 +54,12 @@ vet: ## go vet, also for macOS and Windows, and a plain go build, whose program 
 	go vet -tags "$(TAGS)" ./...
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
+	cd bench && go vet ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
+	@cd bench && ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
 	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* test/*/run archive/demo .ci/run)
 
@@ -66,6 +68,7 @@ lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 
 unit: ## Go tests that need no container, with the race detector; make python runs the guest's
 	go test -race -skip '^TestPython$$' -tags "$(TAGS)" ./...
+	cd bench && go test -race ./...
 
 python: ## the guest's own tests, under every Python that is found
 	@scripts/python-tests
@@ -95,7 +98,7 @@ engine: ## the main job over real rootless podman; needs setup, build, image, np
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@scripts/python-suite
 	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
-	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/... ./bench
+	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/...
 
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run
@@ -112,7 +115,7 @@ engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz "$(FUZZTIME)"
 
-bench: ## the benchmarks, each beside its baseline: about 30 minutes; BENCH=c,d for some parts, BENCH_QUICK=1 for a look; needs setup
+bench: ## the benchmarks, each beside its baseline: about half an hour; BENCH=c,d for some parts; needs setup
 	@scripts/bench
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them

@@ -19,8 +19,8 @@ import (
 // callTimeout bounds one call. None takes nearly that long; one that does has failed.
 const callTimeout = 2 * time.Minute
 
-// client speaks MCP with a program over its pipes, one JSON-RPC message a line, and does no more than that: what it costs is part
-// of every figure, of the bridge's and of the baselines alike. Its methods may be called concurrently.
+// A client speaks MCP with a program over its pipes, one JSON-RPC message a line. Its methods may be
+// called concurrently.
 type client struct {
 	cmd    *exec.Cmd
 	stderr *tail
@@ -66,7 +66,8 @@ func dial(cmd *exec.Cmd) (*client, error) {
 // initialize is the first exchange of a client with a server.
 func (c *client) initialize(ctx context.Context) error {
 	_, err := c.request(ctx, "initialize", map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "bench", "version": "0"},
+		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "bench", "version": "0"},
 	})
 	if err != nil {
 		return err
@@ -110,7 +111,9 @@ func (c *client) request(ctx context.Context, method string, params any) (json.R
 	id := strconv.FormatInt(c.next.Add(1), 10)
 	c.waiting.Store(id, answer)
 	defer c.waiting.Delete(id) // where nothing came
-	err := c.send(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method, "params": params})
+	err := c.send(map[string]any{
+		"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method, "params": params,
+	})
 	if err != nil {
 		return nil, c.failed("asking for %s: %w", method, err)
 	}
@@ -127,7 +130,7 @@ func (c *client) request(ctx context.Context, method string, params any) (json.R
 	}
 }
 
-// failed is an error with the end of what the program has said on standard error: the answer alone seldom tells why.
+// failed returns an error with the end of what the program has said on standard error.
 func (c *client) failed(format string, a ...any) error {
 	return fmt.Errorf("%w; %s", fmt.Errorf(format, a...), c.stderr)
 }
@@ -155,8 +158,11 @@ func (c *client) tool(ctx context.Context, name string, args map[string]any) (st
 	return b.String(), nil
 }
 
-// python runs code that must print want, or anything when want is empty. It returns what was printed and how long the call took.
-func (c *client) python(ctx context.Context, code, want string, more map[string]any) (string, time.Duration, error) {
+// python runs code that must print want, or anything where want is empty. It returns what was printed
+// and how long the call took.
+func (c *client) python(
+	ctx context.Context, code, want string, more map[string]any,
+) (string, time.Duration, error) {
 	args := map[string]any{"code": code}
 	for k, v := range more {
 		args[k] = v
@@ -181,7 +187,8 @@ func (c *client) close() error {
 	select {
 	case <-c.ended:
 	case <-time.After(c.cmd.WaitDelay):
-		return errors.Join(c.failed("%s did not end within %v of its input's end", c.cmd.Path, c.cmd.WaitDelay), c.cmd.Process.Kill(), c.cmd.Wait())
+		late := c.failed("%s did not end within %v of its input's end", c.cmd.Path, c.cmd.WaitDelay)
+		return errors.Join(late, c.cmd.Process.Kill(), c.cmd.Wait())
 	}
 	if err := c.cmd.Wait(); err != nil {
 		return c.failed("%s: %w", c.cmd.Path, err)

@@ -8,198 +8,196 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// record has a bridge run code over a socket that is listened in on, and returns the container that it asked podman for and the bounds
-// that it gave the guest. So the baselines have the very same lock-down, whatever it becomes.
-func (s *suite) record(ctx context.Context) (_ container, o entrypoint.Options, err error) {
-	p, err := listenIn(filepath.Join(s.dir, "recorded.sock"), s.engine.socket)
+// A box is what the bridge asks podman for and sends its guest, as it was heard between the two. So
+// the baselines have the very same lock-down and guest, whatever they become.
+type box struct {
+	image   string
+	create  []byte         // the body of podman's create request
+	source  []byte         // what a guest is sent first
+	execute map[string]any // the frame
+}
+
+// order returns the frame that has a guest run code.
+func (b *box) order(code string) ([]byte, error) {
+	frame := maps.Clone(b.execute)
+	frame["code"] = code
+	text, err := json.Marshal(frame)
+	return append(text, '\n'), err
+}
+
+// warmups is how many calls come before the one that is heard: after a few guests of an image the
+// bridge sends code that the image's own Python has compiled.
+const warmups = 5
+
+// listen has a bridge run code over a socket that is listened in on.
+func (s *suite) listen(ctx context.Context) (_ *box, err error) {
+	socket := filepath.Join(s.dir, "heard.sock")
+	l, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, o, err
+		return nil, err
 	}
-	defer p.close()
-	c, err := s.serve(ctx, nil, "MCP_BRIDGE_RUNTIME=unix://"+p.listener.Addr().String(), "MCP_BRIDGE_STANDBY=0")
+	e := &ear{to: s.podman.socket}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "podman"})
+	proxy.Transport = &http.Transport{DialContext: e.dial}
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that the bridge gives up
+	server := &http.Server{Handler: proxy}      //nolint:gosec // a socket of ours
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	defer func() {
+		_ = server.Close() // connections are the bridge's, which has ended
+		<-done
+	}()
+
+	c, err := s.serve(ctx, nil, "MCP_BRIDGE_RUNTIME=unix://"+socket, "MCP_BRIDGE_STANDBY=0")
 	if err != nil {
-		return nil, o, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if _, _, err := c.python(ctx, "print(1)", "1\n", noServers); err != nil {
-		return nil, o, err
+	for range warmups {
+		e.forget()
+		if _, _, err := c.python(ctx, "print(1)", "1\n", noServers); err != nil {
+			return nil, err
+		}
+		sleep(ctx, pause)
 	}
-	asked, o, err := p.heard()
+	return e.heard(s.dir)
+}
+
+// An ear keeps what is written to the connections that it dials.
+type ear struct {
+	to string
+
+	mu   sync.Mutex
+	said []*bytes.Buffer
+}
+
+func (e *ear) dial(context.Context, string, string) (net.Conn, error) {
+	conn, err := net.Dial("unix", e.to)
 	if err != nil {
-		return nil, o, err
+		return nil, err
 	}
-	// The profile's file is the driver's, and goes with it.
-	if path, ok := asked["seccomp_profile_path"].(string); ok {
-		kept := filepath.Join(s.dir, "seccomp.json")
+	return &heardConn{conn, e, nil}, nil
+}
+
+func (e *ear) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.said = nil
+}
+
+type heardConn struct {
+	net.Conn
+	ear  *ear
+	kept *bytes.Buffer
+}
+
+func (c *heardConn) Write(b []byte) (int, error) {
+	c.ear.mu.Lock()
+	if c.kept == nil || len(c.ear.said) == 0 {
+		c.kept = &bytes.Buffer{}
+		c.ear.said = append(c.ear.said, c.kept)
+	}
+	c.kept.Write(b)
+	c.ear.mu.Unlock()
+	return c.Conn.Write(b)
+}
+
+// heard puts a box together out of what the connections have carried.
+func (e *ear) heard(dir string) (*box, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := &box{}
+	for _, said := range e.said {
+		in := bufio.NewReader(said)
+		for {
+			req, err := http.ReadRequest(in)
+			if err != nil {
+				break
+			}
+			body, _ := io.ReadAll(req.Body)
+			switch {
+			case strings.HasSuffix(req.URL.Path, "/containers/create") && bytes.Contains(body, []byte("python3")):
+				if err := b.created(body, dir); err != nil {
+					return nil, err
+				}
+			case strings.HasSuffix(req.URL.Path, "/attach"):
+				if err := b.sent(in); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if b.create == nil || b.source == nil || b.execute == nil {
+		return nil, errors.New("between bridge and podman nothing was heard of a container, its guest or its code")
+	}
+	return b, nil
+}
+
+// created takes a create request without what belongs to the bridge's own container.
+func (b *box) created(body []byte, dir string) error {
+	var c map[string]any
+	if err := json.Unmarshal(body, &c); err != nil {
+		return err
+	}
+	delete(c, "name")
+	c["labels"] = map[string]any{"io.mcp-bridge.bench": "1"}
+	if path, ok := c["seccomp_profile_path"].(string); ok { // the file goes with the bridge
 		text, err := os.ReadFile(path) //nolint:gosec // what the bridge has named
+		kept := filepath.Join(dir, "seccomp.json")
 		if err == nil {
 			err = os.WriteFile(kept, text, 0o600)
 		}
 		if err != nil {
-			return nil, o, err
+			return err
 		}
-		asked["seccomp_profile_path"] = kept
+		c["seccomp_profile_path"] = kept
 	}
-	// Neither a name that is taken nor an owner whose death would have a bridge remove it.
-	return asked.without("name").with("labels", map[string]any{"io.mcp-bridge.bench": "1"}), o, nil
+	b.image, _ = c["image"].(string)
+	var err error
+	b.create, err = json.Marshal(c)
+	return err
 }
 
-// maxRecorded bounds what is kept of one connection, in bytes.
-const maxRecorded = 1 << 20
-
-// ear passes connections on to a socket and keeps what the clients say.
-type ear struct {
-	listener net.Listener
-	to       string
-	work     sync.WaitGroup
-
-	mu     sync.Mutex
-	said   []*bytes.Buffer // by connection
-	conns  []net.Conn
-	closed bool
-}
-
-func listenIn(path, to string) (*ear, error) {
-	l, err := net.Listen("unix", path)
+// sent takes what a guest was sent: a line of lengths, as many bytes of source, then frames.
+func (b *box) sent(in *bufio.Reader) error {
+	line, err := in.ReadBytes('\n')
 	if err != nil {
-		return nil, err
+		return nil //nolint:nilerr // a container that is not the guest's
 	}
-	p := &ear{listener: l, to: to}
-	p.work.Go(p.accept)
-	return p, nil
-}
-
-func (p *ear) accept() {
+	size := 0
+	for _, word := range strings.Fields(string(line)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return fmt.Errorf("the guest's source begins with %.80q", line)
+		}
+		size += n
+	}
+	source := make([]byte, size)
+	if _, err := io.ReadFull(in, source); err != nil {
+		return nil //nolint:nilerr // likewise
+	}
+	b.source = append(line, source...)
 	for {
-		from, err := p.listener.Accept()
+		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return // close was called
+			return nil //nolint:nilerr // the end of what was heard
 		}
-		to, err := net.Dial("unix", p.to)
-		if err != nil {
-			from.Close()
-			continue
-		}
-		kept := &bytes.Buffer{}
-		p.mu.Lock()
-		p.said = append(p.said, kept)
-		p.conns = append(p.conns, from, to)
-		closed := p.closed
-		p.mu.Unlock()
-		if closed {
-			from.Close()
-			to.Close()
-			return
-		}
-		p.work.Go(func() { p.pass(to, io.TeeReader(from, locked{p, kept})) })
-		p.work.Go(func() { p.pass(from, to) })
-	}
-}
-
-// pass copies until one side ends, and tells the other.
-func (p *ear) pass(to net.Conn, from io.Reader) {
-	_, _ = io.Copy(to, from) // it ends with either side
-	if half, ok := to.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
-}
-
-// locked is a bounded buffer that heard may look into meanwhile.
-type locked struct {
-	p    *ear
-	kept *bytes.Buffer
-}
-
-func (l locked) Write(b []byte) (int, error) {
-	l.p.mu.Lock()
-	defer l.p.mu.Unlock()
-	l.kept.Write(b[:min(len(b), maxRecorded-l.kept.Len())])
-	return len(b), nil
-}
-
-func (p *ear) close() {
-	p.listener.Close()
-	p.mu.Lock()
-	p.closed = true
-	for _, c := range p.conns {
-		c.Close()
-	}
-	p.mu.Unlock()
-	p.work.Wait()
-}
-
-// heard is the container of the guest among all that was asked for, and the bounds of its execute.
-func (p *ear) heard() (c container, o entrypoint.Options, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var x *entrypoint.Execute
-	for _, said := range p.said {
-		if c == nil {
-			c = findCreate(said.Bytes(), entrypoint.Boot())
-		}
-		if x == nil {
-			x = findExecute(said.Bytes())
+		var frame map[string]any
+		if json.Unmarshal(line, &frame) == nil && frame["type"] == "execute" {
+			b.execute = frame
 		}
 	}
-	switch {
-	case c == nil:
-		return nil, o, errors.New("the bridge asked podman for no container with its guest in it")
-	case x == nil:
-		return nil, o, errors.New("the bridge sent no execute to its guest")
-	}
-	return c, x.Options, nil
-}
-
-// findExecute is the frame among what a connection has carried: requests, the guest's source, frames.
-func findExecute(said []byte) *entrypoint.Execute {
-	for text := range bytes.Lines(said) {
-		var x entrypoint.Execute
-		if i := bytes.Index(text, []byte(`{"type":"execute"`)); i >= 0 && json.Unmarshal(text[i:], &x) == nil && x.Type == entrypoint.TypeExecute {
-			return &x
-		}
-	}
-	return nil
-}
-
-// findCreate goes through the requests of one connection. What follows a request that it can't read is left.
-func findCreate(said []byte, boot []string) container {
-	in := bufio.NewReader(bytes.NewReader(said))
-	for {
-		req, err := http.ReadRequest(in)
-		if err != nil {
-			return nil
-		}
-		body, err := io.ReadAll(req.Body)
-		if err != nil {
-			return nil
-		}
-		var c container
-		if !strings.HasSuffix(req.URL.Path, "/containers/create") || json.Unmarshal(body, &c) != nil {
-			continue
-		}
-		if argv := append(texts(c["entrypoint"]), texts(c["command"])...); slices.Equal(argv, boot) {
-			return c
-		}
-	}
-}
-
-// texts is a JSON array of strings.
-func texts(v any) []string {
-	list, _ := v.([]any)
-	var all []string
-	for _, x := range list {
-		all = append(all, fmt.Sprint(x))
-	}
-	return all
 }

@@ -1,94 +1,121 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// Figure is one line of the table.
-type Figure struct {
-	Part     string  `json:"part"` // the letter of the benchmark
-	Name     string  `json:"name"`
-	Baseline bool    `json:"baseline"` // of the figures above it, measured in turns with them
-	Unit     string  `json:"unit"`
-	N        int     `json:"n"` // that succeeded
-	Failed   int     `json:"failed"`
-	Success  float64 `json:"success"` // the share of those that succeeded, from 0 to 1
-	Min      float64 `json:"min"`
-	P50      float64 `json:"p50"`
-	P95      float64 `json:"p95"`
-	P99      float64 `json:"p99"`
-	Max      float64 `json:"max"`
+// A series is what was measured of one thing.
+type series struct {
+	values []float64
+	failed int
+	first  error // of the failures
 }
 
-// Cost is what one thing costs: a difference of medians or the median of differences, and the range in which 95 of 100 resamples have
-// it. A range with zero in it means that nothing could be measured.
-type Cost struct {
-	Part  string  `json:"part"`
-	Of    string  `json:"of"`
-	Milli float64 `json:"ms"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-}
-
-// Load is when a step of part h was under way, for who looks at the machine meanwhile: scripts/bench-profile.
-type Load struct {
-	Of      string  `json:"of"` // call or podman run
-	Callers int     `json:"callers"`
-	Rate    float64 `json:"rate"` // of those that have succeeded, per second
-	Spans   []Span  `json:"spans"`
-}
-
-// Span is from the first call to the last answer.
-type Span struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
-}
-
-// Report is all that one run has measured. Its JSON is what tables are made of.
-type Report struct {
-	Began    time.Time          `json:"began"`
-	Seconds  float64            `json:"seconds"`
-	Took     map[string]float64 `json:"took"` // seconds, by part
-	Machine  Machine            `json:"machine"`
-	Quick    bool               `json:"quick"` // too few rounds to say anything but that the benchmarks work
-	Parts    []string           `json:"parts"` // that were run
-	Figures  []Figure           `json:"figures"`
-	Loads    []Load             `json:"loads"`
-	Costs    []Cost             `json:"costs"`
-	Verdicts []Verdict          `json:"verdicts"`
-	Notes    []string           `json:"notes"` // what could not be measured, and differences
-	Errors   []string           `json:"errors"`
-}
-
-// figure adds a line.
-func (r *Report) figure(part, name string, baseline bool, unit string, s series) {
-	f := Figure{Part: part, Name: name, Baseline: baseline, Unit: unit, N: len(s.values), Failed: s.failed}
-	if all := f.N + f.Failed; all > 0 {
-		f.Success = float64(f.N) / float64(all)
+func (s *series) add(v float64, err error) {
+	if err != nil {
+		s.failed++
+		if s.first == nil {
+			s.first = err
+		}
+		return
 	}
-	if f.N > 0 {
-		f.Min, f.P50, f.P95, f.P99, f.Max = quantile(s.values, 0), median(s.values), quantile(s.values, 0.95), quantile(s.values, 0.99), quantile(s.values, 1)
+	s.values = append(s.values, v)
+}
+
+// took adds a duration in milliseconds.
+func (s *series) took(d time.Duration, err error) { s.add(float64(d)/float64(time.Millisecond), err) }
+
+// one returns a series of one value.
+func one(v float64) series { return series{values: []float64{v}} }
+
+// quantile returns a value that was measured, by the nearest rank.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
 	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
+}
+
+func median(values []float64) float64 { return quantile(values, 0.5) }
+
+// difference returns by how much the median of a is above that of b, and the range in which 95 of
+// 100 resamples have it.
+func difference(a, b []float64) (middle, low, high float64) {
+	const resamples = 1000
+	if len(a) == 0 || len(b) == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	r := rand.New(rand.NewPCG(1, 1)) // the same for the same values
+	again := func(of []float64) float64 {
+		drawn := make([]float64, len(of))
+		for i := range drawn {
+			drawn[i] = of[r.IntN(len(of))]
+		}
+		return median(drawn)
+	}
+	var all []float64
+	for range resamples {
+		all = append(all, again(a)-again(b))
+	}
+	return median(a) - median(b), quantile(all, 0.025), quantile(all, 0.975)
+}
+
+// A report is a table of figures.
+type report struct {
+	machine string
+	took    time.Duration
+	rows    [][]string
+	notes   []string
+	failed  int
+}
+
+// figure adds a row. A baseline stands below what it was taken in turns with.
+func (r *report) figure(part, name, unit string, s series, baseline bool) {
+	r.failed += s.failed
 	if s.first != nil {
-		r.note("(%s) %s: the first failure: %v", part, name, s.first)
+		note := fmt.Sprintf("(%s) %s: %d failed, the first with: %v", part, name, s.failed, s.first)
+		r.notes = append(r.notes, note)
 	}
-	r.Figures = append(r.Figures, f)
+	part = "(" + part + ")"
+	if baseline {
+		part, name = "", "*beside it:* "+name
+	}
+	cells := []string{part, name, unit, fmt.Sprint(len(s.values)), "", number(median(s.values)), "", ""}
+	if n := len(s.values); n > 1 {
+		cells[4] = number(quantile(s.values, 0))
+		if n >= 20 {
+			cells[6] = number(quantile(s.values, 0.95))
+		}
+		if n >= 100 {
+			cells[7] = number(quantile(s.values, 0.99))
+		}
+	}
+	r.rows = append(r.rows, cells)
 }
 
-// cost adds a difference in milliseconds. Where a side of it was never measured it adds none.
-func (r *Report) cost(part, of string, d difference) {
-	if !math.IsNaN(d.middle) {
-		r.Costs = append(r.Costs, Cost{part, of, d.middle, d.low, d.high})
-	}
+// compare notes the difference of two medians.
+func (r *report) compare(part, what string, a, b series, unit string) {
+	middle, low, high := difference(a.values, b.values)
+	r.notes = append(r.notes, fmt.Sprintf("(%s) %s: %s %s (%s to %s in 95 of 100 resamples)",
+		part, what, number(middle), unit, number(low), number(high)))
 }
 
-func (r *Report) note(format string, a ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, a...)) }
+// ratio notes how many times the median of a is that of b.
+func (r *report) ratio(part, what string, a, b series) {
+	times := number(median(a.values) / median(b.values))
+	r.notes = append(r.notes, fmt.Sprintf("(%s) %s: %s times", part, what, times))
+}
 
 // number has as many digits as say something.
 func number(v float64) string {
@@ -105,137 +132,71 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-func (f Figure) share() string {
-	if f.N+f.Failed == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.4g %%", 100*f.Success)
-}
-
-// cells are n, success, min, p50, p95, p99. Of few values the outer quantiles would only repeat the largest.
-func (f Figure) cells() []string {
-	c := []string{fmt.Sprint(f.N), f.share(), "–", "–", "–", "–"}
-	if f.N == 0 {
-		return c
-	}
-	c[3] = number(f.P50)
-	if f.N > 1 {
-		c[2] = number(f.Min)
-	}
-	if f.N >= 20 {
-		c[4] = number(f.P95)
-	}
-	if f.N >= 100 {
-		c[5] = number(f.P99)
-	}
-	return c
-}
-
-var heads = []string{"n", "success", "min", "p50", "p95", "p99"}
-
-// text writes the report for a terminal.
-func (r *Report) text(w io.Writer) {
-	fmt.Fprintf(w, "%s\n", r.circumstances())
-	const margin = "      beside it: "
-	width := 0
-	for _, f := range r.Figures {
-		width = max(width, len(margin)+utf8.RuneCountInString(f.Name))
-	}
-	fmt.Fprintf(w, "\n%-*s %-5s", width, "", "")
-	for _, h := range heads {
-		fmt.Fprintf(w, " %8s", h)
+// write writes the report as Markdown.
+func (r *report) write(w io.Writer) {
+	fmt.Fprintf(w, "%s. Taken in %.0f s.\n\n", r.machine, r.took.Seconds())
+	fmt.Fprint(w, "| | | unit | n | min | p50 | p95 | p99 |\n")
+	fmt.Fprint(w, "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, row := range r.rows {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 	}
 	fmt.Fprintln(w)
-	for _, f := range r.Figures {
-		name := "(" + f.Part + ") " + f.Name
-		if f.Baseline {
-			name = margin + f.Name
-		}
-		fmt.Fprintf(w, "%-*s %-5s", width, name, f.Unit)
-		for _, c := range f.cells() {
-			fmt.Fprintf(w, " %8s", c)
-		}
-		fmt.Fprintln(w)
-	}
-	if len(r.Costs) > 0 && !r.Quick {
-		fmt.Fprintln(w, "\ncosts: differences, and the range of 95 in 100 resamples")
-		for _, c := range r.Costs {
-			fmt.Fprintf(w, "%8s ms  %8s to %-8s (%s) %s\n", number(c.Milli), number(c.Low), number(c.High), c.Part, c.Of)
-		}
-	}
-	if len(r.Verdicts) > 0 && !r.Quick {
-		fmt.Fprintf(w, "\ntargets: %s\n", r.tally())
-		for _, v := range r.Verdicts {
-			fmt.Fprintf(w, "%-12s (%s) %s: %s\n", v.Outcome, v.Part, v.Target, v.Measured)
-		}
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintln(w, "note:", n)
-	}
-	for _, e := range r.Errors {
-		fmt.Fprintln(w, "error:", e)
+	for _, n := range r.notes {
+		fmt.Fprintln(w, "-", n)
 	}
 }
 
-func (r *Report) circumstances() string {
-	s := fmt.Sprintf("%s, %s. Taken in %.0f s", r.Began.UTC().Format("2006-01-02 15:04 UTC"), r.Machine, r.Seconds)
-	if r.Quick {
-		s += ". QUICK: too few rounds for anything but to see that the benchmarks work"
-	}
-	return s
-}
-
-// markdown writes the report for a page.
-func (r *Report) markdown(w io.Writer) {
-	fmt.Fprintf(w, "%s.\n\n", r.circumstances())
-	fmt.Fprintf(w, "| | | unit | %s |\n| --- | --- | --- |%s\n", strings.Join(heads, " | "), strings.Repeat(" ---: |", len(heads)))
-	for _, f := range r.Figures {
-		part, name := "("+f.Part+")", f.Name
-		if f.Baseline {
-			part, name = "", "*beside it:* "+f.Name
-		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", part, name, f.Unit, strings.Join(f.cells(), " | "))
-	}
-	if len(r.Costs) > 0 && !r.Quick {
-		fmt.Fprint(w, "\n| | cost of | ms | in 95 of 100 resamples |\n| --- | --- | ---: | ---: |\n")
-		for _, c := range r.Costs {
-			fmt.Fprintf(w, "| (%s) | %s | %s | %s to %s |\n", c.Part, c.Of, number(c.Milli), number(c.Low), number(c.High))
-		}
-	}
-	if len(r.Verdicts) > 0 && !r.Quick {
-		fmt.Fprint(w, "\n| | target | measured | |\n| --- | --- | --- | --- |\n")
-		for _, v := range r.Verdicts {
-			fmt.Fprintf(w, "| (%s) | %s | %s | %s |\n", v.Part, v.Target, v.Measured, v.Outcome)
-		}
-	}
-	for i, n := range append(append([]string{}, r.Notes...), r.Errors...) {
-		if i == 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "- %s\n", n)
-	}
-}
-
-// The lines of a page between which the table stands.
+// Marks of the table in a page.
 const (
-	pageBegin = "<!-- figures: written by make bench -->"
-	pageEnd   = "<!-- end of figures -->"
+	tableBegin = "<!-- figures: written by make bench -->\n"
+	tableEnd   = "<!-- end of figures -->\n"
 )
 
-// replaceFigures puts the report between the marks of a page.
-func (r *Report) replaceFigures(page string) (string, error) {
-	before, rest, ok := strings.Cut(page, pageBegin)
-	_, after, ended := strings.Cut(rest, pageEnd)
+// putInto replaces the table of a page.
+func (r *report) putInto(page string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), tableBegin)
+	_, after, ended := strings.Cut(rest, tableEnd)
 	if !ok || !ended {
-		return "", fmt.Errorf("the page lacks the lines %q and %q, between which the figures stand", pageBegin, pageEnd)
+		return fmt.Errorf("%s has no %q and %q", page, tableBegin, tableEnd)
 	}
 	var b strings.Builder
-	r.markdown(&b)
-	return before + pageBegin + "\n" + b.String() + pageEnd + after, nil
+	b.WriteString(before + tableBegin)
+	r.write(&b)
+	b.WriteString(tableEnd + after)
+	return os.WriteFile(page, []byte(b.String()), 0o644) //nolint:gosec // a page of the repository
 }
 
-func (r *Report) json(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	return enc.Encode(r)
+func (r *report) failure() error {
+	if r.failed > 0 {
+		return fmt.Errorf("%d calls have failed", r.failed)
+	}
+	return nil
+}
+
+// machine says where figures are taken, in words that name no host.
+func machine(ctx context.Context, bridge string) string {
+	first := func(text []byte, err error) string {
+		if err != nil {
+			return "unknown"
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		return strings.TrimSpace(line)
+	}
+	cpu := runtime.GOARCH
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(text), "model name"); ok {
+			name, _, _ := strings.Cut(rest, "\n")
+			cpu = strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	load, _, _ := strings.Cut(first(os.ReadFile("/proc/loadavg")), " ")
+	return fmt.Sprintf("%s, %d cores (%s), Linux %s, %s, %s, load average %s at the start",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), cpu,
+		first(os.ReadFile("/proc/sys/kernel/osrelease")),
+		first(exec.CommandContext(ctx, "podman", "--version").Output()),
+		first(exec.CommandContext(ctx, bridge, "version").Output()), load) //nolint:gosec // what is measured
 }

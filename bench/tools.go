@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// toolServer is the argument that makes this program an MCP server with a number of tools that nobody calls.
+// toolServer is the argument that makes this program an MCP server with a number of tools.
 const toolServer = "tool-server"
 
 // maxTools bounds that number.
@@ -66,19 +66,23 @@ func answer(m message, tools int) map[string]any {
 	return a
 }
 
-// listed are tools of the size that tools of public servers have: about a kilobyte each.
+// listed returns tools of the size that those of public servers have: about a kilobyte each.
 func listed(n int) []map[string]any {
 	all := make([]map[string]any, n)
 	for i := range all {
 		properties := map[string]any{}
 		for p := range 8 {
 			properties[fmt.Sprintf("parameter_%d", p)] = map[string]any{
-				"type": "string", "description": "A parameter that is described in a sentence of some length, as parameters are."}
+				"type":        "string",
+				"description": "A parameter that is described in a sentence of some length, as parameters are.",
+			}
 		}
 		all[i] = map[string]any{
 			"name":        fmt.Sprintf("tool_%03d", i),
-			"description": "A tool that nobody calls, described as tools are, in a sentence or two.",
-			"inputSchema": map[string]any{"type": "object", "properties": properties, "required": []string{"parameter_0"}},
+			"description": "A tool that no call uses, described as tools are, in a sentence or two.",
+			"inputSchema": map[string]any{
+				"type": "object", "properties": properties, "required": []string{"parameter_0"},
+			},
 		}
 	}
 	return all

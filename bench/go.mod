@@ -1,0 +1,3 @@
+module github.com/mcp-bridge/mcp-bridge/bench
+
+go 1.26
