@@ -28,7 +28,8 @@ const (
 const maxLinks = 20
 
 // present returns the contents of a result that stand for a run's files, in their order, and why an
-// image isn't shown. Without links, text stands for the files. Files beyond maxLinks are only counted.
+// image isn't shown. Without links, text stands for the files. Files beyond maxLinks are only
+// counted.
 func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.Content, notices []string) {
 	var shown gallery
 	named := 0
@@ -148,8 +149,8 @@ func (s *Store) Resources() []mcp.Resource {
 	return resources
 }
 
-// Resource returns what resources/read answers for the URI of a file. An error means that there is no
-// such file.
+// Resource returns what resources/read answers for the URI of a file. An error means that there is
+// no such file.
 func (s *Store) Resource(uri string) ([]mcp.ResourceContents, error) {
 	f, err := s.file(uri)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// FuzzRender: whatever code prints, raises and hands over, its result is one that a host can read: valid, bounded, an error exactly
-// when the run was none, and with every byte where nothing had to be cut.
+// FuzzRender: whatever code prints, raises and hands over, its result is one that a host can read:
+// valid, bounded, an error exactly when the run was none, and with every byte where nothing had to
+// be cut.
 func FuzzRender(f *testing.F) {
 	seedRender(f)
 	statuses := []sandbox.Status{
@@ -78,7 +79,8 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// seedRender adds what the guests of the transcripts print, raise and hand over, and fails when that is nothing.
+// seedRender adds what the guests of the transcripts print, raise and hand over, and fails when
+// that is nothing.
 func seedRender(f *testing.F) {
 	f.Helper()
 	all, err := transcript.Load(os.DirFS("../../entrypoint/testdata/transcripts"))

@@ -13,8 +13,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// Bounds of the images that a result shows. Hosts pass them to their model as they are, and one that
-// the model's service refuses spoils the whole conversation. What is beyond the bounds is a link.
+// Bounds of the images that a result shows. Hosts pass them to their model as they are, and one
+// that the model's service refuses spoils the whole conversation. What is beyond the bounds is a
+// link.
 const (
 	maxImageBytes   = 3 << 19 // of one, before base64
 	maxImagesBytes  = 4 << 20 // of all of a result
@@ -25,15 +26,15 @@ const (
 	maxScans        = 32         // of one JPEG: each goes over all its pixels
 )
 
-// shownImages are the types that hosts show to their models, by their name in package image. Hosts show
-// WebP too, but the standard library doesn't decode it, so it can't be checked.
+// shownImages are the types that hosts show to their models, by their name in package image. Hosts
+// show WebP too, but the standard library doesn't decode it, so it can't be checked.
 var shownImages = map[string]string{"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif"}
 
 // imageTypes are those of files that are meant to be shown.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// decoding is held while an image is decoded, so that runs that end together don't need the memory of
-// one each: 300 kB can be 16 million pixels.
+// decoding is held while an image is decoded, so that runs that end together don't need the memory
+// of one each: 300 kB can be 16 million pixels.
 var decoding sync.Mutex
 
 // gallery counts the images of one result against their bounds.
@@ -57,7 +58,11 @@ func (g *gallery) judge(data []byte) (mime, why string) {
 	case len(data) > maxImageBytes:
 		return "", fmt.Sprintf("an image that is shown has at most %s", text.Size(maxImageBytes))
 	case g.shown >= maxImages || g.bytes+len(data) > maxImagesBytes:
-		return "", fmt.Sprintf("one result shows at most %d images with %s together", maxImages, text.Size(maxImagesBytes))
+		return "", fmt.Sprintf(
+			"one result shows at most %d images with %s together",
+			maxImages,
+			text.Size(maxImagesBytes),
+		)
 	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
 		return "", "a WebP image can't be checked; save it as PNG to have it shown"
 	}
@@ -69,8 +74,11 @@ func (g *gallery) judge(data []byte) (mime, why string) {
 		return "", why
 	}
 	if err := decode(format, data); err != nil {
-		return "", fmt.Sprintf("it begins as a %s image, but can't be read whole: %v; save it again to have it shown",
-			strings.ToUpper(format), err)
+		return "", fmt.Sprintf(
+			"it begins as a %s image, but can't be read whole: %v; save it again to have it shown",
+			strings.ToUpper(format),
+			err,
+		)
 	}
 	g.shown, g.bytes = g.shown+1, g.bytes+len(data)
 	return shownImages[format], ""

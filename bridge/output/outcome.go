@@ -1,6 +1,6 @@
-// Package output renders what a run leaves: the text that a model reads, links to files, images, and
-// the structured form of all of it. A Store keeps what a result doesn't show, for read_output and
-// resources/read.
+// Package output renders what a run leaves: the text that a model reads, links to files, images,
+// and the structured form of all of it. A Store keeps what a result doesn't show, for read_output
+// and resources/read.
 package output
 
 import (
@@ -25,7 +25,8 @@ const (
 	StatusCancelled   = string(sandbox.StatusCancelled)
 )
 
-// An Outcome is all that a caller is told of one call. In structured mode it is the structuredContent.
+// An Outcome is all that a caller is told of one call. In structured mode it is the
+// structuredContent.
 type Outcome struct {
 	Call     string `json:"call"` // id, as in the log
 	Status   string `json:"status"`
@@ -106,7 +107,8 @@ func (o *Outcome) Timed(t Times) {
 	}
 }
 
-// New returns the outcome of a run that had timeout. It shows at most limit bytes of what was printed.
+// New returns the outcome of a run that had timeout. It shows at most limit bytes of what was
+// printed.
 func New(id string, r sandbox.Result, timeout time.Duration, limit int64) Outcome {
 	o := Outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
@@ -134,8 +136,8 @@ func New(id string, r sandbox.Result, timeout time.Duration, limit int64) Outcom
 	return o
 }
 
-// Refused returns the outcome of a call whose code was not run: one sentence, and the next step where
-// the error has a Hint.
+// Refused returns the outcome of a call whose code was not run: one sentence, and the next step
+// where the error has a Hint.
 func Refused(id, status string, err error) Outcome {
 	return Outcome{Call: id, Status: status, ExitCode: -1, Message: text.Hinted(err)}
 }
@@ -235,8 +237,8 @@ func (o Outcome) JSON() json.RawMessage {
 	return b
 }
 
-// text returns what a model reads: what was printed to stdout, byte for byte, and after it only what
-// else there is to say.
+// text returns what a model reads: what was printed to stdout, byte for byte, and after it only
+// what else there is to say.
 func (o Outcome) text() string {
 	var b strings.Builder
 	add := func(section string) {

@@ -106,7 +106,8 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 16 kB shown.
+// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 16 kB
+// shown.
 func BenchmarkOutcome(b *testing.B) {
 	line := strings.Repeat(strings.Repeat("x", 99)+"\n", 640)
 	var chunks []sandbox.Chunk
@@ -120,7 +121,8 @@ func BenchmarkOutcome(b *testing.B) {
 	}
 }
 
-// TestHugeTraceback: an exception's text is cut as output is, so that it can't fill a model's context.
+// TestHugeTraceback: an exception's text is cut as output is, so that it can't fill a model's
+// context.
 func TestHugeTraceback(t *testing.T) {
 	const limit = 16 << 10
 	huge := strings.Repeat("x", 200_000)

@@ -14,9 +14,9 @@ const (
 // pngNeeded are ancillary chunks that the picture needs: its transparency and its animation.
 var pngNeeded = map[string]bool{"tRNS": true, "acTL": true, "fcTL": true, "fdAT": true}
 
-// mendPNG returns a PNG without the ancillary chunks whose checksum is wrong, as many viewers read it;
-// Go's decoder, and perhaps a model's, refuses the whole image. Chunks that the picture needs stay, and
-// so do data whose chunks aren't well-formed up to the end of the image.
+// mendPNG returns a PNG without the ancillary chunks whose checksum is wrong, as many viewers read
+// it; Go's decoder, and perhaps a model's, refuses the whole image. Chunks that the picture needs
+// stay, and so do data whose chunks aren't well-formed up to the end of the image.
 func mendPNG(data []byte) []byte {
 	if !bytes.HasPrefix(data, []byte(pngSignature)) {
 		return data

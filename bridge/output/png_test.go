@@ -32,7 +32,8 @@ func spoiledChunk(kind string, n int) []byte {
 func mendable(t testing.TB) map[string]struct{ data, want []byte } {
 	p := picture(t, 30, 30)
 	head, body, end := p[:33], p[33:len(p)-pngAround], p[len(p)-pngAround:]
-	// As the image of the npm server everything: a colour profile whose checksum alone is wrong, with good chunks around it.
+	// As the image of the npm server everything: a colour profile whose checksum alone is wrong, with
+	// good chunks around it.
 	everything := slices.Concat(head, spoiledChunk("iCCP", 2736), chunk("eXIf", 120), chunk("pHYs", 9), body, end)
 	long := spoiledChunk("tEXt", 5)
 	copy(long, "\xff\xff\xff\xff")

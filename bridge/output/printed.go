@@ -38,8 +38,8 @@ func streams(chunks []sandbox.Chunk) (stdout, stderr printed) {
 	return stdout, stderr
 }
 
-// joined returns stdout and, behind it, stderr, which is the text that run_python shows when nothing
-// is cut, and the offset at which stderr begins.
+// joined returns stdout and, behind it, stderr, which is the text that run_python shows when
+// nothing is cut, and the offset at which stderr begins.
 func joined(stdout, stderr printed) (all printed, offset int64) {
 	if stderr.size() == 0 {
 		return stdout, stdout.size()
@@ -85,8 +85,8 @@ func (p printed) align(offset int64) int64 {
 	return offset - back
 }
 
-// slice returns the text from one offset to another, both aligned, and how many bytes of it were not
-// kept. A mark stands for those.
+// slice returns the text from one offset to another, both aligned, and how many bytes of it were
+// not kept. A mark stands for those.
 func (p printed) slice(from, to int64) (piece string, lost int64) {
 	from, to = p.align(from), p.align(min(to, p.size()))
 	var b strings.Builder
@@ -110,8 +110,9 @@ func (p printed) slice(from, to int64) (piece string, lost int64) {
 	return b.String(), lost
 }
 
-// cut returns the text without its middle where it is longer than limit bytes, and how many bytes of
-// it are missing. Mark returns what stands for n bytes from an offset on, of which some were lost.
+// cut returns the text without its middle where it is longer than limit bytes, and how many bytes
+// of it are missing. Mark returns what stands for n bytes from an offset on, of which some were
+// lost.
 func (p printed) cut(limit int64, mark func(offset, n, lost int64) string) (short string, missing int64) {
 	size := p.size()
 	if size <= limit {

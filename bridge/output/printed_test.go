@@ -40,8 +40,8 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// FuzzReadOutput reads a text with a gap piece by piece: nothing is missing, doubled or torn, wherever
-// the pieces end.
+// FuzzReadOutput reads a text with a gap piece by piece: nothing is missing, doubled or torn,
+// wherever the pieces end.
 func FuzzReadOutput(f *testing.F) {
 	f.Add("aé😀\nrest", uint8(3), uint8(1), uint8(0))
 	f.Add(strings.Repeat("日本語", 50), uint8(7), uint8(64), uint8(9))

@@ -63,8 +63,8 @@ func (s *Store) Read(raw json.RawMessage) (string, error) {
 	return r.read(offset, limit)
 }
 
-// read returns a piece and a line on where it is, and on what was made of offset and limit. An offset
-// below 0 counts from the end.
+// read returns a piece and a line on where it is, and on what was made of offset and limit. An
+// offset below 0 counts from the end.
 func (r *kept) read(offset, limit int64) (string, error) {
 	total := r.text.size()
 	var said string

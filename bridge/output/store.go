@@ -34,9 +34,9 @@ func (r *kept) size() int64 {
 	return n
 }
 
-// A Store keeps the output that wasn't shown and the files of the last runs of all clients. An id of a
-// run is 48 random bits. Beyond its bounds, the run that was not read for the longest time goes first.
-// It is safe for concurrent use.
+// A Store keeps the output that wasn't shown and the files of the last runs of all clients. An id
+// of a run is 48 random bits. Beyond its bounds, the run that was not read for the longest time
+// goes first. It is safe for concurrent use.
 type Store struct {
 	maxBytes int64
 	maxRuns  int
@@ -49,7 +49,8 @@ type Store struct {
 // NewStore returns an empty Store of at most 64 runs and 64 MiB.
 func NewStore() *Store { return &Store{maxBytes: maxKeptBytes, maxRuns: maxKeptRuns} }
 
-// keep adds a run and drops others for it. It reports false for a run that is larger than the Store.
+// keep adds a run and drops others for it. It reports false for a run that is larger than the
+// Store.
 func (s *Store) keep(r *kept) bool {
 	n := r.size()
 	if n > s.maxBytes {

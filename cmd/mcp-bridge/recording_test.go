@@ -108,7 +108,8 @@ func definitionsOf(t *testing.T, c *client) (all []string) {
 	return all
 }
 
-// callByCall does the task's calls from outside, and counts what a model would read and write of them.
+// callByCall does the task's calls from outside, and counts what a model would read and write of
+// them.
 func callByCall(c *client, count func(...string) int) (calls, tokens int) {
 	call := func(tool, path string) string {
 		args := map[string]any{"path": path}
