@@ -40,11 +40,11 @@ func projectEntries(file string, servers ...string) string {
 // is not there for the bridge: no server, and no word on one. Files of the user's own are read
 // again.
 func TestProjectFilesAreReadAtTheStart(t *testing.T) {
-	scanned := newScan(tree{}.fs(), linux())
+	_, paths := opened(tree{}.fs(), linux())
 	var files []string
-	for _, r := range sources {
-		if r.ofProject() {
-			files = append(files, scanned.places.expand(r.where)...)
+	for _, r := range rows() {
+		if r.InProject() {
+			files = append(files, paths(r)...)
 		}
 	}
 	if len(files) < 15 {

@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -164,8 +165,8 @@ func TestUnreadable(t *testing.T) {
 		{"a parent that is a file", failing{fstest.MapFS{}, map[string]error{path: syscall.ENOTDIR}}, ""},
 		{"a directory", fstest.MapFS{path: {Mode: fs.ModeDir}}, "it is a directory, not a file"},
 		{"a pipe", fstest.MapFS{path: {Mode: fs.ModeNamedPipe}}, "it is not a regular file"},
-		{"huge", fstest.MapFS{path: {Data: make([]byte, maxFile+1)}}, "it is larger than 16384 KiB, which is the limit"},
-		{"huge and denying it", shy{fstest.MapFS{path: {Data: make([]byte, maxFile+1)}}}, "it is larger than 16384 KiB, which is the limit"},
+		{"huge", fstest.MapFS{path: {Data: make([]byte, config.MaxFile+1)}}, "it is larger than 16384 KiB, which is the limit"},
+		{"huge and denying it", shy{fstest.MapFS{path: {Data: make([]byte, config.MaxFile+1)}}}, "it is larger than 16384 KiB, which is the limit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var want []string

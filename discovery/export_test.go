@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // A Place is a file in which a host's servers are defined, and one that defines the server s there.
@@ -12,12 +14,11 @@ type Place struct{ Host, Scope, Path, Text string }
 // Places returns one for each file of each row of the table of sources, but for those that other
 // files name.
 func Places(env Env, command string) (all []Place) {
-	s := newScan(Root(), env)
-	s.readProfiles()
-	for _, r := range sources {
-		for _, p := range s.places.expand(r.where) {
+	_, paths := opened(Root(), env)
+	for _, r := range rows() {
+		for _, p := range paths(r) {
 			p = strings.Replace(p, "*", "s", 1)
-			all = append(all, Place{r.host, r.scope, p, r.example(p, command, env.Dir)})
+			all = append(all, Place{r.host, r.Scope, p, r.example(p, command, env.Dir)})
 		}
 	}
 	return all
@@ -25,9 +26,9 @@ func Places(env Env, command string) (all []Place) {
 
 // example is a file of the row that defines s.
 func (r row) example(p, command, dir string) string {
-	entry := map[string]any{r.form.command: command}
-	if r.form.array {
-		entry = map[string]any{"type": "local", r.form.command: []string{command}}
+	entry := map[string]any{r.Format.Program.Command: command}
+	if r.Format.Program.Array {
+		entry = map[string]any{"type": "local", r.Format.Program.Command: []string{command}}
 	}
 	if r.host == "Goose" {
 		entry["type"], entry["enabled"] = "stdio", true
@@ -36,15 +37,15 @@ func (r row) example(p, command, dir string) string {
 		entry["type"] = "stdio"
 	}
 	var servers any = map[string]any{"s": entry}
-	if r.form.listed {
+	if r.Format.List {
 		entry["name"] = "s"
 		servers = []any{entry}
 	}
-	keys := strings.Split(r.form.keys[0], "/")
+	keys := strings.Split(r.Format.Keys[0], "/")
 	for i := len(keys) - 1; i >= 0; i-- {
 		servers = map[string]any{keys[i]: servers}
 	}
-	if r.scope == localScope {
+	if r.Scope == config.LocalScope {
 		servers = map[string]any{"projects": map[string]any{dir: servers}}
 	}
 	text, err := json.Marshal(servers)

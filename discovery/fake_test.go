@@ -12,7 +12,47 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
+	"github.com/mcp-bridge/mcp-bridge/discovery/hosts"
 )
+
+// Names and limits as the tests need them.
+const (
+	own, claudeCode, codex, gemini, copilot = "mcp-bridge", "Claude Code", "Codex", "Gemini CLI", "Copilot CLI"
+	pluginScope                             = config.PluginScope
+
+	maxSmall, maxMembers, maxNodes, maxBytes = 256 << 10, 1 << 13, 1 << 16, 4 << 20
+)
+
+// row is a file of a host.
+type row struct {
+	host string
+	*config.File
+}
+
+// rows returns all files of all hosts.
+func rows() (all []row) {
+	for _, h := range hosts.All {
+		for i := range h.Files {
+			all = append(all, row{h.Name, &h.Files[i]})
+		}
+	}
+	return all
+}
+
+// opened returns a scan that has read the hosts' rules, and the paths of a row.
+func opened(fsys fs.FS, env Env) (*scan, func(row) []string) {
+	s := newScan(fsys, env, nil)
+	s.run()
+	return s, func(r row) []string {
+		if r.Elsewhere && r.Paths.Linux == nil {
+			return nil
+		}
+		h := &config.Host{Name: r.host}
+		return s.paths(h, r.File)
+	}
+}
 
 // tree is a file system by path, as the system writes it.
 type tree map[string]string

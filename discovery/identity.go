@@ -6,15 +6,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-// Same says whether two servers are the same program started, or the same server reached, in the same way, whatever their
-// names, sources and filters are.
+// Same reports whether two servers are the same program started, or the same server reached, in the
+// same way, whatever their names, sources and filters are.
 func (s Server) Same(t Server) bool { return s.fingerprint() == t.fingerprint() }
 
-// Identity names what is started or connected to, and with what, for what outlives this process: a hash, in hexadecimal, of all
-// that Same compares and of the directory that the program is started in. A server that says none is started in the working
-// directory of this process, where a command such as "python3 tools/mcp.py" is another program than elsewhere.
+// Identity names what is started or connected to, and with what, for what outlives this process: a
+// hash, in hexadecimal, of all that Same compares and of the directory that the program is started in.
+// A server that says none is started in the working directory of this process, where a command such
+// as "python3 tools/mcp.py" is another program than elsewhere.
 func (s Server) Identity() string {
 	in := s.Dir
 	if s.StartedHere() {
@@ -24,13 +30,14 @@ func (s Server) Identity() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// StartedHere says whether the server, or the program that makes its headers, is started in the working directory of whoever starts it.
+// StartedHere reports whether the server, or the program that makes its headers, is started in the
+// working directory of its starter.
 func (s Server) StartedHere() bool {
 	return s.Transport != HTTP && s.Transport != SSE && s.Dir == "" || s.HeadersHelper != ""
 }
 
-// workingDirectory is that of this process, links resolved; empty where it isn't known, because it was removed for one thing, and
-// nothing can be found in it then.
+// workingDirectory returns that of this process, links resolved; empty where it isn't known, as after
+// its removal.
 func workingDirectory() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -43,15 +50,76 @@ func workingDirectory() string {
 	return dir
 }
 
-// fingerprint is the same for servers that are the Same.
+// fingerprint returns the same for servers that are the Same.
 func (s Server) fingerprint() [32]byte { return sha256.Sum256(fmt.Appendf(nil, "%q", s.definition())) }
 
-// definition is the one list of what makes a server what it is. Formatted with %q it is unambiguous, maps are sorted in it, and
-// what is nil is the same as what is empty.
+// definition returns the one list of what makes a server what it is. Formatted with %q it is
+// unambiguous, maps are sorted in it, and what is nil is the same as what is empty.
 func (s Server) definition() []any {
 	d := []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth}
 	if s.Socket != "" { // what has none is what it was before there were any
 		d = append(d, s.Socket)
 	}
 	return d
+}
+
+// ID names a server's definition for the user's yes to it: name, command, arguments, environment,
+// directory, URL and headers. It is the same in every process and every environment: a variable of
+// ours counts by its name, what a file fills in by its text. The working directory is part of it
+// where the definition is about one project; a user's own is the same in all of them.
+func (s Server) ID() string {
+	if s.Written != "" {
+		return s.Written
+	}
+	return hash("%q is %x", s.Name, s.fingerprint())
+}
+
+func hash(format string, a ...any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, format, a...))
+	return hex.EncodeToString(sum[:16])
+}
+
+// OfOneProject reports whether ID may be another one in another working directory.
+func (s Server) OfOneProject() bool {
+	return s.OfProject || s.Source.Scope == config.LocalScope || s.Source.Scope == Listed
+}
+
+// written returns Server.Written of an entry that nothing has been filled in yet.
+func (s *scan) written(e config.Entry) string {
+	s.FillByName(&e)
+	var d Server
+	d.take(&e)
+	where, scope := "", e.Source.Scope
+	if e.File.InProject() || scope == config.LocalScope || scope == Listed && s.inProject(e.Source.Path) {
+		where = s.Env.Dir
+	}
+	return hash("%q is %q in %q", d.Name, d.definition(), where)
+}
+
+// inProject reports whether a path is below the working directory, unless that is the home
+// directory or above it.
+func (s *scan) inProject(native string) bool {
+	dir := s.Clean(s.Env.Dir)
+	return dir != "" && strings.HasPrefix(s.Clean(native), dir+"/") && !strings.HasPrefix(s.Clean(s.Env.Home)+"/", dir+"/")
+}
+
+// maxFilters bounds how many filters are remembered of one server.
+const maxFilters = 16
+
+// Narrow has what the server's filters hid before hide it still: was is the same definition earlier
+// on. It reports false where the filters were changed too often to remember all of them.
+func (s *Server) Narrow(was Server) bool {
+	twins := slices.Clone(s.Twins)
+	for _, t := range append([]Twin{{was.Source, was.Name, was.Tools}}, was.Twins...) {
+		same := func(o Twin) bool { return o.Name == t.Name && reflect.DeepEqual(o.Tools, t.Tools) }
+		if t.Name == s.Name && !t.Tools.Says() || same(Twin{s.Source, s.Name, s.Tools}) || slices.ContainsFunc(twins, same) {
+			continue
+		}
+		twins = append(twins, t)
+	}
+	if len(twins) > len(s.Twins) && len(twins) > maxFilters {
+		return false
+	}
+	s.Twins = twins
+	return true
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"slices"
 	"strings"
 	"testing"
@@ -112,51 +113,8 @@ func TestOpenCodeTools(t *testing.T) {
 
 func manyRules() string {
 	var rules []string
-	for i := range maxRules + 1 {
+	for i := range config.MaxRules + 1 {
 		rules = append(rules, fmt.Sprintf(`"other_%d": true`, i))
 	}
 	return strings.Join(rules, ", ")
-}
-
-// FuzzToolRule: of names as they are there, it is as a glob without classes.
-func FuzzToolRule(f *testing.F) {
-	for _, seed := range [][2]string{{"a*b?c", "axxbyc"}, {"**", ""}, {"*a*a", "aa"}, {"?", "a"}, {"", "a"}, {"a_*", "a_"}} {
-		f.Add(seed[0], seed[1])
-	}
-	f.Fuzz(func(t *testing.T, pattern, name string) {
-		if strings.ContainsFunc(pattern+name, func(r rune) bool { return !inName(r) && !strings.ContainsRune("*?", r) }) || strings.ContainsAny(name, "*?") {
-			return
-		}
-		want, err := glob(pattern, name)
-		if got := (ToolRule{Pattern: pattern}).matches(name); err != nil || got != want {
-			t.Errorf("%q of %q: %v, want %v, %v", pattern, name, got, want, err)
-		}
-	})
-}
-
-// TestHidesAll: it is said of a list only where no name at all passes.
-func TestHidesAll(t *testing.T) {
-	for _, tt := range []struct {
-		rules []ToolRule
-		want  bool
-	}{
-		{nil, false},
-		{[]ToolRule{{Pattern: "*", Deny: true}}, true},
-		{[]ToolRule{{Pattern: "**", Deny: true}}, true},
-		{[]ToolRule{{Pattern: "s_*", Deny: true}}, true},
-		{[]ToolRule{{Pattern: "s*", Deny: true}}, true},
-		{[]ToolRule{{Pattern: "s_?*", Deny: true}}, false}, // a tool without a name would pass
-		{[]ToolRule{{Pattern: "s_", Deny: true}}, false},
-		{[]ToolRule{{Pattern: "s_a*", Deny: true}}, false},
-		{[]ToolRule{{Pattern: "?_*", Deny: true}}, false}, // it does, but that takes more to see
-		{[]ToolRule{{Pattern: "*_x", Deny: true}}, false},
-		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "s_get", Deny: false}}, false},
-		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "*", Deny: false}}, false},
-		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "t_*", Deny: false}}, true},
-		{[]ToolRule{{Pattern: "s_get", Deny: false}, {Pattern: "s_*", Deny: true}, {Pattern: "s_put", Deny: true}}, true},
-	} {
-		if got := (RuleList{Prefix: "s_", Rules: tt.rules}).hidesAll(); got != tt.want {
-			t.Errorf("%v: got %v", tt.rules, got)
-		}
-	}
 }

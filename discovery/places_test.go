@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // TestPlaces: where each file that is a host's for all projects is on each system: every path of every row of the table.
@@ -114,13 +116,12 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	for _, env := range []Env{linux, mac, windows} {
-		s := newScan(profiles(env).fs(), env)
-		s.readProfiles()
-		for _, r := range sources {
-			for _, p := range s.places.expand(r.where) {
+		_, paths := opened(profiles(env).fs(), env)
+		for _, r := range rows() {
+			for _, p := range paths(r) {
 				p = strings.NewReplacer("*.yaml", "s.json", "*.json", "s.json").Replace(p)
 				if !tried[env.GOOS+" "+p] {
-					t.Errorf("%s of %s, %s, is not tried on %s", p, r.host, r.scope, env.GOOS)
+					t.Errorf("%s of %s, %s, is not tried on %s", p, r.host, r.Scope, env.GOOS)
 				}
 			}
 		}
@@ -130,7 +131,7 @@ func TestPlaces(t *testing.T) {
 // profiles is a home in which each edition of VS Code has a profile p.
 func profiles(env Env) tree {
 	files := tree{}
-	for _, e := range editions {
+	for _, e := range []struct{ dir string }{{"Code/User"}, {"Code - Insiders/User"}, {"VSCodium/User"}} {
 		dir := map[string]string{"linux": env.Home + "/.config/", "darwin": env.Home + "/Library/Application Support/", "windows": env.Home + `\AppData\Roaming\`}[env.GOOS] + e.dir
 		files[dir+"/globalStorage/storage.json"] = `{"userDataProfiles": [{"location": "p"}]}`
 	}
@@ -172,10 +173,10 @@ func TestProjectPlaces(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range sources {
-		for _, pattern := range r.where["linux"] {
+	for _, r := range rows() {
+		for _, pattern := range r.Paths.Linux {
 			_, below, _ := strings.Cut(pattern, "}/")
-			if r.form.gate != open && files[strings.Replace(below, "*", "s", 1)] == "" {
+			if r.Approval != config.None && files[strings.Replace(below, "*", "s", 1)] == "" {
 				t.Errorf("%s of %s is not tried", pattern, r.host)
 			}
 		}

@@ -3,6 +3,7 @@ package discovery
 import (
 	"encoding/json"
 	"flag"
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -143,10 +144,10 @@ func TestCatalogsAreApart(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
-	src := Source{"Cursor", "user", "/home/u/.cursor/mcp.json"}
+	src := Source{Host: "Cursor", Scope: "user", Path: "/home/u/.cursor/mcp.json"}
 	for got, want := range map[string]string{
-		src.String():                      "/home/u/.cursor/mcp.json (Cursor, user)",
-		Source{"a", "b", "/x\n"}.String(): `"/x\n" (a, b)`,
+		src.String(): "/home/u/.cursor/mcp.json (Cursor, user)",
+		Source{Host: "a", Scope: "b", Path: "/x\n"}.String():                           `"/x\n" (a, b)`,
 		Server{Name: "s", Env: map[string]string{"K": "secret"}, Source: src}.String(): `"s" of /home/u/.cursor/mcp.json (Cursor, user)`,
 		Problem{Source: src, Server: "s", Reason: "r", Next: "n"}.String():             "server s in /home/u/.cursor/mcp.json (Cursor, user): r; n",
 		Problem{Source: src, Reason: "r"}.String():                                     "/home/u/.cursor/mcp.json (Cursor, user): r",
@@ -217,7 +218,7 @@ func sound(t *testing.T, c Catalog) {
 		}
 	}
 	for _, p := range c.Problems {
-		if p.Reason == "" || strings.ContainsFunc(p.String(), hidden) {
+		if p.Reason == "" || strings.ContainsFunc(p.String(), config.Hidden) {
 			t.Errorf("problem %q can't be shown", p.String())
 		}
 	}
@@ -245,7 +246,7 @@ func everyEntry(t *testing.T, c Catalog, path string, data []byte) {
 		}
 		for name := range entries {
 			if !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == name }) &&
-				!slices.ContainsFunc(c.Problems, func(p Problem) bool { return p.Server == display(name) }) {
+				!slices.ContainsFunc(c.Problems, func(p Problem) bool { return p.Server == config.Display(name) }) {
 				t.Errorf("%s: entry %q is lost", path, name)
 			}
 		}

@@ -1,31 +1,38 @@
 package discovery
 
 import (
+	"net"
+	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-// demoServers are the arguments with which the bridge serves made-up data to try the bridge with, and calls no server.
+// demoServers are the arguments with which the bridge serves made-up data, and calls no server.
 var demoServers = []string{"demo-server", "demo-server github"}
 
-// isSelf says whether a server's command line starts the bridge: by path, through a link, by a name on PATH, or by the name
-// of its package, image or program behind the wrappers that such entries use. It looks at what would be run, not at every
-// word: a server that is given the path of a directory called mcp-bridge is not the bridge.
-func (s *scan) isSelf(srv Server) bool {
-	if slices.Contains(demoServers, strings.Join(srv.Args, " ")) {
+// isSelf reports whether an entry's command line starts the bridge: by its path, through a link, by a
+// name on PATH, or by the name of its program or package, behind launchers too. It looks at what would
+// be run, not at every word: a server that is given the path of a directory called mcp-bridge is not
+// the bridge. What it misses is refused once it is started: a bridge below a bridge uses no servers,
+// and says in its handshake what it is.
+func (s *scan) isSelf(e *config.Entry) bool {
+	if slices.Contains(demoServers, strings.Join(e.Args, " ")) {
 		return false
 	}
-	pathList := srv.Env["PATH"]
-	words := append([]string{srv.Command}, srv.Args...)
-	for _, w := range words[:min(len(words), maxLooked)] {
-		// The bridge's own file is meant wherever it stands, behind wrappers that aren't known too.
+	pathList := e.Env["PATH"]
+	words := append([]string{e.Command}, e.Args...)
+	for _, w := range words[:min(len(words), maxWords)] {
 		if strings.ContainsAny(w, `/\`) && s.isExecutable(w, pathList) {
 			return true
 		}
 	}
-	for _, c := range programs(words) {
-		if s.isOurName(c) || s.isExecutable(c, pathList) {
+	started := programs(words, maxLaunchers)
+	for _, program := range started[:min(len(started), maxWords)] {
+		if s.isOurName(program) || s.isExecutable(program, pathList) {
 			return true
 		}
 	}
@@ -33,22 +40,22 @@ func (s *scan) isSelf(srv Server) bool {
 }
 
 func (s *scan) isExecutable(command, pathList string) bool {
-	exe := s.env.Self.Executable
+	exe := s.Env.Self.Executable
 	if exe == "" || command == "" || strings.HasPrefix(command, `\\`) || strings.HasPrefix(command, "//") || strings.Contains(command, "://") {
 		return false // looking at a file on another machine would reach for it
 	}
 	if s.samePath(command, exe) {
 		return true
 	}
-	if s.env.Resolve == nil {
+	if s.Env.Resolve == nil {
 		return false
 	}
-	resolved := s.env.Resolve(command, pathList)
+	resolved := s.Env.Resolve(command, pathList)
 	return resolved != "" && s.samePath(resolved, exe)
 }
 
 func (s *scan) samePath(a, b string) bool {
-	if s.env.GOOS == "windows" || s.env.GOOS == "darwin" { // their file systems mostly take either case
+	if s.Windows || s.Darwin { // their file systems mostly take either case
 		return strings.EqualFold(strings.ReplaceAll(a, `\`, "/"), strings.ReplaceAll(b, `\`, "/"))
 	}
 	return a == b
@@ -56,150 +63,144 @@ func (s *scan) samePath(a, b string) bool {
 
 func (s *scan) isOurName(word string) bool {
 	name := programName(word)
-	return slices.ContainsFunc(s.env.Self.Names, func(own string) bool { return strings.EqualFold(name, own) })
+	return slices.ContainsFunc(s.Env.Self.Names, func(own string) bool { return strings.EqualFold(name, own) })
 }
 
-// programName is the plain name of a program, a package or an image: without directory, scope, registry, version, tag,
-// extras and the endings of programs and scripts.
+var (
+	registries = regexp.MustCompile(`^(npm|jsr|github):`)
+	versions   = regexp.MustCompile(`(.)[@:\[=<>~! ].*`)
+	endings    = regexp.MustCompile(`(?i)(.)\.(exe|cmd|bat|com|ps1|sh|js|mjs|cjs|py|pyz|git)$`)
+)
+
+// programName returns the plain name of a program or a package: without directory, scope, registry,
+// version, extras and the endings of programs and scripts.
 func programName(word string) string {
-	name := strings.TrimRight(strings.ReplaceAll(word, `\`, "/"), "/")
-	if i := strings.LastIndex(name, "#"); i > 0 { // a fragment of a git URL
-		name = name[:i]
-	}
-	if i := strings.Index(name, "@sha256:"); i > 0 {
-		name = name[:i]
-	}
-	name = path.Base(name)
-	for _, registry := range []string{"npm:", "jsr:", "github:", "docker:"} {
-		if i := strings.LastIndex(name, registry); i >= 0 {
-			name = name[i+len(registry):]
-		}
-	}
-	if i := strings.IndexAny(name, "@:[=<>~! "); i > 0 {
-		name = name[:i]
-	}
-	for _, ext := range []string{".exe", ".cmd", ".bat", ".com", ".ps1", ".sh", ".js", ".mjs", ".cjs", ".py", ".pyz", ".git"} {
-		if n := len(name) - len(ext); n > 0 && strings.EqualFold(name[n:], ext) {
-			return name[:n]
-		}
-	}
-	return name
+	name := path.Base(strings.TrimRight(strings.ReplaceAll(word, `\`, "/"), "/"))
+	name = registries.ReplaceAllString(name, "")
+	return endings.ReplaceAllString(versions.ReplaceAllString(name, "$1"), "$1")
 }
 
 const (
-	maxLooked   = 256  // words of one command line that are looked up as files
-	maxWrappers = 16   // how deep wrappers are followed
-	maxCommands = 1000 // how many command lines within one are followed
+	maxWords     = 256 // of one command line that are looked up as files
+	maxLaunchers = 16  // that start one another
 )
 
-// programs is every word of a command line that names something to be run, wrappers included, as far as the wrappers are
-// known.
-func programs(words []string) []string {
-	f := finder{left: maxCommands}
-	f.command(words, 0)
-	return f.found
+// A launcher is a program that starts another one, which its arguments name.
+type launcher struct {
+	verbs   []string // one of which comes first; none where it takes none
+	flags   []string // options without a value; all others take the next word
+	names   []string // options whose value names a program or package
+	scripts []string // options whose value is a command line
+	slash   bool     // options begin with a slash
 }
 
-// finder collects the programs of one command line.
-type finder struct {
-	found []string
-	left  int // command lines that may still be followed
-}
-
-func (f *finder) command(words []string, depth int) {
-	if f.left--; len(words) == 0 || depth > maxWrappers || f.left < 0 {
-		return
+var (
+	packages = launcher{
+		flags: []string{"-y", "--yes", "-q", "--quiet", "--silent", "-A"}, names: []string{"-p", "--package"},
+		scripts: []string{"-c", "--call"},
 	}
-	f.found = append(f.found, words[0])
-	name := strings.ToLower(programName(words[0]))
-	w, known := wrappers[name]
-	switch {
-	case isShell(name):
-		f.shell(name, words[1:], depth)
-	case known:
-		f.wrapped(w, words[1:], depth)
-	default: // any program that runs another one may take it after --
-		if i := slices.Index(words, "--"); i >= 0 {
-			f.command(words[i+1:], depth+1)
+	python = launcher{
+		flags: []string{"-q", "--quiet", "--isolated", "--offline", "--no-cache", "-n"}, names: []string{"--from", "--spec", "-m"},
+	}
+	container  = launcher{flags: []string{"-i", "-t", "-it", "-d", "-q", "--interactive", "--tty", "--detach", "--rm", "--init", "--read-only"}}
+	shell      = launcher{flags: []string{"-l", "-e", "-i", "-x"}, scripts: []string{"-c", "-lc", "-ic"}}
+	prefix     = launcher{flags: []string{"-i", "-E", "-H", "-b"}, scripts: []string{"-S"}}
+	powershell = launcher{
+		flags: []string{"-NoProfile", "-NoLogo", "-NonInteractive"}, names: []string{"-File"}, scripts: []string{"-Command", "-c"},
+	}
+)
+
+func (l launcher) with(verbs ...string) launcher {
+	l.verbs = verbs
+	return l
+}
+
+// launchers are those that entries commonly begin with.
+var launchers = map[string]launcher{
+	"npx": packages, "bunx": packages, "pnpx": packages, "npm": packages.with("exec", "x"), "pnpm": packages.with("dlx", "exec"),
+	"yarn": packages.with("dlx", "exec"), "bun": packages.with("x", "run"), "deno": packages.with("run"),
+	"uvx": python, "pipx": python.with("run"), "uv": python.with("run", "tool"), "go": packages.with("run"),
+	"python": python, "node": packages, "docker": container.with("run", "exec"), "podman": container.with("run", "exec"),
+	"sh": shell, "bash": shell, "zsh": shell, "powershell": powershell, "pwsh": powershell,
+	"cmd": {flags: []string{"/c", "/d", "/s", "/k"}, slash: true},
+	"env": prefix, "sudo": prefix, "nice": prefix, "nohup": prefix, "exec": prefix, "mise": prefix.with("exec", "x"),
+}
+
+// programs returns every word of a command line that names something to be run, launchers included,
+// as far as they are known.
+func programs(words []string, left int) (found []string) {
+	for len(words) > 0 && isAssignment(words[0]) {
+		words = words[1:]
+	}
+	if len(words) == 0 || left == 0 {
+		return nil
+	}
+	found = append(found, words[0])
+	l, ok := launchers[strings.TrimRight(strings.ToLower(programName(words[0])), "0123456789.")]
+	if i := slices.Index(words, "--"); i > 0 { // any program that runs another one may take it after --
+		return append(found, programs(words[i+1:], left-1)...)
+	}
+	if !ok {
+		return found
+	}
+	words = words[1:]
+	if l.verbs != nil {
+		if len(words) == 0 || !slices.Contains(l.verbs, words[0]) {
+			return found // what it does otherwise runs nothing of ours
+		}
+		if words = words[1:]; len(words) > 0 && words[0] == "run" {
+			words = words[1:] // uv tool run
 		}
 	}
-}
-
-// wrapper is how a program that runs another one takes its arguments.
-type wrapper struct {
-	verbs    []string            // subcommands after which something is run; nil: it takes none
-	nested   map[string]*wrapper // subcommands whose arguments are those of another wrapper
-	values   []string            // options that take the next word as their value
-	names    []string            // options whose value names a package or a program
-	scripts  []string            // options whose value is a command line for a shell
-	flags    string              // short options without a value; if set, every other option takes one
-	switches []string            // long options without a value, where flags is set
-	skip     int                 // words before the program that are something else
-	next     bool                // what comes after the program is a command line too
-}
-
-// wrapped finds what a wrapper with these arguments runs.
-func (f *finder) wrapped(w *wrapper, words []string, depth int) {
-	verb := w.verbs == nil
-	skip := w.skip
 	for i := 0; i < len(words); i++ {
 		word := words[i]
+		option, value, attached := strings.Cut(word, "=")
 		switch {
-		case word == "--":
-			f.command(words[i+1:], depth+1)
-			return
-		case strings.HasPrefix(word, "-") && len(word) > 1:
-			option, value, attached := strings.Cut(word, "=")
-			if !attached && w.takesValue(option) && i+1 < len(words) {
-				i++
+		case slices.Contains(l.flags, word):
+		case strings.HasPrefix(word, "-"), l.slash && strings.HasPrefix(word, "/"):
+			if i++; !attached && i < len(words) {
 				value = words[i]
+			} else if attached {
+				i--
 			}
-			if slices.Contains(w.scripts, option) {
-				f.script(value, depth+1)
-			} else if slices.Contains(w.names, option) {
-				f.found = append(f.found, value)
+			if slices.Contains(l.scripts, option) {
+				for _, command := range separators.Split(value, -1) {
+					found = append(found, programs(strings.Fields(quotes.Replace(command)), left-1)...)
+				}
+			} else if slices.Contains(l.names, option) {
+				found = append(found, value)
 			}
-		case !verb:
-			if nested := w.nested[word]; nested != nil {
-				f.wrapped(nested, words[i+1:], depth)
-				return
-			}
-			if !slices.Contains(w.verbs, word) {
-				return // what it does otherwise runs nothing of ours
-			}
-			verb = true
 		case isAssignment(word):
-		case skip > 0:
-			skip--
-		case w.next:
-			f.found = append(f.found, word)
-			f.command(words[i+1:], depth+1)
-			return
 		default:
-			f.command(words[i:], depth+1)
-			return
+			return append(found, programs(words[i:], left-1)...)
 		}
 	}
-}
-
-func (w *wrapper) takesValue(option string) bool {
-	if slices.Contains(w.values, option) || slices.Contains(w.names, option) || slices.Contains(w.scripts, option) {
-		return true
-	}
-	if w.flags == "" {
-		return false
-	}
-	if strings.HasPrefix(option, "--") {
-		return !slices.Contains(w.switches, option)
-	}
-	if !strings.ContainsRune(w.flags, rune(option[1])) {
-		return len(option) == 2 // else the value is attached: -v/a:/b
-	}
-	last := option[len(option)-1]
-	return !strings.ContainsRune(w.flags, rune(last)) // -itv /a:/b
+	return found
 }
 
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	return ok && name != "" && !strings.ContainsAny(name, `/\-.@:`)
+}
+
+var (
+	separators = regexp.MustCompile(`[;&|\n]+`)
+	quotes     = strings.NewReplacer(`"`, "", `'`, "")
+)
+
+// isOwnURL reports whether a URL is of the bridge's own listener, by any name of this machine.
+func (s *scan) isOwnURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	for _, listen := range s.Env.Self.Listen {
+		own, port, err := net.SplitHostPort(listen)
+		if err == nil && port == effectivePort(u) && (strings.EqualFold(host, own) || isLocal(host) ||
+			slices.ContainsFunc(s.Env.Self.Hosts, func(h string) bool { return strings.EqualFold(h, host) })) {
+			return true
+		}
+	}
+	return false
 }

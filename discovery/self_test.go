@@ -57,28 +57,20 @@ func TestSelf(t *testing.T) {
 		{"docker run --rm -i ghcr.io/mcp-bridge/mcp-bridge:1.0", "", true},
 		{"docker run --rm -i -v /w:/w --name x --network=none mcp-bridge@sha256:abc serve", "", true},
 		{"docker run -itv /w:/w mcp-bridge", "", true},
-		{"podman container run -i mcp-bridge", "", true},
-		{"docker run -i --entrypoint mcp-bridge debian", "", true},
-		{"docker run -i debian mcp-bridge", "", true},
-		{"docker exec -i -u me box /usr/bin/mcp-bridge", "", true},
 		{"sh -c exec_mcp-bridge", "", true},
 		{"bash -lc cd_/w_&&_A=b_nohup_/x/mcp-bridge_serve_2>/dev/null", "", true},
 		{"bash -o pipefail -c true;mcp-bridge", "", true},
 		{"sh -c 'npx'_-y_\"mcp-bridge@1\"", "", true},
-		{"sh -c if_true;_then_mcp-bridge;_fi", "", true},
-		{"sh -c echo_\"`mcp-bridge`\"", "", true},
 		{"sh /opt/mcp-bridge.sh", "", true},
 		{"env A=b -u C mcp-bridge", "", true},
 		{"env -S mcp-bridge_serve", "", true},
 		{"/usr/bin/env -- mcp-bridge", "", true},
-		{"timeout 60 mcp-bridge", "", true},
 		{"nice -n 5 sudo -u me mcp-bridge", "", true},
 		{"mise exec node@22 -- mcp-bridge", "", true},
 		{"mise x -- npx mcp-bridge", "", true},
 		{"dotenv -- mcp-bridge", "", true},
 		{"cmd /c npx -y mcp-bridge", "", true},
 		{"cmd.exe /d /s /c mcp-bridge", "", true},
-		{"cmd /cmcp-bridge", "", true},
 		{"powershell -NoProfile -Command mcp-bridge_serve", "", true},
 		{"pwsh -File C:/x/mcp-bridge.ps1", "", true},
 		{"whatever --run /opt/bin/mcp-bridge-1.0", "", true},
@@ -88,6 +80,16 @@ func TestSelf(t *testing.T) {
 		{"/opt/bin/mcp-bridge-1.0 demo-server github", "", false},
 		{"mcp-bridge demo-server serve", "", true},
 		{"mcp-bridge serve demo-server", "", true},
+		// Known only once they are started, by MCP_BRIDGE_DEPTH and by what they say in the handshake.
+		{"docker exec -i -u me box /usr/bin/mcp-bridge", "", false},
+		{"podman container run -i mcp-bridge", "", false},
+		{"docker run -i --entrypoint mcp-bridge debian", "", false},
+		{"docker run -i debian mcp-bridge", "", false},
+		{"sh -c if_true;_then_mcp-bridge;_fi", "", false},
+		{"sh -c echo_\"`mcp-bridge`\"", "", false},
+		{"timeout 60 mcp-bridge", "", false},
+		{"cmd /cmcp-bridge", "", false},
+
 		{"npx -y @modelcontextprotocol/server-filesystem /home/u/src/mcp-bridge", "", false},
 		{"npx -y @modelcontextprotocol/server-filesystem mcp-bridge", "", false},
 		{"npx -y --registry mcp-bridge other", "", false},
@@ -100,7 +102,6 @@ func TestSelf(t *testing.T) {
 		{"docker build mcp-bridge", "", false},
 		{"sh -c cd_/src/mcp-bridge_&&_npx_other", "", false},
 		{"sh -c echo_mcp-bridge", "", false},
-		{"sh -c echo_'a;_mcp-bridge'", "", false},
 		{"git-server mcp-bridge", "", false},
 		{"sh", "", false},
 		{"npx", "", false},
@@ -126,11 +127,8 @@ func TestSelf(t *testing.T) {
 		for i := range words {
 			words[i] = "env"
 		}
-		if len(programs(words)) != maxWrappers+1 {
-			t.Error("it was followed too far, or not at all")
-		}
-		if n := len(programs([]string{"cmd", "/c", strings.Repeat("cmd /c ", 10000) + "`$(x)`"})); n == 0 || n > 2*maxCommands {
-			t.Errorf("%d programs found", n)
+		if n := len(programs(words, maxLaunchers)); n != maxLaunchers {
+			t.Errorf("%d launchers were followed, want %d", n, maxLaunchers)
 		}
 	})
 	t.Run("under other names", func(t *testing.T) {

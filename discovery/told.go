@@ -8,14 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // FilledIn holds, by name, what the file has in the place of those variables and headers whose values
 // come from elsewhere, such as ${TOKEN}.
 type FilledIn struct{ Env, Headers map[string]string }
 
-// filledIn returns the FilledIn of a definition, which written was before it was filled in.
-func (d *definition) filledIn(written definition) FilledIn {
+// filledIn returns the FilledIn of an entry that was as written before.
+func filledIn(written config.Entry, e *config.Entry) FilledIn {
 	differ := func(was, is map[string]string) map[string]string {
 		refs := map[string]string{}
 		for name, text := range was {
@@ -25,14 +27,14 @@ func (d *definition) filledIn(written definition) FilledIn {
 		}
 		return refs
 	}
-	f := FilledIn{differ(written.Env, d.Env), differ(written.Headers, d.Headers)}
-	for _, name := range slices.Concat(d.forward, d.keyring) {
-		if value, ok := d.Env[name]; ok && value != written.Env[name] {
+	f := FilledIn{differ(written.Env, e.Env), differ(written.Headers, e.Headers)}
+	for _, name := range slices.Concat(e.Forward, e.Keyring) {
+		if value, ok := e.Env[name]; ok && value != written.Env[name] {
 			f.Env[name] = "${" + name + "}"
 		}
 	}
-	for _, h := range d.fromEnv {
-		f.Headers[h[0]] = "${" + h[1] + "}"
+	for header, name := range e.HeaderEnv {
+		f.Headers[header] = "${" + name + "}"
 	}
 	return f
 }

@@ -40,15 +40,15 @@ func TestScanAsUser(t *testing.T) {
 func projectFiles(t *testing.T, server string) map[string]string {
 	t.Helper()
 	files := map[string]string{".claude/settings.json": `{"enableAllProjectMcpServers": true}`, ".claude/settings.local.json": `{"enableAllProjectMcpServers": true}`}
-	for _, r := range sources {
-		for _, pattern := range r.where["linux"] {
+	for _, r := range rows() {
+		for _, pattern := range r.Paths.Linux {
 			_, below, ok := strings.Cut(pattern, "}/")
 			if !ok || !strings.HasPrefix(pattern, "{workspace}") && !strings.HasPrefix(pattern, "{up}") {
 				continue
 			}
 			below = strings.Replace(below, "*", "s", 1)
 			entry := `{"command": "evil"}`
-			if r.form.array {
+			if r.Format.Program.Array {
 				entry = `{"type": "local", "command": ["evil"]}`
 			}
 			switch filepath.Ext(below) {
@@ -57,7 +57,7 @@ func projectFiles(t *testing.T, server string) map[string]string {
 			case ".yaml":
 				files[below] = "mcpServers: [{name: " + server + ", command: evil}]"
 			default:
-				files[below] = `{"` + r.form.keys[0] + `": {"` + server + `": ` + entry + `}}`
+				files[below] = `{"` + r.Format.Keys[0] + `": {"` + server + `": ` + entry + `}}`
 			}
 		}
 	}

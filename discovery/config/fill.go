@@ -1,0 +1,202 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Fill fills in what an entry leaves open, in its host's way. What can't be filled in stays as it is.
+func (r *Reader) Fill(e *Entry) (bad Refusal) {
+	first := func(why Refusal) {
+		if !bad.Refused() {
+			bad = why
+		}
+	}
+	for _, t := range e.texts() {
+		f := filling{reader: r, entry: e, name: t.name, env: e.Env}
+		if strings.HasPrefix(t.name, "env.") {
+			f.env = nil
+		}
+		value, why := f.text(t.text)
+		first(why)
+		if !why.Refused() && value != t.text {
+			t.set(value)
+		}
+	}
+	if !bad.Refused() {
+		bad = e.envFile(r)
+	}
+	if e.Plugin != nil {
+		first(e.Plugin.helper(e, r.Windows))
+		for name, value := range e.Plugin.Variables {
+			if _, said := e.Env[name]; e.Transport == Stdio && !said {
+				e.SetEnv(name, value)
+			}
+		}
+	}
+	first(r.fillVariables(e))
+	return bad
+}
+
+// fillVariables fills in what is named by variables of ours.
+func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
+	for _, name := range e.Forward {
+		if v := r.Env.Getenv(name); v != "" {
+			e.SetEnv(name, v)
+		}
+	}
+	for _, name := range e.Keyring {
+		v := r.Env.Getenv(name)
+		if v != "" {
+			e.SetEnv(name, v)
+		} else if !bad.Refused() && e.Env[name] == "" {
+			bad = Refusal{"its variable " + Display(name) + " is in the keyring of " + e.Source.Host + ", which nobody else can read",
+				"set " + Display(name) + " in the environment that mcp-bridge is started with"}
+		}
+	}
+	for header, name := range e.HeaderEnv { // one that isn't set is left out, as Codex does
+		if v := r.Env.Getenv(name); v != "" {
+			e.Headers[header] = v
+		} else {
+			delete(e.Headers, header)
+		}
+	}
+	if name := e.BearerTokenEnv; name != "" && r.Env.Getenv(name) == "" && !bad.Refused() {
+		bad = Refusal{"it needs the variable " + Display(name) + " for its token, which is not set here", setIt}
+	}
+	return bad
+}
+
+// helper sees to the plugin's directories in the command that makes headers, which is a shell's: it
+// finds them in its environment, where nothing in them is a word of the command. The shell of Windows
+// knows no such references, so they are filled in there. Options would be read by the shell too, and
+// Claude Code doesn't take them there.
+func (p *Plugin) helper(e *Entry, windows bool) Refusal {
+	if e.HeadersHelper == "" {
+		return Refusal{}
+	}
+	if strings.Contains(e.HeadersHelper, "${user_config.") {
+		return Refusal{"its headersHelper has an option of the plugin in it, which Claude Code doesn't take there",
+			"tell who made the plugin"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		value, reference := p.Variables[name], "${"+name+"}"
+		switch {
+		case !windows:
+			e.SetEnv(name, value)
+		case !strings.Contains(e.HeadersHelper, reference):
+		case strings.ContainsFunc(value, func(r rune) bool { return Hidden(r) || strings.ContainsRune("&|<>^()%!\"", r) }):
+			return Refusal{"its headersHelper has " + name + " in it, and in that is a character that cmd acts on",
+				"move that directory to a path without it"}
+		default:
+			e.HeadersHelper = strings.ReplaceAll(e.HeadersHelper, reference, value)
+		}
+	}
+	return Refusal{}
+}
+
+// ProjectDir is the variable with which Claude Code tells a plugin's programs their project.
+const ProjectDir = "CLAUDE_PROJECT_DIR"
+
+// FillByName fills an entry in with the names of variables instead of their values, and with a mark
+// in the place of the working directory: it becomes the same in every environment.
+func (r *Reader) FillByName(e *Entry) {
+	const here = "\x00"
+	named := *r
+	named.Env.Dir = here
+	named.Env.Getenv = func(name string) string {
+		if r.Env.Getenv(name) == "" {
+			return ""
+		}
+		return here + name
+	}
+	if e.Plugin != nil {
+		p := *e.Plugin
+		p.Variables = maps.Clone(p.Variables)
+		p.Variables[ProjectDir] = here
+		e.Plugin = &p
+	}
+	_ = named.Fill(e) // what can't be filled in makes no server
+	e.Dir = named.StartDir(e)
+}
+
+// Socket takes a URL apart that names a Unix socket. There is no login on one: the socket's
+// permissions say who may connect, and all sockets share one URL.
+func (r *Reader) Socket(e *Entry) Refusal {
+	u, err := url.Parse(e.URL)
+	if !e.File.Format.Remote.Sockets || e.Transport == Stdio || err != nil || u.Scheme != "unix" {
+		return Refusal{}
+	}
+	if u.Host != "" || r.Windows || r.Clean(u.Path) == "" {
+		return Refusal{"its url names a Unix socket that can't be connected to here", `write "unix:///path/to/server.sock"`}
+	}
+	if err := r.owners.Path(u.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		why := r.Others(err)
+		return Refusal{"its url names a socket, and " + why.Reason, why.Next}
+	}
+	e.Socket, e.URL, e.OAuth = u.Path, "http://localhost/"+strings.TrimPrefix(u.Fragment, "/"), OAuth{Off: true}
+	return Refusal{}
+}
+
+// CanStart refuses an entry that its host uses and the bridge can't start or reach.
+func (e *Entry) CanStart() Refusal {
+	switch {
+	case e.Transport == webSocket:
+		return Refusal{"it is reached by WebSocket, which the protocol doesn't have", "use its http address, if it has one"}
+	case e.Unusable.Refused():
+		return e.Unusable
+	case e.Transport != Stdio:
+		return e.reachable()
+	}
+	for _, t := range e.texts() {
+		if strings.ContainsRune(t.text, 0) {
+			return Refusal{"its " + t.name + " has a NUL character, with which no program can be started", "take it out"}
+		}
+	}
+	if strings.TrimSpace(e.Command) == "" {
+		return Refusal{"its command is empty when it is filled in", "correct it"}
+	}
+	return Refusal{}
+}
+
+func (e *Entry) reachable() Refusal {
+	u, err := url.Parse(e.URL)
+	switch {
+	case err != nil || u.Scheme == "":
+		return Refusal{"its url is not one", `write "https://…"`}
+	case u.Scheme != "http" && u.Scheme != "https":
+		return Refusal{"its url is of the kind " + Display(u.Scheme) + ":, which isn't HTTP", "use its http or https address, if it has one"}
+	case u.Hostname() == "":
+		return Refusal{"its url names no host", `write "https://…"`}
+	}
+	for name, value := range e.Headers {
+		isToken := name != "" && !strings.ContainsFunc(name, func(r rune) bool { // RFC 9110
+			return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+		})
+		if !isToken {
+			return Refusal{"it has a header whose name can't be sent", "correct the name"}
+		}
+		if strings.ContainsAny(value, "\r\n\x00") {
+			return Refusal{"the value of its header " + Display(name) + " has a line break or a NUL in it", "take it out"}
+		}
+	}
+	return Refusal{}
+}
+
+// StartDir returns the directory that an entry names, absolute; empty where it names none. A relative
+// one counts from the working directory, as in VS Code, or from the file if that is the bridge's own.
+func (r *Reader) StartDir(e *Entry) string {
+	if e.Dir == "" || r.Clean(e.Dir) != "" {
+		return e.Dir
+	}
+	base := r.Clean(r.Env.Dir)
+	if e.Source.Host == Own {
+		base = path.Dir(r.Clean(e.Source.Path))
+	}
+	return r.Native(path.Join(base, strings.ReplaceAll(e.Dir, `\`, "/")))
+}

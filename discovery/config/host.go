@@ -1,0 +1,169 @@
+package config
+
+// A Host is one program whose files configure MCP servers.
+type Host struct {
+	Name  string
+	Dirs  []Dir               // that its files are in, beside the common ones
+	Files []File              // the first to define a name wins
+	Rules func(*Reader) Rules // reads what its settings say of servers; nil for nothing
+	Look  func(*Reader)       // reports what isn't read; nil for nothing
+}
+
+// A File is one place where a host keeps servers.
+type File struct {
+	Host      string // whose rules about tools hold, where that isn't the source's
+	Scope     string // the host's own word
+	Paths     Paths
+	Format    *Format
+	Approval  Approval
+	Elsewhere bool                                             // its entries are those of Rules.Groups
+	Pick      func(r *Reader, src Source, root Object) []Group // nil means the objects under Format.Keys
+}
+
+// InProject reports whether the file lies in a project, where all who write to the project can
+// write it.
+func (f *File) InProject() bool { return f.Approval != None }
+
+// Approval is whose yes the servers of a file need.
+type Approval int
+
+// The approvals.
+const (
+	None       Approval = iota // the user wrote the file
+	ByRules                    // Rules.Approved says
+	HostAsks                   // the host asks, and its answer can't be read
+	NobodyAsks                 // the host starts them unasked, which the bridge doesn't
+)
+
+// A Group is entries of one source.
+type Group struct {
+	Source      Source
+	Entries     Object
+	Description string  // of those that have none
+	Plugin      *Plugin // that brings them along, or nil
+}
+
+// A Plugin is what the entries of one plugin have in common.
+type Plugin struct {
+	Off       Refusal                     // why none of its entries is used
+	Variables map[string]string           // that the host sets
+	Option    func(string) (string, bool) // as its user has set it
+	OfProject bool                        // it lies in the project
+}
+
+// Rules is what a host's settings say of its servers. A function that is nil has nothing to say.
+type Rules struct {
+	Denied       func(*Entry) Refusal        // by the settings or an administrator
+	DeniedOthers func(*Entry) Refusal        // likewise, of the servers of other hosts
+	Off          func(*Entry) Refusal        // switched off elsewhere than in the entry
+	Approved     func(*Entry) Refusal        // refuses what lacks the user's yes
+	Tools        func(*Entry) []RuleList     // of those that it hides
+	Paths        func(scope string) []string // of more files
+	Groups       func(scope string) []Group  // of files whose entries are Elsewhere
+}
+
+// A Format is how a host writes its entries. A name that is empty is of a member that the host
+// doesn't heed. What syntax a file has, its ending says.
+type Format struct {
+	Keys       []string // of the members that hold servers
+	Foreign    string   // a key that other hosts use for the same and that this one doesn't read
+	Strict     bool     // plain JSON: a file with a comment or a trailing comma is rejected whole
+	Single     bool     // a file may hold one entry, named after the file
+	List       bool     // the servers are an array of objects with a name
+	References *References
+	Program    Program
+	Remote     Remote
+	Disabled   string // the switch that is true for a server that isn't to be used
+	Enabled    string // the switch that is false for one
+	Tools      ToolLists
+
+	Prepare func(Object) (Object, Refusal) // gives an entry the common shape, or refuses it; may be nil
+	Finish  func(*Entry, Object) Refusal   // reads what only this host has; may be nil
+}
+
+// Program is how a host writes programs.
+type Program struct {
+	Command, Env, EnvFile, Dir string
+
+	Array   bool // the command may be an array with the arguments in it
+	NullEnv bool // a variable that is null is left out
+}
+
+// Remote is how a host writes remote servers.
+type Remote struct {
+	URLs    []URLKey
+	Headers string // with / between levels
+	OAuth   OAuthKeys
+	Sockets bool // a URL may name a Unix socket: unix:///run/s.sock, with a path on it behind #
+}
+
+// URLKey is a member that holds a URL, and the transport where no type is given.
+type URLKey struct {
+	Key       string
+	Transport Transport
+}
+
+// OAuthKeys are a host's names for what it says of a login, in the object Key.
+type OAuthKeys struct{ Key, ClientID, ClientSecret, Scopes, Port, Metadata, Enabled string }
+
+// ToolLists are the lists of tools that a model may and may not use.
+type ToolLists struct {
+	Allow, Deny string
+	Patterns    bool // their names are patterns
+	EmptyIsAll  bool // an empty Allow means all
+}
+
+// Plain returns what most formats have in common, as change changes it.
+func Plain(change func(*Format)) *Format {
+	f := &Format{
+		Keys: []string{"mcpServers"}, Foreign: "servers", References: Undocumented,
+		Program:  Program{Command: "command", Env: "env"},
+		Remote:   Remote{URLs: []URLKey{{"url", HTTP}}, Headers: "headers"},
+		Disabled: "disabled", Enabled: "enabled",
+	}
+	if change != nil {
+		change(f)
+	}
+	return f
+}
+
+// With returns a copy of f as change changes it.
+func (f *Format) With(change func(*Format)) *Format {
+	c := *f
+	change(&c)
+	return &c
+}
+
+// Paths holds patterns of paths by system. Darwin and Windows take those of Linux where they have
+// none. A pattern begins with a directory in braces or is absolute; one that ends in /*.json or
+// /*.yaml is of a directory's *.json files, or of its *.json, *.yaml and *.yml files.
+type Paths struct{ Linux, Darwin, Windows []string }
+
+// Everywhere returns patterns that are the same on every system.
+func Everywhere(patterns ...string) Paths { return Paths{Linux: patterns} }
+
+// OnWindows returns patterns of a file that is elsewhere on windows than on the other systems.
+func OnWindows(others, windows string) Paths {
+	return Paths{Linux: []string{others}, Windows: []string{windows}}
+}
+
+// PerSystem returns patterns of a file that is elsewhere on each system.
+func PerSystem(linux, darwin, windows string) Paths {
+	return Paths{[]string{linux}, []string{darwin}, []string{windows}}
+}
+
+// Settings returns patterns of a file below the directory of the system's programs' user settings.
+func Settings(file string) Paths {
+	return PerSystem("{config}/"+file, "{home}/Library/Application Support/"+file, "{appdata}/"+file)
+}
+
+// A Dir is a directory or file that patterns name in braces: what a variable says, or else a pattern.
+type Dir struct {
+	Name string
+	Var  string // a variable that holds a path
+	Then string // is added to the variable's value
+	Else Paths  // where the variable holds no absolute path
+}
+
+// Own is the host of the bridge's own files.
+const Own = "mcp-bridge"

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tailscale/hujson"
+)
+
+func FuzzTOML(f *testing.F) {
+	for _, seed := range []string{"", "a = 1", "[a.b]\nc = [1, {d = 'x'}]", "[[x]]\ny = 1e400", "a = '''\n'''", "\"\\u0000\" = 0x10", "a.b.c = 1979-05-27"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkTree(t, "x.toml", data) })
+}
+
+func FuzzYAML(f *testing.F) {
+	for _, seed := range []string{"", "a: 1", "a: &x [1, *x]", "<<: {a: 1}\na: 2", "? [a]\n: b", "!!binary aGk=", "a: |\n  x\n  y\n", "%YAML 1.1\n---\n- ~", "a: .inf", laughs()} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkTree(t, "x.yaml", data) })
+}
+
+func checkTree(t *testing.T, name string, data []byte) {
+	root, _, bad := parse(name, data)
+	if bad.Refused() {
+		if root != nil {
+			t.Fatalf("%v, and a refusal: %v", root, bad)
+		}
+		return
+	}
+	v := *root.Value().v
+	packed := v.Pack()
+	again, err := hujson.Parse(packed)
+	if err != nil || !again.IsStandard() {
+		t.Fatalf("what was made of it is no JSON: %v", err)
+	}
+	if n := deepest(&v); n > 2*maxDepth+2 { // an array under a dotted key may nest as deep as both together
+		t.Fatalf("it nests %d levels deep", n)
+	}
+}
+
+func deepest(v *hujson.Value) int {
+	most := 0
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		for i := range c.Members {
+			most = max(most, 1+deepest(&c.Members[i].Value))
+		}
+	case *hujson.Array:
+		for i := range c.Elements {
+			most = max(most, 1+deepest(&c.Elements[i]))
+		}
+	}
+	return most
+}
+
+func laughs() string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
+	for i := range 9 {
+		last, next := string(rune('0'+i)), string(rune('1'+i))
+		b.WriteString("a" + next + ": &a" + next + " [" + strings.Repeat("*a"+last+",", 9) + "*a" + last + "]\n")
+	}
+	return b.String()
+}
+
+// TestYAMLMerge: what a mapping holds, in order: of two merged ones the first one's members count, its own before both, wherever
+// they stand; a key that only looks like a merge is one like all others.
+func TestYAMLMerge(t *testing.T) {
+	for _, tt := range []struct{ name, data, want string }{
+		{"nothing", "{}", `{}`},
+		{"in order", "{b: 1, a: 2}", `{"b":1,"a":2}`},
+		{"own members last, and counting", "x: &x {a: 1, b: 2}\ny: {a: 3, <<: *x, c: 4}", `{"x":{"a":1,"b":2},"y":{"b":2,"a":3,"c":4}}`},
+		{"several, the first one's last", "x: &x {a: 1}\ny: &y {a: 2, b: 3}\nz: {<<: [*x, *y]}", `{"x":{"a":1},"y":{"a":2,"b":3},"z":{"a":2,"b":3,"a":1}}`},
+		{"merged of what is merged", "x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: *y}", `{"x":{"a":1},"y":{"a":1,"b":2},"z":{"a":1,"b":2}}`},
+		{"not of a scalar", "{<<: text, a: 1}", `{"a":1}`},
+		{"not of scalars in a list", "x: &x {a: 1}\ny: {<<: [text, *x, 7]}", `{"x":{"a":1},"y":{"a":1}}`},
+		{"a name in quotes", `{"<<": {a: 1}, b: 2}`, `{"<<":{"a":1},"b":2}`},
+		{"an alias as a key", "x: &x name\ny: {*x : 1}", `{"x":"name","y":{"name":1}}`},
+		{"keys that are no texts", "{1: a, true: b, ~: c}", `{"1":"a","true":"b","~":"c"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o, bad := parseYAML([]byte(tt.data))
+			if bad != (Refusal{}) {
+				t.Fatal(bad)
+			}
+			if got := string(o.Value().v.Pack()); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,405 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-bridge/mcp-bridge/trust"
+)
+
+// Limits of files.
+const (
+	MaxFile   = 16 << 20  // bytes of one JSON file of the user's, such as ~/.claude.json, which holds much else
+	maxSmall  = 256 << 10 // bytes of a TOML or YAML file, whose parsers are slow, and of a project's or a plugin's
+	maxFilled = 1 << 20   // bytes of one text that is filled in
+)
+
+// A Reader reads the files of one scan, each once, and collects what is wrong with them.
+type Reader struct {
+	Places
+	Env      Env
+	Problems []Problem
+	Read     []Source // that could be read and parsed
+
+	fsys      fs.FS
+	owners    trust.Owners
+	documents map[string]*Document
+	values    map[string]value
+	memory    map[string]*Document       // what files held before; nil for nothing
+	listed    map[string]bool            // paths that ConfigPaths lists: the user's word on them is enough
+	rules     map[string]map[string]bool // host → paths that were looked at for its word on servers
+	order     map[Source]int
+}
+
+// A Document is a file as it was read. Root is empty when there is none, or it can't be used and
+// nothing is remembered of it.
+type Document struct {
+	There    bool // Root counts
+	Root     Object
+	Rules    Object // Root, or what an exposed file holds: what that takes away counts
+	Standard bool   // without comments and trailing commas
+	Broken   bool   // it is there and can't be used
+	Exposed  bool   // since others could have written it
+}
+
+// value is the text of a file that entries take values from, or why there is none.
+type value struct {
+	text string
+	err  error
+}
+
+// NewReader returns a Reader of fsys, whose root is that of the file system. memory holds what files
+// held when they could be read, and is kept up to date; it may be nil.
+func NewReader(fsys fs.FS, env Env, dirs []Dir, memory map[string]*Document) *Reader {
+	if env.Getenv == nil {
+		env.Getenv = func(string) string { return "" }
+	}
+	r := &Reader{
+		Env: env, fsys: fsys, owners: lookOnce(env.Owners), documents: map[string]*Document{},
+		values: map[string]value{}, memory: memory, listed: map[string]bool{},
+		rules: map[string]map[string]bool{}, order: map[Source]int{},
+	}
+	r.Places.Windows = env.GOOS == "windows"
+	r.Places = newPlaces(env, dirs, func(p string) bool {
+		_, err := r.Stat(p)
+		return err != nil || r.owners.Foreign(p)
+	})
+	return r
+}
+
+// Refuse records a problem with a server, or with the whole file where server is empty.
+func (r *Reader) Refuse(src Source, server string, state State, why Refusal) {
+	r.number(src)
+	r.Problems = append(r.Problems, Problem{src, server, state, why.Reason, why.Next})
+}
+
+// Problem records what is malformed.
+func (r *Reader) Problem(src Source, server, reason, next string) {
+	state := Invalid
+	if server == "" {
+		state = Broken
+	}
+	r.Refuse(src, server, state, Refusal{reason, next})
+}
+
+func (r *Reader) number(src Source) {
+	if _, ok := r.order[src]; !ok {
+		r.order[src] = len(r.order)
+	}
+}
+
+// Order returns the place of a source among all that were read or have a problem.
+func (r *Reader) Order(src Source) int { return r.order[src] }
+
+// List notes that ConfigPaths lists a path.
+func (r *Reader) List(native string) { r.listed[native] = true }
+
+// Listed reports whether ConfigPaths lists a path.
+func (r *Reader) Listed(native string) bool { return r.listed[native] }
+
+// RuleFiles returns the paths that were looked at for a host's word on servers.
+func (r *Reader) RuleFiles(host string) []string { return slices.Sorted(maps.Keys(r.rules[host])) }
+
+// Forget removes from memory what this scan didn't look at, or found gone.
+func (r *Reader) Forget() {
+	maps.DeleteFunc(r.memory, func(p string, _ *Document) bool {
+		d := r.documents[p]
+		return d == nil || !d.There
+	})
+}
+
+// FSName returns a path as an fs.FS wants it.
+func (r *Reader) FSName(native string) string {
+	if r.Windows {
+		native = strings.ReplaceAll(native, `\`, "/")
+	}
+	if p := strings.TrimPrefix(path.Clean("/"+native), "/"); p != "" {
+		return p
+	}
+	return "."
+}
+
+// Stat looks at a file.
+func (r *Reader) Stat(native string) (fs.FileInfo, error) { return fs.Stat(r.fsys, r.FSName(native)) }
+
+// IsFile reports whether there is a regular file.
+func (r *Reader) IsFile(native string) bool {
+	info, err := r.Stat(native)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Names returns the names in a directory, hidden ones left out, sorted.
+func (r *Reader) Names(dir string) ([]string, error) {
+	info, err := r.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, unfit("it is not a directory")
+	}
+	entries, err := fs.ReadDir(r.fsys, r.FSName(dir))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if n := e.Name(); !strings.HasPrefix(n, ".") {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Join returns the path of a name in a directory.
+func (r *Reader) Join(dir, name string) string {
+	return strings.TrimRight(dir, `/\\`) + r.Native("/"+name)
+}
+
+// IsJSON reports whether a name ends in .json.
+func IsJSON(name string) bool { return path.Ext(name) == ".json" }
+
+// UsersOwn reports whether a path is of those of a host's files that a user has for all projects: in
+// the home directory they are the user's own, also where that is the project.
+func (r *Reader) UsersOwn(files []File, native string) bool {
+	return slices.ContainsFunc(files, func(f File) bool {
+		return f.Approval == None && slices.Contains(r.Expand(f.Paths), native)
+	})
+}
+
+// Files returns the names of a directory's *.json files, and of its *.yaml and *.yml files too where
+// the ending is .yaml. It reports what is wrong with a directory that is there, or has to be.
+func (r *Reader) Files(src Source, ending string, required bool) (names []string, ok bool) {
+	names, err := r.Names(src.Path)
+	if bad := Unreadable(err, required); bad.Refused() {
+		r.Problem(src, "", bad.Reason, bad.Next)
+		return nil, false
+	}
+	return slices.DeleteFunc(names, func(n string) bool {
+		return !IsJSON(n) && (ending != ".yaml" || !isYAML(n))
+	}), err == nil
+}
+
+// Rule reads a file that says something of servers.
+func (r *Reader) Rule(src Source, strict bool) *Document {
+	if r.rules[src.Host] == nil {
+		r.rules[src.Host] = map[string]bool{}
+	}
+	r.rules[src.Host][src.Path] = true
+	return r.Load(src, strict, false)
+}
+
+// Load reads and parses a file, and reports what is wrong with it, once.
+func (r *Reader) Load(src Source, strict, required bool) *Document {
+	if d, ok := r.documents[src.Path]; ok {
+		return d
+	}
+	d := &Document{}
+	r.documents[src.Path] = d
+	data, err := r.bytes(src.Path, r.limit(src.Path))
+	if err != nil {
+		if bad := Unreadable(err, required); bad.Refused() {
+			d.Broken = !missing(err)
+			r.broken(src, d, bad)
+		}
+		return d
+	}
+	root, standard, bad := parse(src.Path, data)
+	if err := r.owners.File(src.Path); err != nil {
+		d.Broken, d.Exposed, d.Rules = true, true, root
+		r.Refuse(src, "", Exposed, r.Others(err))
+		return d
+	}
+	if !bad.Refused() && strict && !standard {
+		bad = Refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host +
+			" rejects the whole file", "take it out"}
+	}
+	if bad.Refused() {
+		d.Broken = true
+		r.broken(src, d, bad)
+		return d
+	}
+	*d = Document{There: true, Root: root, Rules: root, Standard: standard}
+	if r.memory != nil {
+		r.memory[src.Path] = d
+	}
+	r.number(src)
+	r.Read = append(r.Read, src)
+	return d
+}
+
+// broken reports a file, and takes what is remembered of it.
+func (r *Reader) broken(src Source, d *Document, why Refusal) {
+	if old := r.memory[src.Path]; d.Broken && old != nil && old.There {
+		d.There, d.Root, d.Rules, d.Standard = true, old.Root, old.Root, old.Standard
+		why.Reason += "; until it can be read again, what it held before counts"
+	}
+	r.Problem(src, "", why.Reason, why.Next)
+}
+
+// value reads a file that entries take values from.
+func (r *Reader) value(native string) (string, error) {
+	v, ok := r.values[native]
+	if !ok {
+		var data []byte
+		if data, v.err = r.bytes(native, maxFilled); v.err == nil {
+			if err := r.owners.File(native); err != nil {
+				v.err = r.Others(err)
+			} else {
+				v.text = string(data)
+			}
+		}
+		r.values[native] = v
+	}
+	return v.text, v.err
+}
+
+// limit is how many bytes a file of entries or rules may have.
+func (r *Reader) limit(native string) int64 {
+	if strings.HasSuffix(native, ".toml") || isYAML(native) {
+		return maxSmall
+	}
+	p, home := r.Clean(native), r.Clean(r.Env.Home)
+	for _, dir := range slices.Concat(r.by["workspace"], r.by["plugins"]) {
+		if strings.HasPrefix(p, dir+"/") && !strings.HasPrefix(home+"/", dir+"/") {
+			return maxSmall
+		}
+	}
+	return MaxFile
+}
+
+// AddPlugin notes a plugin's directory, whose files may be small only.
+func (r *Reader) AddPlugin(dir string) { r.by["plugins"] = append(r.by["plugins"], dir) }
+
+// bytes reads a regular file. It looks before it opens: opening a pipe would wait for a writer.
+func (r *Reader) bytes(native string, limit int64) ([]byte, error) {
+	info, err := r.Stat(native)
+	if err != nil {
+		return nil, err
+	}
+	tooLarge := unfit(fmt.Sprintf("it is larger than %d KiB, which is the limit", limit>>10))
+	switch {
+	case info.IsDir():
+		return nil, unfit("it is a directory, not a file")
+	case !info.Mode().IsRegular():
+		return nil, unfit("it is not a regular file")
+	case info.Size() > limit:
+		return nil, tooLarge
+	}
+	f, err := r.fsys.Open(r.FSName(native))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // a size may be untrue, as in /proc
+	if err == nil && int64(len(data)) > limit {
+		return nil, tooLarge
+	}
+	return data, err
+}
+
+// unfit is what is wrong with something that could be read.
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
+// missing reports whether an error means that there is no such file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Unreadable returns what an error of the file system means for the author of the path. A file that
+// isn't there is refused only if it has to be.
+func Unreadable(err error, required bool) Refusal {
+	var pathErr *fs.PathError
+	var wrong unfit
+	var exposed Refusal
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err // the path is the source's
+	}
+	switch {
+	case err == nil, missing(err) && !required:
+		return Refusal{}
+	case missing(err):
+		return Refusal{"it does not exist", "make it, or take it out of MCP_BRIDGE_CONFIG"}
+	case errors.As(err, &exposed):
+		return exposed
+	case errors.Is(err, fs.ErrPermission):
+		return Refusal{"it can't be read: permission denied", "make it readable for the user that runs mcp-bridge"}
+	case errors.Is(err, fs.ErrInvalid):
+		return Refusal{"its path is not one that can be opened", "correct the path"}
+	case errors.As(err, &wrong):
+		return Refusal{wrong.Error(), "move it away, or make it what it should be"}
+	}
+	return Refusal{"it can't be read: " + err.Error(), "correct or remove it"}
+}
+
+// Others returns what an error of a file's owners means.
+func (r *Reader) Others(err error) Refusal {
+	var bad *trust.Error
+	if !errors.As(err, &bad) {
+		return Refusal{"it can't be told who could have written it: " + err.Error(), "move it to a directory of your own"}
+	}
+	_, _ = r.Stat(bad.Path) // a watcher of the files has to see when it is mended
+	return Refusal{"others could have written it: " + Show(bad.Path) + " " + bad.Why, Show(bad.Hint())}
+}
+
+// lookOnce returns owners that remember what they have looked at: most files are below the same few
+// directories.
+func lookOnce(o trust.Owners) trust.Owners {
+	type looked struct {
+		entry trust.Entry
+		err   error
+	}
+	look, seen := o.Look, map[string]looked{}
+	if look != nil {
+		o.Look = func(path string) (trust.Entry, error) {
+			l, ok := seen[path]
+			if !ok {
+				l.entry, l.err = look(path)
+				seen[path] = l
+			}
+			return l.entry, l.err
+		}
+	}
+	return o
+}
+
+// Strings reads a list of strings under a key, none if there is none.
+func (r *Reader) Strings(src Source, o Object, key string) []string {
+	v := o.Get(key)
+	if v.Absent() {
+		return nil
+	}
+	list, ok := v.Strings()
+	if !ok {
+		r.Problem(src, "", `its "`+key+`" is not an array of strings`, "correct it")
+	}
+	return list
+}
+
+// Servers returns the object under a key that holds servers, and whether the key is there at all.
+func (r *Reader) Servers(src Source, o Object, key string) (group Object, there bool) {
+	n := 0
+	for _, m := range o {
+		if m.Name == key {
+			n++
+		}
+	}
+	if n > 1 {
+		r.Problem(src, "", `it has "`+key+`" more than once; only the last one counts`, "merge them into one")
+	}
+	v := o.Get(key)
+	group, ok := v.Object()
+	if !ok && !v.Absent() {
+		r.Problem(src, "", `its "`+key+`" is `+v.Kind()+", not an object", `write {"`+key+`": {"name": {"command": "…"}}}`)
+	}
+	return group, n > 0
+}

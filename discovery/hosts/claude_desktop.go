@@ -1,0 +1,18 @@
+package hosts
+
+import "github.com/mcp-bridge/mcp-bridge/discovery/config"
+
+var claudeDesktop = &config.Host{Name: "Claude Desktop", Files: []config.File{
+	{Scope: "user", Paths: config.Settings("Claude/claude_desktop_config.json"), Format: claudeDesktopFormat},
+}}
+
+var claudeDesktopFormat = config.Plain(func(f *config.Format) {
+	f.Strict, f.References = true, nil
+	f.Finish = func(e *config.Entry, _ config.Object) config.Refusal {
+		if e.Transport == config.Stdio {
+			return config.Refusal{}
+		}
+		return config.Refuse("it is a remote server, and Claude Desktop starts programs only",
+			"take it out, or add it as a connector of Claude Desktop")
+	}
+})

@@ -1,0 +1,35 @@
+package hosts
+
+import "github.com/mcp-bridge/mcp-bridge/discovery/config"
+
+var cline = &config.Host{
+	Name: "Cline",
+	Dirs: []config.Dir{
+		{Name: "cline", Var: "CLINE_DIR", Else: config.Everywhere("{home}/.cline")},
+		{Name: "cline.json", Var: "CLINE_MCP_SETTINGS_PATH"},
+	},
+	Files: []config.File{
+		{Scope: "CLINE_MCP_SETTINGS_PATH", Paths: config.Everywhere("{cline.json}"), Format: clineFormat},
+		{Scope: "shared", Paths: config.Everywhere("{cline}/data/settings/cline_mcp_settings.json"), Format: clineFormat},
+		{Scope: "VS Code", Paths: extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"), Format: clineFormat},
+	},
+}
+
+// alwaysAllow and autoApprove are about asking, and filter nothing.
+var clineFormat = config.Plain(func(f *config.Format) {
+	f.References, f.Enabled = config.Prefixed, ""
+	f.Remote.URLs = []config.URLKey{{Key: "url", Transport: config.SSE}}
+})
+
+// rooCode was made from Cline.
+var rooCode = &config.Host{Name: "Roo Code", Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.roo/mcp.json"), Format: rooFormat("Roo Code"), Approval: config.NobodyAsks},
+	{Scope: "VS Code", Paths: extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"), Format: rooFormat("Roo Code")},
+}}
+
+func rooFormat(host string) *config.Format {
+	return config.Plain(func(f *config.Format) {
+		f.References, f.Enabled, f.Program.Dir, f.Tools.Deny = config.Prefixed, "", "cwd", "disabledTools"
+		f.Prepare = config.NeedsType(host)
+	})
+}

@@ -1,0 +1,93 @@
+package hosts
+
+import "github.com/mcp-bridge/mcp-bridge/discovery/config"
+
+var codex = &config.Host{
+	Name: "Codex",
+	Dirs: []config.Dir{{Name: "codex", Var: "CODEX_HOME", Else: config.Everywhere("{home}/.codex")}},
+	Files: []config.File{
+		{Scope: "project", Paths: config.Everywhere("{workspace}/.codex/config.toml"), Format: codexFormat, Approval: config.ByRules},
+		{Scope: "user", Paths: codexUser, Format: codexFormat},
+	},
+	Rules: func(r *config.Reader) config.Rules {
+		return config.Rules{
+			Denied:   func(e *config.Entry) config.Refusal { return codexDenied(r, e) },
+			Approved: func(e *config.Entry) config.Refusal { return codexApproved(r, e) },
+		}
+	},
+}
+
+var codexUser = config.Everywhere("{codex}/config.toml")
+
+var codexFormat = &config.Format{
+	Keys: []string{"mcp_servers"}, Foreign: "mcpServers", Enabled: "enabled",
+	Program: config.Program{Command: "command", Env: "env", Dir: "cwd"},
+	Remote:  config.Remote{URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}}, Headers: "http_headers"},
+	Tools:   config.ToolLists{Allow: "enabled_tools", Deny: "disabled_tools"},
+	Finish: func(e *config.Entry, o config.Object) (bad config.Refusal) {
+		if e.Transport == config.Stdio {
+			e.Forward, bad = config.VariableNames(o, "env_vars")
+			return bad
+		}
+		if bad = e.EnvHeaders(o, "env_http_headers"); bad.Refused() {
+			return bad
+		}
+		if bad = e.Scopes(o, "scopes"); bad.Refused() {
+			return bad
+		}
+		return config.Texts(o, map[string]*string{"http_headers_helper": &e.HeadersHelper,
+			"bearer_token_env_var": &e.BearerTokenEnv, "oauth_resource": &e.OAuth.Resource})
+	},
+}
+
+// codexApproved refuses a project's server unless Codex's own file calls its directory trusted: by
+// its own path, or by that of its repository. What is said of the working directory is not said of
+// the repository that it is a part of.
+func codexApproved(r *config.Reader, e *config.Entry) config.Refusal {
+	if e.File.Approval == config.None {
+		return config.Refusal{}
+	}
+	project := r.ProjectOf(e.Source.Path)
+	for _, p := range r.Expand(codexUser) {
+		projects := r.Rule(config.Source{Host: "Codex", Scope: "user", Path: p}, false).Root.Object("projects")
+		for _, dir := range r.Workspace() {
+			o, ok := r.Under(projects, dir)
+			trusted := o.Text("trust_level") == "trusted"
+			if trusted && r.Holds(dir, project) {
+				return config.Refusal{}
+			} else if ok && !trusted {
+				break
+			}
+		}
+	}
+	return config.Refuse("Codex doesn't trust "+r.Folder(project, "this project"),
+		"start codex in "+r.Folder(project, "this directory")+" and trust it, or "+config.ListIt)
+}
+
+// codexRequirements is what an administrator demands of Codex on a machine. What reaches it over the
+// network or from a system's management of devices can't be read from outside.
+var codexRequirements = config.OnWindows("/etc/codex/requirements.toml", "C:/ProgramData/OpenAI/Codex/requirements.toml")
+
+// codexDenied refuses what the administrator keeps back. Where the requirements list servers, Codex
+// uses those alone, by their names and by what they are: the command without its arguments, or the
+// URL.
+func codexDenied(r *config.Reader, e *config.Entry) config.Refusal {
+	src := config.Source{Host: "Codex", Scope: "requirements", Path: r.Expand(codexRequirements)[0]}
+	f := r.Rule(src, false)
+	v := f.Root.Get("mcp_servers")
+	list, ok := v.Object()
+	switch {
+	case f.Broken, !ok && !v.Is("nothing"):
+		return config.Unclear("Codex", src)
+	case v.Is("nothing"):
+		return config.Refusal{}
+	}
+	identity := list.Object(e.Name).Object("identity")
+	command, url := identity.Text("command"), identity.Text("url")
+	if e.Transport == config.Stdio && command != "" && command == e.Command ||
+		e.Transport != config.Stdio && url != "" && url == e.URL {
+		return config.Refusal{}
+	}
+	return config.Refuse("Codex's administrator doesn't allow it: mcp_servers of "+src.String()+
+		" has none of this name that is the same", "ask the administrator")
+}

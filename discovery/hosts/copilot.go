@@ -1,0 +1,82 @@
+package hosts
+
+import (
+	"slices"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
+)
+
+var copilot = &config.Host{
+	Name: "Copilot CLI",
+	Dirs: []config.Dir{{Name: "copilot", Var: "COPILOT_HOME", Else: config.Everywhere("{home}/.copilot")}},
+	Files: []config.File{
+		{Scope: "workspace", Paths: config.Everywhere("{workspace}/.github/mcp.json"), Format: copilotFormat, Approval: config.ByRules},
+		{Scope: "repository", Format: copilotFormat, Approval: config.ByRules},
+		{Scope: "user", Paths: config.Everywhere("{copilot}/mcp-config.json"), Format: copilotFormat},
+	},
+	Rules: func(r *config.Reader) config.Rules {
+		c := copilotRules{r}
+		return config.Rules{Off: c.off, Approved: c.approved, Paths: c.repository}
+	},
+}
+
+var copilotFormat = config.Plain(func(f *config.Format) {
+	f.Foreign, f.References, f.Tools.Allow = "", config.Braces, "tools"
+})
+
+type copilotRules struct{ r *config.Reader }
+
+// settings returns the files in which Copilot CLI keeps what its user has said.
+func (c copilotRules) settings() (files []config.Source) {
+	for _, p := range c.r.Expand(config.Everywhere("{copilot}/settings.json", "{copilot}/config.json")) {
+		files = append(files, config.Source{Host: "Copilot CLI", Scope: "settings", Path: p})
+	}
+	return files
+}
+
+// trusts reports whether a directory is a folder that the user has trusted, or lies in one.
+func (c copilotRules) trusts(dir string) bool {
+	for _, src := range c.settings() {
+		root := c.r.Rule(src, false).Root
+		for _, key := range []string{"trusted_folders", "trustedFolders"} { // the older and the newer name
+			for _, folder := range c.r.Strings(src, root, key) {
+				if c.r.Holds(c.r.Clean(folder), dir) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (c copilotRules) approved(e *config.Entry) config.Refusal {
+	dir := c.r.ProjectOf(e.Source.Path)
+	if e.File.Approval == config.None || c.trusts(dir) {
+		return config.Refusal{}
+	}
+	return config.Refuse("Copilot CLI isn't told to trust "+c.r.Folder(dir, "this folder"),
+		"start copilot in "+c.r.Folder(dir, "this directory")+" and trust it, or "+config.ListIt)
+}
+
+func (c copilotRules) off(e *config.Entry) (bad config.Refusal) {
+	for _, src := range c.settings() {
+		if slices.Contains(c.r.Strings(src, c.r.Rule(src, false).Rules, "disabledMcpServers"), e.Name) {
+			bad = config.Refuse("it is disabled in Copilot CLI, in "+src.String(), "enable it with /mcp in Copilot CLI")
+		}
+	}
+	return bad
+}
+
+// repository returns the .mcp.json of a project that is trusted in Copilot CLI. Elsewhere the file
+// is Claude Code's alone, and listed there.
+func (c copilotRules) repository(scope string) (paths []string) {
+	if scope != "repository" {
+		return nil
+	}
+	for _, p := range c.r.Expand(config.Everywhere("{workspace}/.mcp.json")) {
+		if c.trusts(c.r.ProjectOf(p)) {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}

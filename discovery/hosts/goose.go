@@ -1,0 +1,28 @@
+package hosts
+
+import "github.com/mcp-bridge/mcp-bridge/discovery/config"
+
+var goose = &config.Host{Name: "Goose", Files: []config.File{
+	{Scope: "user", Paths: config.OnWindows("{config}/goose/config.yaml", "{appdata}/Block/goose/config/config.yaml"), Format: gooseFormat},
+}}
+
+var gooseFormat = &config.Format{
+	Keys: []string{"extensions"}, Foreign: "mcpServers", References: config.Dollars, Enabled: "enabled",
+	Program: config.Program{Command: "cmd", Env: "envs"},
+	Remote:  config.Remote{URLs: []config.URLKey{{Key: "uri", Transport: config.HTTP}}, Headers: "headers"},
+	Tools:   config.ToolLists{Allow: "available_tools", EmptyIsAll: true},
+	Prepare: func(o config.Object) (config.Object, config.Refusal) {
+		return o, config.Refusal{Reason: map[string]string{
+			"builtin":       "it is built into Goose, which alone can start it",
+			"platform":      "it is a part of Goose itself",
+			"frontend":      "it is a part of Goose's own window",
+			"inline_python": "it is code within Goose's settings, which Goose alone runs",
+		}[o.Text("type")]}
+	},
+	Finish: func(e *config.Entry, o config.Object) (bad config.Refusal) {
+		if e.Transport == config.Stdio {
+			e.Keyring, bad = config.VariableNames(o, "env_keys")
+		}
+		return bad
+	},
+}

@@ -1,0 +1,30 @@
+package hosts
+
+import (
+	"slices"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
+)
+
+var zed = &config.Host{Name: "Zed", Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.zed/settings.json"), Format: zedFormat, Approval: config.HostAsks},
+	{Scope: "user", Paths: config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json"), Format: zedFormat},
+}}
+
+var zedFormat = config.Plain(func(f *config.Format) {
+	f.Keys, f.Foreign, f.References, f.Disabled = []string{"context_servers"}, "mcpServers", nil, ""
+	f.Prepare = prepareZed
+})
+
+// prepareZed gives an older entry the newer shape: its command was an object with path, args and env.
+func prepareZed(o config.Object) (config.Object, config.Refusal) {
+	command := o.Get("command")
+	if o.Text("type") == "" && command.Is("nothing") && o.Get("url").Absent() {
+		return o, config.Refusal{Reason: "it has no command: these are settings of an extension, which only Zed can start"}
+	}
+	if older, ok := command.Object(); ok {
+		o = slices.Concat(o, config.Object{{Name: "command", Value: older.Get("path")},
+			{Name: "args", Value: older.Get("args")}, {Name: "env", Value: older.Get("env")}})
+	}
+	return o, config.Refusal{}
+}
