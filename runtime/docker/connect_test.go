@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // alone takes docker's variables out of the test's environment and gives it a home of its own.
@@ -104,11 +105,11 @@ func TestEndpoints(t *testing.T) {
 			f, err := d.endpoints()
 			var got []string
 			for _, e := range f.list {
-				if e.url != "unix:///var/run/docker.sock" { // of the machine that the test runs on
-					got = append(got, e.url)
+				if e.URL != "unix:///var/run/docker.sock" { // of the machine that the test runs on
+					got = append(got, e.URL)
 				}
-				if e.secure != (e.url == "tcp://safe:2376") || e.vm != strings.Contains(e.url, ".docker") {
-					t.Errorf("%s: secure %v, vm %v", e.url, e.secure, e.vm)
+				if e.secure != (e.URL == "tcp://safe:2376") || e.VM != strings.Contains(e.URL, ".docker") {
+					t.Errorf("%s: secure %v, vm %v", e.URL, e.secure, e.VM)
 				}
 			}
 			if err != nil || !slices.Equal(got, tt.want) || f.only != tt.only {
@@ -367,10 +368,8 @@ func TestPlainTCPElsewhere(t *testing.T) {
 			t.Errorf("%s: got %v; refused should be %v", endpoint, err, refused)
 		}
 	}
-	d := New(Config{Endpoint: "tcp://192.0.2.1:2376"})
-	defer d.Close()
-	if err := d.mayUse(endpoint{url: "tcp://192.0.2.1:2376", secure: true}); err != nil {
-		t.Errorf("with TLS: %v", err)
+	if safe := (endpoint{Endpoint: engine.Endpoint{URL: "tcp://192.0.2.1:2376"}, secure: true}); safe.plain() {
+		t.Error("with TLS it is taken for plain")
 	}
 }
 

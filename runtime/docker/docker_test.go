@@ -54,7 +54,7 @@ func target(d *Driver) func(*testing.T) runtimetest.Target {
 
 func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 	t.Helper()
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func runProgram(t *testing.T, d *Driver, s runtime.Spec) (out string, exit runti
 // variables.
 func TestImageBringsNothing(t *testing.T) {
 	d := newDriver(t, Config{})
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,28 +194,24 @@ func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
 // engine removes it.
 func TestAbandoned(t *testing.T) {
 	d := newDriver(t, Config{})
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := target(d)(t)
 	spec := g.Spec("import sys; print('up', flush=True); sys.stdin.read()")
-	tpl, err := d.template(t.Context(), c, spec.Image)
+	id, err := c.Create(t.Context(), "mcp-bridge-"+rand.Text(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.newRun(c, "mcp-bridge-"+rand.Text())
-	if err := r.create(t.Context(), spec, tpl); err != nil {
-		t.Fatal(err)
-	}
-	streams, err := c.cli.ContainerAttach(t.Context(), r.id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true})
+	streams, err := c.cli.ContainerAttach(t.Context(), id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	gone, failed := c.cli.ContainerWait(ctx, r.id, container.WaitConditionNextExit)
-	if err := c.cli.ContainerStart(t.Context(), r.id, container.StartOptions{}); err != nil {
+	gone, failed := c.cli.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	if err := c.cli.ContainerStart(t.Context(), id, container.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(streams.Reader, make([]byte, 8+3)); err != nil { // it is up
@@ -257,25 +253,24 @@ func TestMemory(t *testing.T) {
 		})
 	}
 	t.Run("asked afterwards", func(t *testing.T) {
-		c, err := d.connect(t.Context())
+		c, err := d.Connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for program, want := range map[string]bool{"b = bytearray(1<<30)\nfor i in range(0, len(b), 4096): b[i] = 1": true, "pass": false} {
 			spec := g.Spec(program)
-			tpl, err := d.template(t.Context(), c, spec.Image)
+			var id string
+			create := func(ctx context.Context, name string) (string, error) {
+				made, err := c.Create(ctx, name, spec)
+				id = made
+				return made, err
+			}
+			std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}
+			exit, _, err := d.Attempt(t.Context(), c, spec, create, std)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := d.newRun(c, "mcp-bridge-"+rand.Text())
-			if err := r.create(t.Context(), spec, tpl); err != nil {
-				t.Fatal(err)
-			}
-			exit, err := r.play(t.Context(), spec.MaxAge, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
-			if rerr := r.remove(t.Context()); err != nil || rerr != nil {
-				t.Fatal(err, rerr)
-			}
-			if got := r.oomKilled(t.Context()); got != want || exit.OOMKilled != want {
+			if got := c.OutOfMemory(t.Context(), id); got != want || exit.OOMKilled != want {
 				t.Errorf("%+v, and afterwards %v; want %v", exit, got, want)
 			}
 		}

@@ -19,14 +19,14 @@ const noClock = "docker has no clock of its own that ends a container which is t
 // facts reads docker's own account.
 func facts(info system.Info, e endpoint, api string) runtime.Facts {
 	options := securityOptions(info.SecurityOptions)
-	local := strings.HasPrefix(e.url, "unix:") || strings.HasPrefix(e.url, "npipe:")
+	local := strings.HasPrefix(e.URL, "unix:") || strings.HasPrefix(e.URL, "npipe:")
 	f := runtime.Facts{
 		Engine:        "docker",
 		Version:       info.ServerVersion,
 		APIVersion:    api,
-		Endpoint:      runtime.Redacted(e.url),
+		Endpoint:      runtime.Redacted(e.URL),
 		OCIRuntime:    info.DefaultRuntime,
-		Desktop:       e.vm || info.OperatingSystem == "Docker Desktop" || info.OperatingSystem == "OrbStack",
+		Desktop:       e.VM || info.OperatingSystem == "Docker Desktop" || info.OperatingSystem == "OrbStack",
 		CgroupVersion: 1,
 		Arch:          goarch(info.Architecture),
 		Lacks:         []string{noClock},
@@ -59,12 +59,12 @@ func facts(info system.Info, e endpoint, api string) runtime.Facts {
 }
 
 // harden checks what was asked for against what the engine has, and says in the facts what comes of it.
-func (d *Driver) harden(c *connection, info system.Info) error {
-	h, f := d.cfg.Hardening, &c.facts
+func (c *connection) harden(info system.Info) error {
+	h, f := c.d.cfg.Hardening, &c.facts
 	if h.OCIRuntime != "" {
 		if _, ok := info.Runtimes[h.OCIRuntime]; !ok {
 			has := slices.Sorted(maps.Keys(info.Runtimes))
-			return d.unavailable(f.Endpoint, fmt.Errorf("it has no OCI runtime %q; it has %s", h.OCIRuntime, strings.Join(has, ", ")),
+			return c.d.Unavailable(f.Endpoint, fmt.Errorf("it has no OCI runtime %q; it has %s", h.OCIRuntime, strings.Join(has, ", ")),
 				"name it under \"runtimes\" in the engine's daemon.json, or set MCP_BRIDGE_OCI_RUNTIME to one that it has")
 		}
 		f.OCIRuntime = h.OCIRuntime

@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/registry"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // pulling is an engine that answers a pull with a stream of messages.
@@ -227,17 +228,17 @@ func TestOpen(t *testing.T) {
 		e    endpoint
 		want bool
 	}{
-		{endpoint{url: "unix:///run/docker.sock"}, false},
-		{endpoint{url: "npipe:////./pipe/docker_engine"}, false},
-		{endpoint{url: "ssh://host"}, false},
-		{endpoint{url: "https://host"}, false},
-		{endpoint{url: "tcp://host:2376", secure: true}, false},
-		{endpoint{url: "tcp://host:2375"}, true},
-		{endpoint{url: "TCP://host:2375"}, true},
-		{endpoint{url: "http://host", secure: true}, true},
-		{endpoint{url: "tcp://host", secure: true, certs: certs{insecure: true}}, true},
-		{endpoint{url: "https://host", secure: true, certs: certs{insecure: true}}, true},
-		{endpoint{url: "else://host"}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "unix:///run/docker.sock"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "npipe:////./pipe/docker_engine"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "ssh://host"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "https://host"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "tcp://host:2376"}, secure: true}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "tcp://host:2375"}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "TCP://host:2375"}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "http://host"}, secure: true}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "tcp://host"}, secure: true, certs: certs{insecure: true}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "https://host"}, secure: true, certs: certs{insecure: true}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "else://host"}}, true},
 	} {
 		if got := len(tt.e.open()) > 0; got != tt.want {
 			t.Errorf("%+v: open is %v, want %v", tt.e, got, tt.want)
@@ -297,7 +298,7 @@ func TestImport(t *testing.T) {
 	if again, ok, err := d.FindImage(t.Context(), i.ID); err != nil || !ok || again.ID != i.ID {
 		t.Errorf("by id: %+v, %v, %v", again, ok, err)
 	}
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func leaked() string {
 		buf := make([]byte, 1<<20)
 		left = nil
 		for g := range strings.SplitSeq(string(buf[:goruntime.Stack(buf, true)]), "\n\n") {
-			ours := strings.Contains(g, "/runtime/docker.") || strings.Contains(g, "net/http.(*persistConn)") || strings.Contains(g, "docker/docker/client.")
+			ours := strings.Contains(g, "/runtime/docker.") || strings.Contains(g, "/runtime/engine.") || strings.Contains(g, "net/http.(*persistConn)") || strings.Contains(g, "docker/docker/client.")
 			if ours && !strings.Contains(g, "docker.TestMain") {
 				left = append(left, g)
 			}

@@ -54,7 +54,7 @@ func libpod(ctx context.Context, by *http.Client, method, path string, answer an
 // a connection that is known to stand: one by ssh takes longer than some containers live.
 func (c *connection) podmanExit(ctx context.Context, id string, begun func()) (int, error) {
 	defer begun()
-	own := c.dial.transport()
+	own := c.dial.Transport()
 	own.MaxConnsPerHost = 1
 	defer own.CloseIdleConnections()
 	by := &http.Client{Transport: own}

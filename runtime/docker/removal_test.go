@@ -3,7 +3,6 @@ package docker
 import (
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +17,10 @@ func TestRemovalUnderWay(t *testing.T) {
 	f.instant, f.forgets = true, true
 	d := New(Config{Endpoint: f.listen(t)})
 	defer d.Close()
-	c, err := d.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	f.names["here"] = &fakeContainer{dead: make(chan struct{})}
 	f.answer = map[string]reply{"DELETE here": {http.StatusConflict, map[string]string{"message": "removal is already in progress"}}}
 	f.names["here"].die()
-	if err := d.newRun(c, "here").remove(t.Context()); err != nil {
+	if err := d.Remove(t.Context(), "here"); err != nil {
 		t.Error(err)
 	}
 	if left := f.left(); len(left) > 0 {
@@ -63,7 +58,7 @@ func TestRemovalThatHangs(t *testing.T) {
 	f.instant = true
 	f.hang, f.release = http.MethodDelete, make(chan struct{})
 	d := New(Config{Endpoint: f.listen(t)})
-	d.cleanup, d.retry = 50*time.Millisecond, time.Millisecond
+	d.Times.Cleanup, d.Times.Retry = 50*time.Millisecond, time.Millisecond
 	defer d.Close()
 	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "could not be removed yet") {
 		t.Errorf("got %v; want it to say what is left", err)
@@ -72,7 +67,7 @@ func TestRemovalThatHangs(t *testing.T) {
 		t.Fatalf("the engine has %v", f.left())
 	}
 	close(f.release)
-	d.background.Wait()
+	d.Settle()
 	if left := f.left(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
@@ -88,7 +83,7 @@ func TestRemovalRefused(t *testing.T) {
 		"DELETE given": {http.StatusInternalServerError, map[string]string{"message": "driver failed to remove root filesystem"}},
 	}
 	d := New(Config{Endpoint: f.listen(t)})
-	d.cleanup = 500 * time.Millisecond
+	d.Times.Cleanup, d.Times.Retry = 500*time.Millisecond, time.Millisecond
 	defer d.Close()
 	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "root filesystem") {
 		t.Errorf("got %v; want the engine's reason", err)
@@ -103,30 +98,10 @@ func TestRemovalRefused(t *testing.T) {
 	delete(f.answer, "DELETE given")
 	f.mu.Unlock()
 	if asked < 2 || asked > 10 {
-		t.Errorf("it was asked %d times in %v", asked, d.cleanup)
+		t.Errorf("it was asked %d times in %v", asked, d.Times.Cleanup)
 	}
-	d.connected <- struct{}{} // not to wait for the next attempt
-	d.background.Wait()
+	d.Settle()
 	if left := f.left(); len(left) > 0 {
 		t.Errorf("left: %v", left)
-	}
-}
-
-// TestDebtsAreOneEngines: a container isn't taken for removed because another engine doesn't know it.
-func TestDebtsAreOneEngines(t *testing.T) {
-	f := newFake()
-	d := New(Config{Endpoint: f.listen(t)})
-	defer d.Close()
-	if _, err := d.Facts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d.owe("there", "unix:///another")
-	if d.settle(t.Context()) {
-		t.Error("nothing is owed any more")
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if slices.Contains(f.asked, "DELETE there") {
-		t.Error("another engine was asked to remove it")
 	}
 }

@@ -40,7 +40,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			f := newFake()
 			f.hang = at
 			d := New(Config{Endpoint: f.listen(t)})
-			d.cleanup = 100 * time.Millisecond
+			d.Times.Cleanup = 100 * time.Millisecond
 			defer d.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -84,7 +84,7 @@ func TestCreatedTooLate(t *testing.T) {
 	f := newFake()
 	f.hang, f.release = "create", make(chan struct{})
 	d := New(Config{Endpoint: f.listen(t)})
-	d.cleanup = 50 * time.Millisecond
+	d.Times.Cleanup = 50 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -95,7 +95,7 @@ func TestCreatedTooLate(t *testing.T) {
 		t.Errorf("got %v, want it cancelled", err)
 	}
 	close(f.release)
-	d.background.Wait()
+	d.Settle()
 	f.mu.Lock()
 	created := slices.Contains(f.asked, "POST create") && f.bodies["create"] != ""
 	f.mu.Unlock()
@@ -228,7 +228,7 @@ func TestEngineDiesMeanwhile(t *testing.T) {
 			s := &http.Server{Handler: f}
 			go s.Serve(listenUnix(t, dir))
 			d := New(Config{Endpoint: "unix://" + dir + "/docker.sock"})
-			d.cleanup = time.Second
+			d.Times.Cleanup = time.Second
 			var used runtime.Driver = d
 			if behind {
 				opened := 0
@@ -264,7 +264,7 @@ func TestEngineDiesMeanwhile(t *testing.T) {
 			if _, err := used.Facts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			d.background.Wait()
+			d.Settle()
 			if left := f.left(); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -303,18 +303,14 @@ func TestRequest(t *testing.T) {
 		"Config": map[string]any{"Env": []string{"PATH=/image", "SECRET=1", "LANG=C"}, "Volumes": map[string]any{"/srv": struct{}{}, "/tmp": struct{}{}}}}}}
 	d := New(Config{Endpoint: f.listen(t), Hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: "crun"}})
 	defer d.Close()
-	c, err := d.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tpl, err := d.template(t.Context(), c, "i")
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 	s := g.Spec("pass")
 	s.Limits.CPUs = 64
-	if err := d.newRun(c, "n").create(t.Context(), s, tpl); err != nil {
+	if _, err := c.Create(t.Context(), "n", s); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // maxFile bounds what is read of docker's own files.
@@ -90,7 +92,7 @@ func (s settings) contextEndpoint(name string) (endpoint, error) {
 	if !ok || d.Host == "" {
 		return endpoint{}, fmt.Errorf("docker's context %q names no docker endpoint", name)
 	}
-	e := endpoint{url: d.Host}
+	e := endpoint{Endpoint: engine.Endpoint{URL: d.Host}}
 	dir := filepath.Join(s.dir, "contexts", "tls", id, "docker")
 	if _, err := os.Stat(dir); err == nil || d.SkipTLSVerify {
 		e.secure, e.certs = true, certs{dir: dir, insecure: d.SkipTLSVerify}

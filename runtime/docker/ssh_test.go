@@ -73,8 +73,8 @@ func TestSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `-T -o BatchMode=yes -o ConnectTimeout=30 -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no` +
-		` -o ControlMaster=no -o ClearAllForwardings=yes -l me -p 2222 -- there docker --host='unix:///run/it'\''s/docker.sock' system dial-stdio`
+	const want = `-T -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no -o ControlMaster=no` +
+		` -o ControlPath=none -o ConnectTimeout=30 -o ClearAllForwardings=yes -l me -p 2222 -- there docker --host='unix:///run/it'\''s/docker.sock' system dial-stdio`
 	for line := range strings.Lines(string(b)) {
 		if strings.TrimSpace(line) != want {
 			t.Errorf("ssh got %s, want %s", line, want)

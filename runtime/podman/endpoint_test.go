@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // fakeAPI answers what a driver asks to get to know an engine.
@@ -101,8 +102,8 @@ func TestEndpoints(t *testing.T) {
 	urls := func(cfg Config) []string {
 		var found []string
 		for _, e := range New(cfg).endpoints(t.Context()) {
-			if e.url != "unix:///run/podman/podman.sock" { // the machine's own, if it is there
-				found = append(found, e.url)
+			if e.URL != "unix:///run/podman/podman.sock" { // the machine's own, if it is there
+				found = append(found, e.URL)
 			}
 		}
 		return found
@@ -141,13 +142,13 @@ func TestForeignSockets(t *testing.T) {
 			d := New(Config{RuntimeDir: dir, Binary: "false", Log: slog.New(slog.NewTextHandler(&log, nil))})
 			defer d.Close()
 			found := d.endpoints(t.Context())
-			if len(found) == 0 || found[0].url != "unix://"+socket {
+			if len(found) == 0 || found[0].URL != "unix://"+socket {
 				t.Fatalf("got %v", found)
 			}
 			_, err := d.try(t.Context(), found[0])
 			if tt.want == "" {
-				if err != nil || len(refusals(found[:1])) > 0 || d.cfg.RuntimeDir != dir {
-					t.Errorf("got %v, %q", err, refusals(found))
+				if err != nil || len(engine.Refusals(found[:1])) > 0 || d.cfg.RuntimeDir != dir {
+					t.Errorf("got %v, %q", err, engine.Refusals(found))
 				}
 				return
 			}
@@ -155,7 +156,7 @@ func TestForeignSockets(t *testing.T) {
 			if !errors.As(err, &un) || !strings.Contains(un.Error(), tt.want) || !strings.Contains(un.Hint(), "MCP_BRIDGE_RUNTIME=unix://"+socket) {
 				t.Errorf("got %v, want %q and a hint", err, tt.want)
 			}
-			if why := refusals(found[:1]); len(why) != 1 || !strings.Contains(why[0], tt.want) {
+			if why := engine.Refusals(found[:1]); len(why) != 1 || !strings.Contains(why[0], tt.want) {
 				t.Errorf("the facts would say %q", why)
 			}
 			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), dir) {

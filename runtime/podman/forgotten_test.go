@@ -54,7 +54,7 @@ func newHeld(t *testing.T) *held {
 		t.Fatal(err)
 	}
 	h.d = New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: os.Geteuid() == 0, Binary: podman})
-	h.d.retry = 100 * time.Millisecond
+	h.d.Times.Retry = 100 * time.Millisecond
 	t.Cleanup(func() { h.d.Close() })
 	return h
 }
@@ -159,7 +159,7 @@ func TestReapForgotten(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHeld(t)
-			c, err := h.d.connect(t.Context())
+			c, err := h.d.Connect(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,7 +43,7 @@ func newForeign(t *testing.T) (*foreign, runtimetest.Target, *Driver) {
 	f.start()
 	t.Cleanup(func() { f.end(syscall.SIGKILL) })
 	d := New(Config{Endpoint: "unix://" + f.socket, AllowRootful: os.Geteuid() == 0})
-	d.silence, d.retry = 500*time.Millisecond, 100*time.Millisecond
+	d.Times.Silence, d.Times.Retry = 500*time.Millisecond, 100*time.Millisecond
 	t.Cleanup(func() { d.Close() })
 	return f, runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}, d
 }
@@ -215,11 +215,11 @@ func TestTunnelOfALostEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &connection{values: t.Context(), tunnel: tunnel}
-	d.conn = c
-	d.spawn(func() {
-		<-d.life.Done() // Close has begun
-		d.drop(c)
+	c := &connection{d: d, values: t.Context(), tunnel: tunnel}
+	d.Swap(nil, c)
+	d.Go(func() {
+		<-d.Life().Done() // Close has begun
+		d.Drop(c)
 	})
 	if err := d.Close(); err != nil {
 		t.Error(err)

@@ -80,7 +80,7 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestEndedBeforeTheEngineIsAsked(t *testing.T) {
 	h := &hanging{at: "json", reached: make(chan struct{}), names: map[string]bool{}}
 	d := New(Config{Endpoint: served(t, h)})
-	d.cleanup = 2 * time.Second
+	d.Times.Cleanup = 2 * time.Second
 	defer d.Close()
 	told := 0
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
@@ -106,7 +106,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			h := &hanging{at: at, reached: make(chan struct{}), names: map[string]bool{}}
 			d := New(Config{Endpoint: served(t, h)})
-			d.cleanup = 2 * time.Second // the bindings try three times, 0.6 s in all
+			d.Times.Cleanup = 2 * time.Second // the bindings try three times, 0.6 s in all
 			defer d.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

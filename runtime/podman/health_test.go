@@ -30,7 +30,7 @@ func TestNoHealthcheck(t *testing.T) {
 // TestNoHealthcheckOfAnImage: the engine takes that for what it says.
 func TestNoHealthcheckOfAnImage(t *testing.T) {
 	d := newDriver(t)
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

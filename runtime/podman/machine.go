@@ -1,5 +1,3 @@
-//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
-
 package podman
 
 import (
@@ -11,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/containers/podman/v5/pkg/bindings/containers"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -65,7 +61,7 @@ func (d *Driver) theMachine(ctx context.Context, places []endpoint) (m listedMac
 	for _, e := range places {
 		name := strings.TrimSuffix(e.name, "-root") // each has a second connection, for its root
 		i := slices.IndexFunc(all, func(m listedMachine) bool { return m.Name == e.name || m.Name == name })
-		if e.machine && i >= 0 {
+		if e.VM && i >= 0 {
 			return all[i], true
 		}
 	}
@@ -80,14 +76,14 @@ func (d *Driver) theMachine(ctx context.Context, places []endpoint) (m listedMac
 
 // dormant is the error for an engine that would be there if its machine ran; nil where it isn't that.
 func (d *Driver) dormant(ctx context.Context, places []endpoint) error {
-	if !d.client && !slices.ContainsFunc(places, func(e endpoint) bool { return e.machine }) {
+	if !d.client && !slices.ContainsFunc(places, func(e endpoint) bool { return e.VM }) {
 		return nil
 	}
 	m, ok := d.theMachine(ctx, places)
 	if !ok || m.Running {
 		return nil
 	}
-	un := d.unavailable("", fmt.Errorf("its machine %s is not running", m.Name), "run: podman machine start "+m.Name)
+	un := d.Unavailable("", fmt.Errorf("its machine %s is not running", m.Name), "run: podman machine start "+m.Name)
 	un.Dormant = true
 	return un
 }
@@ -100,9 +96,9 @@ func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
 	s := m.starting
 	if s == nil {
 		s = &startup{done: make(chan struct{})}
-		if !d.spawn(func() { d.startUp(s) }) {
+		if !d.Go(func() { d.startUp(s) }) {
 			m.mu.Unlock()
-			return d.unavailable("", errors.New("the driver is closed"), "")
+			return d.Unavailable("", errors.New("the driver is closed"), "")
 		}
 		m.starting = s
 	}
@@ -124,7 +120,7 @@ func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
 
 // startUp is a start from its beginning to its end.
 func (d *Driver) startUp(s *startup) {
-	ctx, cancel := context.WithTimeout(d.life, machineStart)
+	ctx, cancel := context.WithTimeout(d.Life(), machineStart)
 	defer cancel()
 	m := &d.machine
 	name, err := d.startMachine(ctx, func(line string) {
@@ -159,13 +155,13 @@ func (d *Driver) startMachine(ctx context.Context, p runtime.Progress) (name str
 	m, ok := d.theMachine(ctx, d.endpoints(ctx))
 	switch {
 	case !ok && d.client:
-		return "", d.unavailable("", errors.New("there is no podman machine"), "run: podman machine init && podman machine start")
+		return "", d.Unavailable("", errors.New("there is no podman machine"), "run: podman machine init && podman machine start")
 	case !ok, m.Running:
 		return "", nil
 	}
 	d.log.Info("starting podman's machine", "machine", m.Name)
 	if err := d.command(ctx, p, "machine", "start", m.Name); err != nil {
-		return "", d.unavailable("", fmt.Errorf("its machine %s did not start: %w", m.Name, err), "run: podman machine start "+m.Name)
+		return "", d.Unavailable("", fmt.Errorf("its machine %s did not start: %w", m.Name, err), "run: podman machine start "+m.Name)
 	}
 	return m.Name, nil
 }
@@ -238,7 +234,7 @@ func (d *Driver) rest() {
 	if m.idle != nil {
 		m.idle.Stop()
 	}
-	m.idle = time.AfterFunc(d.cfg.IdleTimeout, func() { d.spawn(d.idle) })
+	m.idle = time.AfterFunc(d.cfg.IdleTimeout, func() { d.Go(d.idle) })
 }
 
 // idle stops the machine, unless somebody has come to use it.
@@ -253,15 +249,13 @@ func (d *Driver) idle() {
 	m.stopping = stopping
 	name := m.name
 	m.mu.Unlock()
-	d.mu.Lock()
-	c := d.conn
-	d.mu.Unlock()
+	c, _ := d.Current()
 	stopped, err := d.stopMachine(c, name)
 	if err != nil {
 		d.log.Warn("podman's machine not stopped", "machine", name, "err", err)
 	}
 	if stopped && c != nil {
-		d.drop(c)
+		d.Drop(c)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,11 +277,11 @@ func (d *Driver) stopMachine(c *connection, name string) (stopped bool, err erro
 			return false, fmt.Errorf("who uses it can't be seen: %w", err)
 		}
 	}
-	list, err := containers.List(c.with(ctx), nil) // those that run
+	busy, err := c.busy(ctx)
 	if err != nil {
 		return false, fmt.Errorf("who uses it can't be seen: %w", err)
 	}
-	if len(list) > 0 {
+	if busy {
 		return false, nil
 	}
 	d.log.Info("stopping podman's machine", "machine", name)
@@ -298,7 +292,7 @@ func (d *Driver) stopMachine(c *connection, name string) (stopped bool, err erro
 func (d *Driver) dialMachine(ctx context.Context) (*connection, error) {
 	err := errors.New("it has no connection")
 	for _, e := range d.endpoints(ctx) {
-		if !e.machine {
+		if !e.VM {
 			continue
 		}
 		var c *connection
@@ -323,4 +317,32 @@ func (d *Driver) leaveMachine(c *connection) error {
 	_, err := d.stopMachine(c, m.name)
 	m.name = ""
 	return err
+}
+
+// lineWriter hands on what is written to it line by line.
+type lineWriter struct {
+	to   runtime.Progress
+	rest string
+}
+
+func (w *lineWriter) say(line string) {
+	if line = strings.TrimSpace(line); line != "" && w.to != nil {
+		w.to(line)
+	}
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest += string(p)
+	for {
+		line, rest, ok := strings.Cut(w.rest, "\n")
+		if !ok {
+			if len(w.rest) > 4<<10 { // not a line: don't let it grow
+				w.say(w.rest)
+				w.rest = ""
+			}
+			return len(p), nil
+		}
+		w.say(line)
+		w.rest = rest
+	}
 }

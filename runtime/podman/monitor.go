@@ -1,5 +1,3 @@
-//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
-
 package podman
 
 import (
@@ -176,29 +174,53 @@ func forgotten(owner runtime.Owner, listed []runtime.Orphan) (found []runtime.Or
 // settleTime is how long after its service's death a container may still come up.
 const settleTime = 10 * time.Second
 
-// settle ends what podman may have lost of a container whose start was not seen to its end: now, as often as it may still come
-// up, and when the driver is closed.
-func (d *Driver) settle(ctx context.Context, id string) {
+// unsettled ends what podman may have lost of a container whose start was not seen to its end: now, as
+// often as it may still come up, and when the driver is closed.
+func (d *Driver) unsettled(ctx context.Context, c *connection, id string) {
+	if c.facts.Remote {
+		return
+	}
 	look := func(ctx context.Context) {
 		if err := d.endMonitors(ctx, id); err != nil {
 			d.log.Warn("what a dead podman service has left could not be ended", "container", id, "err", err)
 		}
 	}
 	look(ctx)
-	d.spawn(func() {
-		tick := time.NewTicker(d.retry)
+	d.Go(func() {
+		tick := time.NewTicker(d.Times.Retry)
 		defer tick.Stop()
 		over := time.After(settleTime)
 		for {
 			select {
 			case <-tick.C:
-				look(d.life)
+				look(d.Life())
 			case <-over:
 				return
-			case <-d.life.Done():
-				look(context.WithoutCancel(d.life))
+			case <-d.Life().Done():
+				look(ctx)
 				return
 			}
 		}
 	})
+}
+
+// Orphans implements runtime.Driver. A machine that we have stopped has none and isn't woken for this.
+func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
+	if d.machine.asleep() {
+		return nil, nil
+	}
+	found, err := d.Engine.Orphans(ctx, owner)
+	if c, ok := d.Current(); ok && err == nil && !c.facts.Remote {
+		found = append(found, forgotten(owner, found)...)
+	}
+	return found, err
+}
+
+// Remove implements runtime.Driver.
+func (d *Driver) Remove(ctx context.Context, ids ...string) error {
+	err := d.Engine.Remove(ctx, ids...)
+	if c, ok := d.Current(); ok && !c.facts.Remote {
+		err = errors.Join(err, d.endMonitors(ctx, ids...))
+	}
+	return err
 }

@@ -35,7 +35,7 @@ func TestServiceKnowsNoPackages(t *testing.T) {
 // TestInfoNamesNoPackages: a real one doesn't wait for dpkg.
 func TestInfoNamesNoPackages(t *testing.T) {
 	d := newDriver(t)
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

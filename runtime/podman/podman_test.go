@@ -50,7 +50,7 @@ func target(d *Driver) func(*testing.T) runtimetest.Target {
 
 func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 	t.Helper()
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

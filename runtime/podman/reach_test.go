@@ -46,7 +46,7 @@ func TestPlainTCP(t *testing.T) {
 // front is an HTTP server before the engine that a driver has found, with what it is asked handed to see.
 func front(t *testing.T, d *Driver, see func(*http.Request)) http.Handler {
 	t.Helper()
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestDebts(t *testing.T) {
 	}))
 	d := New(Config{Endpoint: endpoint})
 	defer d.Close()
-	d.silence, d.retry = 50*time.Millisecond, 10*time.Millisecond
+	d.Times.Silence, d.Times.Retry = 50*time.Millisecond, 10*time.Millisecond
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 	var un *runtime.UnavailableError
 	if err := oneOf(t, g); !errors.As(err, &un) || !strings.Contains(err.Error(), "could not be removed yet") {
@@ -190,7 +190,7 @@ func TestUsers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := New(Config{Endpoint: fakeAPI(t, tt.info), AllowRootful: true})
 			defer d.Close()
-			c, err := d.connect(t.Context())
+			c, err := d.Connect(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,16 +204,14 @@ func TestUsers(t *testing.T) {
 // TestRefusedUsers: an engine that makes no such namespace still runs, and its facts say so from then on.
 func TestRefusedUsers(t *testing.T) {
 	d := newDriver(t)
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	bad := *c
 	bad.users = users{base: math.MaxUint32 - 10, size: 1 << 16} // beyond the last there is
 	bad.facts.OwnUsers = true
-	d.mu.Lock()
-	d.conn = &bad
-	d.mu.Unlock()
+	d.Swap(c, &bad)
 	if err := oneOf(t, runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
@@ -96,8 +97,8 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := endpoint{url: served(t, a)}
-	d := New(Config{Endpoint: endpoint.url, RuntimeDir: t.TempDir(), Hardening: runtime.Hardening{Seccomp: profile}})
+	endpoint := endpoint{Endpoint: engine.Endpoint{URL: served(t, a)}}
+	d := New(Config{Endpoint: endpoint.URL, RuntimeDir: t.TempDir(), Hardening: runtime.Hardening{Seccomp: profile}})
 	defer d.Close()
 	expect := func(when string, want ...string) {
 		t.Helper()
@@ -168,7 +169,7 @@ func TestAskingForTheEnd(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))})
 	defer d.Close()
-	d.cleanup = time.Second // half of it for the question: 5 ms, 10 ms, ... 160 ms, and one that is cut short
+	d.Times.Cleanup = time.Second // half of it for the question: 5 ms, 10 ms, ... 160 ms, and one that is cut short
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 	exit, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
 	if n := asked.Load(); err == nil || n == 0 || n > 7 {

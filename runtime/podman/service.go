@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
@@ -40,7 +41,7 @@ func (d *Driver) privateDir() (dir string, forget func(), err error) {
 	if parent == "" {
 		parent = os.TempDir()
 		if err := trustedTemp(parent); err != nil {
-			return "", nil, d.unavailable("", err, tempHint(err))
+			return "", nil, d.Unavailable("", err, tempHint(err))
 		}
 	}
 	dir = filepath.Join(parent, runtime.Self().NewName()) // which tells whose it is, should nobody be left to remove it
@@ -140,7 +141,7 @@ func (d *Driver) running() []endpoint {
 	if d.service == nil || !d.service.alive() {
 		return nil
 	}
-	return []endpoint{{url: "unix://" + d.service.socket, own: true}}
+	return []endpoint{{Endpoint: engine.Endpoint{URL: "unix://" + d.service.socket}, own: true}}
 }
 
 // startService starts podman's API service and returns its socket once it listens.
@@ -150,7 +151,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", fmt.Errorf("there is no program %q on the PATH: %w", d.cfg.Binary, exec.ErrNotFound)
 	}
 	if os.Geteuid() == 0 && !d.cfg.AllowRootful {
-		return "", d.unavailable("", errors.New("this process runs as root, and so would podman"),
+		return "", d.Unavailable("", errors.New("this process runs as root, and so would podman"),
 			"run mcp-bridge as an ordinary user, or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
 	}
 	if err := d.hasRuntime(ctx); err != nil {
@@ -178,7 +179,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	defer cancel()
 	if err := s.listens(ctx); err != nil {
 		d.stopService()
-		return "", d.unavailable("", err, "run: podman info")
+		return "", d.Unavailable("", err, "run: podman info")
 	}
 	return s.socket, nil
 }
@@ -189,7 +190,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 func (d *Driver) unwritable() error {
 	if dir := os.Getenv("TMPDIR"); dir != "" {
 		if err := trustedTemp(dir); err != nil {
-			return d.unavailable("", err, tempHint(err))
+			return d.Unavailable("", err, tempHint(err))
 		}
 	}
 	for _, place := range []struct{ name, dir string }{{"TMPDIR", os.Getenv("TMPDIR")}, {"XDG_RUNTIME_DIR", d.cfg.RuntimeDir}} {
@@ -203,7 +204,7 @@ func (d *Driver) unwritable() error {
 		}
 		if err != nil {
 			// Not wrapped: what isn't there is the directory, and not podman.
-			return d.unavailable("", fmt.Errorf("%s, which podman needs, can't be used: %v", place.name, err), //nolint:errorlint // see above
+			return d.Unavailable("", fmt.Errorf("%s, which podman needs, can't be used: %v", place.name, err), //nolint:errorlint // see above
 				fmt.Sprintf("make room in %s, set %s to a directory that you can write to and that has room, or unset it", place.dir, place.name))
 		}
 	}

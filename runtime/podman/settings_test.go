@@ -85,7 +85,8 @@ func TestSettingsWithoutSeccomp(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDriver(t)
 			d.cfg.Hardening.Seccomp = tt.profile
-			d.drop(d.conn) // it was made without
+			made, _ := d.Current() // without
+			d.Drop(made)
 			f, err := d.Facts(t.Context())
 			if err != nil || f.Seccomp != tt.want || len(f.Lacks) != tt.lacks {
 				t.Errorf("got %q, %q, %v; want %q and %d lacks", f.Seccomp, f.Lacks, err, tt.want, tt.lacks)

@@ -4,7 +4,6 @@ package podman
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // tunnel is ssh as a child, which brings the engine's socket on another machine to a private one here. It takes the place of
@@ -54,33 +54,18 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 // plainPath has nothing that ssh expands or splits at.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._@+=-]+$`)
 
-// sshArgs never let ssh ask anybody anything, nor hand the connection to a process that outlives it. What the user's settings
-// say of keys, hosts and known_hosts holds.
+// sshArgs never let ssh hand the connection to a process that outlives it, and have it end when the
+// host is gone.
 func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
-	host := u.Hostname()
-	if host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(u.User.Username(), "-") {
-		return nil, errors.New("it names no host")
+	options := []string{
+		"ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",
+		"StreamLocalBindMask=0177",
 	}
-	if _, has := u.User.Password(); has {
-		return nil, errors.New("it has a password in it, which ssh doesn't take: use a key")
+	if d.cfg.SSHKey == "" {
+		return engine.SSHArgs(u, options...)
 	}
-	args := []string{"-T"}
-	for _, o := range []string{
-		"BatchMode=yes", "ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",
-		"StreamLocalBindMask=0177", "ControlMaster=no", "ControlPath=none", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no",
-	} {
-		args = append(args, "-o", o)
-	}
-	if d.cfg.SSHKey != "" {
-		args = append(args, "-o", "IdentitiesOnly=yes", "-i", d.cfg.SSHKey)
-	}
-	if user := u.User.Username(); user != "" {
-		args = append(args, "-l", user)
-	}
-	if port := u.Port(); port != "" {
-		args = append(args, "-p", port)
-	}
-	return append(args, "--", host), nil
+	args, err := engine.SSHArgs(u, append(options, "IdentitiesOnly=yes")...)
+	return append([]string{"-i", d.cfg.SSHKey}, args...), err
 }
 
 // askSocket asks the other machine's podman where it listens.

@@ -117,12 +117,11 @@ func (c *connection) without() *connection {
 }
 
 // concede remembers that the engine makes containers only if they share a user namespace.
-func (d *Driver) concede(c *connection, err error) {
+func (d *Driver) concede(c, plain *connection, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.shared = true
-	if d.conn == c {
-		d.conn = c.without()
-	}
-	d.log.Warn("podman makes no user namespace for each container, so that processes are counted over all of them", "err", err)
+	d.mu.Unlock()
+	d.Swap(c, plain)
+	d.log.Warn("podman makes no user namespace for each container, so that processes are counted over all of them",
+		"err", err)
 }
