@@ -21,8 +21,8 @@ import (
 // dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
 const dialTimeout = 10 * time.Second
 
-// oldestAPI is docker 20.10's. Before it a container could not be given a control group namespace of
-// its own.
+// oldestAPI is docker 20.10's. Before it a container could not be given a control group namespace
+// of its own.
 const oldestAPI = "1.41"
 
 // connection is a reached engine.

@@ -47,8 +47,8 @@ func (d *Driver) dialer(e endpoint) (engine.Dialer, error) {
 	return nil, fmt.Errorf(known, u.Scheme)
 }
 
-// sshArgs returns ssh's arguments for docker's relay on the other side, as docker's command line runs
-// it. The shell there, which ssh always has run the command, is told the socket in quotes.
+// sshArgs returns ssh's arguments for docker's relay on the other side, as docker's command line
+// runs it. The shell there, which ssh always has run the command, is told the socket in quotes.
 func sshArgs(u *url.URL) ([]string, error) {
 	args, err := engine.SSHArgs(u, "ConnectTimeout=30", "ClearAllForwardings=yes")
 	if err != nil {
@@ -85,8 +85,8 @@ func tcpDialer(u *url.URL, e endpoint) (engine.Dialer, error) {
 	return engine.TCP(address, config), nil
 }
 
-// pipeDialer is for Windows' named pipes. Docker's client knows how, and says elsewhere that there are
-// none.
+// pipeDialer is for Windows' named pipes. Docker's client knows how, and says elsewhere that there
+// are none.
 func pipeDialer(endpoint string) (engine.Dialer, error) {
 	t := &http.Transport{}
 	by := client.WithHTTPClient(&http.Client{Transport: t})
@@ -96,8 +96,8 @@ func pipeDialer(endpoint string) (engine.Dialer, error) {
 	return func(ctx context.Context) (net.Conn, error) { return t.DialContext(ctx, "npipe", "") }, nil
 }
 
-// certs are ca.pem, cert.pem and key.pem in a directory. Each may be missing: the system's authorities
-// then count, or the client shows no certificate.
+// certs are ca.pem, cert.pem and key.pem in a directory. Each may be missing: the system's
+// authorities then count, or the client shows no certificate.
 type certs struct {
 	dir      string
 	insecure bool // a context of the user's says not to verify the server

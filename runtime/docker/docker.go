@@ -1,10 +1,10 @@
-// Package docker drives dockerd over its API, through docker's own client. It decides no policy: what
-// a container may use is in the runtime.Spec; what every container is denied is in spec.go, and can't
-// be asked for.
+// Package docker drives dockerd over its API, through docker's own client. It decides no policy:
+// what a container may use is in the runtime.Spec; what every container is denied is in spec.go,
+// and can't be asked for.
 //
 // The engine is found as docker's command line finds it: DOCKER_HOST, the current context, then the
-// sockets where a rootless docker, Docker Desktop and its like, and at last a rootful docker listen.
-// Podman's docker-compatible socket works too.
+// sockets where a rootless docker, Docker Desktop and its like, and at last a rootful docker
+// listen. Podman's docker-compatible socket works too.
 package docker
 
 import (
@@ -66,8 +66,8 @@ func New(cfg Config) *Driver {
 	return d
 }
 
-// Close ends the connections and the ssh processes behind them. Containers of runs under way must be
-// gone before.
+// Close ends the connections and the ssh processes behind them. Containers of runs under way must
+// be gone before.
 func (d *Driver) Close() error {
 	err := d.Engine.Close()
 	d.relays.Close()

@@ -54,8 +54,8 @@ type found struct {
 	only bool
 }
 
-// endpoints returns what the user names, alone; or else the context that docker itself would use and
-// the sockets that are there.
+// endpoints returns what the user names, alone; or else the context that docker itself would use
+// and the sockets that are there.
 func (d *Driver) endpoints() (found, error) {
 	s := d.settings
 	for _, url := range []string{d.cfg.Endpoint, s.host} {
@@ -89,7 +89,8 @@ func (d *Driver) endpoints() (found, error) {
 	return f, nil
 }
 
-// machines are the sockets, below the home directory, of products that run dockerd in a virtual machine of their own.
+// machines are the sockets, below the home directory, of products that run dockerd in a virtual
+// machine of their own.
 var machines = []string{
 	".docker/run/docker.sock",       // Docker Desktop, macOS
 	".docker/desktop/docker.sock",   // Docker Desktop, Linux

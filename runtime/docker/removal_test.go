@@ -18,7 +18,8 @@ func TestRemovalUnderWay(t *testing.T) {
 	d := New(Config{Endpoint: f.listen(t)})
 	defer d.Close()
 	f.names["here"] = &fakeContainer{dead: make(chan struct{})}
-	f.answer = map[string]reply{"DELETE here": {http.StatusConflict, map[string]string{"message": "removal is already in progress"}}}
+	f.answer = map[string]reply{"DELETE here": {http.StatusConflict,
+		map[string]string{"message": "removal is already in progress"}}}
 	f.names["here"].die()
 	if err := d.Remove(t.Context(), "here"); err != nil {
 		t.Error(err)
@@ -28,7 +29,8 @@ func TestRemovalUnderWay(t *testing.T) {
 	}
 }
 
-// TestEndedBeforeTheRemoval: that the streams have ended is told before the engine is asked to remove the container.
+// TestEndedBeforeTheRemoval: that the streams have ended is told before the engine is asked to
+// remove the container.
 func TestEndedBeforeTheRemoval(t *testing.T) {
 	f := newFake()
 	f.instant = true
@@ -38,21 +40,23 @@ func TestEndedBeforeTheRemoval(t *testing.T) {
 	defer d.Close()
 	told := 0
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	_, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
-		told++
-		select {
-		case <-f.reached:
-			t.Error("the engine was asked before")
-		default:
-		}
-	}})
+	_, err := d.Run(t.Context(), g.Spec("pass"),
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
+			told++
+			select {
+			case <-f.reached:
+				t.Error("the engine was asked before")
+			default:
+			}
+		}})
 	if err != nil || told != 1 {
 		t.Errorf("got %v, and it was told %d times", err, told)
 	}
 	<-f.reached
 }
 
-// TestRemovalThatHangs: a container that the engine doesn't remove in time is removed as soon as the engine answers again.
+// TestRemovalThatHangs: a container that the engine doesn't remove in time is removed as soon as
+// the engine answers again.
 func TestRemovalThatHangs(t *testing.T) {
 	f := newFake()
 	f.instant = true
@@ -60,7 +64,8 @@ func TestRemovalThatHangs(t *testing.T) {
 	d := New(Config{Endpoint: f.listen(t)})
 	d.Times.Cleanup, d.Times.Retry = 50*time.Millisecond, time.Millisecond
 	defer d.Close()
-	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "could not be removed yet") {
+	if _, _, err := play(t, t.Context(), d); err == nil ||
+		!strings.Contains(err.Error(), "could not be removed yet") {
 		t.Errorf("got %v; want it to say what is left", err)
 	}
 	if len(f.left()) != 1 {
@@ -73,14 +78,16 @@ func TestRemovalThatHangs(t *testing.T) {
 	}
 }
 
-// TestRemovalRefused: an engine that fails to remove a container is asked ever more seldom, and again after the run.
+// TestRemovalRefused: an engine that fails to remove a container is asked ever more seldom, and
+// again after the run.
 func TestRemovalRefused(t *testing.T) {
 	f := newFake()
 	f.instant = true
 	f.names["given"] = &fakeContainer{dead: make(chan struct{})}
 	f.answer = map[string]reply{
-		"POST create":  {http.StatusCreated, map[string]any{"Id": "given"}},
-		"DELETE given": {http.StatusInternalServerError, map[string]string{"message": "driver failed to remove root filesystem"}},
+		"POST create": {http.StatusCreated, map[string]any{"Id": "given"}},
+		"DELETE given": {http.StatusInternalServerError,
+			map[string]string{"message": "driver failed to remove root filesystem"}},
 	}
 	d := New(Config{Endpoint: f.listen(t)})
 	d.Times.Cleanup, d.Times.Retry = 500*time.Millisecond, time.Millisecond

@@ -25,7 +25,7 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (i
 	if err != nil {
 		return "", err
 	}
-	config, host := c.generate(s, t, c.d.cfg.Hardening)
+	config, host := c.generate(s, t)
 	made, err := c.cli.ContainerCreate(ctx, config, host, nil, nil, name)
 	c.d.warn(made.Warnings)
 	if cerrdefs.IsNotFound(err) {
@@ -97,8 +97,8 @@ func after(finished, started string) bool {
 // eventsPatience bounds the look into the engine's events, which are in its memory.
 const eventsPatience = time.Second
 
-// OutOfMemory asks the engine's recent events about a container that is gone. The kill is told before
-// the death, so the question ends with that.
+// OutOfMemory asks the engine's recent events about a container that is gone. The kill is told
+// before the death, so the question ends with that.
 func (c *connection) OutOfMemory(ctx context.Context, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, eventsPatience)
 	defer cancel()

@@ -46,12 +46,12 @@ type Client interface {
 	// Inspect returns how the container ended, if it has and the engine still knows.
 	Inspect(ctx context.Context, id string) (runtime.Exit, State, error)
 
-	// OutOfMemory reports whether a container that is gone was killed for want of memory, as far as
-	// the engine remembers.
+	// OutOfMemory reports whether a container that is gone was killed because it was out of memory,
+	// as far as the engine remembers.
 	OutOfMemory(ctx context.Context, id string) bool
 
 	// Remove asks the engine once to end and remove a container. One that is gone is no error.
-	// Where nobody listens any more, the error is ErrUnreachable, or that of dialling.
+	// Where nothing listens any more, the error is ErrUnreachable, or that of dialling.
 	Remove(ctx context.Context, id string) error
 
 	// List returns all containers that have an owner's label, running or not.

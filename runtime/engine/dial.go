@@ -16,9 +16,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
-// A Dialer makes one connection to an engine, with TLS if there is any. All connections to an engine
-// come from one: left to themselves, docker's client and podman's bindings dial without heeding a
-// context where a stream is to be attached.
+// A Dialer makes one connection to an engine, with TLS if there is any. All connections to an
+// engine come from one: left to themselves, docker's client and podman's bindings dial without
+// heeding a context where a stream is to be attached.
 type Dialer func(ctx context.Context) (net.Conn, error)
 
 // Unix dials a socket on this machine.
@@ -66,8 +66,8 @@ func Listens(socket string) bool {
 	return true
 }
 
-// InTheClear returns why no code is sent to that host without TLS: anyone on the way could answer for
-// the engine, and so call the user's tools in the code's name. It is nil for this machine's own
+// InTheClear returns why no code is sent to that host without TLS: anyone on the way could answer
+// for the engine, and so call the user's tools in the code's name. It is nil for this machine's own
 // addresses. The socket is what an ssh URL would name.
 func (e *Engine[C]) InTheClear(u *url.URL, socket string) error {
 	if u.Hostname() == "" || runtime.Loopback(u.Hostname()) {

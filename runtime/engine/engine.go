@@ -1,7 +1,7 @@
 // Package engine holds what the drivers of container engines do alike. It connects once for all who
-// ask, runs a container from its creation to its removal, removes later what could not be removed at
-// once, and tells an engine that has gone from one that refuses. A driver brings a Client, which puts
-// the requests into its engine's words, and a function that finds the engine.
+// ask, runs a container from its creation to its removal, removes later what could not be removed
+// at once, and tells an engine that has gone from one that refuses. A driver brings a Client, which
+// puts the requests into its engine's words, and a function that finds the engine.
 //
 // It decides no policy and knows no engine by name.
 package engine
@@ -272,7 +272,7 @@ func (e *Engine[C]) Lost(c C, err error) error {
 	return err
 }
 
-// gone is Lost for an engine that is known not to answer.
+// gone returns the error for an engine that is known not to answer, as Lost does.
 func (e *Engine[C]) gone(c C, err error) error {
 	if e.cfg.Explain != nil {
 		err = e.cfg.Explain(c, err, true)

@@ -20,8 +20,8 @@ type waiting struct {
 	stop  func()
 }
 
-// waitGrace is how long the engine may take to answer a wait for a container that is gone. A wait is
-// not cut off at once: podman's bindings would ask twice more.
+// waitGrace is how long the engine may take to answer a wait for a container that is gone. A wait
+// is not cut off at once: podman's bindings would ask twice more.
 const waitGrace = time.Second
 
 // wait asks for the exit code.
@@ -49,7 +49,7 @@ func (r *run[C]) wait() waiting {
 const inspectPause = 5 * time.Millisecond
 
 // exit returns how the container ended, after its streams have. An inspection is quicker than the
-// wait and knows of kills for want of memory.
+// wait and knows whether memory ran out.
 func (r *run[C]) exit(ctx context.Context, code <-chan int) (runtime.Exit, error) {
 	ctx, cancel := r.late(ctx, false)
 	defer cancel()
@@ -77,8 +77,8 @@ func (r *run[C]) exit(ctx context.Context, code <-chan int) (runtime.Exit, error
 	}
 }
 
-// leave makes sure that the container is gone, or will be. With doubt, its start was not seen to its
-// end.
+// leave makes sure that the container is gone, or will be. With doubt, its start was not seen to
+// its end.
 func (r *run[C]) leave(ctx context.Context, doubt bool) error {
 	err := errNoAnswer
 	if !r.silent.Load() {

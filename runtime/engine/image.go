@@ -25,8 +25,8 @@ func (e *Engine[C]) FindImage(ctx context.Context, ref string) (runtime.Image, b
 	return i, ok, err
 }
 
-// FullName returns the name that a short one stands for in Docker's rules, which is what people mean
-// by "python:3.12-slim".
+// FullName returns the name that a short one stands for in Docker's rules, which is what people
+// mean by "python:3.12-slim".
 func FullName(ref string) string {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {

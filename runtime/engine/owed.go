@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// maxRetry is the longest time between two attempts to remove what is owed; each waits twice as long
-// as the one before.
+// maxRetry is the longest time between two attempts to remove what is owed; each waits twice as
+// long as the one before.
 const maxRetry = time.Minute
 
 // owe has a container removed in the background, once the engine that has it does so.

@@ -11,10 +11,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// Run implements runtime.Driver. The engine removes a container by itself once it has ended, so that
-// a killed bridge leaves none; Run waits until that has happened. After ctx has ended, or the engine
-// has fallen silent, Run takes little more than Times.Cleanup. A container that it had to leave is
-// removed once the engine answers again.
+// Run implements runtime.Driver. The engine removes a container by itself once it has ended, so
+// that a killed bridge leaves none; Run waits until that has happened. After ctx has ended, or the
+// engine has fallen silent, Run takes little more than Times.Cleanup. A container that it had to
+// leave is removed once the engine answers again.
 func (e *Engine[C]) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
@@ -29,8 +29,8 @@ func (e *Engine[C]) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) 
 	return exit, err
 }
 
-// Attempt is Run on that connection, with another way to create the container. Started reports
-// whether the container was started, so that some of std may have been used.
+// Attempt runs a container on that connection, which create makes. Started reports whether it was
+// started, so that some of std may have been used.
 func (e *Engine[C]) Attempt(ctx context.Context, c C, s runtime.Spec,
 	create func(ctx context.Context, name string) (string, error), std runtime.Stdio,
 ) (exit runtime.Exit, started bool, err error) {
@@ -64,9 +64,9 @@ type run[C connection] struct {
 // createPatience bounds a request for a container that no caller waits for any more.
 const createPatience = 2 * time.Minute
 
-// create makes the container under a name of ours, by which it can be removed whatever becomes of the
-// answer. A request that is given up half-way may still be carried out. So it goes on when ctx ends,
-// and what comes of it is removed.
+// create makes the container under a name of ours, by which it can be removed whatever becomes of
+// the answer. A request that is given up half-way may still be carried out. So it goes on when ctx
+// ends, and what comes of it is removed.
 func (r *run[C]) create(ctx context.Context, create func(context.Context, string) (string, error)) error {
 	type answer struct {
 		id  string
@@ -121,9 +121,9 @@ func (r *run[C]) createError(ctx context.Context, err error) error {
 
 var errNoAnswer = errors.New("the engine does not answer")
 
-// outlive returns a context for what the engine is asked at the start of a run. It ends a while after
-// ctx has; and, until heard is called, when the engine neither answers nor can be pinged. End must be
-// called.
+// outlive returns a context for what the engine is asked at the start of a run. It ends a while
+// after ctx has; and, until heard is called, when the engine neither answers nor can be pinged. End
+// must be called.
 func (r *run[C]) outlive(ctx context.Context) (life context.Context, heard, end func()) {
 	times := r.e.Times
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

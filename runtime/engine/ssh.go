@@ -20,9 +20,9 @@ import (
 )
 
 // SSHArgs returns the arguments with which ssh reaches the host of an endpoint, some options more
-// among them. It never asks for a password, since nobody is there to answer. The user's settings of
-// keys and hosts hold. But they may hand more to a host than an engine needs: the agent, the screen,
-// a shared connection that outlives this one. Here it gets none of that.
+// among them. It never asks for a password, which nothing could answer. The user's settings of
+// keys and hosts hold. But they may hand more to a host than an engine needs: the agent, the
+// screen, a shared connection that outlives this one. Here it gets none of that.
 func SSHArgs(u *url.URL, options ...string) ([]string, error) {
 	host, user := u.Hostname(), u.User.Username()
 	if _, has := u.User.Password(); has {
@@ -73,7 +73,8 @@ const relayGrace = time.Second
 
 // Start starts a program in a process group of its own, which ends with the connection. Its
 // environment has what ssh and engines read, and none of the user's secrets.
-func (rs *Relays) Start(ctx context.Context, groups guard.Groups, name string, args ...string) (net.Conn, error) {
+func (rs *Relays) Start(ctx context.Context, groups guard.Groups, name string, args ...string) (net.Conn,
+	error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

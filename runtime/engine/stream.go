@@ -14,16 +14,17 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// Stream is an attached container. What is read are the container's two outputs in pieces, each with
-// a header of eight bytes: which output it is, three zeros, the length. What is written is its input.
+// Stream is an attached container. What is read are the container's two outputs in pieces, each
+// with a header of eight bytes: which output it is, three zeros, the length. What is written is its
+// input.
 type Stream interface {
 	io.ReadWriteCloser
 	CloseWrite() error // ends the container's input
 }
 
-// Attach asks an engine for the streams of a container. The connection is its own, which is cut when
-// ctx ends before the engine has answered. Neither docker's client nor podman's bindings heed a
-// context here, and podman's also trust the length in a header.
+// Attach asks an engine for the streams of a container. The connection is its own, which is cut
+// when ctx ends before the engine has answered. Neither docker's client nor podman's bindings heed
+// a context here, and podman's also trust the length in a header.
 func Attach(ctx context.Context, dial Dialer, path string) (Stream, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://d"+path, http.NoBody)
 	if err != nil {

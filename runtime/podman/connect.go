@@ -22,8 +22,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// connection is a reached engine. It doesn't change. The bindings want it inside the context of every
-// call: see with.
+// connection is a reached engine. It doesn't change. The bindings want it inside the context of
+// every call: see with.
 type connection struct {
 	d      *Driver
 	values context.Context //nolint:containedctx // holds the bindings' client, nothing that ends
@@ -63,7 +63,8 @@ func (c *connection) Home() string {
 	return c.facts.Endpoint
 }
 
-// There implements engine.Client. Of an engine on another machine it says only that the tunnel stands.
+// There implements engine.Client. Of an engine on another machine it says only that the tunnel
+// stands.
 func (c *connection) There() bool {
 	return (c.tunnel == nil || c.tunnel.alive()) && (c.socket == "" || engine.Listens(c.socket))
 }

@@ -19,7 +19,8 @@ type endpoint struct {
 	own      bool   // our own child
 }
 
-// endpoints returns the places to try, in order; those on this machine only if their socket is there.
+// endpoints returns the places to try, in order; those on this machine only if their socket is
+// there.
 func (d *Driver) endpoints(ctx context.Context) []endpoint {
 	if d.cfg.Endpoint == "" {
 		return append(d.sockets(), d.listed(ctx)...)

@@ -15,7 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// harden decides what the engine's containers get beyond the lock-down, and writes into the facts what they can't have.
+// harden decides what the engine's containers get beyond the lock-down, and writes into the facts
+// what they can't have.
 func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) error {
 	if err := d.chooseRuntime(c); err != nil {
 		return err
@@ -38,20 +39,22 @@ func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) e
 	return nil
 }
 
-// chooseRuntime refuses an engine whose containers are started by another OCI runtime than was asked for. Podman's API takes a
-// name for each container and does nothing with it (tried: 4.3.1, 5.4.2), so only our own service, which is told at its start,
-// has a choice.
+// chooseRuntime refuses an engine whose containers are started by another OCI runtime than was
+// asked for. Podman's API takes a name for each container and does nothing with it (tried: 4.3.1,
+// 5.4.2), so only our own service, which is told at its start, has a choice.
 func (d *Driver) chooseRuntime(c *connection) error {
 	want := d.cfg.Hardening.OCIRuntime
 	if want == "" || want == c.facts.OCIRuntime {
 		return nil
 	}
-	return d.Unavailable(c.facts.Endpoint, fmt.Errorf("its OCI runtime is %s, not %s, and its API gives no choice", c.facts.OCIRuntime, want),
-		fmt.Sprintf("write runtime = %q into the [engine] section of containers.conf on the engine's machine, or unset MCP_BRIDGE_OCI_RUNTIME", want))
+	return d.Unavailable(c.facts.Endpoint,
+		fmt.Errorf("its OCI runtime is %s, not %s, and its API gives no choice", c.facts.OCIRuntime, want),
+		fmt.Sprintf("write runtime = %q into the [engine] section of containers.conf on the engine's machine, or"+
+			" unset MCP_BRIDGE_OCI_RUNTIME", want))
 }
 
-// hardenCalls gives the engine our seccomp profile where it can read it: podman's API takes the path of a file on the engine's
-// machine, and nothing else.
+// hardenCalls gives the engine our seccomp profile where it can read it: podman's API takes the
+// path of a file on the engine's machine, and nothing else.
 func (d *Driver) hardenCalls(ctx context.Context, c *connection, info *define.Info) error {
 	f, s := &c.facts, info.Host.Security
 	switch {
@@ -83,20 +86,24 @@ func (d *Driver) hardenCalls(ctx context.Context, c *connection, info *define.In
 			return un // there is no place for it
 		}
 		if !errors.Is(err, errElsewhere) {
-			return d.Unavailable(f.Endpoint, fmt.Errorf("the seccomp profile %s: %w", want.Name, err), "check the profile, or use the engine's: MCP_BRIDGE_SECCOMP=engine")
+			return d.Unavailable(f.Endpoint, fmt.Errorf("the seccomp profile %s: %w", want.Name, err),
+				"check the profile, or use the engine's: MCP_BRIDGE_SECCOMP=engine")
 		}
-		f.Lacks = append(f.Lacks, "the seccomp profile "+want.Name+": podman reads it from a file on its own machine, which can't see this one's")
+		f.Lacks = append(f.Lacks, "the seccomp profile "+want.Name+": podman reads it from a file on its own"+
+			" machine, which can't see this one's")
 	}
 	if f.Seccomp == "" {
-		f.Lacks = append(f.Lacks, "a seccomp filter by the engine: podman's settings turn it off (seccomp_profile in containers.conf)")
+		f.Lacks = append(f.Lacks, "a seccomp filter by the engine: podman's settings turn it off (seccomp_profile"+
+			" in containers.conf)")
 	}
 	return nil
 }
 
 var errElsewhere = errors.New("the engine can't read this machine's files")
 
-// readable asks the engine to make a container that can't be made, for it has no root: the profile is read before that is found
-// out, so the complaint is about the one or the other. errElsewhere says that the engine can't open the file.
+// readable asks the engine to make a container that can't be made, for it has no root: the profile
+// is read before that is found out, so the complaint is about the one or the other. errElsewhere
+// says that the engine can't open the file.
 func readable(ctx context.Context, c *connection, path string) error {
 	g := specgen.NewSpecGenerator("/nonexistent/mcp-bridge", true)
 	g.Command = []string{"true"}
@@ -104,7 +111,8 @@ func readable(ctx context.Context, c *connection, path string) error {
 	made, err := containers.CreateWithSpec(c.with(ctx), g, nil)
 	switch {
 	case err == nil: // it can't be; but nothing is left
-		_, err := containers.Remove(c.with(ctx), made.ID, new(containers.RemoveOptions).WithForce(true).WithIgnore(true))
+		_, err := containers.Remove(c.with(ctx), made.ID,
+			new(containers.RemoveOptions).WithForce(true).WithIgnore(true))
 		return err
 	case !strings.Contains(err.Error(), "seccomp"):
 		return nil

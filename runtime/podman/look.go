@@ -14,15 +14,13 @@ import (
 
 // look tries our own service where it runs, then the endpoint that the user names. Where none is
 // named it tries the sockets that are there, then podman's own connections, then a service of its
-// own. Those last two take a start of podman's program each. Where nothing runs yet they go side by
-// side: seldom is there a connection without a socket.
+// own.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if untagged != nil {
 		return nil, d.Unavailable("", untagged, "build it with: make build")
 	}
 	f := finder{d: d}
-	ours := d.running()
-	f.places = ours
+	f.places = d.running()
 	others := d.client || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil // only our own service has the flags
 	switch {
 	case d.cfg.Endpoint != "":
@@ -36,20 +34,14 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if d.cfg.Endpoint != "" {
 		return nil, cmp.Or(d.dormant(ctx, f.places), f.passed[0])
 	}
-	serve := func() (*connection, error) { return d.serve(ctx) }
-	stop := func() {}
-	if len(ours) == 0 { // else it would end what may only be slow
-		serve, stop = d.serveBeside(ctx)
-	}
 	if others {
 		listed := d.listed(ctx)
 		f.places = append(f.places, listed...)
 		if c, err := f.try(ctx, listed); c != nil || err != nil {
-			stop()
 			return c, err
 		}
 	}
-	c, err := serve()
+	c, err := d.serve(ctx)
 	if err == nil {
 		c.facts.Lacks = append(c.facts.Lacks, engine.Refusals(f.places)...)
 		return c, nil
@@ -91,31 +83,6 @@ func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
 		return nil, err
 	}
 	return d.dial(ctx, e)
-}
-
-// serveBeside is serve, begun at once. One of its two functions must be called: wait for its outcome,
-// or stop, which returns when all is gone again.
-func (d *Driver) serveBeside(ctx context.Context) (wait func() (*connection, error), stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var c *connection
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c, err = d.serve(ctx)
-	}()
-	wait = func() (*connection, error) {
-		defer cancel()
-		<-done
-		return c, err
-	}
-	stop = func() {
-		cancel()
-		if <-done; err == nil {
-			d.stopService()
-		}
-	}
-	return wait, stop
 }
 
 // serve starts a service of our own and connects to it.

@@ -2,9 +2,9 @@
 // policy: what a container may use is in the runtime.Spec; what every container is denied is in
 // spec.go, and can't be asked for.
 //
-// Where no API service listens and there is a podman binary, the driver starts one as its own child,
-// on a socket in a private directory, and ends it with Close. Another machine's engine is reached over
-// ssh, by a child as well.
+// Where no API service listens and there is a podman binary, the driver starts one as its own
+// child, on a socket in a private directory, and ends it with Close. Another machine's engine is
+// reached over ssh, by a child as well.
 package podman
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
-// Guard is told what must not outlive this process even if it is killed. Both methods return what to
-// call once the thing is gone in the ordinary way.
+// Guard is told what must not outlive this process even if it is killed. Both methods return what
+// to call once the thing is gone in the ordinary way.
 type Guard interface {
 	Group(pgid int) (forget func())
 	File(path string) (forget func())
 }
 
-// Config is how podman is found, and what it adds to every container. The zero value looks everywhere
-// and adds nothing.
+// Config is how podman is found, and what it adds to every container. The zero value looks
+// everywhere and adds nothing.
 type Config struct {
 	Endpoint     string // URL of the API, such as CONTAINER_HOST; empty: look for it
 	Setting      string // the variable that Endpoint is from, for hints; empty means CONTAINER_HOST
@@ -44,8 +44,8 @@ type Config struct {
 	Log          *slog.Logger  // nil means silence
 }
 
-// TLS names the PEM files for a tcp endpoint. Without CA there is no TLS, and then only this machine's
-// own addresses are used.
+// TLS names the PEM files for a tcp endpoint. Without CA there is no TLS, and then only this
+// machine's own addresses are used.
 type TLS struct {
 	CA        string // of the server
 	Cert, Key string // our own; both or neither
@@ -127,8 +127,8 @@ func (d *Driver) environ() []string {
 	})
 }
 
-// Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs under
-// way must be gone before.
+// Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs
+// under way must be gone before.
 func (d *Driver) Close() error {
 	c := d.Shut()
 	err := d.leaveMachine(c)

@@ -24,8 +24,8 @@ import (
 
 var _ engine.Client = (*connection)(nil)
 
-// Run implements runtime.Driver. A container that the engine refuses, and that has a user namespace of
-// its own, is tried once more without.
+// Run implements runtime.Driver. A container that the engine refuses, and that has a user namespace
+// of its own, is tried once more without.
 func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
@@ -58,8 +58,8 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	return exit, aerr
 }
 
-// answered reports whether an error is the engine's own answer to a request, about a container that it
-// could have made.
+// answered reports whether an error is the engine's own answer to a request, about a container that
+// it could have made.
 func answered(err error) bool {
 	var un *runtime.UnavailableError
 	var image *runtime.ImageError
@@ -90,9 +90,9 @@ func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, erro
 		"/attach?stdin=true&stdout=true&stderr=true")
 }
 
-// waitInterval is how often the engine looks for a container's end while we wait for it. It looks as
-// long as the container is there, a standby's whole life. At each look podman 4.3 reads its database,
-// which at 20 ms was 2 % of a processor.
+// waitInterval is how often the engine looks for a container's end while we wait for it. It looks
+// as long as the container is there, a standby's whole life. At each look podman 4.3 reads its
+// database, which at 20 ms was 2 % of a processor.
 const waitInterval = "250ms"
 
 // Wait implements engine.Client.

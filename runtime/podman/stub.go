@@ -10,8 +10,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// The build tags are missing, without which podman's bindings need the headers of gpgme and btrfs to
-// be compiled. The rest of the program works; this says what to do when a container is asked for.
+// The build tags are missing, without which podman's bindings need the headers of gpgme and btrfs
+// to be compiled. The rest of the program works; this says what to do when a container is asked
+// for.
 
 type connection struct {
 	engine.Client

@@ -15,9 +15,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// tunnel is ssh as a child, which brings the engine's socket on another machine to a private one here. It takes the place of
-// the bindings' own ssh, which accepts the key of a host that it doesn't know, asks for a password on our standard input,
-// which is MCP's, heeds no context, and is never closed. And it follows the user's own ssh settings: aliases, jumps, agents.
+// tunnel starts ssh as a child, which brings the engine's socket on another machine to a private
+// one here. It takes the place of the bindings' own ssh, which accepts the key of a host that it
+// doesn't know, asks for a password on our standard input, which is MCP's, heeds no context, and is
+// never closed. And it follows the user's own ssh settings: aliases, jumps, agents.
 func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
@@ -54,8 +55,7 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 // plainPath has nothing that ssh expands or splits at.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._@+=-]+$`)
 
-// sshArgs never let ssh hand the connection to a process that outlives it, and have it end when the
-// host is gone.
+// sshArgs returns the arguments with which ssh ends when the host is gone.
 func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
 	options := []string{
 		"ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",
@@ -71,18 +71,20 @@ func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
 // askSocket asks the other machine's podman where it listens.
 func askSocket(ctx context.Context, ssh string, args []string) (string, error) {
 	said := &runtime.Tail{Limit: 2 << 10}
-	cmd := exec.CommandContext(ctx, ssh, append(args[:len(args):len(args)], "podman info --format '{{.Host.RemoteSocket.Path}}'")...)
+	cmd := exec.CommandContext(ctx, ssh,
+		append(args[:len(args):len(args)], "podman info --format '{{.Host.RemoteSocket.Path}}'")...)
 	cmd.Env = runtime.EngineEnviron()
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("asking podman on that host for its socket: %w: %s", err, runtime.OneLine(said.String()))
+		return "", fmt.Errorf("asking podman on that host for its socket: %w: %s", err,
+			runtime.OneLine(said.String()))
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "unix://"), nil
 }
 
-// byHand is the command that a person would type to reach the host of an endpoint.
+// byHand returns the command that a person would type to reach the host of an endpoint.
 func byHand(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
