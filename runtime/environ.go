@@ -7,20 +7,23 @@ import (
 	"strings"
 )
 
-// engineVariables are the variables that engines' programs and ssh read, and the beginnings of their names.
+// engineVariables are the variables that engines' programs and ssh read, and the beginnings of
+// their names.
 var (
 	engineVariables = []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE",
 		"DISPLAY", "WAYLAND_DISPLAY", "GNUPGHOME", "LD_LIBRARY_PATH", "NO_PROXY", "no_proxy",
 	}
 	engineFamilies = []string{
-		"XDG_", "DBUS_", "SSH_", "LC_", "SSL_CERT_", "KRB5", "NIX_", "HTTP_", "HTTPS_", "ALL_PROXY", "FTP_", "http_", "https_", "all_proxy", "ftp_",
+		"XDG_", "DBUS_", "SSH_", "LC_", "SSL_CERT_", "KRB5", "NIX_", "HTTP_", "HTTPS_", "ALL_PROXY", "FTP_",
+		"http_", "https_", "all_proxy", "ftp_",
 		"CONTAINER", "_CONTAINERS_", "PODMAN", "DOCKER_", "BUILDAH_", "STORAGE_", "REGISTRY_", "NETAVARK_", "CRUN_",
 	}
 )
 
-// EngineEnviron returns what a program of an engine, or ssh, gets of this process's environment. The rest may hold the secrets
-// of the host that started the bridge, and any process of the user can read another's environment.
+// EngineEnviron returns what a program of an engine, or ssh, gets of this process's environment.
+// The rest may hold the secrets of the host that started the bridge, and any process of the user
+// can read another's environment.
 func EngineEnviron() []string {
 	if goruntime.GOOS == "windows" { // where that isn't so, and programs need variables that can't be listed
 		return os.Environ()

@@ -11,15 +11,18 @@ import (
 
 // Image is one that an engine has.
 type Image struct {
-	Ref    string // as it was asked for
-	ID     string // the engine's own id of it, "sha256:…": a container made by it runs this image and no later one of the name
+	Ref string // as it was asked for
+	// the engine's own id of it, "sha256:…": a container made by it runs this image and no later one
+	// of the name
+	ID     string
 	Digest string // of the manifest in its registry, "sha256:…"; empty for one that was made here
 	Arch   string // GOARCH's names; empty when the engine doesn't say
 }
 
-// DigestOf is the digest of an image among the names "repository@sha256:…" that an engine has for it: the one that ref asks
-// for, if it is there, since an image may have one of its own and one of an index; else the first. Names of localhost don't
-// count unless asked for: engines make digests up for images that were made here.
+// DigestOf is the digest of an image among the names "repository@sha256:…" that an engine has for
+// it: the one that ref asks for, if it is there, since an image may have one of its own and one of
+// an index; else the first. Names of localhost don't count unless asked for: engines make digests
+// up for images that were made here.
 func DigestOf(ref string, names []string) string {
 	first := ""
 	_, asked, _ := strings.Cut(ref, "@")
@@ -69,21 +72,30 @@ func LocalError(ref string) *ImageError {
 	}
 }
 
-// pullFailures are what engines, registries and their libraries say, in lower case, and what it means. The first that is
-// found counts: what went wrong on this machine comes before what a registry answers.
+// pullFailures are what engines, registries and their libraries say, in lower case, and what it
+// means. The first that is found counts: what went wrong on this machine comes before what a
+// registry answers.
 var pullFailures = []struct {
 	says []string
 	why  string
 	next string
 }{
-	{[]string{"no space left", "disk quota exceeded"}, "no space left on the engine's disk", "free some space (podman system prune, docker system prune), then try again"},
-	{[]string{"no matching manifest", "no image found in manifest list", "no image found in image index", "does not match the specified platform", "exec format error"},
-		"there is none for this machine's architecture (" + goruntime.GOARCH + ")", "name an image that is made for " + goruntime.GOARCH + ": MCP_BRIDGE_IMAGE"},
-	{[]string{"unauthorized", "authentication required", "access to the resource is denied", "requested access", "denied:"},
-		"the registry wants a login, or has no such image", "check the name, or log in: podman login or docker login"},
-	{[]string{"manifest unknown", "name unknown", "not found: manifest", "repository does not exist", "no such image", "not found"}, "the registry has no such image", "check the name: MCP_BRIDGE_IMAGE"},
-	{[]string{"no such host", "connection refused", "dial tcp", "i/o timeout", "tls handshake", "network is unreachable", "server misbehaving", "no route to host", "x509", "proxyconnect", "eof"},
-		"its registry can't be reached", "check the network and the proxy, or make an image from this machine's packages: mcp-bridge image build"},
+	{[]string{"no space left", "disk quota exceeded"}, "no space left on the engine's disk",
+		"free some space (podman system prune, docker system prune), then try again"},
+	{[]string{"no matching manifest", "no image found in manifest list", "no image found in image index",
+		"does not match the specified platform", "exec format error"},
+		"there is none for this machine's architecture (" + goruntime.GOARCH + ")",
+		"name an image that is made for " + goruntime.GOARCH + ": MCP_BRIDGE_IMAGE"},
+	{[]string{"unauthorized", "authentication required", "access to the resource is denied",
+		"requested access", "denied:"},
+		"the registry wants a login, or has no such image",
+		"check the name, or log in: podman login or docker login"},
+	{[]string{"manifest unknown", "name unknown", "not found: manifest", "repository does not exist",
+		"no such image", "not found"}, "the registry has no such image", "check the name: MCP_BRIDGE_IMAGE"},
+	{[]string{"no such host", "connection refused", "dial tcp", "i/o timeout", "tls handshake",
+		"network is unreachable", "server misbehaving", "no route to host", "x509", "proxyconnect", "eof"},
+		"its registry can't be reached", "check the network and the proxy, or make an image from this machine's" +
+			" packages: mcp-bridge image build"},
 }
 
 // PullError words an engine's refusal to pull ref.
@@ -97,5 +109,7 @@ func PullError(ref string, err error) *ImageError {
 			}
 		}
 	}
-	return &ImageError{Ref: ref, Err: errors.New(text), Next: "check the name and the network, or make an image from this machine's packages: mcp-bridge image build"}
+	return &ImageError{Ref: ref, Err: errors.New(text),
+		Next: "check the name and the network, or make an image from this machine's packages: mcp-bridge image" +
+			" build"}
 }

@@ -1,8 +1,12 @@
 package runtime
 
-import "path/filepath"
+import (
+	"fmt"
+	"path/filepath"
+)
 
-// ownKernels are the OCI runtimes whose containers have a kernel of their own, and the files in /dev that it adds to them.
+// ownKernels are the OCI runtimes whose containers have a kernel of their own, and the files in
+// /dev that it adds to them.
 var ownKernels = map[string][]string{
 	"runsc":        {"/dev/fuse", "/dev/net"}, // gVisor
 	"krun":         nil,
@@ -10,7 +14,18 @@ var ownKernels = map[string][]string{
 	"kata-runtime": nil,
 }
 
-// StartedBy sets what follows from the program, a name or a path, that starts the engine's containers.
+// StartedBy sets what follows from the program, a name or a path, that starts the engine's
+// containers.
 func (f *Facts) StartedBy(program string) {
 	f.OwnDevices, f.OwnKernel = ownKernels[filepath.Base(program)]
+}
+
+// KernelSince reports whether a release such as "6.1.0-13-amd64" is that version of Linux or a
+// later one. It is false for what is not a release.
+func KernelSince(release string, major, minor int) bool {
+	var a, b int
+	if _, err := fmt.Sscanf(release, "%d.%d", &a, &b); err != nil {
+		return false
+	}
+	return a > major || a == major && b >= minor
 }

@@ -18,7 +18,8 @@ func TestStartedBy(t *testing.T) {
 	}
 	f := Facts{OCIRuntime: "kept"}
 	for _, tt := range tests {
-		if f.StartedBy(tt.program); f.OwnKernel != tt.kernel || !slices.Equal(f.OwnDevices, tt.devices) || f.OCIRuntime != "kept" {
+		if f.StartedBy(tt.program); f.OwnKernel != tt.kernel || !slices.Equal(f.OwnDevices, tt.devices) ||
+			f.OCIRuntime != "kept" {
 			t.Errorf("%q: got %+v", tt.program, f)
 		}
 	}

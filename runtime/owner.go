@@ -9,12 +9,15 @@ import (
 	"strings"
 )
 
-// Owner says which process a container belongs to, so that an orphan can be told from another bridge's container.
+// Owner says which process a container belongs to, so that an orphan can be told from another
+// bridge's container.
 type Owner struct {
 	Instance string // random, new for each process
 	PID      int
-	BootID   string // of where PID means something: one machine, one boot, one PID namespace; empty where the system doesn't tell
-	Started  string // opaque mark of when PID was started, so that a reused PID isn't taken for it; may be empty
+	// of where PID means something: one machine, one boot, one PID namespace; empty where the system
+	// doesn't tell
+	BootID  string
+	Started string // opaque mark of when PID was started, so that a reused PID isn't taken for it; may be empty
 }
 
 // Labels that every container carries, with the values of its Owner.
@@ -47,12 +50,14 @@ func OwnerOf(labels map[string]string) (o Owner, ok bool) {
 	if err != nil || labels[LabelInstance] == "" {
 		return Owner{}, false
 	}
-	return Owner{Instance: labels[LabelInstance], PID: pid, BootID: labels[LabelBootID], Started: labels[LabelStarted]}, true
+	return Owner{Instance: labels[LabelInstance], PID: pid, BootID: labels[LabelBootID],
+		Started: labels[LabelStarted]}, true
 }
 
-// Orphaned says whether o, read from a container, is certainly dead as seen from by: a process of the same machine, boot and PID
-// namespace that is no longer there. An owner elsewhere is never called dead, nor one of whom it isn't known where it is: engines
-// are shared, between machines over ssh and with a development container that has the engine's socket.
+// Orphaned says whether o, read from a container, is certainly dead as seen from by: a process of
+// the same machine, boot and PID namespace that is no longer there. An owner elsewhere is never
+// called dead, nor one of whom it isn't known where it is: engines are shared, between machines
+// over ssh and with a development container that has the engine's socket.
 func (o Owner) Orphaned(by Owner) bool {
 	if o.Instance == by.Instance || o.BootID == "" || o.BootID != by.BootID || o.PID <= 0 {
 		return false
@@ -67,18 +72,21 @@ func (o Owner) Orphaned(by Owner) bool {
 // namePrefix is what all names of NewName begin with.
 const namePrefix = "mcp-bridge-"
 
-// NewName is a new name for something of o's that may be found where there are no labels: a directory, or a container in the
-// arguments of the processes beside it. OwnerNamed reads it. It is made of letters, digits and '-', about 50 of them.
+// NewName is a new name for something of o's that may be found where there are no labels: a
+// directory, or a container in the arguments of the processes beside it. OwnerNamed reads it. It is
+// made of letters, digits and '-', about 50 of them.
 func (o Owner) NewName() string {
 	started := o.Started
 	if started == "" {
 		started = "0"
 	}
-	return namePrefix + strings.Join([]string{strconv.Itoa(o.PID), started, place(o.BootID), rand.Text()[:16]}, "-")
+	return namePrefix + strings.Join([]string{strconv.Itoa(o.PID), started, place(o.BootID), rand.Text()[:16]},
+		"-")
 }
 
-// OwnerNamed is the owner that a name of NewName tells of, as seen from by; ok says whether it is such a name. Where the owner is
-// is known only if it is the same place as by's: any other owner is, to Orphaned, one that can't be told.
+// OwnerNamed is the owner that a name of NewName tells of, as seen from by; ok says whether it is
+// such a name. Where the owner is is known only if it is the same place as by's: any other owner
+// is, to Orphaned, one that can't be told.
 func OwnerNamed(name string, by Owner) (o Owner, ok bool) {
 	rest, ok := strings.CutPrefix(name, namePrefix)
 	parts := strings.Split(rest, "-")

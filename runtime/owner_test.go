@@ -26,10 +26,12 @@ func TestOrphaned(t *testing.T) {
 		want  bool
 	}{
 		{"oneself", self, false},
-		{"another living bridge", other(func(o *Owner) { o.PID = os.Getppid(); o.Started = startMark(o.PID) }), false},
+		{"another living bridge", other(func(o *Owner) { o.PID = os.Getppid(); o.Started = startMark(o.PID) }),
+			false},
 		{"a process that is gone", other(func(o *Owner) { o.PID = dead.Process.Pid; o.Started = "1" }), true},
 		{"a reused pid", other(func(o *Owner) { o.Started = "1" }), true},
-		{"another boot or machine", other(func(o *Owner) { o.PID = dead.Process.Pid; o.BootID = "elsewhere" }), false},
+		{"another boot or machine", other(func(o *Owner) { o.PID = dead.Process.Pid; o.BootID = "elsewhere" }),
+			false},
 		{"another PID namespace", other(func(o *Owner) {
 			o.PID = dead.Process.Pid
 			o.BootID = o.BootID[:strings.LastIndexByte(o.BootID, '-')] + "-1"
@@ -95,7 +97,8 @@ func TestZombie(t *testing.T) {
 }
 
 func TestOwnerNamedForeign(t *testing.T) {
-	for _, name := range []string{"", "web", "mcp-bridge", "mcp-bridge-ABCDEFGHIJKLMNOPQRSTUVWXYZ", "mcp-bridge-x-1-a-b", "mcp-bridge--1-1-a-b", "mcp-bridge-1-2-3-4-5", "my-mcp-bridge-1-2-3-4"} {
+	for _, name := range []string{"", "web", "mcp-bridge", "mcp-bridge-ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		"mcp-bridge-x-1-a-b", "mcp-bridge--1-1-a-b", "mcp-bridge-1-2-3-4-5", "my-mcp-bridge-1-2-3-4"} {
 		if o, ok := OwnerNamed(name, Self()); ok {
 			t.Errorf("%q has the owner %v", name, o)
 		}

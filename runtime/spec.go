@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// Spec is what may vary from one container to the next. It has no field for network, privileges, capabilities, mounts of
-// the host or a writable root: what can't be said can't be asked for. Every driver adds the rest of the lock-down by itself.
+// Spec is what may vary from one container to the next. It has no field for network, privileges,
+// capabilities, mounts of the host or a writable root: what can't be said can't be asked for. Every
+// driver adds the rest of the lock-down by itself.
 type Spec struct {
-	Image   string
-	Command []string // replaces the image's entry point and command; Command[0] is looked up in the container's PATH
+	Image string
+	// replaces the image's entry point and command; Command[0] is looked up in the container's PATH
+	Command []string
 	Env     []string // "K=V"; the whole environment: nothing of the image's or of the host's is added but PATH
 	User    string   // "uid:gid", numbers, neither 0
 	Limits  Limits
@@ -21,12 +23,13 @@ type Spec struct {
 	Labels  map[string]string // beside the owner's
 	Owner   Owner
 
-	// MaxAge is the container's longest life as enforced by the engine itself, whatever becomes of the client, where the
-	// engine can do so. It is rounded up to whole seconds.
+	// MaxAge is the container's longest life as enforced by the engine itself, whatever becomes of the
+	// client, where the engine can do so. It is rounded up to whole seconds.
 	MaxAge time.Duration
 }
 
-// Limits bound what one container may use. None may be zero: there is no way to say "unlimited", but for CPUs.
+// Limits bound what one container may use. None may be zero except CPUs: there is no other way to
+// say "unlimited".
 type Limits struct {
 	Memory int64   // bytes, swap counted in
 	PIDs   int64   // processes and threads
@@ -68,14 +71,15 @@ func (s Spec) Validate() error {
 	}
 	for _, t := range s.Tmpfs {
 		if !path.IsAbs(t.Path) || path.Clean(t.Path) != t.Path || strings.ContainsAny(t.Path, ":,") || t.Size <= 0 {
-			return fmt.Errorf("spec: tmpfs %q of %d bytes: the path must be absolute and clean and the size positive", t.Path, t.Size)
+			return fmt.Errorf("spec: tmpfs %q of %d bytes: the path must be absolute and clean and the size"+
+				" positive", t.Path, t.Size)
 		}
 	}
 	return nil
 }
 
-// ValidUser accepts "uid:gid" with two positive numbers. User 0 is refused: inside a container it is still the one user that
-// kernel bugs are written for.
+// ValidUser accepts "uid:gid" with two positive numbers. User 0 is refused: inside a container it
+// is still the one user that kernel bugs are written for.
 func ValidUser(u string) error {
 	uid, gid, ok := strings.Cut(u, ":")
 	if !ok {

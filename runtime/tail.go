@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Tail keeps the last bytes that were written to it, for errors that quote a program. It is safe for concurrent use.
+// Tail keeps the last bytes that were written to it, for errors that quote a program. It is safe
+// for concurrent use.
 type Tail struct {
 	Limit int // bytes
 
@@ -25,7 +26,8 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept, without the space around it. What is no UTF-8, as a character that was cut, is replaced.
+// String is what was kept, without the space around it. What is no UTF-8, as a character that was
+// cut, is replaced.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,8 +37,8 @@ func (t *Tail) String() string {
 // OneLine is text of an engine or a program on one line, as errors are.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Redacted is an endpoint without the password that may be in it, for errors and logs; empty for one that is no URL, in which it
-// can't be found.
+// Redacted is an endpoint without the password that may be in it, for errors and logs; empty for
+// one that is no URL, in which it can't be found.
 func Redacted(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -1,21 +1,25 @@
-// Package detect chooses a container engine and says why each other one was passed over. It is itself a runtime.Driver, over
-// the one chosen at first use; when that one goes away, the next call looks anew. It knows no engine: whoever makes it says
-// which drivers there are to choose from, and in which order they are preferred.
+// Package detect chooses a container engine and says why each other one was passed over. It is
+// itself a runtime.Driver, over the one chosen at first use; when that one goes away, the next call
+// looks again. It knows no engine: its Config says which drivers there are to choose from, and
+// in which order they are preferred.
 //
 // # How the choice is made
 //
-// All candidates are asked side by side what they are. An engine that is not the wall itself (rootful, and not in a virtual
-// machine of its own) comes after every other one; whether it may be used at all is its driver's to refuse. Apart from that
-// the order of the candidates counts. The choice is made as soon as no candidate that has not answered yet could be preferred
-// to the best that has; at the latest after Config.Settle, if any that is the wall has answered well. If none has, those that
-// still work on their answer, such as a driver that is starting an API service, have until Config.Patience: the first of them
-// that is the wall is taken, and one that isn't when nothing else is left to wait for. An engine that is at rest
-// (runtime.Starter) is taken only where no other one runs.
+// All candidates are asked side by side what they are. An engine that is not the wall itself
+// (rootful, and not in a virtual machine of its own) comes after every other one; whether it may be
+// used at all is its driver's to refuse. Apart from that the order of the candidates counts. The
+// choice is made as soon as no candidate that has not answered yet could be preferred to the best
+// that has; at the latest after Config.Settle, if any that is the wall has answered well. If none
+// has, those that still work on their answer, such as a driver that is starting an API service,
+// have until Config.Patience: the first of them that is the wall is taken, and one that isn't when
+// nothing else is left to wait for. An engine that is at rest (runtime.Starter) is taken only where
+// no other one runs.
 //
 // # What is kept
 //
-// A driver that was chosen once stays open until Close, also when its engine goes away and another one is chosen: it may owe
-// the removal of containers, which it pays once the engine is back. The next search asks the same driver again.
+// A driver that was chosen once stays open until Close, also when its engine goes away and another
+// one is chosen: it may owe the removal of containers, which it pays once the engine is back. The
+// next search asks the same driver again.
 package detect
 
 import (
@@ -32,18 +36,20 @@ import (
 
 // A Candidate is one engine that may be there.
 type Candidate struct {
-	Name     string                // for people: "podman", "docker"
-	Endpoint string                // where it will be looked for, without credentials; empty if its driver looks for it by itself
+	Name string // for people: "podman", "docker"
+	// where it will be looked for, without credentials; empty if its driver looks for it by itself
+	Endpoint string
 	Open     func() runtime.Driver // makes its driver, which must touch nothing before its first use
 }
 
 // Config is what is to be chosen from, and how long that may take.
 type Config struct {
-	Candidates []Candidate   // in order of preference; at least one
-	Settle     time.Duration // until the best of those that have answered is taken, if it is the wall; 0 means two seconds
-	Patience   time.Duration // until nothing is waited for any more; 0 means ten seconds
-	OS         string        // GOOS's names, for what to install; empty means this machine's
-	Log        *slog.Logger  // nil means silence
+	Candidates []Candidate // in order of preference; at least one
+	// until the best of those that have answered is taken, if it is the wall; 0 means two seconds
+	Settle   time.Duration
+	Patience time.Duration // until nothing is waited for any more; 0 means ten seconds
+	OS       string        // GOOS's names, for what to install; empty means this machine's
+	Log      *slog.Logger  // nil means silence
 }
 
 const (
@@ -61,8 +67,8 @@ type Verdict struct {
 	Took     time.Duration // until it answered, or until it was no longer waited for
 }
 
-// Driver is a runtime.Driver, and a runtime.Starter and runtime.ImageImporter where the chosen engine's is. It is safe for
-// concurrent use.
+// Driver is a runtime.Driver, and a runtime.Starter and runtime.ImageImporter where the chosen
+// engine's is. It is safe for concurrent use.
 type Driver struct {
 	cfg Config
 	log *slog.Logger
@@ -103,7 +109,8 @@ func New(cfg Config) *Driver {
 	return &Driver{cfg: cfg, log: log, kept: make([]*engine, len(cfg.Candidates))}
 }
 
-// Name is the chosen engine's; before the choice it is the only candidate's, or "engine" where there are several.
+// Name is the chosen engine's; before the choice it is the only candidate's, or "engine" where
+// there are several.
 func (d *Driver) Name() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,8 +130,8 @@ func (d *Driver) Verdicts() []Verdict {
 	return append([]Verdict(nil), d.verdicts...)
 }
 
-// Survey chooses as any first use does, and then waits until every candidate has answered, up to Config.Patience, so that
-// Verdicts knows all of them.
+// Survey chooses as any first use does, and then waits until every candidate has answered, up to
+// Config.Patience, so that Verdicts knows all of them.
 func (d *Driver) Survey(ctx context.Context) (runtime.Facts, error) {
 	e, err := d.acquire(ctx, true)
 	if err != nil {
@@ -173,8 +180,8 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	return use(ctx, d, func(e runtime.Driver) (runtime.Exit, error) { return e.Run(ctx, s, std) })
 }
 
-// Orphans implements runtime.Driver. Housekeeping is no reason to look for an engine, or to wake one: while none is chosen,
-// this is an *UnavailableError at once.
+// Orphans implements runtime.Driver. Housekeeping is no reason to look for an engine, or to wake
+// one: while none is chosen, this is an *UnavailableError at once.
 func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
 	e, err := d.current()
 	if err != nil {
@@ -193,7 +200,8 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// Start implements runtime.Starter: it starts the engine that Facts has called dormant, and chooses it.
+// Start implements runtime.Starter: it starts the engine that Facts has called dormant, and chooses
+// it.
 func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
 	d.mu.Lock()
 	e := d.chosen

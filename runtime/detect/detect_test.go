@@ -24,18 +24,28 @@ func TestChoice(t *testing.T) {
 		within  time.Duration // from the first call
 	}{
 		{"the first that is well", []*script{{kind: rootless}, {kind: rootless}}, "a", 0},
-		{"the first, though it is slower", []*script{{kind: rootless, delay: time.Second}, {kind: rootless}}, "a", time.Second},
-		{"the second, when the first takes too long", []*script{{kind: rootless, delay: 3 * time.Second}, {kind: rootless}}, "b", 2 * time.Second},
-		{"the second at once, when the first refuses", []*script{{kind: refuses}, {kind: rootless, delay: 100 * time.Millisecond}}, "b", 100 * time.Millisecond},
-		{"the only one, though it is slow", []*script{{kind: rootless, delay: 9 * time.Second}, {kind: refuses}}, "a", 9 * time.Second},
-		{"none that takes longer", []*script{{kind: rootless, delay: 11 * time.Second}, {kind: refuses}}, "", 10 * time.Second},
+		{"the first, though it is slower", []*script{{kind: rootless, delay: time.Second}, {kind: rootless}}, "a",
+			time.Second},
+		{"the second, when the first takes too long",
+			[]*script{{kind: rootless, delay: 3 * time.Second}, {kind: rootless}}, "b", 2 * time.Second},
+		{"the second at once, when the first refuses",
+			[]*script{{kind: refuses}, {kind: rootless, delay: 100 * time.Millisecond}}, "b", 100 * time.Millisecond},
+		{"the only one, though it is slow", []*script{{kind: rootless, delay: 9 * time.Second}, {kind: refuses}},
+			"a", 9 * time.Second},
+		{"none that takes longer", []*script{{kind: rootless, delay: 11 * time.Second}, {kind: refuses}}, "",
+			10 * time.Second},
 		{"rootful comes last", []*script{{kind: rootful}, {kind: rootless, delay: time.Second}}, "b", time.Second},
-		{"rootful after a virtual machine", []*script{{kind: rootful}, {kind: desktop, delay: time.Second}}, "b", time.Second},
+		{"rootful after a virtual machine", []*script{{kind: rootful}, {kind: desktop, delay: time.Second}}, "b",
+			time.Second},
 		{"rootful, when nothing else answers", []*script{{kind: rootful}, {kind: hangs}}, "a", 10 * time.Second},
-		{"rootful after one that takes longer to start", []*script{{kind: rootless, delay: 2500 * time.Millisecond}, {kind: rootful}}, "a", 2500 * time.Millisecond},
-		{"rootful, when the others have refused", []*script{{kind: refuses, delay: 3 * time.Second}, {kind: rootful}}, "b", 3 * time.Second},
+		{"rootful after one that takes longer to start",
+			[]*script{{kind: rootless, delay: 2500 * time.Millisecond}, {kind: rootful}}, "a",
+			2500 * time.Millisecond},
+		{"rootful, when the others have refused",
+			[]*script{{kind: refuses, delay: 3 * time.Second}, {kind: rootful}}, "b", 3 * time.Second},
 		{"what hangs holds up nothing that is preferred", []*script{{kind: rootless}, {kind: hangs}}, "a", 0},
-		{"what is at rest, when something runs", []*script{{kind: rests}, {kind: rootless, delay: time.Second}}, "b", time.Second},
+		{"what is at rest, when something runs", []*script{{kind: rests}, {kind: rootless, delay: time.Second}},
+			"b", time.Second},
 		{"nothing", []*script{{kind: refuses}, {kind: refuses}}, "", 0},
 		{"nothing but what hangs", []*script{{kind: hangs}}, "", 10 * time.Second},
 	}
@@ -111,8 +121,10 @@ func TestChoiceOfAny(t *testing.T) {
 		var kindsOf []string
 		for j := range scripts {
 			// Apart by odd steps, so that no two things happen at the same moment.
-			scripts[j] = &script{name: string(rune('a' + j)), kind: kind(r.IntN(int(kinds))), delay: time.Duration(r.IntN(1250))*10*time.Millisecond + time.Duration(j+1)*time.Millisecond}
-			kindsOf = append(kindsOf, fmt.Sprintf("%s: kind %d after %v", scripts[j].name, scripts[j].kind, scripts[j].delay))
+			scripts[j] = &script{name: string(rune('a' + j)), kind: kind(r.IntN(int(kinds))),
+				delay: time.Duration(r.IntN(1250))*10*time.Millisecond + time.Duration(j+1)*time.Millisecond}
+			kindsOf = append(kindsOf, fmt.Sprintf("%s: kind %d after %v", scripts[j].name, scripts[j].kind,
+				scripts[j].delay))
 		}
 		want, when := oracle(scripts)
 		synctest.Test(t, func(t *testing.T) {
@@ -146,13 +158,15 @@ func TestChoiceOfAny(t *testing.T) {
 
 func TestSurveyHearsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		scripts := []*script{{kind: rootless}, {kind: rootless, delay: 5 * time.Second}, {kind: refuses, delay: time.Second}, {kind: hangs}}
+		scripts := []*script{{kind: rootless}, {kind: rootless, delay: 5 * time.Second},
+			{kind: refuses, delay: time.Second}, {kind: hangs}}
 		d := over(t, scripts...)
 		if f, err := d.Survey(t.Context()); err != nil || f.Engine != "a" {
 			t.Errorf("got %+v, %v", f, err)
 		}
 		v := d.Verdicts()
-		if !v[0].Chosen || v[1].Err != nil || v[1].Facts.Engine != "b" || v[1].Chosen || !strings.Contains(v[2].Err.Error(), "nobody listens") || v[3].Err == nil {
+		if !v[0].Chosen || v[1].Err != nil || v[1].Facts.Engine != "b" || v[1].Chosen ||
+			!strings.Contains(v[2].Err.Error(), "nobody listens") || v[3].Err == nil {
 			t.Errorf("got %+v", v)
 		}
 		closed(t, d, scripts...)
@@ -161,8 +175,10 @@ func TestSurveyHearsAll(t *testing.T) {
 
 // TestNone: one line for each candidate, and the best next step.
 func TestNone(t *testing.T) {
-	missing := &runtime.UnavailableError{Engine: "podman", Err: fmt.Errorf("no program podman: %w", exec.ErrNotFound), Next: "install it"}
-	rootfulOnly := &runtime.UnavailableError{Engine: "docker", Endpoint: "unix:///var/run/docker.sock", Err: errors.New("it runs\nas root"), Next: "accept that risk"}
+	missing := &runtime.UnavailableError{Engine: "podman",
+		Err: fmt.Errorf("no program podman: %w", exec.ErrNotFound), Next: "install it"}
+	rootfulOnly := &runtime.UnavailableError{Engine: "docker", Endpoint: "unix:///var/run/docker.sock",
+		Err: errors.New("it runs\nas root"), Next: "accept that risk"}
 	nothing := &runtime.UnavailableError{Engine: "docker", Err: fmt.Errorf("no socket: %w", exec.ErrNotFound)}
 	tests := []struct {
 		name   string
@@ -172,14 +188,21 @@ func TestNone(t *testing.T) {
 		hint   string
 		hidden string
 	}{
-		{"one is installed", "linux", []error{missing, rootfulOnly}, []string{"podman: no program podman", "\ndocker: at unix:///var/run/docker.sock: it runs as root"}, "accept that risk", "install"},
-		{"none is", "linux", []error{missing, nothing}, []string{"podman: ", "\ndocker: no socket"}, "sudo apt install podman", "brew"},
-		{"none is, on macOS", "darwin", []error{missing, nothing}, []string{"no container engine can be used"}, "brew install podman", "apt"},
+		{"one is installed", "linux", []error{missing, rootfulOnly},
+			[]string{"podman: no program podman", "\ndocker: at unix:///var/run/docker.sock: it runs as root"},
+			"accept that risk", "install"},
+		{"none is", "linux", []error{missing, nothing}, []string{"podman: ", "\ndocker: no socket"},
+			"sudo apt install podman", "brew"},
+		{"none is, on macOS", "darwin", []error{missing, nothing}, []string{"no container engine can be used"},
+			"brew install podman", "apt"},
 		{"none is, on Windows", "windows", []error{missing, nothing}, nil, "winget install", "apt"},
-		{"one is broken in a way without a hint", "linux", []error{missing, errors.New("odd")}, []string{"docker: odd"}, "mcp-bridge doctor", "apt"},
+		{"one is broken in a way without a hint", "linux", []error{missing, errors.New("odd")},
+			[]string{"docker: odd"}, "mcp-bridge doctor", "apt"},
 		{"none is where one was named", "at", []error{missing, nothing}, []string{"podman: "}, "install it", "apt"},
-		{"the only one", "linux", []error{missing}, []string{"podman is not available: no program podman"}, "install it", "apt"},
-		{"the only one, oddly", "linux", []error{errors.New("odd")}, []string{"podman is not available: odd"}, "mcp-bridge doctor", "apt"},
+		{"the only one", "linux", []error{missing}, []string{"podman is not available: no program podman"},
+			"install it", "apt"},
+		{"the only one, oddly", "linux", []error{errors.New("odd")}, []string{"podman is not available: odd"},
+			"mcp-bridge doctor", "apt"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestLost: the call in which the engine goes away fails; the next one finds another, or the same one when it is back.
+// TestLost: the call in which the engine goes away fails; the next one finds another, or the same
+// one when it is back.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &script{kind: rootless}, &script{kind: refuses}
@@ -60,8 +61,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestLostIsKept: what an engine that went away still has of ours is its driver's to remove. So that driver is asked again, and
-// closed only at the end.
+// TestLostIsKept: what an engine that went away still has of ours is its driver's to remove. So
+// that driver is asked again, and closed only at the end.
 func TestLostIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &script{kind: rootless}, &script{kind: refuses}

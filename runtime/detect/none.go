@@ -44,7 +44,8 @@ func Reason(err error) string {
 	return runtime.OneLine(err.Error())
 }
 
-// none is the error when no candidate can be used. It is called with mu held, after the verdicts are written.
+// none is the error when no candidate can be used. It is called with mu held, after the verdicts
+// are written.
 func (d *Driver) none() error {
 	if len(d.verdicts) == 1 {
 		v := d.verdicts[0]
@@ -52,12 +53,14 @@ func (d *Driver) none() error {
 		if errors.As(v.Err, &u) {
 			return v.Err
 		}
-		return &runtime.UnavailableError{Engine: v.Name, Endpoint: v.Endpoint, Err: v.Err, Next: "run: mcp-bridge doctor"}
+		return &runtime.UnavailableError{Engine: v.Name, Endpoint: v.Endpoint, Err: v.Err,
+			Next: "run: mcp-bridge doctor"}
 	}
 	return &runtime.UnavailableError{Err: &noneError{append([]Verdict(nil), d.verdicts...)}, Next: d.next()}
 }
 
-// next is the best next step: of an engine that is installed before what to install, since less is missing there.
+// next is the best next step: of an engine that is installed before what to install, since less is
+// missing there.
 func (d *Driver) next() string {
 	for _, v := range d.verdicts {
 		if next := Hint(v.Err); next != "" && !absent(v) {
@@ -71,11 +74,14 @@ func (d *Driver) next() string {
 	}
 	switch d.cfg.OS {
 	case "darwin":
-		return "install podman (brew install podman && podman machine init && podman machine start), then run: mcp-bridge doctor"
+		return "install podman (brew install podman && podman machine init && podman machine start), then run:" +
+			" mcp-bridge doctor"
 	case "windows":
-		return "install podman (winget install RedHat.Podman; podman machine init; podman machine start), then run: mcp-bridge doctor"
+		return "install podman (winget install RedHat.Podman; podman machine init; podman machine start), then" +
+			" run: mcp-bridge doctor"
 	}
-	return "install podman (Debian, Ubuntu: sudo apt install podman; Fedora: sudo dnf install podman; Arch: sudo pacman -S podman), then run: mcp-bridge doctor"
+	return "install podman (Debian, Ubuntu: sudo apt install podman; Fedora: sudo dnf install podman; Arch:" +
+		" sudo pacman -S podman), then run: mcp-bridge doctor"
 }
 
 // Hint is the next step that an error names for a person; empty for none.

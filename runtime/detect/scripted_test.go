@@ -27,7 +27,7 @@ const (
 	kinds
 )
 
-// script is one candidate of a test. It is the same one whenever its driver is opened anew.
+// script is one candidate of a test. It is the same one whenever its driver is opened again.
 type script struct {
 	t     *testing.T
 	name  string
@@ -104,7 +104,8 @@ func (d *scripted) Facts(ctx context.Context) (runtime.Facts, error) {
 		}
 		return runtime.Facts{}, gone
 	}
-	return runtime.Facts{Engine: d.name, Endpoint: "unix:///" + d.name, Rootless: d.is() == rootless, Desktop: d.is() == desktop}, nil
+	return runtime.Facts{Engine: d.name, Endpoint: "unix:///" + d.name, Rootless: d.is() == rootless,
+		Desktop: d.is() == desktop}, nil
 }
 
 func (d *scripted) Start(ctx context.Context, p runtime.Progress) error {
@@ -187,7 +188,8 @@ func over(t *testing.T, scripts ...*script) *detect.Driver {
 	return detect.New(cfg)
 }
 
-// closed closes d and looks that nothing is left open. The bubble of synctest sees to the goroutines.
+// closed closes d and looks that nothing is left open. The bubble of synctest sees to the
+// goroutines.
 func closed(t *testing.T, d *detect.Driver, scripts ...*script) {
 	t.Helper()
 	if err := d.Close(); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// search is one look at all candidates, shared by all who wait for it. Its fields are guarded by Driver.mu.
+// search is one look at all candidates, shared by all who wait for it. Its fields are guarded by
+// Driver.mu.
 type search struct {
 	done    chan struct{}      // closed when chosen or err is set
 	all     chan struct{}      // closed when nothing is waited for any more
@@ -21,7 +22,8 @@ type search struct {
 	surveys int // of the waiters, those that wait for all
 }
 
-// begin starts a search. It is called with mu held. Its context is no call's: it ends with the last waiter.
+// begin starts a search. It is called with mu held. Its context is no call's: it ends with the last
+// waiter.
 func (d *Driver) begin() *search {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
 	s := &search{done: make(chan struct{}), all: make(chan struct{}), cancel: cancel, resting: d.resting}
@@ -53,7 +55,7 @@ func (d *Driver) wait(ctx context.Context, s *search, all bool) (*engine, error)
 	if s.waiters--; s.waiters == 0 {
 		s.cancel()
 		if d.going == s {
-			d.going = nil // whoever comes next starts anew
+			d.going = nil // the next caller starts another
 			if !d.closed {
 				d.resting = s.resting
 			}
@@ -67,12 +69,14 @@ func (d *Driver) wait(ctx context.Context, s *search, all bool) (*engine, error)
 	case s.err != nil:
 		return nil, s.err
 	case d.chosen == nil:
-		return nil, &runtime.UnavailableError{Engine: s.chosen.name, Err: errors.New("it went away at once"), Next: "run the call again; if that fails, run: mcp-bridge doctor", Gone: true}
+		return nil, &runtime.UnavailableError{Engine: s.chosen.name, Err: errors.New("it went away at once"),
+			Next: "run the call again; if that fails, run: mcp-bridge doctor", Gone: true}
 	}
 	return d.chosen, nil
 }
 
-// look asks all candidates, decides, hears out the others if somebody waits for that, and closes what isn't kept.
+// look asks all candidates, decides, hears out the others if somebody waits for that, and closes
+// what isn't kept.
 func (d *Driver) look(ctx context.Context, s *search) {
 	p := d.ask(ctx)
 	p.collect(ctx, d.cfg.Settle)
@@ -105,12 +109,12 @@ func (d *Driver) decide(s *search, p *poll) (more bool) {
 	defer d.mu.Unlock()
 	defer close(s.done)
 	if d.going != s || d.closed {
-		s.err = &runtime.UnavailableError{Err: errClosed} // nobody waits for it but at the end
+		s.err = &runtime.UnavailableError{Err: errClosed} // only Close can have come before
 		return false
 	}
 	d.going = nil
 	if old := s.resting; old != nil && !old.used {
-		d.kept[old.index] = nil // but for what is chosen now, or at rest still
+		d.kept[old.index] = nil // except what is chosen now, or still at rest
 	}
 	if best := p.best(); best != nil {
 		s.chosen = best
@@ -191,8 +195,9 @@ func (d *Driver) ask(ctx context.Context) *poll {
 	return p
 }
 
-// collect takes answers until there are none to come, or no better one can; or when settle is over, if there is a good one by
-// then that is the wall itself; or until ctx ends. With a settle of 0 it waits for all of them.
+// collect takes answers until there are none to come, or no better one can; or when settle is over,
+// if there is a good one by then that is the wall itself; or until ctx ends. With a settle of 0 it
+// waits for all of them.
 func (p *poll) collect(ctx context.Context, settle time.Duration) {
 	var over <-chan time.Time
 	if settle > 0 {
@@ -238,7 +243,8 @@ func (p *poll) rank(i int) int {
 	return i
 }
 
-// wall says whether a flaw in an engine that has answered well would stay in it: it is rootless, or in a machine of its own.
+// wall says whether a flaw in an engine that has answered well would stay in it: it is rootless, or
+// in a machine of its own.
 func (p *poll) wall(e *engine) bool {
 	f := p.answers[e.index].facts
 	return f.Rootless || f.Desktop

@@ -28,13 +28,14 @@ func TestStart(t *testing.T) {
 				t.Error("it was started unasked")
 			}
 			var lines []string
-			if err := d.Start(t.Context(), func(l string) { lines = append(lines, l) }); err != nil || len(lines) != 1 {
+			if err := d.Start(t.Context(), func(l string) { lines = append(lines, l) }); err != nil ||
+				len(lines) != 1 {
 				t.Errorf("got %v, %q", err, lines)
 			}
 			if f, err := d.Facts(t.Context()); err != nil || f.Engine != "b" || !d.Verdicts()[1].Chosen {
 				t.Errorf("got %+v, %v", f, err)
 			}
-			b.become(rests) // stopped for want of work
+			b.become(rests) // stopped because it was idle
 			if _, err := d.Facts(t.Context()); !dormant(err) {
 				t.Errorf("got %v, want a dormant engine", err)
 			}
@@ -113,7 +114,8 @@ func TestStart(t *testing.T) {
 			if _, err := d.Facts(t.Context()); !dormant(err) {
 				t.Fatalf("got %v, want a dormant engine", err)
 			}
-			if err := d.Start(t.Context(), nil); err == nil || !strings.Contains(d.Verdicts()[0].Err.Error(), "doesn't start") {
+			if err := d.Start(t.Context(), nil); err == nil ||
+				!strings.Contains(d.Verdicts()[0].Err.Error(), "doesn't start") {
 				t.Errorf("got %v, %+v", err, d.Verdicts())
 			}
 			a.become(rootless)

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// engine is a candidate's driver. It is closed once it is retired and nobody uses it any more.
+// engine is a candidate's driver. It is closed once it is retired and no longer in use.
 type engine struct {
 	runtime.Driver
 	name  string
@@ -28,7 +28,8 @@ func use[T any](ctx context.Context, d *Driver, f func(runtime.Driver) (T, error
 	return checked(d, e, f)
 }
 
-// checked runs f on an engine that was acquired, releases it, and gives it up if it turned out to be away.
+// checked runs f on an engine that was acquired, releases it, and gives it up if it turned out to
+// be away.
 func checked[T any](d *Driver, e *engine, f func(runtime.Driver) (T, error)) (T, error) {
 	defer d.release(e)
 	v, err := f(e.Driver)
@@ -39,8 +40,8 @@ func checked[T any](d *Driver, e *engine, f func(runtime.Driver) (T, error)) (T,
 	return v, err
 }
 
-// acquire is the engine in use, until it is released. Where there is none, it waits for a search, with all others who do. With
-// all set it waits until every candidate has answered to that search.
+// acquire is the engine in use, until it is released. Where there is none, it waits for a search,
+// with all others who do. With all set it waits until every candidate has answered to that search.
 func (d *Driver) acquire(ctx context.Context, all bool) (*engine, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +99,8 @@ func (d *Driver) choose(e *engine) {
 	d.chosen, d.kept[e.index] = e, e
 }
 
-// lost makes the next use search anew. The driver is kept: what its engine still has of ours is the driver's to remove.
+// lost makes the next use search again. The driver is kept: what its engine still has of ours is
+// the driver's to remove.
 func (d *Driver) lost(e *engine, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +112,8 @@ func (d *Driver) lost(e *engine, err error) {
 	v.Chosen, v.Err = false, err
 }
 
-// retire closes e as soon as nobody uses it. It is called with mu held; more than once does no harm.
+// retire closes e as soon as it is not in use. It is called with mu held; more than once does no
+// harm.
 func (d *Driver) retire(e *engine) {
 	if e.retired {
 		return
@@ -121,7 +124,8 @@ func (d *Driver) retire(e *engine) {
 	}
 }
 
-// shut closes an engine that is not used, in the background; Close waits for it. It is called once for each engine.
+// shut closes an engine that is not used, in the background; Close waits for it. It is called once
+// for each engine.
 func (d *Driver) shut(e *engine) {
 	d.work.Go(func() {
 		if err := e.Close(); err != nil {

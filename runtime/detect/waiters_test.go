@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestClosedBeforeTheWaiterWakes: the choice is made, and the driver closed before those who wait for it get to use it.
+// TestClosedBeforeTheWaiterWakes: the choice is made, and the driver closed before those who wait
+// for it get to use it.
 func TestClosedBeforeTheWaiterWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &script{kind: rootless, delay: time.Second}, &script{kind: hangs}
@@ -51,7 +52,7 @@ func TestNoStorm(t *testing.T) {
 	})
 }
 
-// TestWaitersLeave: a search ends with its last waiter, and the next call searches anew.
+// TestWaitersLeave: a search ends with its last waiter, and the next call searches again.
 func TestWaitersLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &script{kind: hangs}
@@ -59,7 +60,8 @@ func TestWaitersLeave(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		begin := time.Now()
-		if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 100*time.Millisecond {
+		if _, err := d.Facts(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(begin) > 100*time.Millisecond {
 			t.Errorf("got %v after %v", err, time.Since(begin))
 		}
 		synctest.Wait()

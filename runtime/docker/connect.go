@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,114 +15,45 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
 const dialTimeout = 10 * time.Second
 
-// oldestAPI is docker 20.10's. Before it a container could not be given a control group namespace of its own.
+// oldestAPI is docker 20.10's. Before it a container could not be given a control group namespace
+// of its own.
 const oldestAPI = "1.41"
 
 // connection is a reached engine.
 type connection struct {
+	d       *Driver
 	cli     *client.Client
-	dial    dialer
+	dial    engine.Dialer
 	facts   runtime.Facts
-	podman  bool // its docker-compatible service
-	cpus    int  // of the engine's machine; it refuses a limit above that
-	exposed bool // the way there can be read or answered by others: see endpoint.open
+	socket  string // on this machine; empty for none
+	podman  bool   // its docker-compatible service
+	cpus    int    // of the engine's machine; it refuses a limit above that
+	exposed bool   // the way there can be read or answered by others: see endpoint.open
 
 	mu     sync.Mutex
 	images map[string]template // by id
 }
 
-// Facts asks the engine what it is. The answer is remembered while the engine stays reachable.
-func (d *Driver) Facts(ctx context.Context) (runtime.Facts, error) {
-	c, err := d.connect(ctx)
-	if err != nil {
-		return runtime.Facts{}, err
-	}
-	f := c.facts
-	f.LSM, f.Lacks = slices.Clone(f.LSM), slices.Clone(f.Lacks)
-	return f, nil
+func (c *connection) Facts() runtime.Facts { return c.facts }
+
+func (c *connection) Home() string { return c.facts.Endpoint }
+
+func (c *connection) There() bool { return c.socket == "" || engine.Listens(c.socket) }
+
+func (c *connection) Ping(ctx context.Context) error {
+	_, err := c.cli.Ping(ctx)
+	return err
 }
 
-// attempt is one look for an engine, on behalf of all who want one. It doesn't end with any of them: the next finds it done.
-type attempt struct {
-	done chan struct{} // closed when c and err are set
-	c    *connection
-	err  error
-}
+func (c *connection) Close() { _ = c.cli.Close() }
 
-// lookTimeout bounds an attempt: a few endpoints, of which not all can be silent.
-const lookTimeout = 30 * time.Second
-
-// connect returns the connection, making it if there is none.
-func (d *Driver) connect(ctx context.Context) (*connection, error) {
-	a, err := d.attempt()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-a.done:
-		return a.c, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// attempt joins the attempt under way, or starts one.
-func (d *Driver) attempt() (*attempt, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.closed:
-		return nil, d.unavailable("", errClosed, "")
-	case d.conn != nil:
-		a := &attempt{done: make(chan struct{}), c: d.conn}
-		close(a.done)
-		return a, nil
-	case d.dialing != nil:
-		return d.dialing, nil
-	}
-	a := &attempt{done: make(chan struct{})}
-	d.dialing = a
-	d.background.Go(func() {
-		ctx, cancel := context.WithTimeout(d.open, lookTimeout)
-		defer cancel()
-		c, err := d.look(ctx)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		defer close(a.done)
-		d.dialing = nil
-		switch {
-		case err != nil:
-			a.err = err
-			return
-		case d.closed:
-			a.err = errors.Join(d.unavailable("", errClosed, ""), c.cli.Close())
-			return
-		}
-		a.c, d.conn = c, c
-		select {
-		case d.connected <- struct{}{}:
-		default:
-		}
-		d.log.Info("engine", "engine", c.facts.Engine, "version", c.facts.Version, "endpoint", c.facts.Endpoint, "rootless", c.facts.Rootless)
-	})
-	return a, nil
-}
-
-// nextStart is what to do about an engine that doesn't answer where it was looked for.
-func (d *Driver) nextStart() string {
-	next := "start it (systemctl --user start docker, or Docker Desktop), or check " + d.variable()
-	if d.cfg.Endpoint == "" {
-		next += " and: docker context ls"
-	}
-	return next
-}
-
-// variable is where the user says which endpoint to use.
+// variable returns the name of what says which endpoint to use.
 func (d *Driver) variable() string {
 	if d.cfg.Endpoint != "" && d.cfg.Setting != "" {
 		return d.cfg.Setting
@@ -132,24 +61,25 @@ func (d *Driver) variable() string {
 	return "DOCKER_HOST"
 }
 
-const nextInstall = "install docker and set it up rootless (dockerd-rootless-setuptool.sh install), or start Docker Desktop, then run: mcp-bridge doctor"
+const nextInstall = "install docker and set it up rootless (dockerd-rootless-setuptool.sh install)," +
+	" or start Docker Desktop, then run: mcp-bridge doctor"
 
 // look tries the endpoints in order. Where the user named one, its error is the answer.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
 	f, err := d.endpoints()
 	if err != nil {
-		return nil, d.unavailable("", err, "check DOCKER_CONTEXT, and: docker context ls")
+		return nil, d.Unavailable("", err, "check DOCKER_CONTEXT, and: docker context ls")
 	}
 	var passed []string
 	next := nextInstall
 	for _, e := range f.list {
 		c, err := d.try(ctx, e)
 		if err == nil {
-			c.facts.Lacks = append(c.facts.Lacks, refusals(f.list)...)
+			c.facts.Lacks = append(c.facts.Lacks, engine.Refusals(f.list)...)
 			return c, nil
 		}
 		if ctx.Err() != nil {
-			return nil, d.unavailable("", fmt.Errorf("no engine was found in time: %w", err), d.nextStart())
+			return nil, d.Unavailable("", fmt.Errorf("no engine was found in time: %w", err), d.hint(err))
 		}
 		var un *runtime.UnavailableError
 		if f.only || len(f.list) == 1 || !errors.As(err, &un) {
@@ -161,140 +91,114 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 		passed = append(passed, err.Error())
 	}
 	if len(passed) == 0 {
-		return nil, d.unavailable("", fmt.Errorf("no docker socket is there: %w", fs.ErrNotExist), nextInstall)
+		return nil, d.Unavailable("", fmt.Errorf("no docker socket is there: %w", fs.ErrNotExist), nextInstall)
 	}
-	return nil, d.unavailable("", errors.New(strings.Join(passed, "; ")), next)
+	return nil, d.Unavailable("", errors.New(strings.Join(passed, "; ")), next)
 }
 
-// dial reaches one endpoint and asks what it is; a rootful engine that wasn't allowed is refused.
-func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
-	dial, err := d.dialerFor(e)
-	if err != nil {
-		return nil, d.unavailable(e.url, err, "set "+d.variable()+" to a URL such as unix:///run/user/1000/docker.sock")
-	}
-	if err := d.mayUse(e); err != nil {
+// try reaches one endpoint, where nothing speaks against it, and asks what it is.
+func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
+	if err := d.MayUse(e.Endpoint); err != nil {
 		return nil, err
 	}
-	cli, err := d.client(e, dial)
+	dial, err := d.dialer(e)
 	if err != nil {
-		return nil, d.unavailable(e.url, err, d.nextStart())
+		next := "set " + d.variable() + " to a URL such as unix:///run/user/1000/docker.sock"
+		return nil, d.Unavailable(e.URL, err, next)
+	}
+	u, err := url.Parse(e.URL)
+	if err == nil && e.plain() {
+		err = d.InTheClear(u, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{d: d, dial: dial, exposed: len(e.open()) > 0, images: map[string]template{}}
+	host := "tcp://" + u.Host // for the headers, and for what the client's errors say
+	switch u.Scheme {
+	case "unix":
+		host, c.socket = e.URL, u.Path
+	case "npipe":
+		host = e.URL
+	}
+	// The HTTP client comes after the host, which would set a proxy and a dialer.
+	c.cli, err = client.NewClientWithOpts(client.WithHost(host), client.WithScheme("http"),
+		client.WithHTTPClient(&http.Client{Transport: dial.Transport(), CheckRedirect: client.CheckRedirect}),
+		client.WithVersion(d.settings.apiVersion), client.WithAPIVersionNegotiation())
+	if err != nil {
+		return nil, d.Unavailable(e.URL, err, d.hint(err))
 	}
 	wait, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := d.greet(wait, e, dial, cli)
-	if err != nil {
-		_ = cli.Close()
-		return nil, err
+	if err := c.greet(wait, e); err != nil {
+		c.Close()
+		var un *runtime.UnavailableError
+		if errors.As(err, &un) {
+			return nil, err
+		}
+		return nil, d.Unavailable(e.URL, errors.New(runtime.OneLine(err.Error())), d.hint(err))
 	}
 	return c, nil
 }
 
-// client is docker's, on connections of ours: the HTTP client comes after the host, which would set a proxy and a dialer.
-func (d *Driver) client(e endpoint, dial dialer) (*client.Client, error) {
-	u, err := url.Parse(e.url)
+// greet asks an engine what it is. A rootful one that wasn't allowed is refused.
+func (c *connection) greet(ctx context.Context, e endpoint) error {
+	ping, err := c.cli.Ping(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	host := "tcp://" + u.Host // for the headers, and for what the client's errors say
-	if u.Scheme == "unix" || u.Scheme == "npipe" {
-		host = e.url
+	c.cli.NegotiateAPIVersionPing(ping)
+	if v := c.cli.ClientVersion(); versions.LessThan(v, oldestAPI) {
+		return c.d.Unavailable(e.URL,
+			fmt.Errorf("it speaks version %s of the API, and %s is needed", v, oldestAPI),
+			"upgrade docker to 20.10 or later")
 	}
-	return client.NewClientWithOpts(client.WithHost(host), client.WithScheme("http"),
-		client.WithHTTPClient(&http.Client{Transport: dial.transport(), CheckRedirect: client.CheckRedirect}),
-		client.WithVersion(d.settings.apiVersion), client.WithAPIVersionNegotiation())
-}
-
-// greet asks an engine what it is.
-func (d *Driver) greet(ctx context.Context, e endpoint, dial dialer, cli *client.Client) (*connection, error) {
-	no := func(err error) error {
-		return d.unavailable(e.url, errors.New(runtime.OneLine(err.Error())), d.afterNoAnswer(err))
-	}
-	ping, err := cli.Ping(ctx)
+	info, err := c.cli.Info(ctx)
 	if err != nil {
-		return nil, no(err)
+		return err
 	}
-	cli.NegotiateAPIVersionPing(ping)
-	if v := cli.ClientVersion(); versions.LessThan(v, oldestAPI) {
-		return nil, d.unavailable(e.url, fmt.Errorf("it speaks version %s of the API, and %s is needed", v, oldestAPI), "upgrade docker to 20.10 or later")
-	}
-	info, err := cli.Info(ctx)
+	version, err := c.cli.ServerVersion(ctx)
 	if err != nil {
-		return nil, no(err)
+		return err
 	}
-	version, err := cli.ServerVersion(ctx)
-	if err != nil {
-		return nil, no(err)
-	}
-	c := &connection{cli: cli, dial: dial, cpus: info.NCPU, exposed: len(e.open()) > 0, images: map[string]template{}}
-	c.facts = facts(info, e, cli.ClientVersion())
+	c.cpus = info.NCPU
+	c.facts = facts(info, e, c.cli.ClientVersion())
 	for _, part := range version.Components {
 		c.podman = c.podman || part.Name == "Podman Engine"
 	}
 	if c.podman {
 		var p podmanInfo
-		if err := libpod(ctx, cli.HTTPClient(), http.MethodGet, "/info", &p); err != nil {
-			return nil, no(err)
+		if err := libpod(ctx, c.cli.HTTPClient(), http.MethodGet, "/info", &p); err != nil {
+			return err
 		}
 		c.facts = p.facts(c.facts)
 	}
-	if err := d.harden(c, info); err != nil {
-		return nil, err
-	}
-	if !c.facts.Rootless && !c.facts.Desktop && !d.cfg.AllowRootful {
-		return nil, d.unavailable(e.url, errors.New("it runs as root, so a flaw in it would hand over the machine"),
-			"set docker up rootless (dockerd-rootless-setuptool.sh install), or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
-	}
-	return c, nil
-}
-
-// afterNoAnswer is the next step where an engine could not be asked. Membership of the group docker is never it: that is root.
-func (d *Driver) afterNoAnswer(err error) string {
-	switch s := err.Error(); {
-	case errors.Is(err, fs.ErrPermission) || strings.Contains(s, "permission denied"):
-		return "use a docker of your own: dockerd-rootless-setuptool.sh install"
-	case strings.Contains(s, "x509") || strings.Contains(s, "tls:"):
-		return "check the certificates in DOCKER_CERT_PATH, or those of the context: docker context inspect"
-	case strings.Contains(s, "HTTP response to HTTPS") || strings.Contains(s, "to an HTTPS server") || strings.Contains(s, "malformed HTTP"):
-		return "check whether the endpoint wants TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
-	case strings.Contains(s, "ssh"):
-		return "check that this works without a password: ssh HOST docker version"
-	}
-	return d.nextStart()
-}
-
-// lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an
-// UnavailableError when the engine is indeed gone.
-func (d *Driver) lost(c *connection, err error) error {
-	ctx, cancel := context.WithTimeout(d.open, dialTimeout)
-	defer cancel()
-	if _, perr := c.cli.Ping(ctx); perr == nil {
+	if err := c.harden(info); err != nil {
 		return err
 	}
-	d.drop(c)
-	e := d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
-	e.Gone = true
-	return e
-}
-
-// drop makes the next use connect anew.
-func (d *Driver) drop(c *connection) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn == c {
-		d.conn = nil
-		_ = c.cli.Close()
+	if !c.facts.Rootless && !c.facts.Desktop && !c.d.cfg.AllowRootful {
+		return c.d.Rootful(e.URL, "set docker up rootless (dockerd-rootless-setuptool.sh install)")
 	}
+	return nil
 }
 
-// unreachable says that nobody listens at the engine's endpoint any more.
-func unreachable(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || client.IsErrConnectionFailed(err)
+// hint returns the next step where an engine could not be asked. Membership of the group docker is
+// never it: that is root.
+func (d *Driver) hint(err error) string {
+	says := func(what string) bool { return strings.Contains(err.Error(), what) }
+	switch {
+	case errors.Is(err, fs.ErrPermission) || says("permission denied"):
+		return "use a docker of your own: dockerd-rootless-setuptool.sh install"
+	case says("x509") || says("tls:"):
+		return "check the certificates in DOCKER_CERT_PATH, or those of the context: docker context inspect"
+	case says("HTTP response to HTTPS") || says("to an HTTPS server") || says("malformed HTTP"):
+		return "check whether the endpoint wants TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH"
+	case says("ssh"):
+		return "check that this works without a password: ssh HOST docker version"
+	}
+	next := "start it (systemctl --user start docker, or Docker Desktop), or check " + d.variable()
+	if d.cfg.Endpoint == "" {
+		next += " and: docker context ls"
+	}
+	return next
 }
-
-// goneError is what an engine's death looked like from here, in one line.
-type goneError struct{ err error }
-
-func (e *goneError) Error() string { return "it went away: " + runtime.OneLine(e.err.Error()) }
-
-func (e *goneError) Unwrap() error { return e.err }

@@ -25,13 +25,15 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // alone takes docker's variables out of the test's environment and gives it a home of its own.
 func alone(t *testing.T) (home string) {
 	t.Helper()
 	home = t.TempDir()
-	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION", "DOCKER_CONFIG"} {
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY",
+		"DOCKER_API_VERSION", "DOCKER_CONFIG"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HOME", home)
@@ -68,7 +70,8 @@ func writeContext(t *testing.T, dir, name, meta string) (id string) {
 	return id
 }
 
-// TestEndpoints: what the user names comes alone; otherwise docker's current context, then the sockets, the rootful one last.
+// TestEndpoints: what the user names comes alone; otherwise docker's current context, then the
+// sockets, the rootful one last.
 func TestEndpoints(t *testing.T) {
 	home := alone(t)
 	run := filepath.Join(home, "run")
@@ -76,8 +79,10 @@ func TestEndpoints(t *testing.T) {
 		defer listenUnix(t, dir).Close()
 	}
 	write(t, filepath.Join(home, ".docker", "config.json"), `{"currentContext": "there"}`)
-	writeContext(t, filepath.Join(home, ".docker"), "there", `{"Name":"there","Endpoints":{"docker":{"Host":"ssh://there"}}}`)
-	id := writeContext(t, filepath.Join(home, ".docker"), "safe", `{"Name":"safe","Endpoints":{"docker":{"Host":"tcp://safe:2376","SkipTLSVerify":false}}}`)
+	writeContext(t, filepath.Join(home, ".docker"), "there",
+		`{"Name":"there","Endpoints":{"docker":{"Host":"ssh://there"}}}`)
+	id := writeContext(t, filepath.Join(home, ".docker"), "safe",
+		`{"Name":"safe","Endpoints":{"docker":{"Host":"tcp://safe:2376","SkipTLSVerify":false}}}`)
 	write(t, filepath.Join(home, ".docker", "contexts", "tls", id, "docker", "ca.pem"), "x")
 	usual := []string{"unix://" + run + "/docker.sock", "unix://" + home + "/.docker/run/docker.sock"}
 	tests := []struct {
@@ -88,7 +93,8 @@ func TestEndpoints(t *testing.T) {
 		only     bool
 	}{
 		{"context, then sockets", nil, "", append([]string{"ssh://there"}, usual...), false},
-		{"DOCKER_HOST", map[string]string{"DOCKER_HOST": "tcp://h:1", "DOCKER_CONTEXT": "safe"}, "", []string{"tcp://h:1"}, true},
+		{"DOCKER_HOST", map[string]string{"DOCKER_HOST": "tcp://h:1", "DOCKER_CONTEXT": "safe"}, "",
+			[]string{"tcp://h:1"}, true},
 		{"named", map[string]string{"DOCKER_HOST": "tcp://h:1"}, "unix:///x", []string{"unix:///x"}, true},
 		{"DOCKER_CONTEXT", map[string]string{"DOCKER_CONTEXT": "safe"}, "", []string{"tcp://safe:2376"}, true},
 		{"the default context", map[string]string{"DOCKER_CONTEXT": "default"}, "", usual, false},
@@ -104,11 +110,11 @@ func TestEndpoints(t *testing.T) {
 			f, err := d.endpoints()
 			var got []string
 			for _, e := range f.list {
-				if e.url != "unix:///var/run/docker.sock" { // of the machine that the test runs on
-					got = append(got, e.url)
+				if e.URL != "unix:///var/run/docker.sock" { // of the machine that the test runs on
+					got = append(got, e.URL)
 				}
-				if e.secure != (e.url == "tcp://safe:2376") || e.vm != strings.Contains(e.url, ".docker") {
-					t.Errorf("%s: secure %v, vm %v", e.url, e.secure, e.vm)
+				if e.secure != (e.URL == "tcp://safe:2376") || e.VM != strings.Contains(e.URL, ".docker") {
+					t.Errorf("%s: secure %v, vm %v", e.URL, e.secure, e.VM)
 				}
 			}
 			if err != nil || !slices.Equal(got, tt.want) || f.only != tt.only {
@@ -155,8 +161,9 @@ func TestFacts(t *testing.T) {
 	all := runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
 	podman := func(rootless bool, cgroups string, controllers ...string) map[string]reply {
 		return map[string]reply{"GET info": {http.StatusOK, with(dockerInfo(false, "1"),
-			"host", map[string]any{"cgroupVersion": cgroups, "cgroupControllers": controllers, "ociRuntime": map[string]any{"name": "crun"},
-				"security": map[string]any{"rootless": rootless, "seccompEnabled": true}})}}
+			"host", map[string]any{"cgroupVersion": cgroups, "cgroupControllers": controllers,
+				"ociRuntime": map[string]any{"name": "crun"},
+				"security":   map[string]any{"rootless": rootless, "seccompEnabled": true}})}}
 	}
 	tests := []struct {
 		name    string
@@ -167,25 +174,36 @@ func TestFacts(t *testing.T) {
 		want    runtime.Facts // of the fields below
 	}{
 		{"rootless, cgroup v1", dockerInfo(true, "1"), nil, false, false,
-			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine"}},
-		{"rootless, cgroup v2", with(dockerInfo(true, "2"), "CpuCfsQuota", false, "Architecture", "aarch64"), nil, false, false,
-			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "arm64", OCIRuntime: "runc", Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc",
+				Seccomp: "engine"}},
+		{"rootless, cgroup v2", with(dockerInfo(true, "2"), "CpuCfsQuota", false, "Architecture", "aarch64"), nil,
+			false, false,
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "arm64", OCIRuntime: "runc",
+				Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
 		{"rootless, cgroup v2, no driver", with(dockerInfo(true, "2"), "CgroupDriver", "none"), nil, false, false,
-			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine"}},
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc",
+				Seccomp: "engine"}},
 		{"rootful", dockerInfo(false, "2"), nil, false, true, runtime.Facts{}},
 		{"rootful, allowed", dockerInfo(false, "1"), nil, true, false,
-			runtime.Facts{Engine: "docker", CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine", Enforces: all}},
+			runtime.Facts{Engine: "docker", CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine",
+				Enforces: all}},
 		{"Docker Desktop", with(dockerInfo(false, "2"), "OperatingSystem", "Docker Desktop"), nil, false, false,
-			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine", Enforces: all, Desktop: true, Remote: true}},
-		{"users remapped", with(dockerInfo(false, "2"), "SecurityOptions", []string{"name=apparmor", "name=userns", "name=seccomp,profile=unconfined"}), nil, true, false,
-			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Enforces: all, OwnUsers: true, LSM: []string{"apparmor"}}},
+			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine",
+				Enforces: all, Desktop: true, Remote: true}},
+		{"users remapped", with(dockerInfo(false, "2"), "SecurityOptions",
+			[]string{"name=apparmor", "name=userns", "name=seccomp,profile=unconfined"}), nil, true, false,
+			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Enforces: all,
+				OwnUsers: true, LSM: []string{"apparmor"}}},
 		{"gVisor", with(dockerInfo(true, "2"), "DefaultRuntime", "sentry"), nil, false, false,
-			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "sentry", Enforces: runtime.Enforced{Memory: true, CPUs: true}, OwnUsers: true,
+			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "sentry",
+				Enforces: runtime.Enforced{Memory: true, CPUs: true}, OwnUsers: true,
 				OwnKernel: true, OwnDevices: []string{"/dev/fuse", "/dev/net"}}},
 		{"podman, rootless, cgroup v1", nil, podman(true, "v1"), false, false,
-			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "crun", Seccomp: "engine"}},
+			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "crun",
+				Seccomp: "engine"}},
 		{"podman, rootless, delegated in part", nil, podman(true, "v2", "pids", "memory"), false, false,
-			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "crun", Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
+			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "crun",
+				Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
 		{"podman, rootful", nil, podman(false, "v2"), false, true, runtime.Facts{}},
 	}
 	for _, tt := range tests {
@@ -209,7 +227,8 @@ func TestFacts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Endpoint != url || got.Version != "20.10.24" || got.APIVersion != "1.41" || !strings.Contains(got.Lacks[0], "clock") {
+			if got.Endpoint != url || got.Version != "20.10.24" || got.APIVersion != "1.41" ||
+				!strings.Contains(got.Lacks[0], "clock") {
 				t.Errorf("got %+v", got)
 			}
 			got.Endpoint, got.Version, got.APIVersion, got.Lacks = "", "", "", nil
@@ -222,7 +241,8 @@ func TestFacts(t *testing.T) {
 
 // TestVersions: the older of both sides' versions is spoken, and one that is too old is refused.
 func TestVersions(t *testing.T) {
-	for server, want := range map[string]string{"1.41": "1.41", "1.45": "1.45", "1.99": "1.51", "1.40": "", "": "1.41"} {
+	for server, want := range map[string]string{"1.41": "1.41", "1.45": "1.45", "1.99": "1.51", "1.40": "",
+		"": "1.41"} {
 		f := newFake()
 		f.version = server
 		d := New(Config{Endpoint: f.listen(t)})
@@ -234,7 +254,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// authority makes certificates in a directory as docker wants them: ca.pem, cert.pem, key.pem, the same for both sides.
+// authority makes certificates in a directory as docker wants them: ca.pem, cert.pem, key.pem, the
+// same for both sides.
 func authority(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -242,8 +263,10 @@ func authority(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(
+			time.Hour), IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0,
+			1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -257,7 +280,8 @@ func authority(t *testing.T, dir string) {
 	pemCert := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
 	write(t, filepath.Join(dir, "ca.pem"), pemCert)
 	write(t, filepath.Join(dir, "cert.pem"), pemCert)
-	write(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	write(t, filepath.Join(dir, "key.pem"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 }
 
 // TestTLS: both sides are verified, for requests and for what is attached.
@@ -276,7 +300,9 @@ func TestTLS(t *testing.T) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+			ClientAuth: tls.RequireAndVerifyClientCert})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +312,8 @@ func TestTLS(t *testing.T) {
 	go s.Serve(l)
 	defer s.Close()
 	meta := func(host string, skip bool) string {
-		b, err := json.Marshal(map[string]any{"Endpoints": map[string]any{"docker": map[string]any{"Host": host, "SkipTLSVerify": skip}}})
+		b, err := json.Marshal(map[string]any{"Endpoints": map[string]any{"docker": map[string]any{"Host": host,
+			"SkipTLSVerify": skip}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,12 +332,17 @@ func TestTLS(t *testing.T) {
 		env  map[string]string
 		ok   bool
 	}{
-		{"cert path", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_CERT_PATH": ours, "DOCKER_TLS_VERIFY": "1"}, true},
-		{"cert path, https", map[string]string{"DOCKER_HOST": "https://" + address, "DOCKER_CERT_PATH": ours}, true},
-		{"another authority, verified without being asked", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_CERT_PATH": others}, false},
+		{"cert path", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_CERT_PATH": ours,
+			"DOCKER_TLS_VERIFY": "1"}, true},
+		{"cert path, https", map[string]string{"DOCKER_HOST": "https://" + address, "DOCKER_CERT_PATH": ours},
+			true},
+		{"another authority, verified without being asked",
+			map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_CERT_PATH": others}, false},
 		{"no certificates", map[string]string{"DOCKER_HOST": "tcp://" + address}, false},
-		{"verification without certificates", map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_TLS_VERIFY": "1"}, false},
-		{"another name", map[string]string{"DOCKER_HOST": "tcp://" + strings.Replace(address, "127.0.0.1", "localhost", 1), "DOCKER_CERT_PATH": ours}, false},
+		{"verification without certificates",
+			map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_TLS_VERIFY": "1"}, false},
+		{"another name", map[string]string{"DOCKER_HOST": "tcp://" +
+			strings.Replace(address, "127.0.0.1", "localhost", 1), "DOCKER_CERT_PATH": ours}, false},
 		{"context", map[string]string{"DOCKER_CONTEXT": "safe"}, true},
 		{"a context that skips verification", map[string]string{"DOCKER_CONTEXT": "careless"}, true},
 	}
@@ -328,7 +360,8 @@ func TestTLS(t *testing.T) {
 				t.Errorf("got %+v, %q, %v", exit, out, err)
 			case tt.ok:
 				facts, err := d.Facts(t.Context())
-				if said := strings.Contains(strings.Join(facts.Lacks, " "), "not verified"); err != nil || !facts.Remote || said != strings.Contains(tt.name, "skips") {
+				if said := strings.Contains(strings.Join(facts.Lacks, " "), "not verified"); err != nil ||
+					!facts.Remote || said != strings.Contains(tt.name, "skips") {
 					t.Errorf("facts are %+v, %v", facts, err)
 				}
 			case !tt.ok && (!errors.As(err, &un) || un.Hint() == ""):
@@ -356,21 +389,22 @@ func authorityCopy(t *testing.T, from, to string) {
 func TestPlainTCPElsewhere(t *testing.T) {
 	alone(t)
 	for endpoint, refused := range map[string]bool{
-		"tcp://192.0.2.1:2375": true, "http://192.0.2.1": true, "tcp://engine.example:2375": true, "tcp://[2001:db8::1]:2375": true, "tcp://127.0.0.1.example:1": true,
-		"tcp://127.0.0.1:1": false, "tcp://[::1]:1": false, "http://localhost:1": false, "tcp://[::ffff:127.0.0.1]:1": false,
+		"tcp://192.0.2.1:2375": true, "http://192.0.2.1": true, "tcp://engine.example:2375": true,
+		"tcp://[2001:db8::1]:2375": true, "tcp://127.0.0.1.example:1": true,
+		"tcp://127.0.0.1:1": false, "tcp://[::1]:1": false, "http://localhost:1": false,
+		"tcp://[::ffff:127.0.0.1]:1": false,
 	} {
 		d := New(Config{Endpoint: endpoint})
 		_, err := d.Facts(t.Context())
 		d.Close()
 		var un *runtime.UnavailableError
-		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused && !strings.Contains(un.Hint(), "DOCKER_CERT_PATH") {
+		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused &&
+			!strings.Contains(un.Hint(), "DOCKER_CERT_PATH") {
 			t.Errorf("%s: got %v; refused should be %v", endpoint, err, refused)
 		}
 	}
-	d := New(Config{Endpoint: "tcp://192.0.2.1:2376"})
-	defer d.Close()
-	if err := d.mayUse(endpoint{url: "tcp://192.0.2.1:2376", secure: true}); err != nil {
-		t.Errorf("with TLS: %v", err)
+	if safe := (endpoint{Endpoint: engine.Endpoint{URL: "tcp://192.0.2.1:2376"}, secure: true}); safe.plain() {
+		t.Error("with TLS it is taken for plain")
 	}
 }
 
@@ -392,7 +426,8 @@ func TestPlainTCP(t *testing.T) {
 		if exit, _, err := play(t, t.Context(), d); err != nil || exit.Code != 7 {
 			t.Errorf("%s: %+v, %v", scheme, exit, err)
 		}
-		if facts, err := d.Facts(t.Context()); err != nil || !strings.Contains(strings.Join(facts.Lacks, " "), "neither encrypted") {
+		if facts, err := d.Facts(t.Context()); err != nil ||
+			!strings.Contains(strings.Join(facts.Lacks, " "), "neither encrypted") {
 			t.Errorf("%s: facts are %+v, %v", scheme, facts, err)
 		}
 		d.Close()
@@ -412,7 +447,8 @@ func TestDialIsBounded(t *testing.T) {
 	}
 }
 
-// TestWaitersAreBounded: whoever finds an attempt under way waits for it as long as its own context lasts.
+// TestWaitersAreBounded: whoever finds an attempt under way waits for it as long as its own context
+// lasts.
 func TestWaitersAreBounded(t *testing.T) {
 	f := newFake()
 	f.hang, f.release = "_ping", make(chan struct{})

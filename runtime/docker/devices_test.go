@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestDeviceNodesAreReadOnly: code can use the devices and not change their nodes, which are the host's where docker is rootless.
+// TestDeviceNodesAreReadOnly: code can use the devices and not change their nodes, which are the
+// host's where docker is rootless.
 func TestDeviceNodesAreReadOnly(t *testing.T) {
 	d := newDriver(t, Config{})
 	f, err := d.Facts(t.Context())
@@ -30,7 +31,8 @@ try: open("/dev/full", "wb", buffering=0).write(b"x")
 except OSError as e: print(e.strerror)
 `))
 	const ro = "Read-only file system"
-	want := "full " + ro + "\nnull " + ro + "\nrandom " + ro + "\nurandom " + ro + "\nzero " + ro + "\n8 b'\\x00\\x00'\nNo space left on device\n"
+	want := "full " + ro + "\nnull " + ro + "\nrandom " + ro + "\nurandom " + ro + "\nzero " + ro +
+		"\n8 b'\\x00\\x00'\nNo space left on device\n"
 	if out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}

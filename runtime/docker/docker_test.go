@@ -22,11 +22,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// imageRef is what the tests run: made from the distribution's packages where no registry is reachable.
+// imageRef is what the tests run: made from the distribution's packages where no registry is
+// reachable.
 const imageRef = "localhost/mcp-bridge/python:latest"
 
-// newDriver is the docker at DOCKER_HOST, rootful or not. Without MCP_BRIDGE_TEST_RUNTIME=docker a machine that has none skips
-// these tests; with it they fail.
+// newDriver is the docker at DOCKER_HOST, rootful or not. Without MCP_BRIDGE_TEST_RUNTIME=docker a
+// machine that has none skips these tests; with it they fail.
 func newDriver(t testing.TB, cfg Config) *Driver {
 	t.Helper()
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "docker" {
@@ -48,13 +49,14 @@ func newDriver(t testing.TB, cfg Config) *Driver {
 func target(d *Driver) func(*testing.T) runtimetest.Target {
 	owner := runtime.Self()
 	return func(t *testing.T) runtimetest.Target {
-		return runtimetest.Target{Driver: d, Image: imageRef, Owner: owner, Count: func() int { return count(t, d, owner) }}
+		return runtimetest.Target{Driver: d, Image: imageRef, Owner: owner,
+			Count: func() int { return count(t, d, owner) }}
 	}
 }
 
 func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 	t.Helper()
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +83,11 @@ func TestLockDown(t *testing.T) {
 	runtimetest.LockDown(t, target(d))
 }
 
-// lockDownImitation is LockDown for podman's imitation of docker's API, without what Facts says that it lacks. That must be
-// lacking: once it isn't, the facts are wrong.
+// lockDownImitation is LockDown for podman's imitation of docker's API, without what Facts says
+// that it lacks. That must be lacking: once it isn't, the facts are wrong.
 func lockDownImitation(t *testing.T, d *Driver, f runtime.Facts) {
-	t.Log("PROPERTY: podman's imitation of docker's API: what it lacks is in Facts.Lacks; podman's own API is better")
+	t.Log("PROPERTY: podman's imitation of docker's API: what it lacks is in Facts.Lacks; podman's own API is" +
+		" better")
 	g := target(d)(t)
 	port, abstract := runtimetest.Outside(t)
 	spec := g.Spec(runtimetest.Probe, port, abstract)
@@ -94,7 +97,8 @@ func lockDownImitation(t *testing.T, d *Driver, f runtime.Facts) {
 	}
 	r := runtimetest.ParseReport(t, out)
 	lacks := strings.Join(f.Lacks, "\n")
-	if limited := slices.Equal(r.Rlimits["nofile"], []int64{256, 256}); limited == strings.Contains(lacks, "limit of descriptors") {
+	if limited := slices.Equal(r.Rlimits["nofile"], []int64{256, 256}); limited == strings.Contains(lacks,
+		"limit of descriptors") {
 		t.Errorf("nofile is %v, and the engine lacks: %s", r.Rlimits["nofile"], lacks)
 	}
 	host, err := os.Readlink("/proc/self/ns/cgroup")
@@ -102,18 +106,21 @@ func lockDownImitation(t *testing.T, d *Driver, f runtime.Facts) {
 		t.Fatal(err)
 	}
 	if own := r.Namespaces["cgroup"] != host; own == strings.Contains(lacks, "control group namespace") {
-		t.Errorf("the control group namespace is %s, the host's %s, and the engine lacks: %s", r.Namespaces["cgroup"], host, lacks)
+		t.Errorf("the control group namespace is %s, the host's %s, and the engine lacks: %s",
+			r.Namespaces["cgroup"], host, lacks)
 	}
 	r.Rlimits = map[string][]int64{"nofile": {256, 256}, "core": {0, 0}}
 	r.Namespaces["cgroup"], r.CgroupPaths = "looked at above", []string{"/"}
-	runtimetest.CheckReport(t, r, spec, []string{"PATH", "HOME", "LANG", "container", "HOSTNAME", "TERM", "LC_CTYPE"})
+	runtimetest.CheckReport(t, r, spec, []string{"PATH", "HOME", "LANG", "container", "HOSTNAME", "TERM",
+		"LC_CTYPE"})
 }
 
 // runProgram runs a spec with nothing on standard input.
 func runProgram(t *testing.T, d *Driver, s runtime.Spec) (out string, exit runtime.Exit) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	exit, err := d.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr})
+	exit, err := d.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &stdout,
+		Stderr: &stderr})
 	if err != nil {
 		t.Fatalf("Run: %v (stderr %q)", err, stderr.String())
 	}
@@ -123,27 +130,32 @@ func runProgram(t *testing.T, d *Driver, s runtime.Spec) (out string, exit runti
 	return stdout.String(), exit
 }
 
-// TestImageBringsNothing: an image's volumes, variables, user, directory and health check stay outside, and so do docker's own
-// variables.
+// TestImageBringsNothing: an image's volumes, variables, user, directory and health check stay
+// outside, and so do docker's own variables.
 func TestImageBringsNothing(t *testing.T) {
 	d := newDriver(t, Config{})
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	const ref = "localhost/mcp-bridge/test-brings:latest"
-	made, err := c.cli.ContainerCreate(t.Context(), &container.Config{Image: imageRef, Cmd: []string{"true"}}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+	made, err := c.cli.ContainerCreate(t.Context(), &container.Config{Image: imageRef, Cmd: []string{"true"}},
+		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.cli.ContainerCommit(t.Context(), made.ID, container.CommitOptions{Reference: ref, Changes: []string{
-		"VOLUME /srv", "VOLUME /tmp", "VOLUME /opt/deep", "ENV SECRET=of-the-image", "ENV HOME=/elsewhere", "USER root", "WORKDIR /srv",
-		"ENTRYPOINT [\"/bin/false\"]", "CMD [\"no\"]"}, Config: &container.Config{}})
-	if rerr := c.cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true}); err != nil || rerr != nil {
+	_, err = c.cli.ContainerCommit(t.Context(), made.ID,
+		container.CommitOptions{Reference: ref, Changes: []string{
+			"VOLUME /srv", "VOLUME /tmp", "VOLUME /opt/deep", "ENV SECRET=of-the-image", "ENV HOME=/elsewhere",
+			"USER root", "WORKDIR /srv",
+			"ENTRYPOINT [\"/bin/false\"]", "CMD [\"no\"]"}, Config: &container.Config{}})
+	if rerr := c.cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true}); err != nil ||
+		rerr != nil {
 		t.Fatal(err, rerr)
 	}
 	defer func() {
-		if _, err := c.cli.ImageRemove(context.WithoutCancel(t.Context()), ref, image.RemoveOptions{Force: true}); err != nil {
+		if _, err := c.cli.ImageRemove(context.WithoutCancel(t.Context()), ref,
+			image.RemoveOptions{Force: true}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -190,32 +202,29 @@ type writerFunc func([]byte)
 
 func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
 
-// TestAbandoned: when the bridge is gone, its connections with it, the container's input ends, so the container ends, and the
-// engine removes it.
+// TestAbandoned: when the bridge is gone, its connections with it, the container's input ends, so
+// the container ends, and the engine removes it.
 func TestAbandoned(t *testing.T) {
 	d := newDriver(t, Config{})
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := target(d)(t)
 	spec := g.Spec("import sys; print('up', flush=True); sys.stdin.read()")
-	tpl, err := d.template(t.Context(), c, spec.Image)
+	id, err := c.Create(t.Context(), "mcp-bridge-"+rand.Text(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.newRun(c, "mcp-bridge-"+rand.Text())
-	if err := r.create(t.Context(), spec, tpl); err != nil {
-		t.Fatal(err)
-	}
-	streams, err := c.cli.ContainerAttach(t.Context(), r.id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true})
+	streams, err := c.cli.ContainerAttach(t.Context(), id,
+		container.AttachOptions{Stream: true, Stdin: true, Stdout: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	gone, failed := c.cli.ContainerWait(ctx, r.id, container.WaitConditionNextExit)
-	if err := c.cli.ContainerStart(t.Context(), r.id, container.StartOptions{}); err != nil {
+	gone, failed := c.cli.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	if err := c.cli.ContainerStart(t.Context(), id, container.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(streams.Reader, make([]byte, 8+3)); err != nil { // it is up
@@ -234,8 +243,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestMemory: the engine's word for what the kernel killed for want of memory, also where the container is gone before it can
-// be inspected.
+// TestMemory: the engine's word for what the kernel killed for want of memory, also where the
+// container is gone before it can be inspected.
 func TestMemory(t *testing.T) {
 	d := newDriver(t, Config{})
 	f, err := d.Facts(t.Context())
@@ -248,7 +257,8 @@ func TestMemory(t *testing.T) {
 	g := target(d)(t)
 	for name, program := range map[string]string{
 		"the first process": "b = bytearray(1<<30)\nfor i in range(0, len(b), 4096): b[i] = 1",
-		"a child":           "import os\nif os.fork() == 0:\n  b = bytearray(1<<30)\n  for i in range(0, len(b), 4096): b[i] = 1\nos.wait()",
+		"a child": "import os\nif os.fork() == 0:\n  b = bytearray(1<<30)\n  for i in range(0, len(b)," +
+			" 4096): b[i] = 1\nos.wait()",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, exit := runProgram(t, d, g.Spec(program)); !exit.OOMKilled {
@@ -257,25 +267,25 @@ func TestMemory(t *testing.T) {
 		})
 	}
 	t.Run("asked afterwards", func(t *testing.T) {
-		c, err := d.connect(t.Context())
+		c, err := d.Connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for program, want := range map[string]bool{"b = bytearray(1<<30)\nfor i in range(0, len(b), 4096): b[i] = 1": true, "pass": false} {
+		for program, want := range map[string]bool{"b = bytearray(1<<30)\nfor i in range(0, len(b), 4096): b[i] =" +
+			" 1": true, "pass": false} {
 			spec := g.Spec(program)
-			tpl, err := d.template(t.Context(), c, spec.Image)
+			var id string
+			create := func(ctx context.Context, name string) (string, error) {
+				made, err := c.Create(ctx, name, spec)
+				id = made
+				return made, err
+			}
+			std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}
+			exit, _, err := d.Attempt(t.Context(), c, spec, create, std)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := d.newRun(c, "mcp-bridge-"+rand.Text())
-			if err := r.create(t.Context(), spec, tpl); err != nil {
-				t.Fatal(err)
-			}
-			exit, err := r.play(t.Context(), spec.MaxAge, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
-			if rerr := r.remove(t.Context()); err != nil || rerr != nil {
-				t.Fatal(err, rerr)
-			}
-			if got := r.oomKilled(t.Context()); got != want || exit.OOMKilled != want {
+			if got := c.OutOfMemory(t.Context(), id); got != want || exit.OOMKilled != want {
 				t.Errorf("%+v, and afterwards %v; want %v", exit, got, want)
 			}
 		}
@@ -288,12 +298,15 @@ func TestSeccompProfile(t *testing.T) {
 		"defaultAction": "SCMP_ACT_ALLOW",
 		"syscalls": [{"names": ["getpriority"], "action": "SCMP_ACT_ERRNO", "errnoRet": 95}]
 	}`
-	d := newDriver(t, Config{Hardening: runtime.Hardening{Seccomp: &runtime.SeccompProfile{Name: "ours", JSON: []byte(profile)}}})
+	d := newDriver(t, Config{Hardening: runtime.Hardening{Seccomp: &runtime.SeccompProfile{Name: "ours",
+		JSON: []byte(profile)}}})
 	f, err := d.Facts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := runProgram(t, d, target(d)(t).Spec("import os\ntry: print(os.getpriority(os.PRIO_PROCESS, 0), end='')\nexcept OSError as e: print(e.errno, end='')"))
+	out, _ := runProgram(t, d, target(d)(t).Spec(
+		"import os\ntry: print(os.getpriority(os.PRIO_PROCESS, 0), end='')\nexcept OSError as e: print(e.errno,"+
+			" end='')"))
 	want := "95"
 	if f.Engine == "podman" || f.OCIRuntime == "runsc" { // which say so
 		want = "0"
@@ -313,7 +326,8 @@ func TestNoSuchOCIRuntime(t *testing.T) {
 	defer d.Close()
 	_, err := d.Facts(t.Context())
 	var un *runtime.UnavailableError
-	if !errors.As(err, &un) || !strings.Contains(un.Error(), "none-such") || !strings.Contains(un.Error(), "runc") || un.Hint() == "" {
+	if !errors.As(err, &un) || !strings.Contains(un.Error(), "none-such") ||
+		!strings.Contains(un.Error(), "runc") || un.Hint() == "" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,27 +1,23 @@
 package docker
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
 // endpoint is a place where docker's API may be had.
 type endpoint struct {
-	url    string
+	engine.Endpoint
 	secure bool // TLS, with certs
 	certs  certs
-	vm     bool // known by its place to be in a virtual machine, which is the wall, rootful inside or not
-
-	refused error // why it is not to be used, though it is there; nil for nothing
 }
 
-// plain says that the connection to e is neither encrypted nor authenticated.
+// plain reports whether the connection to e is neither encrypted nor authenticated.
 func (e endpoint) plain() bool {
 	switch e.scheme() {
 	case "unix", "npipe", "ssh", "https":
@@ -32,19 +28,22 @@ func (e endpoint) plain() bool {
 	return true
 }
 
-// scheme is the URL's in small letters, in which its case means nothing.
+// scheme returns the URL's in small letters; its case means nothing.
 func (e endpoint) scheme() string {
-	scheme, _, _ := strings.Cut(e.url, ":")
+	scheme, _, _ := strings.Cut(e.URL, ":")
 	return strings.ToLower(scheme)
 }
 
-// open says what the connection to e lets others do; nothing where none but the engine can read and answer it.
+// open returns what the connection to e lets others do: nothing where only the engine can read and
+// answer it.
 func (e endpoint) open() []string {
 	switch {
 	case e.plain():
-		return []string{"the connection to docker is neither encrypted nor authenticated: every user of this machine can change what runs"}
+		return []string{"the connection to docker is neither encrypted nor authenticated:" +
+			" every user of this machine can change what runs"}
 	case e.certs.insecure && (e.scheme() == "tcp" || e.scheme() == "https"):
-		return []string{"docker's certificate is not verified, as its context says: whoever is on the way can be taken for it"}
+		return []string{"docker's certificate is not verified, as its context says:" +
+			" any machine on the way can be taken for it"}
 	}
 	return nil
 }
@@ -55,12 +54,13 @@ type found struct {
 	only bool
 }
 
-// endpoints are what the user names, alone; or else the context that docker itself would use and the sockets that are there.
+// endpoints returns what the user names, alone; or else the context that docker itself would use
+// and the sockets that are there.
 func (d *Driver) endpoints() (found, error) {
 	s := d.settings
 	for _, url := range []string{d.cfg.Endpoint, s.host} {
 		if url != "" {
-			e := endpoint{url: url}
+			e := endpoint{Endpoint: engine.Endpoint{URL: url}}
 			e.certs, e.secure = s.certs()
 			return found{[]endpoint{e}, true}, nil
 		}
@@ -71,7 +71,8 @@ func (d *Driver) endpoints() (found, error) {
 	}
 	var f found
 	if s.context == "" {
-		// Docker Desktop makes its context the current one by itself, so this is no choice that rules out the others.
+		// Docker Desktop makes its context the current one by itself, so this is not a choice that
+		// rules out the others.
 		c, err := s.config()
 		if err != nil {
 			return f, err
@@ -88,7 +89,8 @@ func (d *Driver) endpoints() (found, error) {
 	return f, nil
 }
 
-// machines are the sockets, below the home directory, of products that run dockerd in a virtual machine of their own.
+// machines are the sockets, below the home directory, of products that run dockerd in a virtual
+// machine of their own.
 var machines = []string{
 	".docker/run/docker.sock",       // Docker Desktop, macOS
 	".docker/desktop/docker.sock",   // Docker Desktop, Linux
@@ -98,21 +100,14 @@ var machines = []string{
 	".lima/docker/sock/docker.sock", // Lima's template
 }
 
-// sockets are those of this machine that are there, the rootless ones first. Nobody has named them, so whose they are is looked
-// at.
+// sockets returns those of this machine that are there, the rootless ones first.
 func (d *Driver) sockets(home string) []endpoint {
 	var all []endpoint
 	add := func(path string, vm bool, refused error) {
-		if fi, err := os.Stat(path); err != nil || fi.Mode()&os.ModeSocket == 0 {
-			return
+		if p, ok := d.FindSocket(path, refused); ok {
+			p.VM = vm
+			all = append(all, endpoint{Endpoint: p})
 		}
-		if refused == nil {
-			refused = trust.System().Path(path)
-		}
-		if refused != nil {
-			d.log.Warn("socket not used", "path", path, "err", refused)
-		}
-		all = append(all, endpoint{url: "unix://" + path, vm: vm, refused: refused})
 	}
 	if dir := d.cfg.RuntimeDir; dir != "" {
 		err := trust.System().OwnDirectory(dir)
@@ -128,26 +123,7 @@ func (d *Driver) sockets(home string) []endpoint {
 	}
 	add("/var/run/docker.sock", false, nil)
 	if goruntime.GOOS == "windows" {
-		all = append(all, endpoint{url: "npipe:////./pipe/docker_engine"})
+		all = append(all, endpoint{Endpoint: engine.Endpoint{URL: "npipe:////./pipe/docker_engine"}})
 	}
 	return all
-}
-
-// try dials an endpoint that nothing speaks against.
-func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
-	if e.refused != nil {
-		return nil, d.unavailable(e.url, e.refused, "if you trust who listens there, set MCP_BRIDGE_RUNTIME="+e.url)
-	}
-	return d.dial(ctx, e)
-}
-
-// refusals are the reasons against the sockets that were there and not used.
-func refusals(all []endpoint) []string {
-	var why []string
-	for _, e := range all {
-		if e.refused != nil {
-			why = append(why, "the socket "+strings.TrimPrefix(e.url, "unix://")+" is there and not used: "+e.refused.Error())
-		}
-	}
-	return why
 }

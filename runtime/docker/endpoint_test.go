@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestForeignSockets: a socket that nobody has named is passed over where others could have put it there, and the reason is told;
-// one that the user names, or that comes after it, is used.
+// TestForeignSockets: a socket that nobody has named is passed over where others could have put it
+// there, and the reason is told; one that the user names, or that comes after it, is used.
 func TestForeignSockets(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -39,7 +39,8 @@ func TestForeignSockets(t *testing.T) {
 			if err := os.Chmod(dir, tt.dir); err != nil {
 				t.Fatal(err)
 			}
-			first, next := "unix://"+filepath.Join(dir, "docker.sock"), "unix://"+filepath.Join(home, ".docker", "run", "docker.sock")
+			first, next := "unix://"+filepath.Join(dir, "docker.sock"), "unix://"+filepath.Join(home, ".docker",
+				"run", "docker.sock")
 			var log bytes.Buffer
 			d := New(Config{RuntimeDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			defer d.Close()
@@ -56,7 +57,10 @@ func TestForeignSockets(t *testing.T) {
 			if f.Endpoint != next {
 				t.Errorf("%s was chosen, want %s", f.Endpoint, next)
 			}
-			if !slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, tt.want) && strings.Contains(s, dir) }) {
+			if !slices.ContainsFunc(f.Lacks, func(s string) bool {
+				return strings.Contains(s, tt.want) &&
+					strings.Contains(s, dir)
+			}) {
 				t.Errorf("the facts don't say why: %q", f.Lacks)
 			}
 			if !strings.Contains(log.String(), "socket not used") {
@@ -64,7 +68,8 @@ func TestForeignSockets(t *testing.T) {
 			}
 			all := d.sockets(home)
 			var un *runtime.UnavailableError
-			if _, err := d.try(t.Context(), all[0]); !errors.As(err, &un) || !strings.Contains(un.Error(), tt.want) || !strings.Contains(un.Hint(), "MCP_BRIDGE_RUNTIME="+first) {
+			if _, err := d.try(t.Context(), all[0]); !errors.As(err, &un) ||
+				!strings.Contains(un.Error(), tt.want) || !strings.Contains(un.Hint(), "MCP_BRIDGE_RUNTIME="+first) {
 				t.Errorf("got %v, want %q and a hint", err, tt.want)
 			}
 			named := New(Config{Endpoint: first, RuntimeDir: dir})

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/system"
@@ -14,19 +13,20 @@ import (
 )
 
 // noClock is what no docker has and podman does.
-const noClock = "docker has no clock of its own that ends a container which is too old: the bridge ends it while it lives, and the code in it sees its input end when it doesn't"
+const noClock = "docker has no clock of its own that ends a container which is too old: the bridge ends it" +
+	" while it lives, and the code in it sees its input end when it doesn't"
 
 // facts reads docker's own account.
 func facts(info system.Info, e endpoint, api string) runtime.Facts {
 	options := securityOptions(info.SecurityOptions)
-	local := strings.HasPrefix(e.url, "unix:") || strings.HasPrefix(e.url, "npipe:")
+	local := strings.HasPrefix(e.URL, "unix:") || strings.HasPrefix(e.URL, "npipe:")
 	f := runtime.Facts{
 		Engine:        "docker",
 		Version:       info.ServerVersion,
 		APIVersion:    api,
-		Endpoint:      runtime.Redacted(e.url),
+		Endpoint:      runtime.Redacted(e.URL),
 		OCIRuntime:    info.DefaultRuntime,
-		Desktop:       e.vm || info.OperatingSystem == "Docker Desktop" || info.OperatingSystem == "OrbStack",
+		Desktop:       e.VM || info.OperatingSystem == "Docker Desktop" || info.OperatingSystem == "OrbStack",
 		CgroupVersion: 1,
 		Arch:          goarch(info.Architecture),
 		Lacks:         []string{noClock},
@@ -53,19 +53,21 @@ func facts(info system.Info, e endpoint, api string) runtime.Facts {
 		}
 	}
 	if _, remapped := options["userns"]; remapped {
-		f.OwnUsers = countsPerNamespace(info.KernelVersion)
+		f.OwnUsers = runtime.KernelSince(info.KernelVersion, 5, 14) // RLIMIT_NPROC then counts in one
 	}
 	return f
 }
 
-// harden checks what was asked for against what the engine has, and says in the facts what comes of it.
-func (d *Driver) harden(c *connection, info system.Info) error {
-	h, f := d.cfg.Hardening, &c.facts
+// harden checks what was asked for against what the engine has, and says in the facts what comes of
+// it.
+func (c *connection) harden(info system.Info) error {
+	h, f := c.d.cfg.Hardening, &c.facts
 	if h.OCIRuntime != "" {
 		if _, ok := info.Runtimes[h.OCIRuntime]; !ok {
 			has := slices.Sorted(maps.Keys(info.Runtimes))
-			return d.unavailable(f.Endpoint, fmt.Errorf("it has no OCI runtime %q; it has %s", h.OCIRuntime, strings.Join(has, ", ")),
-				"name it under \"runtimes\" in the engine's daemon.json, or set MCP_BRIDGE_OCI_RUNTIME to one that it has")
+			err := fmt.Errorf("it has no OCI runtime %q; it has %s", h.OCIRuntime, strings.Join(has, ", "))
+			return c.d.Unavailable(f.Endpoint, err, "name it under \"runtimes\" in the engine's daemon.json,"+
+				" or set MCP_BRIDGE_OCI_RUNTIME to one that it has")
 		}
 		f.OCIRuntime = h.OCIRuntime
 	}
@@ -106,7 +108,8 @@ func hasSeccomp(info system.Info) bool {
 	return ok
 }
 
-// securityOptions reads "name=seccomp,profile=default"; the value is the profile, which most have none of.
+// securityOptions reads "name=seccomp,profile=default"; the value is the profile, which most have
+// none of.
 func securityOptions(list []string) map[string]string {
 	options := map[string]string{}
 	for _, o := range list {
@@ -137,13 +140,4 @@ func goarch(machine string) string {
 		return "386"
 	}
 	return machine
-}
-
-// countsPerNamespace says whether RLIMIT_NPROC counts the processes of one user namespace: from Linux 5.14 on.
-func countsPerNamespace(kernel string) bool {
-	major, rest, _ := strings.Cut(kernel, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, err := strconv.Atoi(major)
-	b, berr := strconv.Atoi(strings.TrimRight(minor, "+-abcdefghijklmnopqrstuvwxyz"))
-	return err == nil && berr == nil && (a > 5 || a == 5 && b >= 14)
 }

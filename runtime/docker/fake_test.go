@@ -14,8 +14,8 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// fake is an engine of a few dozen lines: it remembers what was created and removed, and runs nothing. A container ends when it
-// is killed, or at once with code 7 where instant is set.
+// fake is an engine of a few dozen lines: it remembers what was created and removed, and runs
+// nothing. A container ends when it is killed, or at once with code 7 where instant is set.
 type fake struct {
 	info       map[string]any
 	version    string // of the API; 1.41 where empty
@@ -48,7 +48,8 @@ type fakeContainer struct {
 func (c *fakeContainer) die() { c.once.Do(func() { close(c.dead) }) }
 
 func newFake() *fake {
-	f := &fake{info: dockerInfo(true, "1"), reached: make(chan struct{}), bodies: map[string]string{}, names: map[string]*fakeContainer{}}
+	f := &fake{info: dockerInfo(true, "1"), reached: make(chan struct{}), bodies: map[string]string{},
+		names: map[string]*fakeContainer{}}
 	f.asks = sync.NewCond(&f.mu)
 	return f
 }
@@ -64,9 +65,12 @@ func dockerInfo(rootless bool, cgroups string) map[string]any {
 		}
 	}
 	return map[string]any{
-		"ServerVersion": "20.10.24", "OperatingSystem": "Debian", "Architecture": "x86_64", "SecurityOptions": options, "NCPU": 2,
-		"CgroupVersion": cgroups, "CgroupDriver": driver, "MemoryLimit": true, "SwapLimit": true, "PidsLimit": true, "CpuCfsQuota": true,
-		"DefaultRuntime": "runc", "Runtimes": map[string]any{"runc": map[string]any{"path": "runc"}, "crun": map[string]any{"path": "crun"}, "sentry": map[string]any{"path": "/opt/runsc"}},
+		"ServerVersion": "20.10.24", "OperatingSystem": "Debian", "Architecture": "x86_64",
+		"SecurityOptions": options, "NCPU": 2,
+		"CgroupVersion": cgroups, "CgroupDriver": driver, "MemoryLimit": true, "SwapLimit": true,
+		"PidsLimit": true, "CpuCfsQuota": true,
+		"DefaultRuntime": "runc", "Runtimes": map[string]any{"runc": map[string]any{"path": "runc"},
+			"crun": map[string]any{"path": "crun"}, "sentry": map[string]any{"path": "/opt/runsc"}},
 		"KernelVersion": "6.1.0",
 	}
 }
@@ -170,7 +174,8 @@ func (f *fake) hung(r *http.Request) bool {
 	}
 }
 
-func (f *fake) container(w http.ResponseWriter, r *http.Request, c *fakeContainer, last string, say func(int, any)) {
+func (f *fake) container(w http.ResponseWriter, r *http.Request, c *fakeContainer, last string,
+	say func(int, any)) {
 	remove := func() {
 		c.die()
 		f.mu.Lock()
@@ -219,10 +224,12 @@ func (f *fake) container(w http.ResponseWriter, r *http.Request, c *fakeContaine
 		remove()
 		say(http.StatusNotFound, map[string]string{"message": "No such container"})
 	case last == "json":
-		state := map[string]any{"Running": true, "StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "0001-01-01T00:00:00Z"}
+		state := map[string]any{"Running": true, "StartedAt": "2026-01-01T00:00:00Z",
+			"FinishedAt": "0001-01-01T00:00:00Z"}
 		select {
 		case <-c.dead:
-			state = map[string]any{"Running": false, "ExitCode": 7, "StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2026-01-01T00:00:01.5Z"}
+			state = map[string]any{"Running": false, "ExitCode": 7, "StartedAt": "2026-01-01T00:00:00Z",
+				"FinishedAt": "2026-01-01T00:00:01.5Z"}
 		default:
 		}
 		say(http.StatusOK, map[string]any{"Id": "x", "State": state})

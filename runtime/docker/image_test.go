@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/registry"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // pulling is an engine that answers a pull with a stream of messages.
@@ -51,7 +52,8 @@ func pullHandler(messages ...string) (h http.Handler, f *fake, auth func() strin
 	}), f, func() string { return header }
 }
 
-// pullingTCP is such an engine on a port of this machine, with the certificates in dir or in the clear.
+// pullingTCP is such an engine on a port of this machine, with the certificates in dir or in the
+// clear.
 func pullingTCP(t *testing.T, dir string, secure bool) (address string, auth func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,13 +74,16 @@ func pullingTCP(t *testing.T, dir string, secure bool) (address string, auth fun
 // TestPullProgress: hundreds of messages become a few lines.
 func TestPullProgress(t *testing.T) {
 	alone(t)
-	messages := []string{`{"status":"Pulling from library/python","id":"3.12-slim"}`, `{"status":"Pulling fs layer","progressDetail":{},"id":"aa"}`}
+	messages := []string{`{"status":"Pulling from library/python","id":"3.12-slim"}`,
+		`{"status":"Pulling fs layer","progressDetail":{},"id":"aa"}`}
 	for i := range 500 {
 		for _, layer := range []string{"aa", "bb"} {
-			messages = append(messages, fmt.Sprintf(`{"status":"Downloading","progressDetail":{"current":%d,"total":50000000},"progress":"[=>  ]","id":%q}`, i*100_000, layer))
+			messages = append(messages,
+				fmt.Sprintf(`{"status":"Downloading","progressDetail":{"current":%d,"total":50000000},"progress":"[=>  ]","id":%q}`, i*100_000, layer))
 		}
 	}
-	messages = append(messages, `{"status":"Pull complete","progressDetail":{},"id":"aa"}`, `{"status":"Already exists","progressDetail":{},"id":"bb"}`,
+	messages = append(messages, `{"status":"Pull complete","progressDetail":{},"id":"aa"}`,
+		`{"status":"Already exists","progressDetail":{},"id":"bb"}`,
 		`{"status":"Status: Downloaded newer image for python:3.12-slim"}`)
 	d, _, _ := pulling(t, messages...)
 	var lines []string
@@ -86,7 +91,8 @@ func TestPullProgress(t *testing.T) {
 	if err != nil || i.ID != "sha256:1234" || i.Ref != "python:3.12-slim" {
 		t.Errorf("got %+v, %v", i, err)
 	}
-	for _, want := range []string{"pulling docker.io/library/python:3.12-slim", "layer aa: pull complete", "layer bb: already exists", "downloaded 50MB of 100MB"} {
+	for _, want := range []string{"pulling docker.io/library/python:3.12-slim", "layer aa: pull complete",
+		"layer bb: already exists", "downloaded 50MB of 100MB"} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("no line %q", want)
 		}
@@ -100,7 +106,8 @@ func TestPullProgress(t *testing.T) {
 func TestPullFails(t *testing.T) {
 	alone(t)
 	tests := []struct{ name, message, want string }{
-		{"no space", `{"errorDetail":{"message":"write /x: no space left on device"},"error":"write /x: no space left on device"}`, "no space left"},
+		{"no space", `{"errorDetail":{"message":"write /x: no space left on device"},"error":"write /x: no ` +
+			`space left on device"}`, "no space left"},
 		{"old engines have no detail", `{"error":"manifest for x:1 not found: manifest unknown"}`, "no such image"},
 		{"broken off", `{"status":`, "broke off"},
 	}
@@ -144,7 +151,8 @@ esac
 		ref  string
 		want registry.AuthConfig
 	}{
-		{"python:3.12", registry.AuthConfig{Username: "me", Password: "se:cret", ServerAddress: "https://index.docker.io/v1/"}},
+		{"python:3.12", registry.AuthConfig{Username: "me", Password: "se:cret",
+			ServerAddress: "https://index.docker.io/v1/"}},
 		{"kept.example/x", registry.AuthConfig{Username: "kept", Password: "s", ServerAddress: "kept.example"}},
 		{"token.example/x", registry.AuthConfig{IdentityToken: "t", ServerAddress: "token.example"}},
 		{"none.example/x", registry.AuthConfig{}},
@@ -197,7 +205,8 @@ func TestLoginStaysHome(t *testing.T) {
 			write(t, filepath.Join(home, ".docker", "config.json"), config)
 			switch {
 			case tt.context:
-				writeContext(t, filepath.Join(home, ".docker"), "careless", `{"Endpoints":{"docker":{"Host":"tcp://`+address+`","SkipTLSVerify":true}}}`)
+				writeContext(t, filepath.Join(home, ".docker"), "careless",
+					`{"Endpoints":{"docker":{"Host":"tcp://`+address+`","SkipTLSVerify":true}}}`)
 				t.Setenv("DOCKER_CONTEXT", "careless")
 			default:
 				t.Setenv("DOCKER_HOST", "tcp://"+address)
@@ -214,7 +223,8 @@ func TestLoginStaysHome(t *testing.T) {
 			if sent := header() != ""; sent != tt.wantSent {
 				t.Errorf("the login was sent: %v; want %v", sent, tt.wantSent)
 			}
-			if said := strings.Contains(log.String(), "is not sent"); said == tt.wantSent || strings.Contains(log.String(), "secret") {
+			if said := strings.Contains(log.String(), "is not sent"); said == tt.wantSent ||
+				strings.Contains(log.String(), "secret") {
 				t.Errorf("the log says %s", &log)
 			}
 		})
@@ -227,17 +237,18 @@ func TestOpen(t *testing.T) {
 		e    endpoint
 		want bool
 	}{
-		{endpoint{url: "unix:///run/docker.sock"}, false},
-		{endpoint{url: "npipe:////./pipe/docker_engine"}, false},
-		{endpoint{url: "ssh://host"}, false},
-		{endpoint{url: "https://host"}, false},
-		{endpoint{url: "tcp://host:2376", secure: true}, false},
-		{endpoint{url: "tcp://host:2375"}, true},
-		{endpoint{url: "TCP://host:2375"}, true},
-		{endpoint{url: "http://host", secure: true}, true},
-		{endpoint{url: "tcp://host", secure: true, certs: certs{insecure: true}}, true},
-		{endpoint{url: "https://host", secure: true, certs: certs{insecure: true}}, true},
-		{endpoint{url: "else://host"}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "unix:///run/docker.sock"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "npipe:////./pipe/docker_engine"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "ssh://host"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "https://host"}}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "tcp://host:2376"}, secure: true}, false},
+		{endpoint{Endpoint: engine.Endpoint{URL: "tcp://host:2375"}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "TCP://host:2375"}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "http://host"}, secure: true}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "tcp://host"}, secure: true, certs: certs{insecure: true}}, true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "https://host"}, secure: true, certs: certs{insecure: true}},
+			true},
+		{endpoint{Endpoint: engine.Endpoint{URL: "else://host"}}, true},
 	} {
 		if got := len(tt.e.open()) > 0; got != tt.want {
 			t.Errorf("%+v: open is %v, want %v", tt.e, got, tt.want)
@@ -248,12 +259,14 @@ func TestOpen(t *testing.T) {
 // TestImportFails: an error in the stream is the import's.
 func TestImportFails(t *testing.T) {
 	d, _, _ := pulling(t, `{"errorDetail":{"message":"archive/tar: invalid tar header"}}`)
-	if err := d.ImportImage(t.Context(), "localhost/x:1", strings.NewReader("no tar")); err == nil || !strings.Contains(err.Error(), "invalid tar header") {
+	if err := d.ImportImage(t.Context(), "localhost/x:1", strings.NewReader("no tar")); err == nil ||
+		!strings.Contains(err.Error(), "invalid tar header") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestImportLeavesTheFile: whoever has an image made closes its file, and is not told that somebody else has.
+// TestImportLeavesTheFile: whoever has an image made closes its file, and is not told that somebody
+// else has.
 func TestImportLeavesTheFile(t *testing.T) {
 	d, _, _ := pulling(t, `{"status":"sha256:1"}`)
 	name := filepath.Join(t.TempDir(), "image.tar")
@@ -297,7 +310,7 @@ func TestImport(t *testing.T) {
 	if again, ok, err := d.FindImage(t.Context(), i.ID); err != nil || !ok || again.ID != i.ID {
 		t.Errorf("by id: %+v, %v, %v", again, ok, err)
 	}
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,17 +326,20 @@ func TestFindImage(t *testing.T) {
 	f := newFake()
 	d := New(Config{Endpoint: f.listen(t)})
 	defer d.Close()
-	f.answer = map[string]reply{"GET json": {http.StatusOK, map[string]any{"Id": "sha256:77", "Architecture": "arm64",
-		"RepoDigests": []string{"localhost/mine@sha256:aa", "docker.io/library/python@sha256:bb"}}}}
+	f.answer = map[string]reply{"GET json": {http.StatusOK,
+		map[string]any{"Id": "sha256:77", "Architecture": "arm64",
+			"RepoDigests": []string{"localhost/mine@sha256:aa", "docker.io/library/python@sha256:bb"}}}}
 	i, ok, err := d.FindImage(t.Context(), "python")
-	if want := (runtime.Image{Ref: "python", ID: "sha256:77", Digest: "sha256:bb", Arch: "arm64"}); err != nil || !ok || i != want {
+	if want := (runtime.Image{Ref: "python", ID: "sha256:77", Digest: "sha256:bb",
+		Arch: "arm64"}); err != nil || !ok || i != want {
 		t.Errorf("got %+v, %v, %v", i, ok, err)
 	}
 	f.answer = map[string]reply{"GET json": {http.StatusNotFound, map[string]string{"message": "No such image"}}}
 	if _, ok, err := d.FindImage(t.Context(), "none"); ok || err != nil {
 		t.Errorf("a missing one: %v, %v", ok, err)
 	}
-	f.answer = map[string]reply{"GET json": {http.StatusInternalServerError, map[string]string{"message": "no disk"}}}
+	f.answer = map[string]reply{"GET json": {http.StatusInternalServerError,
+		map[string]string{"message": "no disk"}}}
 	if _, _, err := d.FindImage(t.Context(), "any"); err == nil || !strings.Contains(err.Error(), "no disk") {
 		t.Errorf("a failure: %v", err)
 	}

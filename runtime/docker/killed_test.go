@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// victimVar is set for a process that runs a container and is killed: the instance that its container belongs to.
+// victimVar is set for a process that runs a container and is killed: the instance that its
+// container belongs to.
 const victimVar = "MCP_BRIDGE_TEST_VICTIM"
 
 // victim runs a container that says "up" and then waits for its input to end.
@@ -27,14 +28,15 @@ func victim(instance string) int {
 	never, w := io.Pipe()
 	defer w.Close()
 	spec := g.Spec("import sys; print('up', flush=True); sys.stdin.read()")
-	if _, err := d.Run(context.Background(), spec, runtime.Stdio{Stdin: never, Stdout: os.Stdout, Stderr: os.Stderr}); err != nil {
+	if _, err := d.Run(context.Background(), spec,
+		runtime.Stdio{Stdin: never, Stdout: os.Stdout, Stderr: os.Stderr}); err != nil {
 		return 1
 	}
 	return 0
 }
 
-// TestKilled: whenever the bridge is killed, its container is gone soon after. Only one that had not been started yet stays, for the
-// next bridge to reap.
+// TestKilled: whenever the bridge is killed, its container is gone soon after. Only one that had
+// not been started yet stays, for the next bridge to reap.
 func TestKilled(t *testing.T) {
 	d := newDriver(t, Config{})
 	for i := range 8 {

@@ -23,7 +23,7 @@ type loginEntry struct {
 // loginPatience bounds a store of logins, which may ask somebody something.
 const loginPatience = 10 * time.Second
 
-// login is what the user has logged in to a registry with, as the API wants it; empty for nothing.
+// login returns the user's login for a registry as the API wants it; empty for none.
 func (s settings) login(ctx context.Context, domain string) (string, error) {
 	server := domain
 	if domain == "docker.io" {
@@ -67,7 +67,8 @@ func (l loginEntry) read() (registry.AuthConfig, error) {
 	return a, nil
 }
 
-// askStore asks a credential helper, a program named docker-credential-STORE: it reads the server's name and prints the login.
+// askStore asks a credential helper, a program named docker-credential-STORE: it reads the server's
+// name and prints the login.
 func askStore(ctx context.Context, store, server string) (registry.AuthConfig, error) {
 	var a registry.AuthConfig
 	if strings.ContainsAny(store, `/\`) {

@@ -47,14 +47,16 @@ func relayTo(socket string) int {
 	return 0
 }
 
-// leaked are the goroutines that work in this package or for an HTTP client, after they had time to end.
+// leaked are the goroutines that work in this package or for an HTTP client, after they had time to
+// end.
 func leaked() string {
 	var left []string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
 		buf := make([]byte, 1<<20)
 		left = nil
 		for g := range strings.SplitSeq(string(buf[:goruntime.Stack(buf, true)]), "\n\n") {
-			ours := strings.Contains(g, "/runtime/docker.") || strings.Contains(g, "net/http.(*persistConn)") || strings.Contains(g, "docker/docker/client.")
+			ours := strings.Contains(g, "/runtime/docker.") || strings.Contains(g, "/runtime/engine.") ||
+				strings.Contains(g, "net/http.(*persistConn)") || strings.Contains(g, "docker/docker/client.")
 			if ours && !strings.Contains(g, "docker.TestMain") {
 				left = append(left, g)
 			}

@@ -14,8 +14,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// What podman's imitation of docker's API doesn't tell, or tells wrongly, is asked of podman's own API, which is on the same
-// socket: whether podman is rootless, what limits hold, and how a container ended.
+// What podman's imitation of docker's API doesn't tell, or tells wrongly, is asked of podman's own
+// API, which is on the same socket: whether podman is rootless, what limits hold, and how a
+// container ended.
 
 // podmanInfo is podman's own account of itself.
 type podmanInfo struct {
@@ -34,7 +35,8 @@ type podmanInfo struct {
 
 // libpod asks podman's own API, in the oldest version that podman 4 and 5 have.
 func libpod(ctx context.Context, by *http.Client, method, path string, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+client.DummyHost+"/v4.0.0/libpod"+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+client.DummyHost+"/v4.0.0/libpod"+path,
+		http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -49,12 +51,13 @@ func libpod(ctx context.Context, by *http.Client, method, path string, answer an
 	return json.NewDecoder(io.LimitReader(resp.Body, maxFile)).Decode(answer)
 }
 
-// podmanExit waits for a container's exit code. Podman's imitation of docker's wait looks for an event that it may have missed,
-// and then waits for ever. Podman's own wait says nothing before the end, so begun is called once the question is on its way, on
-// a connection that is known to stand: one by ssh takes longer than some containers live.
+// podmanExit waits for a container's exit code. Podman's imitation of docker's wait looks for an
+// event that it may have missed, and then waits for ever. Podman's own wait says nothing before the
+// end, so begun is called once the question is on its way, on a connection that is known to stand:
+// one by ssh takes longer than some containers live.
 func (c *connection) podmanExit(ctx context.Context, id string, begun func()) (int, error) {
 	defer begun()
-	own := c.dial.transport()
+	own := c.dial.Transport()
 	own.MaxConnsPerHost = 1
 	defer own.CloseIdleConnections()
 	by := &http.Client{Transport: own}
@@ -62,7 +65,8 @@ func (c *connection) podmanExit(ctx context.Context, id string, begun func()) (i
 	if err := libpod(ctx, by, http.MethodGet, "/containers/json?limit=1", &up); err != nil {
 		return -1, err
 	}
-	asked := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { begun() }})
+	asked := httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { begun() }})
 	var code int
 	err := libpod(asked, by, http.MethodPost, "/containers/"+id+"/wait?condition=exited&interval=20ms", &code)
 	return code, err

@@ -12,8 +12,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// progress turns what the engine says of a pull, hundreds of messages for each layer, into lines: one for each layer that is
-// there, and at most ten for the download as a whole, or a few more where layers join it late.
+// progress turns what the engine says of a pull, hundreds of messages for each layer, into lines:
+// one for each layer that is there, and at most ten for the download as a whole, or a few more
+// where layers join it late.
 type progress struct {
 	to     runtime.Progress
 	layers map[string]download
@@ -35,7 +36,8 @@ type message struct {
 	} `json:"errorDetail"`
 }
 
-// follow reads a stream of messages to its end and closes it. A message that is an error is the error.
+// follow reads a stream of messages to its end and closes it. A message that is an error is the
+// error.
 func (p *progress) follow(stream io.ReadCloser, err error) error {
 	if err != nil {
 		return err
@@ -86,7 +88,8 @@ func (p *progress) downloading(m message) {
 	}
 	if tenths := 10 * sum.have / sum.all; tenths > p.tenths {
 		p.tenths = tenths
-		p.say(fmt.Sprintf("downloaded %s of %s", units.HumanSize(float64(sum.have)), units.HumanSize(float64(sum.all))))
+		p.say(fmt.Sprintf("downloaded %s of %s", units.HumanSize(float64(sum.have)),
+			units.HumanSize(float64(sum.all))))
 	}
 }
 

@@ -3,7 +3,6 @@ package docker
 import (
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +17,11 @@ func TestRemovalUnderWay(t *testing.T) {
 	f.instant, f.forgets = true, true
 	d := New(Config{Endpoint: f.listen(t)})
 	defer d.Close()
-	c, err := d.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	f.names["here"] = &fakeContainer{dead: make(chan struct{})}
-	f.answer = map[string]reply{"DELETE here": {http.StatusConflict, map[string]string{"message": "removal is already in progress"}}}
+	f.answer = map[string]reply{"DELETE here": {http.StatusConflict,
+		map[string]string{"message": "removal is already in progress"}}}
 	f.names["here"].die()
-	if err := d.newRun(c, "here").remove(t.Context()); err != nil {
+	if err := d.Remove(t.Context(), "here"); err != nil {
 		t.Error(err)
 	}
 	if left := f.left(); len(left) > 0 {
@@ -33,7 +29,8 @@ func TestRemovalUnderWay(t *testing.T) {
 	}
 }
 
-// TestEndedBeforeTheRemoval: that the streams have ended is told before the engine is asked to remove the container.
+// TestEndedBeforeTheRemoval: that the streams have ended is told before the engine is asked to
+// remove the container.
 func TestEndedBeforeTheRemoval(t *testing.T) {
 	f := newFake()
 	f.instant = true
@@ -43,52 +40,57 @@ func TestEndedBeforeTheRemoval(t *testing.T) {
 	defer d.Close()
 	told := 0
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	_, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
-		told++
-		select {
-		case <-f.reached:
-			t.Error("the engine was asked before")
-		default:
-		}
-	}})
+	_, err := d.Run(t.Context(), g.Spec("pass"),
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
+			told++
+			select {
+			case <-f.reached:
+				t.Error("the engine was asked before")
+			default:
+			}
+		}})
 	if err != nil || told != 1 {
 		t.Errorf("got %v, and it was told %d times", err, told)
 	}
 	<-f.reached
 }
 
-// TestRemovalThatHangs: a container that the engine doesn't remove in time is removed as soon as the engine answers again.
+// TestRemovalThatHangs: a container that the engine doesn't remove in time is removed as soon as
+// the engine answers again.
 func TestRemovalThatHangs(t *testing.T) {
 	f := newFake()
 	f.instant = true
 	f.hang, f.release = http.MethodDelete, make(chan struct{})
 	d := New(Config{Endpoint: f.listen(t)})
-	d.cleanup, d.retry = 50*time.Millisecond, time.Millisecond
+	d.Times.Cleanup, d.Times.Retry = 50*time.Millisecond, time.Millisecond
 	defer d.Close()
-	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "could not be removed yet") {
+	if _, _, err := play(t, t.Context(), d); err == nil ||
+		!strings.Contains(err.Error(), "could not be removed yet") {
 		t.Errorf("got %v; want it to say what is left", err)
 	}
 	if len(f.left()) != 1 {
 		t.Fatalf("the engine has %v", f.left())
 	}
 	close(f.release)
-	d.background.Wait()
+	d.Settle()
 	if left := f.left(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
-// TestRemovalRefused: an engine that fails to remove a container is asked ever more seldom, and again after the run.
+// TestRemovalRefused: an engine that fails to remove a container is asked ever more seldom, and
+// again after the run.
 func TestRemovalRefused(t *testing.T) {
 	f := newFake()
 	f.instant = true
 	f.names["given"] = &fakeContainer{dead: make(chan struct{})}
 	f.answer = map[string]reply{
-		"POST create":  {http.StatusCreated, map[string]any{"Id": "given"}},
-		"DELETE given": {http.StatusInternalServerError, map[string]string{"message": "driver failed to remove root filesystem"}},
+		"POST create": {http.StatusCreated, map[string]any{"Id": "given"}},
+		"DELETE given": {http.StatusInternalServerError,
+			map[string]string{"message": "driver failed to remove root filesystem"}},
 	}
 	d := New(Config{Endpoint: f.listen(t)})
-	d.cleanup = 500 * time.Millisecond
+	d.Times.Cleanup, d.Times.Retry = 500*time.Millisecond, time.Millisecond
 	defer d.Close()
 	if _, _, err := play(t, t.Context(), d); err == nil || !strings.Contains(err.Error(), "root filesystem") {
 		t.Errorf("got %v; want the engine's reason", err)
@@ -103,30 +105,10 @@ func TestRemovalRefused(t *testing.T) {
 	delete(f.answer, "DELETE given")
 	f.mu.Unlock()
 	if asked < 2 || asked > 10 {
-		t.Errorf("it was asked %d times in %v", asked, d.cleanup)
+		t.Errorf("it was asked %d times in %v", asked, d.Times.Cleanup)
 	}
-	d.connected <- struct{}{} // not to wait for the next attempt
-	d.background.Wait()
+	d.Settle()
 	if left := f.left(); len(left) > 0 {
 		t.Errorf("left: %v", left)
-	}
-}
-
-// TestDebtsAreOneEngines: a container isn't taken for removed because another engine doesn't know it.
-func TestDebtsAreOneEngines(t *testing.T) {
-	f := newFake()
-	d := New(Config{Endpoint: f.listen(t)})
-	defer d.Close()
-	if _, err := d.Facts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d.owe("there", "unix:///another")
-	if d.settle(t.Context()) {
-		t.Error("nothing is owed any more")
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if slices.Contains(f.asked, "DELETE there") {
-		t.Error("another engine was asked to remove it")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// taken is what was asked since it was last called, in an order that doesn't depend on what is asked at the same time. A container
-// stands for its name.
+// taken is what was asked since it was last called, in an order that doesn't depend on what is
+// asked at the same time. A container stands for its name.
 func (f *fake) taken() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -28,7 +28,8 @@ func (f *fake) taken() []string {
 	return list
 }
 
-// TestRequests: what the engine is asked to be found, for its image, and for each run, and nothing else.
+// TestRequests: what the engine is asked to be found, for its image, and for each run, and nothing
+// else.
 func TestRequests(t *testing.T) {
 	alone(t)
 	f := newFake()
@@ -52,7 +53,9 @@ func TestRequests(t *testing.T) {
 	run := func(image string) {
 		t.Helper()
 		g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
-		exit, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, ExitUnneeded: func() bool { return unneeded }})
+		exit, err := d.Run(t.Context(), g.Spec("pass"),
+			runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+				ExitUnneeded: func() bool { return unneeded }})
 		if want := map[bool]int{true: -1, false: 7}[unneeded]; err != nil || exit.Code != want {
 			t.Errorf("got %+v, %v", exit, err)
 		}
@@ -75,5 +78,6 @@ func TestRequests(t *testing.T) {
 	expect("a run by a name", append(ofRun, "GET json")...)
 	unneeded = true
 	run(found.ID)
-	expect("a run of which all is known", slices.DeleteFunc(ofRun, func(what string) bool { return what == "GET json" })...)
+	expect("a run of which all is known",
+		slices.DeleteFunc(ofRun, func(what string) bool { return what == "GET json" })...)
 }

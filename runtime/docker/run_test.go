@@ -21,7 +21,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// play runs a container on a fake engine, with standard input that gives nothing until the test is over.
+// play runs a container on a fake engine, with standard input that gives nothing until the test is
+// over.
 func play(t *testing.T, ctx context.Context, d runtime.Driver) (runtime.Exit, string, error) {
 	t.Helper()
 	stdin, w := io.Pipe()
@@ -32,15 +33,15 @@ func play(t *testing.T, ctx context.Context, d runtime.Driver) (runtime.Exit, st
 	return exit, out.String(), err
 }
 
-// TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends, and what was created is
-// removed.
+// TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends,
+// and what was created is removed.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
 	for _, at := range []string{"create", "attach", "start", "wait", "kill"} {
 		t.Run(at, func(t *testing.T) {
 			f := newFake()
 			f.hang = at
 			d := New(Config{Endpoint: f.listen(t)})
-			d.cleanup = 100 * time.Millisecond
+			d.Times.Cleanup = 100 * time.Millisecond
 			defer d.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -79,12 +80,13 @@ func (f *fake) await(what string) {
 	}
 }
 
-// TestCreatedTooLate: a container that the engine makes after the run has given up is removed all the same.
+// TestCreatedTooLate: a container that the engine makes after the run has given up is removed all
+// the same.
 func TestCreatedTooLate(t *testing.T) {
 	f := newFake()
 	f.hang, f.release = "create", make(chan struct{})
 	d := New(Config{Endpoint: f.listen(t)})
-	d.cleanup = 50 * time.Millisecond
+	d.Times.Cleanup = 50 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -95,7 +97,7 @@ func TestCreatedTooLate(t *testing.T) {
 		t.Errorf("got %v, want it cancelled", err)
 	}
 	close(f.release)
-	d.background.Wait()
+	d.Settle()
 	f.mu.Lock()
 	created := slices.Contains(f.asked, "POST create") && f.bodies["create"] != ""
 	f.mu.Unlock()
@@ -105,8 +107,8 @@ func TestCreatedTooLate(t *testing.T) {
 	d.Close()
 }
 
-// TestExit: the code and the kill for want of memory are right whether or not the engine has removed the container before it is
-// asked.
+// TestExit: the code and the kill for want of memory are right whether or not the engine has
+// removed the container before it is asked.
 func TestExit(t *testing.T) {
 	tests := []struct {
 		name         string
@@ -145,7 +147,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"image gone since", "POST create", no(http.StatusNotFound, "No such image: sha256:1234"), "can't be had"},
 		{"name taken", "POST create", no(http.StatusConflict, "name is in use"), "name is in use"},
-		{"bad parameter", "POST create", no(http.StatusBadRequest, "invalid seccomp profile"), "invalid seccomp profile"},
+		{"bad parameter", "POST create", no(http.StatusBadRequest, "invalid seccomp profile"),
+			"invalid seccomp profile"},
 		{"no such program", "POST start", no(http.StatusBadRequest, "exec: \"nope\": not found"), "nope"},
 		{"not attached", "POST attach", no(http.StatusConflict, "paused"), "attaching"},
 	}
@@ -178,7 +181,8 @@ func TestTooOld(t *testing.T) {
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 	s := g.Spec("pass")
 	s.MaxAge = 50 * time.Millisecond
-	exit, err := d.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+	exit, err := d.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard,
+		Stderr: io.Discard})
 	if err != nil || exit.Code != 7 {
 		t.Errorf("got %+v, %v", exit, err)
 	}
@@ -187,7 +191,8 @@ func TestTooOld(t *testing.T) {
 	}
 }
 
-// TestEngineGoneAndBack: calls fail at once with the reason, and work again when the engine is back.
+// TestEngineGoneAndBack: calls fail at once with the reason, and work again when the engine is
+// back.
 func TestEngineGoneAndBack(t *testing.T) {
 	f := newFake()
 	f.instant = true
@@ -218,8 +223,9 @@ func TestEngineGoneAndBack(t *testing.T) {
 	}
 }
 
-// TestEngineDiesMeanwhile: a container that is running when its engine goes away is an error, not an exit, and is removed when the
-// engine is back; also where the driver is one of those that an engine is chosen from.
+// TestEngineDiesMeanwhile: a container that is running when its engine goes away is an error, not
+// an exit, and is removed when the engine is back; also where the driver is one of those that an
+// engine is chosen from.
 func TestEngineDiesMeanwhile(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		t.Run(fmt.Sprintf("chosen from %v", behind), func(t *testing.T) {
@@ -228,7 +234,7 @@ func TestEngineDiesMeanwhile(t *testing.T) {
 			s := &http.Server{Handler: f}
 			go s.Serve(listenUnix(t, dir))
 			d := New(Config{Endpoint: "unix://" + dir + "/docker.sock"})
-			d.cleanup = time.Second
+			d.Times.Cleanup = time.Second
 			var used runtime.Driver = d
 			if behind {
 				opened := 0
@@ -264,7 +270,7 @@ func TestEngineDiesMeanwhile(t *testing.T) {
 			if _, err := used.Facts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			d.background.Wait()
+			d.Settle()
 			if left := f.left(); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -283,7 +289,8 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 	for range 2 {
 		f.mu.Lock()
 		f.names["given"] = &fakeContainer{dead: make(chan struct{})}
-		f.answer = map[string]reply{"POST create": {http.StatusCreated, map[string]any{"Id": "given", "Warnings": []string{warning}}}}
+		f.answer = map[string]reply{"POST create": {http.StatusCreated,
+			map[string]any{"Id": "given", "Warnings": []string{warning}}}}
 		f.mu.Unlock()
 		if _, _, err := play(t, t.Context(), d); err != nil {
 			t.Fatal(err)
@@ -296,25 +303,23 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 
 // TestRequest is the lock-down as it is asked for.
 func TestRequest(t *testing.T) {
-	profile := &runtime.SeccompProfile{Name: "strict", JSON: []byte("{\n  \"defaultAction\": \"SCMP_ACT_ERRNO\"\n}")}
+	profile := &runtime.SeccompProfile{Name: "strict",
+		JSON: []byte("{\n  \"defaultAction\": \"SCMP_ACT_ERRNO\"\n}")}
 	f := newFake()
 	f.instant, f.info = true, dockerInfo(true, "2")
 	f.answer = map[string]reply{"GET json": {http.StatusOK, map[string]any{"Id": "sha256:1234",
-		"Config": map[string]any{"Env": []string{"PATH=/image", "SECRET=1", "LANG=C"}, "Volumes": map[string]any{"/srv": struct{}{}, "/tmp": struct{}{}}}}}}
+		"Config": map[string]any{"Env": []string{"PATH=/image", "SECRET=1", "LANG=C"},
+			"Volumes": map[string]any{"/srv": struct{}{}, "/tmp": struct{}{}}}}}}
 	d := New(Config{Endpoint: f.listen(t), Hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: "crun"}})
 	defer d.Close()
-	c, err := d.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tpl, err := d.template(t.Context(), c, "i")
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 	s := g.Spec("pass")
 	s.Limits.CPUs = 64
-	if err := d.newRun(c, "n").create(t.Context(), s, tpl); err != nil {
+	if _, err := c.Create(t.Context(), "n", s); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -326,23 +331,27 @@ func TestRequest(t *testing.T) {
 	}
 	h := got.HostConfig
 	for what, ok := range map[string]bool{
-		"auto-remove":   h.AutoRemove,
-		"read-only":     h.ReadonlyRootfs,
-		"no network":    h.NetworkMode == "none" && got.NetworkDisabled,
-		"capabilities":  slices.Equal(h.CapDrop, []string{"ALL"}) && len(h.CapAdd) == 0 && !h.Privileged,
-		"security":      slices.Equal(h.SecurityOpt, []string{"no-new-privileges", `seccomp={"defaultAction":"SCMP_ACT_ERRNO"}`}),
-		"namespaces":    h.IpcMode == "private" && h.CgroupnsMode == "private" && h.PidMode == "" && h.UTSMode == "" && h.UsernsMode == "",
-		"nothing else":  len(h.Binds) == 0 && len(h.Mounts) == 0 && len(h.Devices) == 0 && len(h.VolumesFrom) == 0 && len(h.GroupAdd) == 0,
-		"log":           h.LogConfig.Type == "none",
-		"OCI runtime":   h.Runtime == "crun",
-		"memory":        h.Memory == s.Limits.Memory && h.MemorySwap == s.Limits.Memory,
-		"pids":          h.PidsLimit != nil && *h.PidsLimit == s.Limits.PIDs,
-		"cpus":          h.NanoCPUs == 2e9, // all there are
-		"environment":   slices.Equal(got.Env, append(slices.Clone(s.Env), "HOSTNAME", "SECRET")),
-		"image by id":   got.Image == "sha256:1234",
-		"user":          got.User == s.User,
-		"input":         got.OpenStdin && got.StdinOnce && !got.Tty,
-		"image volume":  strings.HasPrefix(h.Tmpfs["/srv"], "ro,") && strings.HasPrefix(h.Tmpfs["/tmp"], "rw,nosuid,nodev,noexec,size=8388608"),
+		"auto-remove":  h.AutoRemove,
+		"read-only":    h.ReadonlyRootfs,
+		"no network":   h.NetworkMode == "none" && got.NetworkDisabled,
+		"capabilities": slices.Equal(h.CapDrop, []string{"ALL"}) && len(h.CapAdd) == 0 && !h.Privileged,
+		"security": slices.Equal(h.SecurityOpt,
+			[]string{"no-new-privileges", `seccomp={"defaultAction":"SCMP_ACT_ERRNO"}`}),
+		"namespaces": h.IpcMode == "private" && h.CgroupnsMode == "private" && h.PidMode == "" &&
+			h.UTSMode == "" && h.UsernsMode == "",
+		"nothing else": len(h.Binds) == 0 && len(h.Mounts) == 0 && len(h.Devices) == 0 &&
+			len(h.VolumesFrom) == 0 && len(h.GroupAdd) == 0,
+		"log":         h.LogConfig.Type == "none",
+		"OCI runtime": h.Runtime == "crun",
+		"memory":      h.Memory == s.Limits.Memory && h.MemorySwap == s.Limits.Memory,
+		"pids":        h.PidsLimit != nil && *h.PidsLimit == s.Limits.PIDs,
+		"cpus":        h.NanoCPUs == 2e9, // all there are
+		"environment": slices.Equal(got.Env, append(slices.Clone(s.Env), "HOSTNAME", "SECRET")),
+		"image by id": got.Image == "sha256:1234",
+		"user":        got.User == s.User,
+		"input":       got.OpenStdin && got.StdinOnce && !got.Tty,
+		"image volume": strings.HasPrefix(h.Tmpfs["/srv"], "ro,") &&
+			strings.HasPrefix(h.Tmpfs["/tmp"], "rw,nosuid,nodev,noexec,size=8388608"),
 		"health check":  got.Healthcheck != nil && slices.Equal(got.Healthcheck.Test, []string{"NONE"}),
 		"owner's label": got.Labels[runtime.LabelInstance] == g.Owner.Instance,
 	} {
@@ -350,7 +359,8 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s: %s", what, f.bodies["create"])
 		}
 	}
-	if facts, err := d.Facts(t.Context()); err != nil || facts.Seccomp != "strict" || facts.OCIRuntime != "crun" {
+	if facts, err := d.Facts(t.Context()); err != nil || facts.Seccomp != "strict" ||
+		facts.OCIRuntime != "crun" {
 		t.Errorf("facts are %+v, %v", facts, err)
 	}
 }

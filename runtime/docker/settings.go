@@ -10,12 +10,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // maxFile bounds what is read of docker's own files.
 const maxFile = 1 << 20
 
-// settings are docker's variables. See docker's documentation of its command line, "Environment variables".
+// settings are docker's variables. See docker's documentation of its command line, "Environment
+// variables".
 type settings struct {
 	host       string // DOCKER_HOST
 	context    string // DOCKER_CONTEXT
@@ -28,8 +31,10 @@ type settings struct {
 
 func readSettings() settings {
 	s := settings{
-		host: os.Getenv("DOCKER_HOST"), context: os.Getenv("DOCKER_CONTEXT"), certPath: os.Getenv("DOCKER_CERT_PATH"),
-		verify: os.Getenv("DOCKER_TLS_VERIFY") != "", apiVersion: os.Getenv("DOCKER_API_VERSION"), dir: os.Getenv("DOCKER_CONFIG"),
+		host: os.Getenv("DOCKER_HOST"), context: os.Getenv("DOCKER_CONTEXT"), certPath: os.Getenv(
+			"DOCKER_CERT_PATH"),
+		verify: os.Getenv("DOCKER_TLS_VERIFY") != "", apiVersion: os.Getenv("DOCKER_API_VERSION"), dir: os.Getenv(
+			"DOCKER_CONFIG"),
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		s.home = home
@@ -40,8 +45,9 @@ func readSettings() settings {
 	return s
 }
 
-// certs are the certificates that the variables name; ok says whether they ask for TLS. Unlike docker's own command line, the
-// server's certificate is verified whether DOCKER_TLS_VERIFY is set or not.
+// certs are the certificates that the variables name; ok says whether they ask for TLS. Unlike
+// docker's own command line, the server's certificate is verified whether DOCKER_TLS_VERIFY is set
+// or not.
 func (s settings) certs() (c certs, ok bool) {
 	switch {
 	case s.certPath != "":
@@ -73,7 +79,7 @@ func (s settings) config() (configFile, error) {
 	return c, err
 }
 
-// contextEndpoint is where the context of a name points to. "default" means no context at all.
+// contextEndpoint returns where the context of a name points to.
 func (s settings) contextEndpoint(name string) (endpoint, error) {
 	sum := sha256.Sum256([]byte(name))
 	id := hex.EncodeToString(sum[:])
@@ -90,7 +96,7 @@ func (s settings) contextEndpoint(name string) (endpoint, error) {
 	if !ok || d.Host == "" {
 		return endpoint{}, fmt.Errorf("docker's context %q names no docker endpoint", name)
 	}
-	e := endpoint{url: d.Host}
+	e := endpoint{Endpoint: engine.Endpoint{URL: d.Host}}
 	dir := filepath.Join(s.dir, "contexts", "tls", id, "docker")
 	if _, err := os.Stat(dir); err == nil || d.SkipTLSVerify {
 		e.secure, e.certs = true, certs{dir: dir, insecure: d.SkipTLSVerify}

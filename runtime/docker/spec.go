@@ -15,16 +15,18 @@ import (
 // hostname is the same in every container, so that none learns anything by it.
 const hostname = "sandbox"
 
-// template is what an image would bring into a container by itself, and what every container takes back.
+// template is what an image would bring into a container by itself, and what every container takes
+// back.
 type template struct {
 	id      string
 	env     []string // names
 	volumes []string // paths
 }
 
-// generate writes a Spec in docker's words and adds the lock-down, which no Spec can change. The items are those of the
-// design's security brief; runtimetest.LockDown sees each from inside.
-func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (*container.Config, *container.HostConfig) {
+// generate writes a Spec in docker's words and adds the lock-down, which no Spec can change. The
+// items are those of the design's security brief; runtimetest.LockDown sees each from inside.
+func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *container.HostConfig) {
+	h := c.d.cfg.Hardening
 	config := &container.Config{
 		Image:      t.id,
 		Entrypoint: s.Command[:1],
@@ -35,12 +37,13 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 		Hostname:   hostname,
 		Labels:     maps.Clone(s.Labels),
 
-		OpenStdin: true, StdinOnce: true, // when nobody is attached any more the input ends, and the guest with it
+		OpenStdin: true, StdinOnce: true, // when the client is gone the input ends, and the guest with it
 		AttachStdin: true, AttachStdout: true, AttachStderr: true,
-		StopSignal:  "SIGKILL", // an engine that is shut down needn't wait for a politeness that hostile code doesn't have
+		// an engine that is shut down needn't wait for a politeness that hostile code doesn't have
+		StopSignal:  "SIGKILL",
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
-		// Docker then doesn't run a process of its own in each container's start to move a namespace with nothing in it.
-		// The namespace is the OCI runtime's, empty as well.
+		// Docker then doesn't run a process of its own in each container's start to move a namespace with
+		// nothing in it. The namespace is the OCI runtime's, empty as well.
 		NetworkDisabled: true,
 	}
 	if config.Labels == nil {
@@ -75,19 +78,22 @@ func (c *connection) generate(s runtime.Spec, t template, h runtime.Hardening) (
 	return config, host
 }
 
-// readonlyPaths are docker's own, which it doesn't take given any, and the device nodes. Rootless, those are the host's nodes, and
-// code could set their times. Reading and writing a device works on a read-only mount.
+// readonlyPaths are docker's own, which it doesn't take given any, and the device nodes. Rootless,
+// those are the host's nodes, and code could set their times. Reading and writing a device works on
+// a read-only mount.
 var readonlyPaths = []string{
 	"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 	"/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero",
 }
 
-// masked are the places of /proc and /sys that tell of the machine. Given any, docker takes none of its own, so these are its own,
-// those of its later versions, and the machine's disks.
+// masked returns the places of /proc and /sys that tell of the machine. Given any, docker takes
+// none of its own, so these are its own, those of its later versions, and the machine's disks.
 func (c *connection) masked() []string {
 	paths := []string{
-		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug",
-		"/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/dev/block", "/sys/devices/virtual/powercap", "/sys/firmware",
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/proc/sched_debug",
+		"/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/dev/block", "/sys/devices/virtual/powercap",
+		"/sys/firmware",
 	}
 	for i := range c.cpus {
 		paths = append(paths, fmt.Sprintf("/sys/devices/system/cpu/cpu%d/thermal_throttle", i))
@@ -95,8 +101,8 @@ func (c *connection) masked() []string {
 	return paths
 }
 
-// environment is env and nothing else: a name without a value takes away what docker or the image would set. Podman doesn't know
-// that, so there the image's are empty.
+// environment returns env and nothing else: a name without a value takes away what docker or the
+// image would set. Podman doesn't know that, so there the image's are empty.
 func (c *connection) environment(env, image []string) []string {
 	all := slices.Clone(env)
 	drop := append([]string{"HOSTNAME"}, image...)
@@ -114,12 +120,13 @@ func (c *connection) environment(env, image []string) []string {
 	return all
 }
 
-// tmpfs are the spec's directories, each empty at first, and over each volume of the image one that takes nothing: docker would
-// make a volume of its own there, on the disk, without a bound.
+// tmpfs returns the spec's directories, each empty at first, and over each volume of the image one
+// that takes nothing: docker would make a volume of its own there, on the disk, without a bound.
 func (c *connection) tmpfs(dirs []runtime.Tmpfs, volumes []string) map[string]string {
 	const safe = "nosuid,nodev,noexec"
 	covered, more := slices.Clone(volumes), ""
-	if c.podman { // which makes these writable and executable beside a read-only root, with what the image has there
+	// which makes these writable and executable beside a read-only root, with what the image has there
+	if c.podman {
 		covered, more = append(covered, "/run", "/var/tmp"), ",notmpcopyup"
 	}
 	m := map[string]string{}
@@ -132,14 +139,16 @@ func (c *connection) tmpfs(dirs []runtime.Tmpfs, volumes []string) map[string]st
 	return m
 }
 
-// resources sets what the engine enforces. What it doesn't is left out: the guest keeps those limits by itself.
+// resources sets what the engine enforces. What it doesn't is left out: the guest keeps those
+// limits by itself.
 func (c *connection) resources(l runtime.Limits) container.Resources {
 	r := container.Resources{Ulimits: []*container.Ulimit{
 		{Name: "nofile", Soft: l.NoFile, Hard: l.NoFile},
 		{Name: "core"},
 	}}
 	if c.podman && !c.facts.Rootless {
-		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set. Docker sets none.
+		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set.
+		// Docker sets none.
 		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "nproc", Soft: 4096, Hard: 4096})
 	}
 	if c.facts.Enforces.Memory {
@@ -158,7 +167,8 @@ func (c *connection) resources(l runtime.Limits) container.Resources {
 	return r
 }
 
-// compact is JSON in one line, as docker's command line sends it. What isn't JSON is the engine's to refuse.
+// compact returns JSON in one line, as docker's command line sends it. What isn't JSON is the
+// engine's to refuse.
 func compact(b []byte) string {
 	var v json.RawMessage
 	if err := json.Unmarshal(b, &v); err != nil {

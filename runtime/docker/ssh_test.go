@@ -73,8 +73,10 @@ func TestSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `-T -o BatchMode=yes -o ConnectTimeout=30 -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no` +
-		` -o ControlMaster=no -o ClearAllForwardings=yes -l me -p 2222 -- there docker --host='unix:///run/it'\''s/docker.sock' system dial-stdio`
+	const want = `-T -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no -o ` +
+		`ControlMaster=no` +
+		` -o ControlPath=none -o ConnectTimeout=30 -o ClearAllForwardings=yes -l me -p 2222 -- there docker ` +
+		`--host='unix:///run/it'\''s/docker.sock' system dial-stdio`
 	for line := range strings.Lines(string(b)) {
 		if strings.TrimSpace(line) != want {
 			t.Errorf("ssh got %s, want %s", line, want)
@@ -113,14 +115,16 @@ func TestSSHFails(t *testing.T) {
 	})
 }
 
-// TestSSHGivesNothing: whatever the user's settings hand to every host, ssh reads our options as an end of it.
+// TestSSHGivesNothing: whatever the user's settings hand to every host, ssh reads our options as an
+// end of it.
 func TestSSHGivesNothing(t *testing.T) {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
 		t.Skip("there is no ssh here, and what is tested is how it reads its own settings")
 	}
 	settings := filepath.Join(t.TempDir(), "config")
-	write(t, settings, "Host *\n ForwardAgent yes\n ForwardX11 yes\n PermitLocalCommand yes\n LocalCommand touch /x\n ControlMaster auto\n"+
+	write(t, settings, "Host *\n ForwardAgent yes\n ForwardX11 yes\n PermitLocalCommand yes\n LocalCommand"+
+		" touch /x\n ControlMaster auto\n"+
 		" LocalForward 9999 localhost:1\n RemoteForward 9998 localhost:1\n DynamicForward 9997\n")
 	u, err := url.Parse("ssh://me@there")
 	if err != nil {
@@ -131,14 +135,16 @@ func TestSSHGivesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads := func(args ...string) []string {
-		out, err := exec.CommandContext(t.Context(), ssh, append([]string{"-G", "-F", settings}, args...)...).Output()
+		out, err := exec.CommandContext(t.Context(), ssh,
+			append([]string{"-G", "-F", settings}, args...)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.Split(strings.TrimSpace(string(out)), "\n")
 	}
 	theirs, ours := reads("there"), reads(args...)
-	for option, want := range map[string]string{"forwardagent": "no", "forwardx11": "no", "permitlocalcommand": "no", "controlmaster": "false", "clearallforwardings": "yes"} {
+	for option, want := range map[string]string{"forwardagent": "no", "forwardx11": "no",
+		"permitlocalcommand": "no", "controlmaster": "false", "clearallforwardings": "yes"} {
 		line := option + " " + want
 		if slices.Contains(theirs, line) {
 			t.Errorf("the settings say %q by themselves, so that this test can't fail", line)

@@ -16,9 +16,10 @@ type host struct {
 	suites     []string
 }
 
-// readHost finds the releases to try, the best first. Debian's stable has the newest Python that a release with security
-// support has, and it is served beside the machine's own release; Ubuntu signs all of its releases alike, but serves no
-// "stable", so there it is the machine's own. Where nothing is known it is Debian's.
+// readHost finds the releases to try, the best first. Debian's stable has the newest Python that a
+// release with security support has, and it is served beside the machine's own release; Ubuntu
+// signs all of its releases alike, but serves no "stable", so there it is the machine's own. Where
+// nothing is known it is Debian's.
 func readHost(root fs.FS) host {
 	release := osRelease(root)
 	ids := append(strings.Fields(release["ID_LIKE"]), release["ID"])
@@ -69,8 +70,9 @@ type aptSource struct {
 	suites, components []string
 }
 
-// aptSources reads apt's lists in both of their forms, in apt's order. Only what any program could fetch is kept: http and
-// https, without a password in the address. What can't be read or understood is left out.
+// aptSources reads apt's lists in both of their forms, in apt's order. Only what any program could
+// fetch is kept: http and https, without a password in the address. What can't be read or
+// understood is left out.
 func aptSources(root fs.FS) []aptSource {
 	var found []aptSource
 	read := func(name string, parse func([]byte) []aptSource) {
@@ -89,11 +91,13 @@ func aptSources(root fs.FS) []aptSource {
 		}
 	}
 	return slices.DeleteFunc(found, func(s aptSource) bool {
-		return !strings.HasPrefix(s.uri, "http://") && !strings.HasPrefix(s.uri, "https://") || strings.Contains(s.uri, "@")
+		return !strings.HasPrefix(s.uri, "http://") && !strings.HasPrefix(s.uri, "https://") ||
+			strings.Contains(s.uri, "@")
 	})
 }
 
-// oneLineSources reads lines such as "deb [signed-by=…] http://deb.debian.org/debian bookworm main".
+// oneLineSources reads lines such as "deb [signed-by=…] http://deb.debian.org/debian bookworm
+// main".
 func oneLineSources(b []byte) []aptSource {
 	var found []aptSource
 	for line := range strings.Lines(string(b)) {
@@ -120,7 +124,8 @@ func stanzaSources(b []byte) []aptSource {
 	end := func() {
 		if slices.Contains(strings.Fields(fields["types"]), "deb") && !strings.EqualFold(fields["enabled"], "no") {
 			for _, uri := range strings.Fields(fields["uris"]) {
-				found = append(found, aptSource{uri, strings.Fields(fields["suites"]), strings.Fields(fields["components"])})
+				found = append(found, aptSource{uri, strings.Fields(fields["suites"]),
+					strings.Fields(fields["components"])})
 			}
 		}
 		clear(fields)

@@ -1,6 +1,7 @@
-// Package image makes the root file system of a container image with Python in it from a Debian-like distribution's
-// packages, for machines that reach no registry: a stand-in for python:3.12-slim, made by mmdebstrap, by an ordinary user
-// or by root. It knows no engine: whoever calls it imports the tar.
+// Package image makes the root file system of a container image with Python in it from a
+// Debian-like distribution's packages, for machines that reach no registry: a stand-in for
+// python:3.12-slim, made by mmdebstrap, by an ordinary user or by root. It knows no engine: its
+// caller imports the tar.
 package image
 
 import (
@@ -20,7 +21,8 @@ const LocalRef = "localhost/mcp-bridge/python:latest"
 
 // Options says how an image is made. The zero value is right.
 type Options struct {
-	// Progress takes one line of what is being done, in order, from one goroutine at a time; nil means silence.
+	// Progress takes one line of what is being done, in order, from one goroutine at a time; nil means
+	// silence.
 	Progress func(line string)
 }
 
@@ -38,18 +40,23 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Hint() string { return e.Next }
 
 // elsewhere is the way out where packages are of no help.
-const elsewhere = "bring an image from another machine (podman save there, podman load here) and set MCP_BRIDGE_IMAGE to its name"
+const elsewhere = "bring an image from another machine (podman save there, podman load here) and set" +
+	" MCP_BRIDGE_IMAGE to its name"
 
-// program makes the file system. It is the one program that does so as an ordinary user, from signed packages.
+// program makes the file system. It is the one program that does so as an ordinary user, from
+// signed packages.
 const program = "mmdebstrap"
 
-// Build writes a tar of a root file system with Python to w: the newest that the distribution's stable release has, with
-// its whole standard library, the time zones, and the user 65534. About 100 MB and half a minute, most of it download.
+// Build writes a tar of a root file system with Python to w: the newest that the distribution's
+// stable release has, with its whole standard library, the time zones, and the user 65534. About
+// 100 MB and half a minute, most of it download.
 //
-// It blocks until that is done or ctx ends; then the processes it started are gone and their scratch directory with them.
-// What was written before an error is no whole tar. Errors of the machine are an *Error; otherwise it is ctx's.
+// It blocks until that is done or ctx ends; then the processes it started are gone and their
+// scratch directory with them. What was written before an error is no whole tar. Errors of the
+// machine are an *Error; otherwise it is ctx's.
 func Build(ctx context.Context, w io.Writer, o Options) error {
-	b := builder{program: program, root: os.DirFS("/"), uid: os.Geteuid(), grace: 10 * time.Second, progress: o.Progress}
+	b := builder{program: program, root: os.DirFS("/"), uid: os.Geteuid(), grace: 10 * time.Second,
+		progress: o.Progress}
 	if b.progress == nil {
 		b.progress = func(string) {}
 	}
@@ -82,7 +89,8 @@ func (b *builder) build(ctx context.Context, w io.Writer) error {
 			b.progress(fmt.Sprintf("made a root file system of %d MB", out.n/1e6))
 			return nil
 		}
-		// Once something is written it can't be taken back. An older release is signed by a key that this machine has.
+		// Once something is written it can't be taken back. An older release is signed by a key that this
+		// machine has.
 		if ctx.Err() != nil || out.err != nil || out.n > 0 || i == len(h.suites)-1 {
 			break
 		}
@@ -101,7 +109,8 @@ func (b *builder) build(ctx context.Context, w io.Writer) error {
 func next(err error, mirror string) string {
 	switch s := err.Error(); {
 	case strings.Contains(s, "newuidmap"), strings.Contains(s, "subuid"), strings.Contains(s, "unshare"):
-		return "rootless images need the package uidmap and ids of your own in /etc/subuid and /etc/subgid: scripts/setup sees to both"
+		return "rootless images need the package uidmap and ids of your own in /etc/subuid and /etc/subgid:" +
+			" scripts/setup sees to both"
 	case strings.Contains(s, "apt-get") && strings.Contains(s, "update"):
 		return "check that " + mirror + " can be reached; otherwise " + elsewhere
 	}
@@ -109,7 +118,10 @@ func next(err error, mirror string) string {
 }
 
 // check runs inside the new file system: an image whose Python lacks these is no use to the guest.
-const check = `chroot "$1" python3 -c 'import ctypes, pwd, sqlite3, ssl, sys, zoneinfo; pwd.getpwuid(65534); print("I: Python", sys.version.split()[0], file=sys.stderr)'`
+const check = `chroot "$1" python3 -c '
+import ctypes, pwd, sqlite3, ssl, sys, zoneinfo
+pwd.getpwuid(65534)
+print("I: Python", sys.version.split()[0], file=sys.stderr)'`
 
 func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Writer) error {
 	mode := "unshare"
@@ -152,11 +164,13 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 	return nil
 }
 
-// environment is what the package tools need of the caller's, which is how to reach the network. Their scratch directory
-// must be open to the namespace's users, executable and large, which a user's own TMPDIR need not be.
+// environment is what the package tools need of the caller's, which is how to reach the network.
+// Their scratch directory must be open to the namespace's users, executable and large, which a
+// user's own TMPDIR need not be.
 func environment() []string {
 	env := []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "LANG=C.UTF-8", "TMPDIR=/var/tmp"}
-	for _, name := range []string{"HOME", "USER", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+	for _, name := range []string{"HOME", "USER", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY",
+		"HTTPS_PROXY", "NO_PROXY"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

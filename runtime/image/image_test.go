@@ -19,13 +19,16 @@ import (
 	"time"
 )
 
-var bookworm = fstest.MapFS{"etc/os-release": &fstest.MapFile{Data: []byte("ID=debian\nVERSION_CODENAME=bookworm\n")}}
+var bookworm = fstest.MapFS{"etc/os-release": &fstest.MapFile{Data: []byte(
+	"ID=debian\nVERSION_CODENAME=bookworm\n")}}
 
-// standIn is a builder whose mmdebstrap is a shell script; suite and mirror are its $suite and $mirror.
+// standIn is a builder whose mmdebstrap is a shell script; suite and mirror are its $suite and
+// $mirror.
 func standIn(t *testing.T, root fs.FS, script string) (*builder, *[]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "mmdebstrap")
-	head := "#!/bin/sh\nfor last; do before=$middle middle=$suite suite=$target target=$mirror mirror=$last; done\n"
+	head := "#!/bin/sh\nfor last; do before=$middle middle=$suite suite=$target target=$mirror mirror=$last;" +
+		" done\n"
 	if err := os.WriteFile(path, []byte(head+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +49,16 @@ func TestBuild(t *testing.T) {
 	}{
 		{
 			name: "made", root: bookworm,
-			script:   `echo "I: chroot architecture" >&2; echo noise >&2; printf "I: Python 3.13\n" >&2; printf "$suite $target $mirror"`,
-			want:     "stable - http://deb.debian.org/debian",
-			progress: []string{"making an image with Python from Debian stable, http://deb.debian.org/debian", "chroot architecture", "Python 3.13", "made a root file system of 0 MB"},
+			script: `echo "I: chroot architecture" >&2; echo noise >&2; printf "I: Python 3.13\n" >&2; printf ` +
+				`"$suite $target $mirror"`,
+			want: "stable - http://deb.debian.org/debian",
+			progress: []string{"making an image with Python from Debian stable, http://deb.debian.org/debian",
+				"chroot architecture", "Python 3.13", "made a root file system of 0 MB"},
 		},
 		{
 			name: "stable signed by an unknown key, the machine's own release good", root: bookworm,
-			script:   `[ $suite = bookworm ] || { echo "E: The repository is not signed" >&2; exit 1; }; printf $suite`,
+			script: `[ $suite = bookworm ] || { echo "E: The repository is not signed" >&2; exit 1; }; printf ` +
+				`$suite`,
 			want:     "bookworm",
 			progress: []string{"making an image with Python from Debian bookworm, http://deb.debian.org/debian"},
 		},
@@ -69,9 +75,10 @@ func TestBuild(t *testing.T) {
 		},
 		{
 			name: "no network", root: bookworm,
-			script: `echo "Err:1 http://deb.debian.org/debian stable InRelease" >&2; echo "E: apt-get update failed" >&2; exit 25`,
-			err:    "apt-get update failed",
-			next:   "check that http://deb.debian.org/debian can be reached",
+			script: `echo "Err:1 http://deb.debian.org/debian stable InRelease" >&2; echo "E: apt-get update ` +
+				`failed" >&2; exit 25`,
+			err:  "apt-get update failed",
+			next: "check that http://deb.debian.org/debian can be reached",
 		},
 		{
 			name: "no ids", root: bookworm,
@@ -122,7 +129,8 @@ func TestBuild(t *testing.T) {
 				return
 			}
 			var e *Error
-			if !errors.As(err, &e) || !strings.Contains(e.Error(), tt.err) || !strings.Contains(e.Hint(), tt.next) || e.Hint() == "" || len(e.Error()) > 1200 {
+			if !errors.As(err, &e) || !strings.Contains(e.Error(), tt.err) || !strings.Contains(e.Hint(), tt.next) ||
+				e.Hint() == "" || len(e.Error()) > 1200 {
 				t.Errorf("got error %v with next step %q, want %q and %q", err, e.Hint(), tt.err, tt.next)
 			}
 		})
@@ -154,7 +162,8 @@ func TestBuildWithoutMmdebstrap(t *testing.T) {
 		want string
 	}{
 		{"Debian", bookworm, "sudo apt-get install mmdebstrap"},
-		{"Fedora", fstest.MapFS{"etc/os-release": &fstest.MapFile{Data: []byte("ID=fedora\n")}}, "MCP_BRIDGE_IMAGE"},
+		{"Fedora", fstest.MapFS{"etc/os-release": &fstest.MapFile{Data: []byte("ID=fedora\n")}},
+			"MCP_BRIDGE_IMAGE"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := builder{program: "mmdebstrap-that-is-not-there", root: tt.root, progress: func(string) {}}
@@ -181,7 +190,8 @@ func TestBuildToAFullDisk(t *testing.T) {
 func TestBuildCancelledLeavesNothing(t *testing.T) {
 	for _, tt := range []struct{ name, script string }{
 		{"polite", `sleep 1000 & echo "I: ready" >&2; wait`},
-		{"with a stubborn child", `trap "exit 1" TERM; (trap "" TERM; echo "I: ready" >&2; while :; do sleep 1000; done) & wait`},
+		{"with a stubborn child", `trap "exit 1" TERM; (trap "" TERM; echo "I: ready" >&2; while :; do sleep ` +
+			`1000; done) & wait`},
 		{"stubborn itself", `trap "" TERM; sleep 1000 & echo "I: ready" >&2; while :; do wait; done`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -249,7 +259,8 @@ func TestBuildForReal(t *testing.T) {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"/usr/bin/python3", "/usr/bin/python", "/etc/passwd", "/usr/share/zoneinfo/Europe/Vienna"} {
+	for _, name := range []string{"/usr/bin/python3", "/usr/bin/python", "/etc/passwd",
+		"/usr/share/zoneinfo/Europe/Vienna"} {
 		if !found[name] {
 			t.Errorf("the image has no %s", name)
 		}

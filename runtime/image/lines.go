@@ -11,8 +11,8 @@ const (
 	maxTold = 300     // bytes of each
 )
 
-// saidLines takes what mmdebstrap writes to stderr. Its own reports go on as progress; what apt and dpkg say between them
-// does not. The last complaints are kept for the error.
+// saidLines takes what mmdebstrap writes to stderr. Its own reports go on as progress; what apt and
+// dpkg say between them does not. The last complaints are kept for the error.
 type saidLines struct {
 	progress   func(string)
 	partial    []byte

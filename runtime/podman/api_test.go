@@ -40,7 +40,8 @@ func asPodman(w http.ResponseWriter, version string) (reply func(status int, v a
 	}
 }
 
-// attached is the connection of a container's streams, once the answer to attach is on its way; nil for one that is gone.
+// attached is the connection of a container's streams, once the answer to attach is on its way; nil
+// for one that is gone.
 func attached(w http.ResponseWriter) net.Conn {
 	conn, buf, err := w.(http.Hijacker).Hijack()
 	if err != nil {

@@ -3,27 +3,31 @@
 package podman
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/containers/podman/v5/pkg/bindings"
+	"github.com/containers/podman/v5/pkg/bindings/system"
 	"github.com/sirupsen/logrus"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// connection is a reached engine. It doesn't change; the bindings want it inside the context of every call: see with.
+// connection is a reached engine. It doesn't change. The bindings want it inside the context of
+// every call: see with.
 type connection struct {
+	d      *Driver
 	values context.Context //nolint:containedctx // holds the bindings' client, nothing that ends
+	dialer engine.Dialer
 	facts  runtime.Facts
 	socket string // on this machine, where the engine or its tunnel listens; empty for none
 	tunnel *child // ssh; nil for none
@@ -48,265 +52,47 @@ func (j joined) Value(key any) any {
 
 func (c *connection) with(ctx context.Context) context.Context { return joined{ctx, c.values} }
 
-// there says, in microseconds, whether the engine's socket still takes connections. Of an engine on another machine this says
-// nothing but that the tunnel stands.
-func (c *connection) there() bool {
-	if c.tunnel != nil && !c.tunnel.alive() {
-		return false
+func (c *connection) Facts() runtime.Facts { return c.facts }
+
+// Home implements engine.Client. All services of this user's on this machine have the same
+// containers, and one of our own listens elsewhere each time.
+func (c *connection) Home() string {
+	if c.facts.Rootless && !c.facts.Remote {
+		return "this user's"
 	}
-	if c.socket == "" {
-		return true
-	}
-	conn, err := net.DialTimeout("unix", c.socket, time.Second)
-	if err != nil {
-		return !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
-	}
-	conn.Close()
-	return true
+	return c.facts.Endpoint
 }
 
-// answers says whether the engine answers within d.
-func (c *connection) answers(d time.Duration) bool {
-	if !c.there() {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
+// There implements engine.Client. Of an engine on another machine it says only that the tunnel
+// stands.
+func (c *connection) There() bool {
+	return (c.tunnel == nil || c.tunnel.alive()) && (c.socket == "" || engine.Listens(c.socket))
+}
+
+func (c *connection) Ping(ctx context.Context) error {
 	conn, err := bindings.GetClient(c.values)
 	if err != nil {
-		return false
+		return err
 	}
 	r, err := conn.DoRequest(c.with(ctx), nil, "GET", "/_ping", nil, nil)
 	if err != nil {
-		return false
+		return err
 	}
-	r.Body.Close()
-	return true
+	return r.Body.Close()
 }
 
-// quiet keeps the bindings' own logger off the terminal: what goes wrong comes back as errors.
-func quiet() { logrus.SetOutput(io.Discard) }
+func (c *connection) Close() { c.d.stop(c.tunnel) }
 
-// Facts asks the engine what it is. The answer is remembered while the engine stays reachable.
-func (d *Driver) Facts(ctx context.Context) (runtime.Facts, error) {
-	c, err := d.connect(ctx)
-	if err != nil {
-		return runtime.Facts{}, err
-	}
-	return c.facts, nil
-}
-
-// attempt is one look for an engine, on behalf of all who want one. It doesn't end with any of them: the next finds it done.
-type attempt struct {
-	done chan struct{} // closed when c and err are set
-	c    *connection
-	err  error
-}
-
-// lookTimeout bounds an attempt: a few endpoints, and a service of our own.
-const lookTimeout = 30 * time.Second
-
-// connect returns the connection, making it if there is none or its socket is gone.
-func (d *Driver) connect(ctx context.Context) (*connection, error) {
-	d.mu.Lock()
-	c := d.conn
-	d.mu.Unlock()
-	if c != nil {
-		if c.there() {
-			return c, nil
+// explain words an error of an engine that is there, or has gone.
+func (d *Driver) explain(c *connection, err error, gone bool) error {
+	if gone {
+		if c.tunnel != nil {
+			err = c.tunnel.quoted(err)
 		}
-		d.drop(c)
+		return err
 	}
-	a, err := d.attempt()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-a.done:
-		return a.c, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// attempt joins the attempt under way, or starts one.
-func (d *Driver) attempt() (*attempt, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.closed:
-		return nil, d.unavailable("", errors.New("the driver is closed"), "")
-	case d.conn != nil: // meanwhile
-		a := &attempt{done: make(chan struct{}), c: d.conn}
-		close(a.done)
-		return a, nil
-	case d.dialing != nil:
-		return d.dialing, nil
-	}
-	a := &attempt{done: make(chan struct{})}
-	d.dialing = a
-	d.background.Go(func() {
-		ctx, cancel := context.WithTimeout(d.life, lookTimeout)
-		defer cancel()
-		a.c, a.err = d.look(ctx)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.conn, d.dialing = a.c, nil
-		close(a.done)
-	})
-	return a, nil
-}
-
-// look tries our own service where it runs, then the endpoint that the user names; where none is named, the sockets that are there, then
-// podman's own connections, then a service of its own. Those last two take a start of podman's program each, so where nothing runs yet
-// they go side by side: seldom is there a connection without a socket.
-func (d *Driver) look(ctx context.Context) (*connection, error) {
-	f := finder{d: d}
-	ours := d.running()
-	f.places = ours
-	others := d.client || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil // only our own service has the flags
-	switch {
-	case d.cfg.Endpoint != "":
-		f.places = append(f.places, d.endpoints(ctx)...)
-	case others:
-		f.places = append(f.places, d.sockets()...)
-	}
-	if c, err := f.try(ctx, f.places); c != nil || err != nil {
-		return c, err
-	}
-	if d.cfg.Endpoint != "" {
-		return nil, cmp.Or(d.dormant(ctx, f.places), f.passed[0])
-	}
-	serve := func() (*connection, error) { return d.serve(ctx) }
-	stop := func() {}
-	if len(ours) == 0 { // else it would end what may only be slow
-		serve, stop = d.serveBeside(ctx)
-	}
-	if others {
-		listed := d.listed(ctx)
-		f.places = append(f.places, listed...)
-		if c, err := f.try(ctx, listed); c != nil || err != nil {
-			stop()
-			return c, err
-		}
-	}
-	c, err := serve()
-	if err == nil {
-		c.facts.Lacks = append(c.facts.Lacks, refusals(f.places)...)
-		return c, nil
-	}
-	if m := d.dormant(ctx, f.places); m != nil {
-		return nil, m
-	}
-	return nil, d.none(f.passed, err)
-}
-
-// finder is one look for an engine.
-type finder struct {
-	d      *Driver
-	places []endpoint // that were there to be tried
-	passed []error    // why those that were tried can't be used
-}
-
-// try gives the first of some places that can be used; nil for none. The only error is that the time is over.
-func (f *finder) try(ctx context.Context, places []endpoint) (*connection, error) {
-	for _, e := range places {
-		c, err := f.d.try(ctx, e)
-		if err == nil {
-			c.facts.Lacks = append(c.facts.Lacks, refusals(f.places)...)
-			a := c.facts
-			f.d.log.Info("engine", "engine", "podman", "version", a.Version, "endpoint", a.Endpoint, "rootless", a.Rootless, "runtime", a.OCIRuntime)
-			return c, nil
-		}
-		f.passed = append(f.passed, err)
-		if ctx.Err() != nil {
-			return nil, f.d.unavailable("", fmt.Errorf("no engine was found in time: %w", errors.Join(f.passed...)), "run: podman info")
-		}
-	}
-	return nil, nil
-}
-
-// serveBeside is serve, begun at once. One of its two functions must be called: wait for its outcome, or stop, which returns when all is
-// gone again.
-func (d *Driver) serveBeside(ctx context.Context) (wait func() (*connection, error), stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var c *connection
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c, err = d.serve(ctx)
-	}()
-	wait = func() (*connection, error) {
-		defer cancel()
-		<-done
-		return c, err
-	}
-	stop = func() {
-		cancel()
-		if <-done; err == nil {
-			d.stopService()
-		}
-	}
-	return wait, stop
-}
-
-// try dials an endpoint that nothing speaks against.
-func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
-	if e.refused != nil {
-		return nil, d.unavailable(e.url, e.refused, "if you trust who listens there, set MCP_BRIDGE_RUNTIME="+e.url)
-	}
-	return d.dial(ctx, e)
-}
-
-// serve is the engine behind a service of our own.
-func (d *Driver) serve(ctx context.Context) (*connection, error) {
-	if d.client {
-		return nil, errNoService
-	}
-	socket, err := d.startService(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := d.dial(ctx, endpoint{url: "unix://" + socket, own: true})
-	if err != nil {
-		d.stopService()
-	}
-	return c, err
-}
-
-var errNoService = errors.New("on this system podman runs in a virtual machine")
-
-// none says why there is no engine.
-func (d *Driver) none(passed []error, err error) error {
-	var ready *runtime.UnavailableError
-	if errors.As(err, &ready) && ready.Next != "" && len(passed) == 0 {
-		return ready
-	}
-	next := "run: podman info"
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		next = "install podman (Debian: sudo apt install podman; Fedora: sudo dnf install podman; macOS: brew install podman && podman machine init && podman machine start)," +
-			" then run: mcp-bridge doctor"
-	case errors.Is(err, errNoService):
-		next = "run: podman machine init && podman machine start"
-	case d.ignored != nil: // and podman, which was started without it, has found no other
-		next = "set XDG_RUNTIME_DIR to a directory of your own that nobody else can write to, or unset it; then run: mcp-bridge doctor"
-	case ready != nil && ready.Next != "":
-		next = ready.Next
-	}
-	var why strings.Builder
-	for _, p := range passed {
-		why.WriteString(p.Error() + "; ")
-	}
-	return d.unavailable("", fmt.Errorf("%sno other socket listens; and no service could be started: %w", why.String(), err), next)
-}
-
-// lost drops a connection whose engine no longer answers, so that the next use connects anew. It returns err, or an
-// UnavailableError when the engine is indeed gone.
-func (d *Driver) lost(c *connection, err error) error {
-	if !c.answers(d.silence / 2) {
-		return d.gone(c, err)
+	if none := d.noRuntime(c, err); none != nil {
+		return none
 	}
 	if !c.facts.Remote {
 		if full := d.unwritable(); full != nil {
@@ -319,57 +105,179 @@ func (d *Driver) lost(c *connection, err error) error {
 	return err
 }
 
-// gone is lost for an engine that is known not to answer.
-func (d *Driver) gone(c *connection, err error) error {
-	d.drop(c)
+// untagged is why there is no podman in a build without the tags.
+var untagged error
+
+// quiet keeps the bindings' own logger off the terminal: what goes wrong comes back as errors.
+func quiet() { logrus.SetOutput(io.Discard) }
+
+// dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
+const dialTimeout = 5 * time.Second
+
+// dial reaches one endpoint and asks what it is. A rootful engine that wasn't allowed is refused.
+func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c := &connection{d: d, own: e.own}
+	next := "run: podman info"
+	err := c.reach(ctx, e)
+	if err != nil {
+		next = d.hint(e, err)
+	} else if err = c.examine(ctx, e); err == nil {
+		return c, nil
+	}
 	if c.tunnel != nil {
 		err = c.tunnel.quoted(err)
 	}
-	e := d.unavailable(c.facts.Endpoint, &goneError{err}, "run the call again; if that fails, run: mcp-bridge doctor")
-	e.Gone = true
-	return e
-}
-
-// drop makes the next use connect anew. While the driver is being closed there is none, and the tunnel is Close's to stop.
-func (d *Driver) drop(c *connection) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return
+	c.Close()
+	var ready *runtime.UnavailableError
+	if errors.As(err, &ready) {
+		return nil, ready
 	}
-	if d.conn == c || d.conn != nil && d.conn.values == c.values {
-		d.conn = nil
+	return nil, d.Unavailable(e.URL, err, next)
+}
+
+// reach makes a connection that answers, and of which nothing is known yet.
+func (c *connection) reach(ctx context.Context, e endpoint) error {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return fmt.Errorf("it is no URL: %w", err)
 	}
-	d.background.Go(func() { d.stop(c.tunnel) })
-}
-
-// Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs under way must be gone before.
-func (d *Driver) Close() error {
-	d.mu.Lock()
-	d.closed = true
-	c := d.conn
-	d.mu.Unlock()
-	d.end()
-	d.background.Wait()
-	err := d.leaveMachine(c)
-	d.mu.Lock()
-	c, d.conn = d.conn, nil
-	p := d.profile
-	d.profile = nil
-	d.mu.Unlock()
-	if c != nil {
-		d.stop(c.tunnel)
+	opts := bindings.Options{URI: e.URL, Identity: e.identity, Machine: e.VM}
+	switch {
+	case u.Scheme == "unix":
+		c.socket = u.Host + u.Path
+		if !strings.HasPrefix(e.URL, "unix:///") {
+			c.socket = "/" + c.socket // as podman reads unix://run/x
+		}
+		c.dialer = engine.Unix(c.socket)
+	case u.Scheme == "tcp":
+		tls := c.d.cfg.TLS
+		opts.TLSCAFile, opts.TLSCertFile, opts.TLSKeyFile = tls.CA, tls.Cert, tls.Key
+		if err := c.d.mayUse(u); err != nil {
+			return err
+		}
+		c.dialer = engine.TCP(u.Host, nil)
+	case u.Scheme == "ssh" && !e.VM:
+		if c.tunnel, err = c.d.tunnel(ctx, u); err != nil {
+			return err
+		}
+		c.socket = c.tunnel.socket
+		opts.URI = "unix://" + c.socket
+		c.dialer = engine.Unix(c.socket)
 	}
-	d.stopService()
-	p.remove()
-	return err
+	if c.dialer != nil { // the bindings try three times, 0.6 s in all, to reach what isn't there
+		conn, err := c.dialer(ctx)
+		if err != nil {
+			return err
+		}
+		conn.Close()
+	}
+	return c.bind(ctx, u, opts)
 }
 
-// goneError is what an engine's death looked like from here, in one line.
-type goneError struct{ err error }
-
-func (e *goneError) Error() string {
-	return "it went away: " + runtime.OneLine(strings.ReplaceAll(e.err.Error(), "\n", "; "))
+// bind makes the bindings' own connection. It holds on to its context, whose end means nothing once
+// it is made.
+func (c *connection) bind(ctx context.Context, u *url.URL, opts bindings.Options) error {
+	type answer struct {
+		values context.Context //nolint:containedctx // passed on at once
+		err    error
+	}
+	dialled := make(chan answer, 1) // a machine's ssh heeds no context; it gives up by itself after 40 s
+	go func() {
+		values, err := bindings.NewConnectionWithOptions(ctx, opts)
+		dialled <- answer{values, err}
+	}()
+	select {
+	case a := <-dialled:
+		if a.err != nil {
+			return a.err
+		}
+		c.values = a.values
+		return c.carry(u)
+	case <-ctx.Done():
+		return fmt.Errorf("no answer: %w", context.Cause(ctx))
+	}
 }
 
-func (e *goneError) Unwrap() error { return e.err }
+// carry has the bindings' requests go through a transport of ours, which keeps more connections for
+// later than the two that theirs does. It is for before the connection's first use.
+func (c *connection) carry(u *url.URL) error {
+	conn, err := bindings.GetClient(c.values)
+	if err != nil {
+		return err
+	}
+	t, ok := conn.Client.Transport.(*http.Transport)
+	if !ok {
+		return fmt.Errorf("the connection has no transport of its own but a %T", conn.Client.Transport)
+	}
+	switch {
+	case t.TLSClientConfig != nil:
+		secure := t.TLSClientConfig.Clone()
+		if secure.ServerName == "" {
+			secure.ServerName = u.Hostname()
+		}
+		secure.NextProtos = nil // a stream is attached over HTTP/1.1
+		c.dialer = engine.TCP(u.Host, secure)
+	case c.dialer == nil: // a machine's ssh, which is the bindings' own
+		c.dialer = func(ctx context.Context) (net.Conn, error) { return t.DialContext(ctx, "", "") }
+	}
+	conn.Client.Transport = c.dialer.Transport()
+	t.CloseIdleConnections()
+	return nil
+}
+
+// examine asks the engine what it is, and decides what its containers get.
+func (c *connection) examine(ctx context.Context, e endpoint) error {
+	info, err := system.Info(c.with(ctx), nil)
+	if err != nil {
+		return fmt.Errorf("it doesn't say what it is: %w", err)
+	}
+	c.facts = facts(info, e, bindings.ServiceVersion(c.values).String())
+	if !c.facts.Rootless && !c.facts.Desktop && !c.d.cfg.AllowRootful {
+		return c.d.Rootful(e.URL, "use podman as an ordinary user")
+	}
+	return c.d.harden(ctx, c, info)
+}
+
+// mayUse refuses to send code in the clear over a network. This machine's own addresses stay in it,
+// but any of its users can use such an engine.
+func (d *Driver) mayUse(u *url.URL) error {
+	if d.cfg.TLS.CA != "" {
+		return nil
+	}
+	if err := d.InTheClear(u, "/run/user/UID/podman/podman.sock"); err != nil {
+		return err
+	}
+	d.log.Warn("this engine takes commands from every user of this machine: its endpoint is TCP without TLS",
+		"endpoint", u.Redacted())
+	return nil
+}
+
+// hint returns what to type next when an endpoint can't be reached.
+func (d *Driver) hint(e endpoint, err error) string {
+	says := func(what string) bool { return strings.Contains(err.Error(), what) }
+	switch {
+	case strings.HasPrefix(e.URL, "tcp:"):
+		return "check " + d.cfg.Setting + ", and that podman system service listens there"
+	case !strings.HasPrefix(e.URL, "ssh:"):
+		if errors.Is(err, os.ErrPermission) {
+			return "you may not use this socket: use a podman of your own (unset " + d.cfg.Setting +
+				"), or ask for access to it"
+		}
+		return "start it with: systemctl --user start podman.socket, or check " + d.cfg.Setting
+	case e.VM:
+		return "run: podman machine start"
+	case says("executable file not found"):
+		return "install ssh (Debian: sudo apt install openssh-client)"
+	case says("REMOTE HOST IDENTIFICATION HAS CHANGED"):
+		return "that host has another key than the one in known_hosts: find out why before you trust it"
+	case says("Host key verification failed"):
+		return "log in once by hand, to see and accept the host's key: " + byHand(e.URL)
+	case says("Permission denied"):
+		return "log in by hand, to see why: " + byHand(e.URL) + "; a key with a passphrase has to be in" +
+			" the agent (ssh-add), and another key's file in CONTAINER_SSHKEY"
+	}
+	return "on that host run: systemctl --user enable --now podman.socket && loginctl enable-linger;" +
+		" and check the path in " + d.cfg.Setting
+}

@@ -3,55 +3,46 @@ package podman
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // endpoint is a place where podman's API may be had.
 type endpoint struct {
+	engine.Endpoint
 	name     string // podman's own for it; may be empty
-	url      string
 	identity string // ssh key file
-	machine  bool   // a VM that podman itself runs: the VM is the wall, rootful or not
 	own      bool   // our own child
-	refused  error  // why it is not to be used, though it is there; nil for nothing
 }
 
-// endpoints are the places to try, in order; those on this machine only if their socket is there.
+// endpoints returns the places to try, in order; those on this machine only if their socket is
+// there.
 func (d *Driver) endpoints(ctx context.Context) []endpoint {
-	if d.cfg.Endpoint != "" {
-		named := endpoint{url: d.cfg.Endpoint, identity: d.cfg.SSHKey}
-		if strings.HasPrefix(named.url, "ssh:") { // it may be a machine's
-			for _, e := range d.listed(ctx) {
-				if e.url == named.url && e.machine {
-					return []endpoint{e}
-				}
+	if d.cfg.Endpoint == "" {
+		return append(d.sockets(), d.listed(ctx)...)
+	}
+	named := endpoint{Endpoint: engine.Endpoint{URL: d.cfg.Endpoint}, identity: d.cfg.SSHKey}
+	if strings.HasPrefix(named.URL, "ssh:") { // it may be a machine's
+		for _, e := range d.listed(ctx) {
+			if e.URL == named.URL && e.VM {
+				return []endpoint{e}
 			}
 		}
-		return []endpoint{named}
 	}
-	return append(d.sockets(), d.listed(ctx)...)
+	return []endpoint{named}
 }
 
-// sockets are the usual ones that are there. Nobody has named them, so whose they are is looked at.
+// sockets returns the usual ones that are there.
 func (d *Driver) sockets() []endpoint {
 	var found []endpoint
 	add := func(path string, refused error) {
-		if fi, err := os.Stat(path); err != nil || fi.Mode()&os.ModeSocket == 0 {
-			return
+		if p, ok := d.FindSocket(path, refused); ok {
+			found = append(found, endpoint{Endpoint: p})
 		}
-		if refused == nil {
-			refused = trust.System().Path(path)
-		}
-		if refused != nil {
-			d.log.Warn("socket not used", "path", path, "err", refused)
-		}
-		found = append(found, endpoint{url: "unix://" + path, refused: refused})
 	}
 	if d.named != "" {
 		add(filepath.Join(d.named, "podman", "podman.sock"), d.ignored)
@@ -60,18 +51,7 @@ func (d *Driver) sockets() []endpoint {
 	return found
 }
 
-// refusals are the reasons against the sockets that were there and not used.
-func refusals(all []endpoint) []string {
-	var why []string
-	for _, e := range all {
-		if e.refused != nil {
-			why = append(why, "the socket "+strings.TrimPrefix(e.url, "unix://")+" is there and not used: "+e.refused.Error())
-		}
-	}
-	return why
-}
-
-// listed are podman's own connections, the default one first. Where podman can't say, there are none.
+// listed returns podman's own connections, the default one first; none where podman can't say.
 func (d *Driver) listed(ctx context.Context) []endpoint {
 	var list []struct {
 		Name      string
@@ -85,7 +65,9 @@ func (d *Driver) listed(ctx context.Context) []endpoint {
 	}
 	var first, rest []endpoint
 	for _, c := range list {
-		e := endpoint{name: c.Name, url: c.URI, identity: c.Identity, machine: c.IsMachine}
+		e := endpoint{
+			Endpoint: engine.Endpoint{URL: c.URI, VM: c.IsMachine}, name: c.Name, identity: c.Identity,
+		}
 		if c.Default {
 			first = append(first, e)
 		} else {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // fakeAPI answers what a driver asks to get to know an engine.
@@ -35,8 +36,9 @@ func fakeAPI(t *testing.T, info map[string]any) (endpoint string) {
 func info(rootless bool, cgroups string, controllers ...string) map[string]any {
 	return map[string]any{
 		"host": map[string]any{
-			"security": map[string]any{"rootless": rootless}, "cgroupVersion": cgroups, "cgroupControllers": controllers,
-			"ociRuntime": map[string]any{"name": "crun"},
+			"security": map[string]any{"rootless": rootless}, "cgroupVersion": cgroups,
+			"cgroupControllers": controllers,
+			"ociRuntime":        map[string]any{"name": "crun"},
 		},
 		"version": map[string]any{"Version": "4.3.1"},
 	}
@@ -52,10 +54,13 @@ func TestFacts(t *testing.T) {
 		rootless bool
 	}{
 		{"rootless, cgroup v1", info(true, "v1"), false, runtime.Enforced{}, false, true},
-		{"rootless, all delegated", info(true, "v2", "cpu", "io", "memory", "pids"), false, runtime.Enforced{Memory: true, PIDs: true, CPUs: true}, false, true},
-		{"rootless, cpu not delegated", info(true, "v2", "memory", "pids"), false, runtime.Enforced{Memory: true, PIDs: true}, false, true},
+		{"rootless, all delegated", info(true, "v2", "cpu", "io", "memory", "pids"), false,
+			runtime.Enforced{Memory: true, PIDs: true, CPUs: true}, false, true},
+		{"rootless, cpu not delegated", info(true, "v2", "memory", "pids"), false,
+			runtime.Enforced{Memory: true, PIDs: true}, false, true},
 		{"rootful", info(false, "v2", "memory"), false, runtime.Enforced{}, true, false},
-		{"rootful, allowed", info(false, "v1"), true, runtime.Enforced{Memory: true, PIDs: true, CPUs: true}, false, false},
+		{"rootful, allowed", info(false, "v1"), true, runtime.Enforced{Memory: true, PIDs: true, CPUs: true},
+			false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,8 +84,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestEndpoints: what the user names comes first and alone; then the user's socket, the machine's, and podman's own list with
-// its default first.
+// TestEndpoints: what the user names comes first and alone; then the user's socket, the machine's,
+// and podman's own list with its default first.
 func TestEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.Chmod(dir, 0o700), os.Mkdir(filepath.Join(dir, "podman"), 0o700)); err != nil {
@@ -101,21 +106,24 @@ func TestEndpoints(t *testing.T) {
 	urls := func(cfg Config) []string {
 		var found []string
 		for _, e := range New(cfg).endpoints(t.Context()) {
-			if e.url != "unix:///run/podman/podman.sock" { // the machine's own, if it is there
-				found = append(found, e.url)
+			if e.URL != "unix:///run/podman/podman.sock" { // the machine's own, if it is there
+				found = append(found, e.URL)
 			}
 		}
 		return found
 	}
-	if got, want := urls(Config{RuntimeDir: dir, Binary: stand}), []string{"unix://" + socket, "ssh://b/podman.sock", "ssh://a/podman.sock"}; !slices.Equal(got, want) {
+	if got, want := urls(Config{RuntimeDir: dir, Binary: stand}), []string{"unix://" + socket,
+		"ssh://b/podman.sock", "ssh://a/podman.sock"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got, want := urls(Config{Endpoint: "tcp://x:1", RuntimeDir: dir, Binary: stand}), []string{"tcp://x:1"}; !slices.Equal(got, want) {
+	if got, want := urls(Config{Endpoint: "tcp://x:1", RuntimeDir: dir,
+		Binary: stand}), []string{"tcp://x:1"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-// TestForeignSockets: a socket that nobody has named is passed over where others could have put it there, and the reason is told.
+// TestForeignSockets: a socket that nobody has named is passed over where others could have put it
+// there, and the reason is told.
 func TestForeignSockets(t *testing.T) {
 	url := fakeAPI(t, info(true, "v2"))
 	for _, tt := range []struct {
@@ -134,28 +142,30 @@ func TestForeignSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			socket := filepath.Join(place, "podman.sock")
-			if err := errors.Join(os.Link(strings.TrimPrefix(url, "unix://"), socket), os.Chmod(place, tt.podman), os.Chmod(dir, tt.dir)); err != nil {
+			if err := errors.Join(os.Link(strings.TrimPrefix(url, "unix://"), socket), os.Chmod(place, tt.podman),
+				os.Chmod(dir, tt.dir)); err != nil {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
 			d := New(Config{RuntimeDir: dir, Binary: "false", Log: slog.New(slog.NewTextHandler(&log, nil))})
 			defer d.Close()
 			found := d.endpoints(t.Context())
-			if len(found) == 0 || found[0].url != "unix://"+socket {
+			if len(found) == 0 || found[0].URL != "unix://"+socket {
 				t.Fatalf("got %v", found)
 			}
 			_, err := d.try(t.Context(), found[0])
 			if tt.want == "" {
-				if err != nil || len(refusals(found[:1])) > 0 || d.cfg.RuntimeDir != dir {
-					t.Errorf("got %v, %q", err, refusals(found))
+				if err != nil || len(engine.Refusals(found[:1])) > 0 || d.cfg.RuntimeDir != dir {
+					t.Errorf("got %v, %q", err, engine.Refusals(found))
 				}
 				return
 			}
 			var un *runtime.UnavailableError
-			if !errors.As(err, &un) || !strings.Contains(un.Error(), tt.want) || !strings.Contains(un.Hint(), "MCP_BRIDGE_RUNTIME=unix://"+socket) {
+			if !errors.As(err, &un) || !strings.Contains(un.Error(), tt.want) ||
+				!strings.Contains(un.Hint(), "MCP_BRIDGE_RUNTIME=unix://"+socket) {
 				t.Errorf("got %v, want %q and a hint", err, tt.want)
 			}
-			if why := refusals(found[:1]); len(why) != 1 || !strings.Contains(why[0], tt.want) {
+			if why := engine.Refusals(found[:1]); len(why) != 1 || !strings.Contains(why[0], tt.want) {
 				t.Errorf("the facts would say %q", why)
 			}
 			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), dir) {
@@ -165,10 +175,15 @@ func TestForeignSockets(t *testing.T) {
 				t.Errorf("XDG_RUNTIME_DIR is ignored for our own directories: %v", ignored)
 			}
 			t.Setenv("XDG_RUNTIME_DIR", dir)
-			if withheld := !slices.ContainsFunc(d.environ(), func(kv string) bool { return strings.HasPrefix(kv, "XDG_RUNTIME_DIR=") }); withheld != (tt.dir != 0o700) {
+			if withheld := !slices.ContainsFunc(d.environ(),
+				func(kv string) bool {
+					return strings.HasPrefix(kv,
+						"XDG_RUNTIME_DIR=")
+				}); withheld != (tt.dir != 0o700) {
 				t.Errorf("XDG_RUNTIME_DIR is kept from podman: %v", withheld)
 			}
-			if tells := strings.Contains(d.none(nil, errors.New("it ended")).(*runtime.UnavailableError).Next, "set XDG_RUNTIME_DIR"); tells != (tt.dir != 0o700) {
+			if tells := strings.Contains(d.none(nil, errors.New("it ended")).(*runtime.UnavailableError).Next,
+				"set XDG_RUNTIME_DIR"); tells != (tt.dir != 0o700) {
 				t.Errorf("where there is no engine, the next step names XDG_RUNTIME_DIR: %v", tells)
 			}
 			named := New(Config{Endpoint: "unix://" + socket, RuntimeDir: dir})

@@ -14,17 +14,17 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// facts reads podman's own account. Rootless podman enforces no limit on cgroup v1, and on v2 those whose controller was
-// delegated to the user.
+// facts reads podman's own account. Rootless podman enforces no limit on cgroup v1, and on v2 those
+// whose controller was delegated to the user.
 func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 	f := runtime.Facts{
 		Engine:        "podman",
 		Version:       info.Version.Version,
 		APIVersion:    api,
-		Endpoint:      runtime.Redacted(e.url),
+		Endpoint:      runtime.Redacted(e.URL),
 		Rootless:      info.Host.Security.Rootless,
 		Remote:        elsewhere(info, e),
-		Desktop:       e.machine,
+		Desktop:       e.VM,
 		CgroupVersion: 1,
 		Arch:          info.Host.Arch,
 	}
@@ -51,10 +51,10 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 	return f
 }
 
-// elsewhere says whether the engine can't see this machine's files. A socket here may be the end of somebody's tunnel, so what
-// the engine says of its machine is compared with ours.
+// elsewhere says whether the engine can't see this machine's files. A socket here may be the end of
+// somebody's tunnel, so what the engine says of its machine is compared with ours.
 func elsewhere(info *define.Info, e endpoint) bool {
-	if e.machine || strings.HasPrefix(e.url, "ssh:") || goruntime.GOOS != "linux" {
+	if e.VM || strings.HasPrefix(e.URL, "ssh:") || goruntime.GOOS != "linux" {
 		return true
 	}
 	host, err := os.Hostname()

@@ -23,7 +23,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// held is an engine whose API service can be killed exactly when a container was made and is not written down yet.
+// held is an engine whose API service can be killed exactly when a container was made and is not
+// written down yet.
 type held struct {
 	t    *testing.T
 	slow runtimetest.Slow
@@ -50,11 +51,12 @@ func newHeld(t *testing.T) *held {
 		t.Fatal(err)
 	}
 	podman := filepath.Join(t.TempDir(), "podman")
-	if err := os.WriteFile(podman, fmt.Appendf(nil, "#!/bin/sh\nexec %s --runtime=%s \"$@\"\n", program, h.slow.Program), 0o700); err != nil {
+	if err := os.WriteFile(podman, fmt.Appendf(nil, "#!/bin/sh\nexec %s --runtime=%s \"$@\"\n", program,
+		h.slow.Program), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	h.d = New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: os.Geteuid() == 0, Binary: podman})
-	h.d.retry = 100 * time.Millisecond
+	h.d.Times.Retry = 100 * time.Millisecond
 	t.Cleanup(func() { h.d.Close() })
 	return h
 }
@@ -107,8 +109,9 @@ func (h *held) ended(m monitor) {
 	}
 }
 
-// TestServiceKilledBetweenCreateAndStart: nothing is left of a container whose service died when it was made and not written
-// down, though podman has forgotten it. The bridge lives on, and so does the next run.
+// TestServiceKilledBetweenCreateAndStart: nothing is left of a container whose service died when it
+// was made and not written down, though podman has forgotten it. The bridge lives on, and so does
+// the next run.
 func TestServiceKilledBetweenCreateAndStart(t *testing.T) {
 	for _, returned := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the OCI runtime has returned: %v", returned), func(t *testing.T) {
@@ -118,7 +121,8 @@ func TestServiceKilledBetweenCreateAndStart(t *testing.T) {
 			stdin, w := io.Pipe()
 			defer w.Close()
 			go func() {
-				_, err := h.d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard})
+				_, err := h.d.Run(t.Context(), g.Spec("pass"),
+					runtime.Stdio{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard})
 				ended <- err
 			}()
 			m := h.made(func(m monitor) bool {
@@ -142,8 +146,8 @@ func TestServiceKilledBetweenCreateAndStart(t *testing.T) {
 	}
 }
 
-// TestReapForgotten: what a killed bridge and its killed service have left is found and removed, though podman doesn't list it; but
-// not what belongs to a living bridge.
+// TestReapForgotten: what a killed bridge and its killed service have left is found and removed,
+// though podman doesn't list it; but not what belongs to a living bridge.
 func TestReapForgotten(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -159,7 +163,7 @@ func TestReapForgotten(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHeld(t)
-			c, err := h.d.connect(t.Context())
+			c, err := h.d.Connect(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +224,8 @@ func mine(all []runtime.Orphan, id string) (found []runtime.Orphan) {
 func TestNoMonitor(t *testing.T) {
 	name := runtime.Self().NewName()
 	sh := exec.Command("sh") // waits for its input, whatever its other arguments are
-	sh.Args = []string{"/usr/bin/conmon", "-c", "read -r _", strings.Repeat("a", 64), "-n", name, "-c", strings.Repeat("a", 64)}
+	sh.Args = []string{"/usr/bin/conmon", "-c", "read -r _", strings.Repeat("a", 64), "-n", name, "-c",
+		strings.Repeat("a", 64)}
 	in, err := sh.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -242,8 +247,8 @@ func TestNoMonitor(t *testing.T) {
 	}
 }
 
-// TestForkOfMonitor: what conmon has forked and what hasn't become podman yet is spared, unlike the container's process. A shell
-// stands for conmon, and its subshell for the fork.
+// TestForkOfMonitor: what conmon has forked and what hasn't become podman yet is spared, unlike the
+// container's process. A shell stands for conmon, and its subshell for the fork.
 func TestForkOfMonitor(t *testing.T) {
 	program, err := exec.LookPath("sh")
 	if err != nil {
@@ -258,7 +263,8 @@ func TestForkOfMonitor(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := strings.Repeat("a", 64)
-	sh := exec.Command(conmon, "-c", "exec 3<&0; cat <&3 & (read -r _ <&3); wait", id, "-n", runtime.Self().NewName(), "-c", id, "--exit-command", "podman")
+	sh := exec.Command(conmon, "-c", "exec 3<&0; cat <&3 & (read -r _ <&3); wait", id, "-n",
+		runtime.Self().NewName(), "-c", id, "--exit-command", "podman")
 	in, err := sh.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +286,8 @@ func TestForkOfMonitor(t *testing.T) {
 				children = append(children, o.Program())
 			}
 		}
-		if len(children) == 2 && slices.Contains(children, "conmon") && children[0] != children[1] { // cat has been executed
+		// cat has been executed
+		if len(children) == 2 && slices.Contains(children, "conmon") && children[0] != children[1] {
 			all, ending := m.container()
 			if len(all) != 1 || all[0].Program() == "conmon" || !ending {
 				t.Errorf("the container's are %v, ending is %v; want cat alone, and true", all, ending)
@@ -295,8 +302,8 @@ func TestForkOfMonitor(t *testing.T) {
 	}
 }
 
-// TestMonitorIsFound: the conmon of a container is told by its arguments, whatever podman's version; else what podman forgets would
-// not be found either.
+// TestMonitorIsFound: the conmon of a container is told by its arguments, whatever podman's
+// version; else what podman forgets would not be found either.
 func TestMonitorIsFound(t *testing.T) {
 	d := newDriver(t)
 	f, err := d.Facts(t.Context())
@@ -321,7 +328,8 @@ func TestMonitorIsFound(t *testing.T) {
 		}
 		t.Error("there is no conmon with the container's process")
 	})
-	if _, err := d.Run(t.Context(), g.Spec("import sys; print('up', flush=True); sys.stdin.read()"), runtime.Stdio{Stdin: stdin, Stdout: look, Stderr: io.Discard}); err != nil {
+	if _, err := d.Run(t.Context(), g.Spec("import sys; print('up', flush=True); sys.stdin.read()"),
+		runtime.Stdio{Stdin: stdin, Stdout: look, Stderr: io.Discard}); err != nil {
 		t.Error(err)
 	}
 	if !looked {

@@ -37,13 +37,14 @@ func newForeign(t *testing.T) (*foreign, runtimetest.Target, *Driver) {
 	}
 	here, err := exec.Command("podman", "version", "--format", "{{.Client.Version}}").Output()
 	if got := strings.TrimSpace(string(here)); err != nil || got != usual.Version {
-		t.Skipf("the podman program here, %s, is not that of the engine, %s, so it can't be started and ended: %v", got, usual.Version, err)
+		t.Skipf("the podman program here, %s, is not that of the engine, %s, so it can't be started and ended:"+
+			" %v", got, usual.Version, err)
 	}
 	f := &foreign{t: t, socket: filepath.Join(t.TempDir(), "podman.sock")}
 	f.start()
 	t.Cleanup(func() { f.end(syscall.SIGKILL) })
 	d := New(Config{Endpoint: "unix://" + f.socket, AllowRootful: os.Geteuid() == 0})
-	d.silence, d.retry = 500*time.Millisecond, 100*time.Millisecond
+	d.Times.Silence, d.Times.Retry = 500*time.Millisecond, 100*time.Millisecond
 	t.Cleanup(func() { d.Close() })
 	return f, runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}, d
 }
@@ -51,7 +52,9 @@ func newForeign(t *testing.T) (*foreign, runtimetest.Target, *Driver) {
 func (f *foreign) start() {
 	f.t.Helper()
 	cmd := exec.Command("podman", "system", "service", "--time=0", "unix://"+f.socket)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CONTAINER_HOST=") }) // it would make it a client
+	// it would make it a client
+	cmd.Env = slices.DeleteFunc(os.Environ(),
+		func(kv string) bool { return strings.HasPrefix(kv, "CONTAINER_HOST=") })
 	var err error
 	if f.process, err = guard.Launch(cmd, nil); err != nil {
 		f.t.Fatal(err)
@@ -92,7 +95,8 @@ func one(t *testing.T, g runtimetest.Target) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	exit, err := g.Driver.Run(ctx, g.Spec("print(1)"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+	exit, err := g.Driver.Run(ctx, g.Spec("print(1)"),
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
 	if err == nil && exit.Code != 0 {
 		t.Errorf("got %+v", exit)
 	}
@@ -132,7 +136,8 @@ func nothingLeft(t *testing.T, d *Driver, owner runtime.Owner) {
 	}
 }
 
-// TestEngineComesAndGoes: a socket that is gone fails a run at once, and one that is back serves it.
+// TestEngineComesAndGoes: a socket that is gone fails a run at once, and one that is back serves
+// it.
 func TestEngineComesAndGoes(t *testing.T) {
 	f, g, d := newForeign(t)
 	for range 2 {
@@ -151,7 +156,8 @@ func TestEngineComesAndGoes(t *testing.T) {
 	nothingLeft(t, d, g.Owner)
 }
 
-// TestEngineThatStops: an engine that answers nothing any more is found out, and used again when it goes on.
+// TestEngineThatStops: an engine that answers nothing any more is found out, and used again when it
+// goes on.
 func TestEngineThatStops(t *testing.T) {
 	needTime(t)
 	f, g, d := newForeign(t)
@@ -171,7 +177,8 @@ func TestEngineThatStops(t *testing.T) {
 	up := writer(func([]byte) { f.signal(syscall.SIGSTOP); at = time.Now(); cancel() })
 	stdin, w := io.Pipe()
 	defer w.Close()
-	_, err := d.Run(ctx, g.Spec("import sys; print('up', flush=True); sys.stdin.read()"), runtime.Stdio{Stdin: stdin, Stdout: up, Stderr: io.Discard})
+	_, err := d.Run(ctx, g.Spec("import sys; print('up', flush=True); sys.stdin.read()"),
+		runtime.Stdio{Stdin: stdin, Stdout: up, Stderr: io.Discard})
 	if err == nil {
 		t.Error("a run on an engine that is stopped has ended well")
 	}
@@ -191,7 +198,8 @@ func TestEngineKilledInTheMiddle(t *testing.T) {
 	stdin, w := io.Pipe()
 	defer w.Close()
 	begun := time.Now()
-	_, err := d.Run(t.Context(), g.Spec("import sys; print('up', flush=True); sys.stdin.read()"), runtime.Stdio{Stdin: stdin, Stdout: up, Stderr: io.Discard})
+	_, err := d.Run(t.Context(), g.Spec("import sys; print('up', flush=True); sys.stdin.read()"),
+		runtime.Stdio{Stdin: stdin, Stdout: up, Stderr: io.Discard})
 	var un *runtime.UnavailableError
 	if !errors.As(err, &un) || !strings.Contains(err.Error(), "went away") {
 		t.Errorf("got %v; want it to say that the engine went away", err)
@@ -208,18 +216,19 @@ type writer func([]byte)
 
 func (f writer) Write(p []byte) (int, error) { f(p); return len(p), nil }
 
-// TestTunnelOfALostEngine: an engine that goes away while the driver is being closed leaves no ssh behind.
+// TestTunnelOfALostEngine: an engine that goes away while the driver is being closed leaves no ssh
+// behind.
 func TestTunnelOfALostEngine(t *testing.T) {
 	d := New(Config{RuntimeDir: t.TempDir()})
 	tunnel, err := d.launch("ssh", func(string) *exec.Cmd { return exec.Command("sleep", "60") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &connection{values: t.Context(), tunnel: tunnel}
-	d.conn = c
-	d.spawn(func() {
-		<-d.life.Done() // Close has begun
-		d.drop(c)
+	c := &connection{d: d, values: t.Context(), tunnel: tunnel}
+	d.Swap(nil, c)
+	d.Go(func() {
+		<-d.Life().Done() // Close has begun
+		d.Drop(c)
 	})
 	if err := d.Close(); err != nil {
 		t.Error(err)

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// hanging is an engine that stops answering at one point of a run. What it has created and removed it remembers.
+// hanging is an engine that stops answering at one point of a run. What it has created and removed
+// it remembers.
 type hanging struct {
 	at string // the last part of the path that it doesn't answer
 
@@ -76,37 +77,39 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestEndedBeforeTheEngineIsAsked: that the streams have ended is told before the engine is asked how the container has.
+// TestEndedBeforeTheEngineIsAsked: that the streams have ended is told before the engine is asked
+// how the container has.
 func TestEndedBeforeTheEngineIsAsked(t *testing.T) {
 	h := &hanging{at: "json", reached: make(chan struct{}), names: map[string]bool{}}
 	d := New(Config{Endpoint: served(t, h)})
-	d.cleanup = 2 * time.Second
+	d.Times.Cleanup = 2 * time.Second
 	defer d.Close()
 	told := 0
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	_, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
-		told++
-		select {
-		case <-h.reached:
-			t.Error("the engine was asked before")
-		default:
-		}
-	}})
+	_, err := d.Run(t.Context(), g.Spec("pass"),
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
+			told++
+			select {
+			case <-h.reached:
+				t.Error("the engine was asked before")
+			default:
+			}
+		}})
 	if err == nil || told != 1 {
 		t.Errorf("got %v, and it was told %d times", err, told)
 	}
 	<-h.reached
 }
 
-// TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends, and what was created is
-// removed.
+// TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends,
+// and what was created is removed.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
 	needTime(t)
 	for _, at := range []string{"create", "attach", "start", "wait", "json"} {
 		t.Run(at, func(t *testing.T) {
 			h := &hanging{at: at, reached: make(chan struct{}), names: map[string]bool{}}
 			d := New(Config{Endpoint: served(t, h)})
-			d.cleanup = 2 * time.Second // the bindings try three times, 0.6 s in all
+			d.Times.Cleanup = 2 * time.Second // the bindings try three times, 0.6 s in all
 			defer d.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -117,7 +120,8 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 			stdin, w := io.Pipe()
 			defer w.Close()
-			exit, err := d.Run(ctx, g.Spec("pass"), runtime.Stdio{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard})
+			exit, err := d.Run(ctx, g.Spec("pass"),
+				runtime.Stdio{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard})
 			if err == nil {
 				t.Errorf("got %+v and no error", exit)
 			}

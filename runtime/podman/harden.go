@@ -3,16 +3,10 @@
 package podman
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/containers/podman/v5/libpod/define"
 	"github.com/containers/podman/v5/pkg/bindings/containers"
@@ -21,7 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// harden decides what the engine's containers get beyond the lock-down, and writes into the facts what they can't have.
+// harden decides what the engine's containers get beyond the lock-down, and writes into the facts
+// what they can't have.
 func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) error {
 	if err := d.chooseRuntime(c); err != nil {
 		return err
@@ -44,82 +39,22 @@ func (d *Driver) harden(ctx context.Context, c *connection, info *define.Info) e
 	return nil
 }
 
-// chooseRuntime refuses an engine whose containers are started by another OCI runtime than was asked for. Podman's API takes a
-// name for each container and does nothing with it (tried: 4.3.1, 5.4.2), so only our own service, which is told at its start,
-// has a choice.
+// chooseRuntime refuses an engine whose containers are started by another OCI runtime than was
+// asked for. Podman's API takes a name for each container and does nothing with it (tried: 4.3.1,
+// 5.4.2), so only our own service, which is told at its start, has a choice.
 func (d *Driver) chooseRuntime(c *connection) error {
 	want := d.cfg.Hardening.OCIRuntime
 	if want == "" || want == c.facts.OCIRuntime {
 		return nil
 	}
-	return d.unavailable(c.facts.Endpoint, fmt.Errorf("its OCI runtime is %s, not %s, and its API gives no choice", c.facts.OCIRuntime, want),
-		fmt.Sprintf("write runtime = %q into the [engine] section of containers.conf on the engine's machine, or unset MCP_BRIDGE_OCI_RUNTIME", want))
+	return d.Unavailable(c.facts.Endpoint,
+		fmt.Errorf("its OCI runtime is %s, not %s, and its API gives no choice", c.facts.OCIRuntime, want),
+		fmt.Sprintf("write runtime = %q into the [engine] section of containers.conf on the engine's machine, or"+
+			" unset MCP_BRIDGE_OCI_RUNTIME", want))
 }
 
-// hasRuntime looks for the OCI runtime before our own service is started with it.
-func (d *Driver) hasRuntime(ctx context.Context) error {
-	want := d.cfg.Hardening.OCIRuntime
-	if want == "" || installed(want) || d.knowsRuntime(ctx, want) {
-		return nil
-	}
-	have := slices.DeleteFunc(slices.Clone(ociRuntimes), func(name string) bool { return !installed(name) })
-	return d.unavailable("", fmt.Errorf("there is no OCI runtime %s; there are: %s", want, cmp.Or(strings.Join(have, ", "), "none")), obtain(want))
-}
-
-// obtain is the next step where an OCI runtime is missing.
-func obtain(name string) string {
-	switch {
-	case name == "crun" || name == "runc":
-		return "install " + name + " (Debian: sudo apt install " + name + "), or choose another: MCP_BRIDGE_OCI_RUNTIME"
-	case slices.Contains(ociRuntimes, name):
-		return "install " + name + ", or choose another: MCP_BRIDGE_OCI_RUNTIME"
-	}
-	return "set MCP_BRIDGE_OCI_RUNTIME to one that there is, or unset it for the engine's choice"
-}
-
-// ociRuntimes are those that podman looks for by itself.
-var ociRuntimes = []string{"crun", "runc", "runsc", "krun", "kata-runtime", "youki"}
-
-// installed says whether a program is in one of the places where podman looks.
-func installed(name string) bool {
-	_, ok := installedAt(name)
-	return ok
-}
-
-func installedAt(name string) (path string, ok bool) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, true
-	}
-	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/sbin", "/bin", "/run/current-system/sw/bin"} {
-		path := filepath.Join(dir, filepath.Base(name))
-		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && !filepath.IsAbs(name) {
-			return path, true
-		}
-	}
-	return "", false
-}
-
-// knowsRuntime asks podman's own program, which has read its settings.
-func (d *Driver) knowsRuntime(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, d.cfg.Binary, "--runtime="+name, "info", "--format", "{{.Host.OCIRuntime.Name}}")
-	cmd.Env = d.environ()
-	cmd.WaitDelay = time.Second
-	return cmd.Run() == nil
-}
-
-// noRuntime words an engine's complaint about an OCI runtime that it hasn't got; nil for any other.
-func (d *Driver) noRuntime(c *connection, err error) error {
-	want := d.cfg.Hardening.OCIRuntime
-	if err == nil || want == "" || !strings.Contains(err.Error(), "OCI runtime") || !strings.Contains(err.Error(), "not available") {
-		return nil
-	}
-	return d.unavailable(c.facts.Endpoint, fmt.Errorf("it has no OCI runtime %s: %s", want, runtime.OneLine(err.Error())), "install it there, or choose another: MCP_BRIDGE_OCI_RUNTIME")
-}
-
-// hardenCalls gives the engine our seccomp profile where it can read it: podman's API takes the path of a file on the engine's
-// machine, and nothing else.
+// hardenCalls gives the engine our seccomp profile where it can read it: podman's API takes the
+// path of a file on the engine's machine, and nothing else.
 func (d *Driver) hardenCalls(ctx context.Context, c *connection, info *define.Info) error {
 	f, s := &c.facts, info.Host.Security
 	switch {
@@ -151,20 +86,24 @@ func (d *Driver) hardenCalls(ctx context.Context, c *connection, info *define.In
 			return un // there is no place for it
 		}
 		if !errors.Is(err, errElsewhere) {
-			return d.unavailable(f.Endpoint, fmt.Errorf("the seccomp profile %s: %w", want.Name, err), "check the profile, or use the engine's: MCP_BRIDGE_SECCOMP=engine")
+			return d.Unavailable(f.Endpoint, fmt.Errorf("the seccomp profile %s: %w", want.Name, err),
+				"check the profile, or use the engine's: MCP_BRIDGE_SECCOMP=engine")
 		}
-		f.Lacks = append(f.Lacks, "the seccomp profile "+want.Name+": podman reads it from a file on its own machine, which can't see this one's")
+		f.Lacks = append(f.Lacks, "the seccomp profile "+want.Name+": podman reads it from a file on its own"+
+			" machine, which can't see this one's")
 	}
 	if f.Seccomp == "" {
-		f.Lacks = append(f.Lacks, "a seccomp filter by the engine: podman's settings turn it off (seccomp_profile in containers.conf)")
+		f.Lacks = append(f.Lacks, "a seccomp filter by the engine: podman's settings turn it off (seccomp_profile"+
+			" in containers.conf)")
 	}
 	return nil
 }
 
 var errElsewhere = errors.New("the engine can't read this machine's files")
 
-// readable asks the engine to make a container that can't be made, for it has no root: the profile is read before that is found
-// out, so the complaint is about the one or the other. errElsewhere says that the engine can't open the file.
+// readable asks the engine to make a container that can't be made, for it has no root: the profile
+// is read before that is found out, so the complaint is about the one or the other. errElsewhere
+// says that the engine can't open the file.
 func readable(ctx context.Context, c *connection, path string) error {
 	g := specgen.NewSpecGenerator("/nonexistent/mcp-bridge", true)
 	g.Command = []string{"true"}
@@ -172,7 +111,8 @@ func readable(ctx context.Context, c *connection, path string) error {
 	made, err := containers.CreateWithSpec(c.with(ctx), g, nil)
 	switch {
 	case err == nil: // it can't be; but nothing is left
-		_, err := containers.Remove(c.with(ctx), made.ID, new(containers.RemoveOptions).WithForce(true).WithIgnore(true))
+		_, err := containers.Remove(c.with(ctx), made.ID,
+			new(containers.RemoveOptions).WithForce(true).WithIgnore(true))
 		return err
 	case !strings.Contains(err.Error(), "seccomp"):
 		return nil
@@ -180,43 +120,4 @@ func readable(ctx context.Context, c *connection, path string) error {
 		return errElsewhere
 	}
 	return errors.New(runtime.OneLine(err.Error()))
-}
-
-// profile is a seccomp profile as a file.
-type profile struct {
-	dir    string
-	path   string
-	forget func()
-}
-
-// profilePath writes the profile once, where this user and the engine can read it.
-func (d *Driver) profilePath(s *runtime.SeccompProfile) (string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.profile != nil {
-		if _, err := os.Stat(d.profile.path); err == nil {
-			return d.profile.path, nil
-		}
-		d.profile.remove() // somebody has cleaned up
-		d.profile = nil
-	}
-	dir, forget, err := d.privateDir()
-	if err != nil {
-		return "", err
-	}
-	p := &profile{dir: dir, path: filepath.Join(dir, "seccomp.json"), forget: forget}
-	if err := os.WriteFile(p.path, s.JSON, 0o600); err != nil {
-		p.remove()
-		return "", err
-	}
-	d.profile = p
-	return p.path, nil
-}
-
-func (p *profile) remove() {
-	if p == nil {
-		return
-	}
-	_ = os.RemoveAll(p.dir) // the guard's, or the system's own cleaning's, if it can't be
-	p.forget()
 }

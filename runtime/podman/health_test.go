@@ -19,7 +19,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestNoHealthcheck: an image's own is answered with none, which is another thing than saying nothing.
+// TestNoHealthcheck: an image's own is answered with none, which is another thing than saying
+// nothing.
 func TestNoHealthcheck(t *testing.T) {
 	g := generate(runtime.Spec{Command: []string{"true"}}, &connection{}, "")
 	if g.HealthConfig == nil || !slices.Equal(g.HealthConfig.Test, []string{"NONE"}) {
@@ -30,7 +31,7 @@ func TestNoHealthcheck(t *testing.T) {
 // TestNoHealthcheckOfAnImage: the engine takes that for what it says.
 func TestNoHealthcheckOfAnImage(t *testing.T) {
 	d := newDriver(t)
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestNoHealthcheckOfAnImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if _, err := containers.Remove(c.with(context.Background()), made.ID, new(containers.RemoveOptions).WithForce(true)); err != nil {
+			if _, err := containers.Remove(c.with(context.Background()), made.ID,
+				new(containers.RemoveOptions).WithForce(true)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -63,13 +65,15 @@ func TestNoHealthcheckOfAnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	opts := types.BuildOptions{}
-	opts.ContextDirectory, opts.Output, opts.OutputFormat, opts.Out, opts.Err = dir, ref, manifest.DockerV2Schema2MediaType, io.Discard, io.Discard
+	opts.ContextDirectory, opts.Output, opts.OutputFormat, opts.Out, opts.Err = dir, ref,
+		manifest.DockerV2Schema2MediaType, io.Discard, io.Discard
 	built, err := images.Build(ctx, []string{file}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, errs := images.Remove(c.with(context.Background()), []string{ref}, new(images.RemoveOptions).WithForce(true)); len(errs) > 0 {
+		if _, errs := images.Remove(c.with(context.Background()), []string{ref},
+			new(images.RemoveOptions).WithForce(true)); len(errs) > 0 {
 			t.Error(errs)
 		}
 	})
@@ -77,7 +81,8 @@ func TestNoHealthcheckOfAnImage(t *testing.T) {
 	silent := generate(s, c, "")
 	silent.HealthConfig = nil
 	if test := healthcheck(silent); len(test) == 0 {
-		t.Fatal("the image's health check isn't the container's where nothing is said, so that this test can't fail")
+		t.Fatal("the image's health check isn't the container's where nothing is said, so that this test can't" +
+			" fail")
 	}
 	if test := healthcheck(generate(s, c, "")); len(test) > 0 && !slices.Equal(test, []string{"NONE"}) {
 		t.Errorf("the container has the health check %q", test)

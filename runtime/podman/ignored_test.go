@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestIgnoredRuntimeDirIsKeptFromPodman: what the driver doesn't use for itself, podman's service must not use for its containers.
+// TestIgnoredRuntimeDirIsKeptFromPodman: what the driver doesn't use for itself, podman's service
+// must not use for its containers.
 func TestIgnoredRuntimeDirIsKeptFromPodman(t *testing.T) {
 	tmp := t.TempDir()
 	said := filepath.Join(tmp, "said")
@@ -23,7 +24,8 @@ func TestIgnoredRuntimeDirIsKeptFromPodman(t *testing.T) {
 	missing := filepath.Join(tmp, "none")
 	for dir, want := range map[string]string{missing: "unset", tmp: tmp} {
 		t.Setenv("XDG_RUNTIME_DIR", dir)
-		d := New(Config{RuntimeDir: dir, Binary: stand, AllowRootful: true, Hardening: runtime.Hardening{OCIRuntime: "sh"}})
+		d := New(Config{RuntimeDir: dir, Binary: stand, AllowRootful: true,
+			Hardening: runtime.Hardening{OCIRuntime: "sh"}})
 		defer d.Close()
 		if _, err := d.startService(t.Context()); err == nil {
 			t.Fatal("a program that ends is taken for a service")
@@ -35,7 +37,8 @@ func TestIgnoredRuntimeDirIsKeptFromPodman(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lines := strings.Split(strings.TrimSpace(string(got)), "\n"); len(lines) != 4 || strings.Count(string(got), " "+want+"\n") != 4 {
+		if lines := strings.Split(strings.TrimSpace(string(got)), "\n"); len(lines) != 4 ||
+			strings.Count(string(got), " "+want+"\n") != 4 {
 			t.Errorf("with XDG_RUNTIME_DIR=%s podman was given %q", dir, lines)
 		}
 		if err := os.Remove(said); err != nil {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestImportLeavesTheFile: whoever has an image made closes its file, and is not told that somebody else has.
+// TestImportLeavesTheFile: whoever has an image made closes its file, and is not told that somebody
+// else has.
 func TestImportLeavesTheFile(t *testing.T) {
 	var got []byte
 	endpoint := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

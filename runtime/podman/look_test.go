@@ -27,7 +27,8 @@ func TestSocketIsEnough(t *testing.T) {
 	dir := t.TempDir()
 	url := fakeAPI(t, info(true, "v2"))
 	socket := filepath.Join(dir, "podman", "podman.sock")
-	if err := errors.Join(os.Chmod(dir, 0o700), os.Mkdir(filepath.Dir(socket), 0o700), os.Link(strings.TrimPrefix(url, "unix://"), socket)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o700), os.Mkdir(filepath.Dir(socket), 0o700),
+		os.Link(strings.TrimPrefix(url, "unix://"), socket)); err != nil {
 		t.Fatal(err)
 	}
 	d := New(Config{RuntimeDir: dir, Binary: program(t, dir, "touch started\n")})
@@ -40,8 +41,8 @@ func TestSocketIsEnough(t *testing.T) {
 	}
 }
 
-// TestConnectionsBesideService: podman is asked for its connections while its service starts. One that can be used comes first, and then
-// nothing of the service is left.
+// TestConnectionsBesideService: podman is asked for its connections while its service starts. One
+// that can be used comes first, and then nothing of the service is left.
 func TestConnectionsBesideService(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -76,7 +77,8 @@ esac
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); left != nil || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); left != nil ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the service is still there: %v", err)
 	}
 }

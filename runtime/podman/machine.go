@@ -1,5 +1,3 @@
-//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
-
 package podman
 
 import (
@@ -12,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/containers/podman/v5/pkg/bindings/containers"
-
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -22,8 +18,9 @@ const (
 	machineStop  = time.Minute
 )
 
-// machine is podman's virtual machine, where it has one, and what we have done with it. Only one that this driver has started
-// is ever stopped, and none is ever changed: whether podman runs as root in there is the user's business.
+// machine is podman's virtual machine, where it has one, and what we have done with it. Only one
+// that this driver has started is ever stopped, and none is ever changed: whether podman runs as
+// root in there is the user's business.
 type machine struct {
 	mu       sync.Mutex
 	name     string        // of the one that we have started; empty for none
@@ -56,7 +53,7 @@ type listedMachine struct {
 	Starting bool
 }
 
-// theMachine is the one behind podman's default connection, or else its default machine.
+// theMachine returns the one behind podman's default connection, or else its default machine.
 func (d *Driver) theMachine(ctx context.Context, places []endpoint) (m listedMachine, ok bool) {
 	var all []listedMachine
 	if d.ask(ctx, &all, "machine", "list", "--format", "json") != nil {
@@ -65,7 +62,7 @@ func (d *Driver) theMachine(ctx context.Context, places []endpoint) (m listedMac
 	for _, e := range places {
 		name := strings.TrimSuffix(e.name, "-root") // each has a second connection, for its root
 		i := slices.IndexFunc(all, func(m listedMachine) bool { return m.Name == e.name || m.Name == name })
-		if e.machine && i >= 0 {
+		if e.VM && i >= 0 {
 			return all[i], true
 		}
 	}
@@ -78,37 +75,39 @@ func (d *Driver) theMachine(ctx context.Context, places []endpoint) (m listedMac
 	return m, false
 }
 
-// dormant is the error for an engine that would be there if its machine ran; nil where it isn't that.
+// dormant returns the error for an engine that would be there if its machine ran; nil where it
+// isn't that.
 func (d *Driver) dormant(ctx context.Context, places []endpoint) error {
-	if !d.client && !slices.ContainsFunc(places, func(e endpoint) bool { return e.machine }) {
+	if !d.client && !slices.ContainsFunc(places, func(e endpoint) bool { return e.VM }) {
 		return nil
 	}
 	m, ok := d.theMachine(ctx, places)
 	if !ok || m.Running {
 		return nil
 	}
-	un := d.unavailable("", fmt.Errorf("its machine %s is not running", m.Name), "run: podman machine start "+m.Name)
+	un := d.Unavailable("", fmt.Errorf("its machine %s is not running", m.Name),
+		"run: podman machine start "+m.Name)
 	un.Dormant = true
 	return un
 }
 
-// Start implements runtime.Starter: podman machine start. Concurrent calls share one start, which goes on when a caller gives
-// up; the next call finds it done. Only Close ends it early.
+// Start implements runtime.Starter: podman machine start. Concurrent calls share one start, which
+// goes on when a caller gives up; the next call finds it done. Only Close ends it early.
 func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
 	m := &d.machine
 	m.mu.Lock()
 	s := m.starting
 	if s == nil {
 		s = &startup{done: make(chan struct{})}
-		if !d.spawn(func() { d.startUp(s) }) {
+		if !d.Go(func() { d.startUp(s) }) {
 			m.mu.Unlock()
-			return d.unavailable("", errors.New("the driver is closed"), "")
+			return d.Unavailable("", errors.New("the driver is closed"), "")
 		}
 		m.starting = s
 	}
 	if p != nil {
 		s.lines = append(s.lines, func(line string) {
-			if ctx.Err() == nil { // whoever has given up isn't told any more
+			if ctx.Err() == nil { // a caller that has given up is told no more
 				p(line)
 			}
 		})
@@ -122,9 +121,9 @@ func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
 	}
 }
 
-// startUp is a start from its beginning to its end.
+// startUp starts the machine, and tells all who wait.
 func (d *Driver) startUp(s *startup) {
-	ctx, cancel := context.WithTimeout(d.life, machineStart)
+	ctx, cancel := context.WithTimeout(d.Life(), machineStart)
 	defer cancel()
 	m := &d.machine
 	name, err := d.startMachine(ctx, func(line string) {
@@ -159,18 +158,21 @@ func (d *Driver) startMachine(ctx context.Context, p runtime.Progress) (name str
 	m, ok := d.theMachine(ctx, d.endpoints(ctx))
 	switch {
 	case !ok && d.client:
-		return "", d.unavailable("", errors.New("there is no podman machine"), "run: podman machine init && podman machine start")
+		return "", d.Unavailable("", errors.New("there is no podman machine"),
+			"run: podman machine init && podman machine start")
 	case !ok, m.Running:
 		return "", nil
 	}
 	d.log.Info("starting podman's machine", "machine", m.Name)
 	if err := d.command(ctx, p, "machine", "start", m.Name); err != nil {
-		return "", d.unavailable("", fmt.Errorf("its machine %s did not start: %w", m.Name, err), "run: podman machine start "+m.Name)
+		return "", d.Unavailable("", fmt.Errorf("its machine %s did not start: %w", m.Name, err),
+			"run: podman machine start "+m.Name)
 	}
 	return m.Name, nil
 }
 
-// command runs podman's own program and hands on what it says. What it leaves running, as a machine is, is none of ours to end.
+// command runs podman's own program and hands on what it says. What it leaves running, as a machine
+// is, is none of ours to end.
 func (d *Driver) command(ctx context.Context, p runtime.Progress, args ...string) error {
 	said := &runtime.Tail{Limit: 2 << 10}
 	lines := &lineWriter{to: func(line string) {
@@ -194,8 +196,9 @@ func (d *Driver) command(ctx context.Context, p runtime.Progress, args ...string
 	return fmt.Errorf("%w; it said: %s", err, runtime.OneLine(said.String()))
 }
 
-// awake keeps the machine from being stopped until release is called. One that we have stopped it starts again, and one that
-// is being stopped it waits for. Where podman has no machine it does nothing.
+// awake keeps the machine from being stopped until release is called. One that we have stopped it
+// starts again, and one that is being stopped it waits for. Where podman has no machine it does
+// nothing.
 func (d *Driver) awake(ctx context.Context) (release func(), err error) {
 	m := &d.machine
 	m.mu.Lock()
@@ -229,7 +232,8 @@ func (d *Driver) awake(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// rest has the machine stopped once it has been idle for long enough. It is called with the machine's mu held.
+// rest has the machine stopped once it has been idle for long enough. It is called with the
+// machine's mu held.
 func (d *Driver) rest() {
 	m := &d.machine
 	if m.name == "" || m.users > 0 || d.cfg.IdleTimeout <= 0 {
@@ -238,10 +242,10 @@ func (d *Driver) rest() {
 	if m.idle != nil {
 		m.idle.Stop()
 	}
-	m.idle = time.AfterFunc(d.cfg.IdleTimeout, func() { d.spawn(d.idle) })
+	m.idle = time.AfterFunc(d.cfg.IdleTimeout, func() { d.Go(d.idle) })
 }
 
-// idle stops the machine, unless somebody has come to use it.
+// idle stops the machine, unless it is in use again.
 func (d *Driver) idle() {
 	m := &d.machine
 	m.mu.Lock()
@@ -253,15 +257,13 @@ func (d *Driver) idle() {
 	m.stopping = stopping
 	name := m.name
 	m.mu.Unlock()
-	d.mu.Lock()
-	c := d.conn
-	d.mu.Unlock()
+	c, _ := d.Current()
 	stopped, err := d.stopMachine(c, name)
 	if err != nil {
 		d.log.Warn("podman's machine not stopped", "machine", name, "err", err)
 	}
 	if stopped && c != nil {
-		d.drop(c)
+		d.Drop(c)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -274,20 +276,20 @@ func (d *Driver) idle() {
 	}
 }
 
-// stopMachine stops it if nobody else's container runs there.
+// stopMachine stops it unless a container of another program's runs there.
 func (d *Driver) stopMachine(c *connection, name string) (stopped bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), machineStop)
 	defer cancel()
-	if c == nil { // nobody has used it, or it was lost
+	if c == nil { // it was never used, or it was lost
 		if c, err = d.dialMachine(ctx); err != nil {
 			return false, fmt.Errorf("who uses it can't be seen: %w", err)
 		}
 	}
-	list, err := containers.List(c.with(ctx), nil) // those that run
+	busy, err := c.busy(ctx)
 	if err != nil {
 		return false, fmt.Errorf("who uses it can't be seen: %w", err)
 	}
-	if len(list) > 0 {
+	if busy {
 		return false, nil
 	}
 	d.log.Info("stopping podman's machine", "machine", name)
@@ -298,7 +300,7 @@ func (d *Driver) stopMachine(c *connection, name string) (stopped bool, err erro
 func (d *Driver) dialMachine(ctx context.Context) (*connection, error) {
 	err := errors.New("it has no connection")
 	for _, e := range d.endpoints(ctx) {
-		if !e.machine {
+		if !e.VM {
 			continue
 		}
 		var c *connection
@@ -323,4 +325,32 @@ func (d *Driver) leaveMachine(c *connection) error {
 	_, err := d.stopMachine(c, m.name)
 	m.name = ""
 	return err
+}
+
+// lineWriter hands on what is written to it line by line.
+type lineWriter struct {
+	to   runtime.Progress
+	rest string
+}
+
+func (w *lineWriter) say(line string) {
+	if line = strings.TrimSpace(line); line != "" && w.to != nil {
+		w.to(line)
+	}
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest += string(p)
+	for {
+		line, rest, ok := strings.Cut(w.rest, "\n")
+		if !ok {
+			if len(w.rest) > 4<<10 { // not a line: don't let it grow
+				w.say(w.rest)
+				w.rest = ""
+			}
+			return len(p), nil
+		}
+		w.say(line)
+		w.rest = rest
+	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// standIn is a podman command whose machine is an API server in the test: it tells the test of each start and stop, through a
-// pipe, and waits for its answer.
+// standIn is a podman command whose machine is an API server in the test: it tells the test of each
+// start and stop, through a pipe, and waits for its answer.
 const standIn = `#!/bin/sh
 dir=$(dirname "$0")
 case "$*" in
@@ -176,7 +176,8 @@ func (v *vm) started(idle time.Duration) *Driver {
 	return d
 }
 
-// TestMachineAtRest: one that doesn't run is dormant, is started once for all who wait, and stopped at the end.
+// TestMachineAtRest: one that doesn't run is dormant, is started once for all who wait, and stopped
+// at the end.
 func TestMachineAtRest(t *testing.T) {
 	v := newVM(t)
 	d := v.driver(0)
@@ -193,7 +194,12 @@ func TestMachineAtRest(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if err := d.Start(t.Context(), func(line string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, line) }); err != nil {
+			if err := d.Start(t.Context(), func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines,
+					line)
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -250,14 +256,15 @@ func TestMachineOfTheUser(t *testing.T) {
 	})
 }
 
-// TestIdleMachine: it is stopped when nothing has run for a while; a run keeps it up; and one that comes while it stops waits
-// and starts it again.
+// TestIdleMachine: it is stopped when nothing has run for a while; a run keeps it up; and one that
+// comes while it stops waits and starts it again.
 func TestIdleMachine(t *testing.T) {
 	v := newVM(t)
 	d := v.started(time.Millisecond)
 	v.expect("machine stop dev", "ok")
 	// The next use starts it again; what only looks for orphans doesn't.
-	if o, err := d.Orphans(t.Context(), runtime.Self()); err != nil && !errors.As(err, new(*runtime.UnavailableError)) || len(o) > 0 {
+	if o, err := d.Orphans(t.Context(), runtime.Self()); err != nil &&
+		!errors.As(err, new(*runtime.UnavailableError)) || len(o) > 0 {
 		t.Errorf("Orphans: %v, %v", o, err)
 	}
 	awake := make(chan func(), 1)

@@ -1,5 +1,3 @@
-//go:build remote && containers_image_openpgp && exclude_graphdriver_btrfs
-
 package podman
 
 import (
@@ -17,10 +15,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
-// Podman starts a conmon beside each container, which has the OCI runtime make it, and only then writes down that there is one.
-// A service that is killed in between leaves a conmon, and the container's first process waiting for its start, that no podman
-// knows of any more; they would go on until conmon's own clock ends them. So a container counts as gone only when its conmon is
-// too, wherever that could be otherwise. It is found by its arguments: podman's name of the container tells whose it was.
+// Podman starts a conmon beside each container, which has the OCI runtime make it, and only then
+// writes down that there is one. A service that is killed in between leaves a conmon, and the
+// container's first process waiting for its start, that no podman knows of any more; they would go
+// on until conmon's own clock ends them. So a container counts as gone only when its conmon is too,
+// wherever that could be otherwise. It is found by its arguments: podman's name of the container
+// tells whose it was.
 
 // monitor is a conmon of a container that has one of our names.
 type monitor struct {
@@ -69,12 +69,14 @@ func asMonitor(o guard.Other) (m monitor, ok bool) {
 
 var containerID = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// there says whether it still is that conmon. One that has just been forked is about to become another program.
+// there says whether it still is that conmon. One that has just been forked is about to become
+// another program.
 func (m monitor) there() bool { return m.Alive() && slices.Equal(m.Args(), m.args) }
 
-// container are the processes that conmon has started, or has been left with, for the container; ending says whether it has
-// come to start podman for the last time, or another program, which is left alone. What conmon has forked is conmon itself until
-// it has become that program; nothing in a container passes for one. All others of the container are in the hands of its first.
+// container returns the processes that conmon has started, or has been left with, for the
+// container; ending says whether it has come to start podman for the last time, or another program,
+// which is left alone. What conmon has forked is conmon itself until it has become that program;
+// nothing in a container passes for one. All others of the container are in the hands of its first.
 func (m monitor) container() (all []guard.Other, ending bool) {
 	for o := range guard.Others {
 		if o.Parent != m.PID {
@@ -89,7 +91,8 @@ func (m monitor) container() (all []guard.Other, ending bool) {
 	return all, ending
 }
 
-// forked says whether a process is one that conmon has forked and that hasn't become another program yet.
+// forked says whether a process is one that conmon has forked and that hasn't become another
+// program yet.
 func (m monitor) forked(o guard.Other) bool {
 	f, ok := asMonitor(o)
 	return ok && slices.Equal(f.args, m.args)
@@ -125,13 +128,15 @@ func (m monitor) end(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return errors.Join(append(errs, fmt.Errorf("conmon (process %d) of container %s is still there: %w", m.PID, m.name, context.Cause(ctx)))...)
+			return errors.Join(append(errs, fmt.Errorf("conmon (process %d) of container %s is still there: %w",
+				m.PID, m.name, context.Cause(ctx)))...)
 		}
 	}
 }
 
-// discard has the OCI runtime remove what it has written down of a container that is gone: a directory, and control groups. The
-// program is this machine's own of that name: the arguments are only another process's word.
+// discard has the OCI runtime remove what it has written down of a container that is gone: a
+// directory, and control groups. The program is this machine's own of that name: the arguments are
+// only another process's word.
 func (m monitor) discard(ctx context.Context) {
 	name := filepath.Base(m.oci)
 	if name != "runc" && name != "crun" {
@@ -144,7 +149,8 @@ func (m monitor) discard(ctx context.Context) {
 	}
 }
 
-// endMonitors ends what is left of containers, by id or name, after podman has been told to remove them.
+// endMonitors ends what is left of containers, by id or name, after podman has been told to remove
+// them.
 func (d *Driver) endMonitors(ctx context.Context, ids ...string) error {
 	var errs []error
 	for m := range monitors {
@@ -161,7 +167,8 @@ func (d *Driver) endMonitors(ctx context.Context, ids ...string) error {
 	return errors.Join(errs...)
 }
 
-// forgotten are the containers of dead owners that podman doesn't list, and that are there all the same.
+// forgotten returns the containers of dead owners that podman doesn't list, and that are there all
+// the same.
 func forgotten(owner runtime.Owner, listed []runtime.Orphan) (found []runtime.Orphan) {
 	for m := range monitors {
 		o, _ := runtime.OwnerNamed(m.name, owner)
@@ -176,29 +183,54 @@ func forgotten(owner runtime.Owner, listed []runtime.Orphan) (found []runtime.Or
 // settleTime is how long after its service's death a container may still come up.
 const settleTime = 10 * time.Second
 
-// settle ends what podman may have lost of a container whose start was not seen to its end: now, as often as it may still come
-// up, and when the driver is closed.
-func (d *Driver) settle(ctx context.Context, id string) {
+// unsettled ends what podman may have lost of a container whose start was not seen to its end: now,
+// as often as it may still come up, and when the driver is closed.
+func (d *Driver) unsettled(ctx context.Context, c *connection, id string) {
+	if c.facts.Remote {
+		return
+	}
 	look := func(ctx context.Context) {
 		if err := d.endMonitors(ctx, id); err != nil {
 			d.log.Warn("what a dead podman service has left could not be ended", "container", id, "err", err)
 		}
 	}
 	look(ctx)
-	d.spawn(func() {
-		tick := time.NewTicker(d.retry)
+	d.Go(func() {
+		tick := time.NewTicker(d.Times.Retry)
 		defer tick.Stop()
 		over := time.After(settleTime)
 		for {
 			select {
 			case <-tick.C:
-				look(d.life)
+				look(d.Life())
 			case <-over:
 				return
-			case <-d.life.Done():
-				look(context.WithoutCancel(d.life))
+			case <-d.Life().Done():
+				look(ctx)
 				return
 			}
 		}
 	})
+}
+
+// Orphans implements runtime.Driver. A machine that we have stopped has none and isn't woken for
+// this.
+func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
+	if d.machine.asleep() {
+		return nil, nil
+	}
+	found, err := d.Engine.Orphans(ctx, owner)
+	if c, ok := d.Current(); ok && err == nil && !c.facts.Remote {
+		found = append(found, forgotten(owner, found)...)
+	}
+	return found, err
+}
+
+// Remove implements runtime.Driver.
+func (d *Driver) Remove(ctx context.Context, ids ...string) error {
+	err := d.Engine.Remove(ctx, ids...)
+	if c, ok := d.Current(); ok && !c.facts.Remote {
+		err = errors.Join(err, d.endMonitors(ctx, ids...))
+	}
+	return err
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/containers/podman/v5/pkg/bindings/system"
 )
 
-// TestServiceKnowsNoPackages: dpkg, which podman's answer to what it is would wait for, is sent to a directory of ours that has no database.
+// TestServiceKnowsNoPackages: dpkg, which podman's answer to what it is would wait for, is sent to
+// a directory of ours that has no database.
 func TestServiceKnowsNoPackages(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "podman")
 	said := filepath.Join(dir, "said")
-	script := "#!/bin/sh\nls -A \"$DPKG_ADMINDIR\" >'" + said + "' && echo \"$DPKG_ADMINDIR\" >>'" + said + "'\nexit 1\n"
+	script := "#!/bin/sh\nls -A \"$DPKG_ADMINDIR\" >'" + said + "' && echo \"$DPKG_ADMINDIR\" >>'" + said +
+		"'\nexit 1\n"
 	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func TestServiceKnowsNoPackages(t *testing.T) {
 // TestInfoNamesNoPackages: a real one doesn't wait for dpkg.
 func TestInfoNamesNoPackages(t *testing.T) {
 	d := newDriver(t)
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

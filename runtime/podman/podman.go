@@ -1,12 +1,13 @@
-// Package podman drives podman over its API socket, through podman's own bindings. It decides no policy: what a container
-// may use is in the runtime.Spec; what every container is denied is in spec.go and can't be asked for.
+// Package podman drives podman over its API socket, through podman's own bindings. It decides no
+// policy: what a container may use is in the runtime.Spec; what every container is denied is in
+// spec.go, and can't be asked for.
 //
-// Where no API service listens and there is a podman binary, the driver starts one as its own child, on a socket in a
-// private directory, and ends it with Close. Another machine's engine is reached over ssh, by a child as well.
+// Where no API service listens and there is a podman binary, the driver starts one as its own
+// child, on a socket in a private directory, and ends it with Close. Another machine's engine is
+// reached over ssh, by a child as well.
 package podman
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	goruntime "runtime"
@@ -16,79 +17,67 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
-// Guard is told what must not outlive this process even if it is killed. Both methods return what to call once the thing is
-// gone in the ordinary way.
+// Guard is told what must not outlive this process even if it is killed. Both methods return what
+// to call once the thing is gone in the ordinary way.
 type Guard interface {
 	Group(pgid int) (forget func())
 	File(path string) (forget func())
 }
 
-// Config is how podman is found, and what it adds to every container. The zero value looks everywhere and adds nothing.
+// Config is how podman is found, and what it adds to every container. The zero value looks
+// everywhere and adds nothing.
 type Config struct {
 	Endpoint     string // URL of the API, such as CONTAINER_HOST; empty: look for it
 	Setting      string // the variable that Endpoint is from, for hints; empty means CONTAINER_HOST
-	SSHKey       string // CONTAINER_SSHKEY: the key file for an ssh endpoint; empty: as ssh's own settings say
+	SSHKey       string // CONTAINER_SSHKEY: the key file for ssh; empty: as ssh's own settings say
 	TLS          TLS    // for a tcp endpoint
 	AllowRootful bool   // use a rootful podman too
 	Hardening    runtime.Hardening
-	IdleTimeout  time.Duration // without a run, after which a podman machine that this driver started is stopped; 0 means never
+	IdleTimeout  time.Duration // after which a podman machine that we started is stopped; 0 means never
 	RuntimeDir   string        // XDG_RUNTIME_DIR; empty for none
 	Binary       string        // podman's own program; empty means "podman" on the PATH
 	Guard        Guard         // may be nil
 	Log          *slog.Logger  // nil means silence
 }
 
-// TLS names the PEM files for a tcp endpoint. Without CA there is no TLS, and then only this machine's own addresses are used.
+// TLS names the PEM files for a tcp endpoint. Without CA there is no TLS, and then only this
+// machine's own addresses are used.
 type TLS struct {
 	CA        string // of the server
 	Cert, Key string // our own; both or neither
 }
 
-// Bounds that tests shorten.
-const (
-	cleanup = 8 * time.Second // all that is done for one run after it was cancelled or has ended: kill, ask how it ended, remove
-	silence = 3 * time.Second // without an answer, after which the engine is asked whether it is there; and how long that may take
-	retry   = 2 * time.Second // between attempts to remove a container from an engine that did not answer
-	asking  = 2 * time.Second // that podman's own program has to say something
-)
-
 // Driver is podman as a runtime.Driver and a runtime.Starter. It is safe for concurrent use.
 type Driver struct {
+	*engine.Engine[*connection]
+
 	cfg     Config
 	log     *slog.Logger
-	cleanup time.Duration
-	silence time.Duration
-	retry   time.Duration
-	asking  time.Duration
-	named   string // XDG_RUNTIME_DIR as it is set
-	ignored error  // why cfg.RuntimeDir is empty all the same; nil where it isn't
-	client  bool   // podman's program is a client only here, whose engine is always elsewhere
-
-	life       context.Context //nolint:containedctx // the driver's own, for what no call waits for to its end
-	end        context.CancelFunc
-	background sync.WaitGroup // see spawn
+	asking  time.Duration // that podman's own program has to say something
+	named   string        // XDG_RUNTIME_DIR as it is set
+	ignored error         // why cfg.RuntimeDir is empty all the same; nil where it isn't
+	client  bool          // podman's program is a client only here, whose engine is always elsewhere
 
 	machine machine
 
 	mu      sync.Mutex
-	conn    *connection
-	dialing *attempt
 	service *child
-	profile *profile            // the file that hands the seccomp profile to the engine
-	shared  bool                // the engine has refused a user namespace for each container
-	owed    map[string]struct{} // containers to be removed once the engine answers again
-	closed  bool
+	profile *profile // the file that hands the seccomp profile to the engine
+	shared  bool     // the engine has refused a user namespace for each container
 }
 
 var (
-	_ runtime.Driver  = (*Driver)(nil)
-	_ runtime.Starter = (*Driver)(nil)
+	_ runtime.Driver        = (*Driver)(nil)
+	_ runtime.Starter       = (*Driver)(nil)
+	_ runtime.ImageImporter = (*Driver)(nil)
 )
 
-// New looks at whose XDG_RUNTIME_DIR is, and touches nothing yet; the engine is looked for at first use.
+// New looks at whose XDG_RUNTIME_DIR is, and touches nothing yet. The engine is looked for at first
+// use.
 func New(cfg Config) *Driver {
 	if cfg.Binary == "" {
 		cfg.Binary = "podman"
@@ -101,14 +90,24 @@ func New(cfg Config) *Driver {
 		log = slog.New(slog.DiscardHandler)
 	}
 	quiet()
-	d := &Driver{cfg: cfg, log: log, cleanup: cleanup, silence: silence, retry: retry, asking: asking, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir}
+	d := &Driver{
+		cfg: cfg, log: log, asking: 2 * time.Second, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir,
+	}
+	d.Engine = engine.New(engine.Config[*connection]{
+		Name:      "podman",
+		Times:     engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
+		Log:       log,
+		Look:      d.look,
+		Use:       d.awake,
+		Explain:   d.explain,
+		Unsettled: d.unsettled,
+	})
 	d.lookAtRuntimeDir()
-	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }
 
-// lookAtRuntimeDir does without XDG_RUNTIME_DIR where others can write to it or it isn't ours: a directory that we made there
-// could be theirs by the time it is used.
+// lookAtRuntimeDir does without XDG_RUNTIME_DIR where others can write to it or it isn't ours: a
+// directory that we made there could be theirs by the time it is used.
 func (d *Driver) lookAtRuntimeDir() {
 	if d.named == "" {
 		return
@@ -120,27 +119,27 @@ func (d *Driver) lookAtRuntimeDir() {
 	}
 }
 
-// environ is the environment of podman's own program: where XDG_RUNTIME_DIR is ignored here, podman must not use it either.
+// environ returns the environment of podman's own program. Where XDG_RUNTIME_DIR is ignored here,
+// podman must not use it either.
 func (d *Driver) environ() []string {
 	return slices.DeleteFunc(runtime.EngineEnviron(), func(kv string) bool {
 		return d.ignored != nil && strings.HasPrefix(kv, "XDG_RUNTIME_DIR=")
 	})
 }
 
-// spawn runs f in the background, which Close waits for. It says whether it did: a closed driver starts nothing.
-func (d *Driver) spawn(f func()) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return false
+// Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs
+// under way must be gone before.
+func (d *Driver) Close() error {
+	c := d.Shut()
+	err := d.leaveMachine(c)
+	if c != nil {
+		c.Close()
 	}
-	d.background.Go(f)
-	return true
-}
-
-// Name is "podman".
-func (d *Driver) Name() string { return "podman" }
-
-func (d *Driver) unavailable(endpoint string, err error, next string) *runtime.UnavailableError {
-	return &runtime.UnavailableError{Engine: "podman", Endpoint: runtime.Redacted(endpoint), Err: err, Next: next}
+	d.stopService()
+	d.mu.Lock()
+	p := d.profile
+	d.profile = nil
+	d.mu.Unlock()
+	p.remove()
+	return err
 }

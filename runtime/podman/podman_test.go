@@ -16,11 +16,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// image is what the tests run: made from the distribution's packages where no registry is reachable.
+// image is what the tests run: made from the distribution's packages where no registry is
+// reachable.
 const image = "localhost/mcp-bridge/python:latest"
 
-// newDriver is the user's own rootless podman, or what scripts/with-engine started. Without MCP_BRIDGE_TEST_RUNTIME=podman a machine that has none skips these
-// tests; with it they fail.
+// newDriver is the user's own rootless podman, or what scripts/with-engine started. Without
+// MCP_BRIDGE_TEST_RUNTIME=podman a machine that has none skips these tests; with it they fail.
 func newDriver(t *testing.T) *Driver {
 	t.Helper()
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "podman" {
@@ -44,18 +45,20 @@ func newDriver(t *testing.T) *Driver {
 func target(d *Driver) func(*testing.T) runtimetest.Target {
 	owner := runtime.Self()
 	return func(t *testing.T) runtimetest.Target {
-		return runtimetest.Target{Driver: d, Image: image, Owner: owner, Count: func() int { return count(t, d, owner) }}
+		return runtimetest.Target{Driver: d, Image: image, Owner: owner,
+			Count: func() int { return count(t, d, owner) }}
 	}
 }
 
 func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 	t.Helper()
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	filter := map[string][]string{"label": {runtime.LabelInstance + "=" + owner.Instance}}
-	list, err := containers.List(c.with(t.Context()), new(containers.ListOptions).WithAll(true).WithFilters(filter))
+	list, err := containers.List(c.with(t.Context()),
+		new(containers.ListOptions).WithAll(true).WithFilters(filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,8 @@ func TestBehaviour(t *testing.T) { runtimetest.Behaviour(t, target(newDriver(t))
 
 func TestLockDown(t *testing.T) { runtimetest.LockDown(t, target(newDriver(t))) }
 
-// TestServiceIsChild: where no socket listens, the service is ours, and nothing of it is left after Close.
+// TestServiceIsChild: where no socket listens, the service is ours, and nothing of it is left after
+// Close.
 func TestServiceIsChild(t *testing.T) {
 	d := newDriver(t)
 	f, err := d.Facts(t.Context())
@@ -120,14 +124,16 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestTempDir: a service that could write no temporary file is not started. Podman 4.3 would start, and fail with a nil pointer.
+// TestTempDir: a service that could write no temporary file is not started. Podman 4.3 would start,
+// and fail with a nil pointer.
 func TestTempDir(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	d := New(Config{Binary: "true", RuntimeDir: t.TempDir(), AllowRootful: true})
 	defer d.Close()
 	_, err := d.startService(t.Context())
 	var un *runtime.UnavailableError
-	if !errors.As(err, &un) || !strings.Contains(un.Error(), "TMPDIR") || !strings.Contains(un.Hint(), "set TMPDIR") || errors.Is(err, fs.ErrNotExist) {
+	if !errors.As(err, &un) || !strings.Contains(un.Error(), "TMPDIR") ||
+		!strings.Contains(un.Hint(), "set TMPDIR") || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,23 +30,26 @@ import (
 // TestPlainTCP: code isn't sent over a network in the clear.
 func TestPlainTCP(t *testing.T) {
 	for host, refused := range map[string]bool{
-		"192.0.2.1:2375": true, "engine.example:2375": true, "[2001:db8::1]:2375": true, "127.0.0.1.example:1": true,
-		"127.0.0.1:1": false, "[::1]:1": false, "localhost:1": false, "[::ffff:127.0.0.1]:1": false,
+		"192.0.2.1:2375": true, "engine.example:2375": true, "[2001:db8::1]:2375": true,
+		"127.0.0.1.example:1": true,
+		"127.0.0.1:1":         false, "[::1]:1": false, "localhost:1": false, "[::ffff:127.0.0.1]:1": false,
 	} {
 		d := New(Config{Endpoint: "tcp://" + host})
 		_, err := d.Facts(t.Context())
 		d.Close()
 		var un *runtime.UnavailableError
-		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused && !strings.Contains(un.Hint(), "DOCKER_CERT_PATH") {
+		if !errors.As(err, &un) || strings.Contains(err.Error(), "without TLS") != refused || refused &&
+			!strings.Contains(un.Hint(), "DOCKER_CERT_PATH") {
 			t.Errorf("%s: got %v; refused should be %v", host, err, refused)
 		}
 	}
 }
 
-// front is an HTTP server before the engine that a driver has found, with what it is asked handed to see.
+// front is an HTTP server before the engine that a driver has found, with what it is asked handed
+// to see.
 func front(t *testing.T, d *Driver, see func(*http.Request)) http.Handler {
 	t.Helper()
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +67,14 @@ func front(t *testing.T, d *Driver, see func(*http.Request)) http.Handler {
 	}
 }
 
-// TestTLS: with a certificate that we know, a container's streams pass too; with another, nothing does.
+// TestTLS: with a certificate that we know, a container's streams pass too; with another, nothing
+// does.
 func TestTLS(t *testing.T) {
 	s := httptest.NewTLSServer(front(t, newDriver(t), func(*http.Request) {}))
 	defer s.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := New(Config{Endpoint: strings.Replace(s.URL, "https:", "tcp:", 1), TLS: TLS{CA: ca}, AllowRootful: true})
@@ -88,7 +93,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestRequestsOfARun: what a run asks of the engine, from create to gone. One more is a millisecond or more for every call.
+// TestRequestsOfARun: what a run asks of the engine, from create to gone. One more is a millisecond
+// or more for every call.
 func TestRequestsOfARun(t *testing.T) {
 	engines := newDriver(t)
 	for _, unneeded := range []bool{true, false} {
@@ -107,7 +113,8 @@ func TestRequestsOfARun(t *testing.T) {
 		clear(asked)
 		mu.Unlock()
 		g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
-		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, ExitUnneeded: func() bool { return unneeded }}
+		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+			ExitUnneeded: func() bool { return unneeded }}
 		exit, err := d.Run(t.Context(), g.Spec("print(1)"), std)
 		if err != nil || exit.Code != 0 && !unneeded {
 			t.Fatal(exit, err)
@@ -117,16 +124,20 @@ func TestRequestsOfARun(t *testing.T) {
 		for _, n := range asked {
 			sum += n
 		}
-		// Of five one is the removal. Where the end is asked for, how often is a matter of time: with a pause that doubles, ten times at most.
-		if most := map[bool]int{true: 0, false: 10}[unneeded]; sum-looks != 5 || looks > most || !unneeded && looks == 0 {
-			t.Errorf("got %v; want create, attach, wait, start and the removal, and at most %d looks at its end", asked, most)
+		// Of five one is the removal. Where the end is asked for, how often is a matter of time: with a
+		// pause that doubles, ten times at most.
+		if most := map[bool]int{true: 0, false: 10}[unneeded]; sum-looks != 5 || looks > most || !unneeded &&
+			looks == 0 {
+			t.Errorf("got %v; want create, attach, wait, start and the removal, and at most %d looks at its end",
+				asked, most)
 		}
 	}
 }
 
 func oneOf(t *testing.T, g runtimetest.Target) error {
 	t.Helper()
-	exit, err := g.Driver.Run(t.Context(), g.Spec("print(1)"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+	exit, err := g.Driver.Run(t.Context(), g.Spec("print(1)"),
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
 	if err == nil && exit.Code != 0 {
 		t.Errorf("got %+v", exit)
 	}
@@ -153,7 +164,7 @@ func TestDebts(t *testing.T) {
 	}))
 	d := New(Config{Endpoint: endpoint})
 	defer d.Close()
-	d.silence, d.retry = 50*time.Millisecond, 10*time.Millisecond
+	d.Times.Silence, d.Times.Retry = 50*time.Millisecond, 10*time.Millisecond
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
 	var un *runtime.UnavailableError
 	if err := oneOf(t, g); !errors.As(err, &un) || !strings.Contains(err.Error(), "could not be removed yet") {
@@ -169,7 +180,8 @@ func TestUsers(t *testing.T) {
 		i := info(rootless, "v1")
 		host := i["host"].(map[string]any)
 		host["kernel"] = kernel
-		ids := []any{map[string]any{"container_id": 0, "host_id": 1000, "size": 1}, map[string]any{"container_id": 1, "host_id": 100000, "size": size}}
+		ids := []any{map[string]any{"container_id": 0, "host_id": 1000, "size": 1},
+			map[string]any{"container_id": 1, "host_id": 100000, "size": size}}
 		host["idMappings"] = map[string]any{"uidmap": ids, "gidmap": ids}
 		i["store"] = map[string]any{"graphDriverName": driver}
 		return i
@@ -190,56 +202,61 @@ func TestUsers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := New(Config{Endpoint: fakeAPI(t, tt.info), AllowRootful: true})
 			defer d.Close()
-			c, err := d.connect(t.Context())
+			c, err := d.Connect(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.users.base != tt.base || c.users.size != tt.size || !strings.Contains(c.users.why, tt.why) || c.facts.OwnUsers != (tt.size > 0) {
+			if c.users.base != tt.base || c.users.size != tt.size || !strings.Contains(c.users.why, tt.why) ||
+				c.facts.OwnUsers != (tt.size > 0) {
 				t.Errorf("got %+v, facts %+v; want %d numbers from %d, %q", c.users, c.facts, tt.size, tt.base, tt.why)
 			}
 		})
 	}
 }
 
-// TestRefusedUsers: an engine that makes no such namespace still runs, and its facts say so from then on.
+// TestRefusedUsers: an engine that makes no such namespace still runs, and its facts say so from
+// then on.
 func TestRefusedUsers(t *testing.T) {
 	d := newDriver(t)
-	c, err := d.connect(t.Context())
+	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	bad := *c
 	bad.users = users{base: math.MaxUint32 - 10, size: 1 << 16} // beyond the last there is
 	bad.facts.OwnUsers = true
-	d.mu.Lock()
-	d.conn = &bad
-	d.mu.Unlock()
+	d.Swap(c, &bad)
 	if err := oneOf(t, runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := d.Facts(t.Context()); err != nil || f.OwnUsers || !slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, "refused") }) {
+	if f, err := d.Facts(t.Context()); err != nil || f.OwnUsers ||
+		!slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, "refused") }) {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }
 
-// TestOCIRuntime: one that isn't there is named, with those that are; podman finds it out only when a container starts.
+// TestOCIRuntime: one that isn't there is named, with those that are; podman finds it out only when
+// a container starts.
 func TestOCIRuntime(t *testing.T) {
 	d := newDriver(t)
 	f, err := d.Facts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := New(Config{Endpoint: f.Endpoint, RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: true, SSHKey: os.Getenv("CONTAINER_SSHKEY"), Hardening: runtime.Hardening{OCIRuntime: "nope"}})
+	missing := New(Config{Endpoint: f.Endpoint, RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: true,
+		SSHKey: os.Getenv("CONTAINER_SSHKEY"), Hardening: runtime.Hardening{OCIRuntime: "nope"}})
 	defer missing.Close()
 	err = oneOf(t, runtimetest.Target{Driver: missing, Image: image, Owner: runtime.Self()})
 	var un *runtime.UnavailableError
-	if !errors.As(err, &un) || !strings.Contains(err.Error(), "nope") || !strings.Contains(un.Hint(), "MCP_BRIDGE_OCI_RUNTIME") {
+	if !errors.As(err, &un) || !strings.Contains(err.Error(), "nope") ||
+		!strings.Contains(un.Hint(), "MCP_BRIDGE_OCI_RUNTIME") {
 		t.Errorf("got %v", err)
 	}
 	if !f.Remote && !strings.Contains(err.Error(), f.OCIRuntime) {
 		t.Errorf("got %v; want it to name %s", err, f.OCIRuntime)
 	}
-	same := New(Config{Endpoint: f.Endpoint, RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: true, SSHKey: os.Getenv("CONTAINER_SSHKEY"), Hardening: runtime.Hardening{OCIRuntime: f.OCIRuntime}})
+	same := New(Config{Endpoint: f.Endpoint, RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), AllowRootful: true,
+		SSHKey: os.Getenv("CONTAINER_SSHKEY"), Hardening: runtime.Hardening{OCIRuntime: f.OCIRuntime}})
 	defer same.Close()
 	if err := oneOf(t, runtimetest.Target{Driver: same, Image: image, Owner: runtime.Self()}); err != nil {
 		t.Error(err)
@@ -252,10 +269,12 @@ func TestProfileElsewhere(t *testing.T) {
 	host := i["host"].(map[string]any)
 	host["hostname"], host["security"] = "elsewhere", map[string]any{"rootless": true, "seccompEnabled": true}
 	profile := &runtime.SeccompProfile{Name: "strict", JSON: json.RawMessage("{}")}
-	d := New(Config{Endpoint: fakeAPI(t, i), RuntimeDir: t.TempDir(), Hardening: runtime.Hardening{Seccomp: profile}})
+	d := New(Config{Endpoint: fakeAPI(t, i), RuntimeDir: t.TempDir(),
+		Hardening: runtime.Hardening{Seccomp: profile}})
 	defer d.Close()
 	f, err := d.Facts(t.Context())
-	if err != nil || !f.Remote || f.Seccomp != "engine" || !slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, "profile strict") }) {
+	if err != nil || !f.Remote || f.Seccomp != "engine" ||
+		!slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, "profile strict") }) {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }
@@ -287,7 +306,8 @@ func TestSSH(t *testing.T) {
 	defer d.Close()
 	for raw, ok := range map[string]bool{
 		"ssh://me@host:22/run/podman.sock": true, "ssh://host/run/podman.sock": true,
-		"ssh://-oProxyCommand=x/run/podman.sock": false, "ssh://-l@host/run/podman.sock": false, "ssh:///run/podman.sock": false, "ssh://me:secret@host/x": false,
+		"ssh://-oProxyCommand=x/run/podman.sock": false, "ssh://-l@host/run/podman.sock": false,
+		"ssh:///run/podman.sock": false, "ssh://me:secret@host/x": false,
 	} {
 		u, err := url.Parse(raw)
 		if err != nil {
@@ -297,13 +317,15 @@ func TestSSH(t *testing.T) {
 		if (err == nil) != ok {
 			t.Errorf("%s: got %q, %v", raw, args, err)
 		}
-		if ok && (!slices.Contains(args, "BatchMode=yes") || !slices.Contains(args, "/k") || !slices.Equal(args[len(args)-2:], []string{"--", "host"})) {
+		if ok && (!slices.Contains(args, "BatchMode=yes") || !slices.Contains(args, "/k") ||
+			!slices.Equal(args[len(args)-2:], []string{"--", "host"})) {
 			t.Errorf("%s: got %q", raw, args)
 		}
 	}
 }
 
-// TestUnknownHost: over ssh, the key of a host that nobody has accepted is not accepted by us either, and is not written down.
+// TestUnknownHost: over ssh, the key of a host that nobody has accepted is not accepted by us
+// either, and is not written down.
 func TestUnknownHost(t *testing.T) {
 	endpoint := os.Getenv("CONTAINER_HOST")
 	if !strings.HasPrefix(endpoint, "ssh:") {
@@ -314,11 +336,13 @@ func TestUnknownHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Host = "localhost:" + u.Port() // the same host under a name that isn't in known_hosts
-	d := New(Config{Endpoint: u.String(), SSHKey: os.Getenv("CONTAINER_SSHKEY"), RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")})
+	d := New(Config{Endpoint: u.String(), SSHKey: os.Getenv("CONTAINER_SSHKEY"),
+		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")})
 	defer d.Close()
 	_, err = d.Facts(t.Context())
 	var un *runtime.UnavailableError
-	if !errors.As(err, &un) || !strings.Contains(err.Error(), "Host key verification failed") || !strings.Contains(un.Hint(), "log in once by hand") {
+	if !errors.As(err, &un) || !strings.Contains(err.Error(), "Host key verification failed") ||
+		!strings.Contains(un.Hint(), "log in once by hand") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
@@ -53,7 +54,8 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(200, []any{})
 	case last == "create":
 		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "/nonexistent/") {
-			reply(500, map[string]any{"message": "stat /nonexistent/mcp-bridge: no such file or directory", "response": 500})
+			reply(500, map[string]any{"message": "stat /nonexistent/mcp-bridge: no such file or directory",
+				"response": 500})
 			return
 		}
 		reply(201, map[string]any{"Id": "c"})
@@ -72,13 +74,15 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case what == "GET images json" && !strings.Contains(r.URL.Path, "none"):
 		reply(200, map[string]any{"Id": strings.Repeat("1", 64), "Architecture": "amd64"})
 	case what == "GET containers json":
-		reply(200, map[string]any{"Id": "c", "State": map[string]any{"StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2026-01-01T00:00:01Z"}, "Config": map[string]any{}})
+		reply(200, map[string]any{"Id": "c", "State": map[string]any{"StartedAt": "2026-01-01T00:00:00Z",
+			"FinishedAt": "2026-01-01T00:00:01Z"}, "Config": map[string]any{}})
 	default:
 		reply(404, map[string]any{"message": "no such thing", "response": 404})
 	}
 }
 
-// taken is what was asked since it was last called, in an order that doesn't depend on what is asked at the same time.
+// taken is what was asked since it was last called, in an order that doesn't depend on what is
+// asked at the same time.
 func (a *asked) taken() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,16 +92,17 @@ func (a *asked) taken() []string {
 	return list
 }
 
-// TestRequests: what the engine is asked to be found, as the program is configured by default, for its image, for what dead bridges have
-// left, and for each run, and nothing else.
+// TestRequests: what the engine is asked to be found, as the program is configured by default, for
+// its image, for what dead bridges have left, and for each run, and nothing else.
 func TestRequests(t *testing.T) {
 	a := &asked{waited: make(chan struct{}, 10)}
 	profile, err := seccomp.Load(seccomp.Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := endpoint{url: served(t, a)}
-	d := New(Config{Endpoint: endpoint.url, RuntimeDir: t.TempDir(), Hardening: runtime.Hardening{Seccomp: profile}})
+	endpoint := endpoint{Endpoint: engine.Endpoint{URL: served(t, a)}}
+	d := New(Config{Endpoint: endpoint.URL, RuntimeDir: t.TempDir(),
+		Hardening: runtime.Hardening{Seccomp: profile}})
 	defer d.Close()
 	expect := func(when string, want ...string) {
 		t.Helper()
@@ -115,7 +120,8 @@ func TestRequests(t *testing.T) {
 	run := func(unneeded bool) {
 		t.Helper()
 		g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, ExitUnneeded: func() bool { return unneeded }}
+		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+			ExitUnneeded: func() bool { return unneeded }}
 		exit, err := d.Run(t.Context(), g.Spec("pass"), std)
 		if err != nil || exit.Code != 0 && !unneeded {
 			t.Errorf("got %+v, %v", exit, err)
@@ -142,7 +148,8 @@ func TestRequests(t *testing.T) {
 		t.Fatal(has, err)
 	}
 	expect("an image that it hasn't got", "GET images json", "GET images json") // by both of its names
-	ofRun := []string{"POST containers create", "POST containers attach", "POST containers wait", "POST containers start", "DELETE containers c"}
+	ofRun := []string{"POST containers create", "POST containers attach", "POST containers wait",
+		"POST containers start", "DELETE containers c"}
 	for range 2 {
 		run(true)
 		expect("a run of which all is known", ofRun...)
@@ -151,7 +158,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestAskingForTheEnd: an engine that doesn't come to a container's end is asked for it less and less often.
+// TestAskingForTheEnd: an engine that doesn't come to a container's end is asked for it less and
+// less often.
 func TestAskingForTheEnd(t *testing.T) {
 	h := &hanging{at: "wait", reached: make(chan struct{}), names: map[string]bool{}}
 	var asked atomic.Int32
@@ -168,15 +176,18 @@ func TestAskingForTheEnd(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))})
 	defer d.Close()
-	d.cleanup = time.Second // half of it for the question: 5 ms, 10 ms, ... 160 ms, and one that is cut short
+	// half of it for the question: 5 ms, 10 ms, ... 160 ms, and one that is cut short
+	d.Times.Cleanup = time.Second
 	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	exit, err := d.Run(t.Context(), g.Spec("pass"), runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+	exit, err := d.Run(t.Context(), g.Spec("pass"),
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
 	if n := asked.Load(); err == nil || n == 0 || n > 7 {
 		t.Errorf("got %+v, %v; asked %d times in half a second", exit, err, n)
 	}
 }
 
-// TestConnectionsAreReused: what was asked at the same time once needs no new connections the next time.
+// TestConnectionsAreReused: what was asked at the same time once needs no new connections the next
+// time.
 func TestConnectionsAreReused(t *testing.T) {
 	const atOnce = 8
 	type key struct{}
@@ -198,7 +209,10 @@ func TestConnectionsAreReused(t *testing.T) {
 	}()
 	l, endpoint := listening(t)
 	s := &http.Server{
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, key{},
+				c)
+		},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			reply := asPodman(w, "4.3.1")
 			switch {

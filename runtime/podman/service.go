@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
@@ -22,8 +23,8 @@ const (
 	childStop    = 3 * time.Second  // from TERM to KILL
 )
 
-// child is a program that listens for us on a socket only this user can reach: podman's API service, or ssh's end of another
-// machine's.
+// child is a program that listens for us on a socket only this user can reach: podman's API
+// service, or ssh's end of another machine's.
 type child struct {
 	what    string // for errors
 	process *guard.Process
@@ -34,16 +35,18 @@ type child struct {
 	once    sync.Once
 }
 
-// privateDir makes a directory that only this user can look into, and that the guard removes when we can't.
+// privateDir makes a directory that only this user can look into, and that the guard removes when
+// we can't.
 func (d *Driver) privateDir() (dir string, forget func(), err error) {
 	parent := d.cfg.RuntimeDir
 	if parent == "" {
 		parent = os.TempDir()
 		if err := trustedTemp(parent); err != nil {
-			return "", nil, d.unavailable("", err, tempHint(err))
+			return "", nil, d.Unavailable("", err, tempHint(err))
 		}
 	}
-	dir = filepath.Join(parent, runtime.Self().NewName()) // which tells whose it is, should nobody be left to remove it
+	// which tells whose it is, if it is left behind
+	dir = filepath.Join(parent, runtime.Self().NewName())
 	forget = func() {}
 	if d.cfg.Guard != nil { // before it is there, so that a kill at any moment leaves nothing
 		forget = d.cfg.Guard.File(dir)
@@ -61,10 +64,12 @@ func (d *Driver) launch(what string, command func(socket string) *exec.Cmd) (*ch
 	if err != nil {
 		return nil, err
 	}
-	c := &child{what: what, dir: dir, socket: filepath.Join(dir, "podman.sock"), said: &runtime.Tail{Limit: 2 << 10}, forget: forget}
+	c := &child{what: what, dir: dir, socket: filepath.Join(dir, "podman.sock"), forget: forget}
+	c.said = &runtime.Tail{Limit: 2 << 10}
 	cmd := command(c.socket)
 	cmd.Stderr = c.said
-	cmd.Dir = filepath.Dir(dir) // conmon leaves a file "oom" where podman was started when a container runs out of memory
+	// conmon leaves a file "oom" where podman was started when a container runs out of memory
+	cmd.Dir = filepath.Dir(dir)
 	cmd.WaitDelay = time.Second // for podman's own pause process, which lives on and may hold stderr
 	var groups guard.Groups
 	if d.cfg.Guard != nil {
@@ -116,7 +121,8 @@ func (c *child) quoted(err error) error {
 	return err
 }
 
-// stop ends the program with its whole process group, and removes its socket. It may be called more than once.
+// stop ends the program with its whole process group, and removes its socket. It may be called more
+// than once.
 func (d *Driver) stop(c *child) {
 	if c == nil {
 		return
@@ -132,15 +138,15 @@ func (d *Driver) stop(c *child) {
 	})
 }
 
-// running is the endpoint of our own service, if there is one that lives: a slow answer is no reason to end it, and with it all
-// runs.
+// running returns the endpoint of our own service, if there is one that lives: a slow answer is no
+// reason to end it, and with it all runs.
 func (d *Driver) running() []endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.service == nil || !d.service.alive() {
 		return nil
 	}
-	return []endpoint{{url: "unix://" + d.service.socket, own: true}}
+	return []endpoint{{Endpoint: engine.Endpoint{URL: "unix://" + d.service.socket}, own: true}}
 }
 
 // startService starts podman's API service and returns its socket once it listens.
@@ -150,7 +156,7 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 		return "", fmt.Errorf("there is no program %q on the PATH: %w", d.cfg.Binary, exec.ErrNotFound)
 	}
 	if os.Geteuid() == 0 && !d.cfg.AllowRootful {
-		return "", d.unavailable("", errors.New("this process runs as root, and so would podman"),
+		return "", d.Unavailable("", errors.New("this process runs as root, and so would podman"),
 			"run mcp-bridge as an ordinary user, or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
 	}
 	if err := d.hasRuntime(ctx); err != nil {
@@ -163,8 +169,9 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	s, err := d.launch("podman system service", func(socket string) *exec.Cmd {
 		args := append(runtimeFlags(d.cfg.Hardening.OCIRuntime), "system", "service", "--time=0", "unix://"+socket)
 		cmd := exec.Command(bin, args...)
-		// Dpkg is said to have its database where there is none. When podman is asked what it is, it has dpkg look for the packages
-		// of its helpers, which takes most of the time of the answer: github.com/containers/podman/issues/22102.
+		// Dpkg is said to have its database where there is none. When podman is asked what it is, it has
+		// dpkg look for the packages of its helpers, which takes most of the time of the answer:
+		// github.com/containers/podman/issues/22102.
 		cmd.Env = append(d.environ(), "DPKG_ADMINDIR="+filepath.Dir(socket)) // the last one counts
 		return cmd
 	})
@@ -178,21 +185,23 @@ func (d *Driver) startService(ctx context.Context) (socket string, err error) {
 	defer cancel()
 	if err := s.listens(ctx); err != nil {
 		d.stopService()
-		return "", d.unavailable("", err, "run: podman info")
+		return "", d.Unavailable("", err, "run: podman info")
 	}
 	return s.socket, nil
 }
 
-// unwritable says of the directories for temporary files, TMPDIR and XDG_RUNTIME_DIR, that podman can't
-// use one; nil where it can. Podman 4.3 starts all the same, and then answers with a nil pointer, or that
-// a container can't be attached to.
+// unwritable says of the directories for temporary files, TMPDIR and XDG_RUNTIME_DIR, that podman
+// can't use one; nil where it can. Podman 4.3 starts all the same, and then answers with a nil
+// pointer, or that a container can't be attached to.
 func (d *Driver) unwritable() error {
 	if dir := os.Getenv("TMPDIR"); dir != "" {
 		if err := trustedTemp(dir); err != nil {
-			return d.unavailable("", err, tempHint(err))
+			return d.Unavailable("", err, tempHint(err))
 		}
 	}
-	for _, place := range []struct{ name, dir string }{{"TMPDIR", os.Getenv("TMPDIR")}, {"XDG_RUNTIME_DIR", d.cfg.RuntimeDir}} {
+	for _, place := range []struct{ name, dir string }{
+		{"TMPDIR", os.Getenv("TMPDIR")}, {"XDG_RUNTIME_DIR", d.cfg.RuntimeDir},
+	} {
 		if place.dir == "" {
 			continue // podman then has one of its own
 		}
@@ -203,15 +212,17 @@ func (d *Driver) unwritable() error {
 		}
 		if err != nil {
 			// Not wrapped: what isn't there is the directory, and not podman.
-			return d.unavailable("", fmt.Errorf("%s, which podman needs, can't be used: %v", place.name, err), //nolint:errorlint // see above
-				fmt.Sprintf("make room in %s, set %s to a directory that you can write to and that has room, or unset it", place.dir, place.name))
+			why := fmt.Errorf("%s, which podman needs, can't be used: %v", place.name, err) //nolint:errorlint
+			next := "make room in %s, set %s to a directory that you can write to and that has room, or unset it"
+			return d.Unavailable("", why, fmt.Sprintf(next, place.dir, place.name))
 		}
 	}
 	return nil
 }
 
-// trustedTemp returns why dir is no place for temporary files: others could put a directory of theirs in the place of one of ours,
-// and with it an engine or a filter of system calls. One that isn't there is told by the first use of it.
+// trustedTemp returns why dir is no place for temporary files: others could put a directory of
+// theirs in the place of one of ours, and with it an engine or a filter of system calls. One that
+// isn't there is told by the first use of it.
 func trustedTemp(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -232,8 +243,9 @@ func tempHint(err error) string {
 	return set
 }
 
-// runtimeFlags are what podman has to be told at its start, since containers made through its API can't choose. gVisor would
-// else refuse the network namespace that it is given, and control groups that an ordinary user may not make.
+// runtimeFlags returns what podman has to be told at its start, since containers made through its
+// API can't choose. gVisor would else refuse the network namespace that it is given, and control
+// groups that an ordinary user may not make.
 func runtimeFlags(oci string) []string {
 	if oci == "" {
 		return nil

@@ -38,8 +38,9 @@ shm_size = "1g"
 umask = "0000"
 `
 
-// TestSettingsDoNotOpen: what containers.conf says of namespaces, privileges, limits and environment doesn't count. (What it adds
-// to a container, such as a volume, the guest sees and the run is refused: TestSettingsThatOpenTheWall of the whole program.)
+// TestSettingsDoNotOpen: what containers.conf says of namespaces, privileges, limits and
+// environment doesn't count. (What it adds to a container, such as a volume, the guest sees and the
+// run is refused: TestSettingsThatOpenTheWall of the whole program.)
 func TestSettingsDoNotOpen(t *testing.T) {
 	usual := newDriver(t)
 	if f, err := usual.Facts(t.Context()); err != nil || usual.service == nil {
@@ -57,16 +58,19 @@ func TestSettingsDoNotOpen(t *testing.T) {
 			port, abstract := runtimetest.Outside(t)
 			spec := g.Spec(runtimetest.Probe, port, abstract)
 			var out, errs strings.Builder
-			exit, err := g.Driver.Run(t.Context(), spec, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
+			exit, err := g.Driver.Run(t.Context(), spec,
+				runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
 			if err != nil || exit.Code != 0 {
 				t.Fatalf("%+v, %v: %s", exit, err, errs.String())
 			}
-			runtimetest.CheckReport(t, runtimetest.ParseReport(t, out.String()), spec, []string{"PATH", "HOME", "LANG", "container", "HOSTNAME", "TERM", "LC_CTYPE"})
+			runtimetest.CheckReport(t, runtimetest.ParseReport(t, out.String()), spec,
+				[]string{"PATH", "HOME", "LANG", "container", "HOSTNAME", "TERM", "LC_CTYPE"})
 		})
 	}
 }
 
-// TestSettingsWithoutSeccomp: a filter that the settings turn off is missed, and ours takes its place.
+// TestSettingsWithoutSeccomp: a filter that the settings turn off is missed, and ours takes its
+// place.
 func TestSettingsWithoutSeccomp(t *testing.T) {
 	usual := newDriver(t)
 	if f, err := usual.Facts(t.Context()); err != nil || usual.service == nil {
@@ -80,19 +84,22 @@ func TestSettingsWithoutSeccomp(t *testing.T) {
 		mode       string // of the kernel
 	}{
 		{"none of ours", "", nil, 1, "0"},
-		{"ours", "allow", &runtime.SeccompProfile{Name: "allow", JSON: []byte(`{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["bpf"],"action":"SCMP_ACT_ERRNO"}]}`)}, 0, "2"},
+		{"ours", "allow", &runtime.SeccompProfile{Name: "allow",
+			JSON: []byte(`{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["bpf"],"action":"SCMP_ACT_ERRNO"}]}`)}, 0, "2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDriver(t)
 			d.cfg.Hardening.Seccomp = tt.profile
-			d.drop(d.conn) // it was made without
+			made, _ := d.Current() // without
+			d.Drop(made)
 			f, err := d.Facts(t.Context())
 			if err != nil || f.Seccomp != tt.want || len(f.Lacks) != tt.lacks {
 				t.Errorf("got %q, %q, %v; want %q and %d lacks", f.Seccomp, f.Lacks, err, tt.want, tt.lacks)
 			}
 			g := runtimetest.Target{Driver: d, Image: image, Owner: runtime.Self()}
 			var out strings.Builder
-			exit, err := d.Run(t.Context(), g.Spec("print(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('Seccomp:')), end='')"),
+			exit, err := d.Run(t.Context(), g.Spec(
+				"print(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('Seccomp:')), end='')"),
 				runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out})
 			if err != nil || exit.Code != 0 || out.String() != tt.mode {
 				t.Errorf("got mode %q, %+v, %v; want %s", out.String(), exit, err, tt.mode)

@@ -19,10 +19,11 @@ import (
 // hostname is the same in every container, so that none learns anything by it.
 const hostname = "sandbox"
 
-// generate writes a Spec in podman's words and adds the lock-down, which no Spec can change. The items are those of the
-// design's security brief; runtimetest.LockDown sees each from inside.
+// generate writes a Spec in podman's words and adds the lock-down, which no Spec can change. The
+// items are those of the design's security brief; runtimetest.LockDown sees each from inside.
 //
-// What podman's own settings (containers.conf) would decide where nothing is said, is said: a setting must not open the wall.
+// What podman's own settings (containers.conf) would decide where nothing is said, is said: a
+// setting must not open the wall.
 func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator {
 	g := specgen.NewSpecGenerator(s.Image, false)
 
@@ -46,12 +47,14 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	// An image's own HEALTHCHECK would be run beside the code, by the engine, again and again.
 	g.HealthConfig = &manifest.Schema2HealthConfig{Test: []string{"NONE"}}
 
-	// The last resorts: the engine's own clock, and removal by the engine when we are no longer there to do it.
+	// The last resorts: the engine's own clock, and removal by the engine when we are no longer there
+	// to do it.
 	g.Timeout = uint(math.Ceil(s.MaxAge.Seconds()))
 	g.Remove = ptr(true)
 	g.RestartPolicy = "no"
 
-	// Files: a read-only root, sized tmpfs, nothing of the image's volumes, nothing of the host's names.
+	// Files: a read-only root, sized tmpfs, nothing of the image's volumes, nothing of the host's
+	// names.
 	g.ReadOnlyFilesystem, g.ReadWriteTmpfs = ptr(true), ptr(false)
 	g.ImageVolumeMode = "ignore"
 	g.Volatile = ptr(true)
@@ -78,7 +81,8 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	g.Privileged = ptr(false)
 	g.Init = ptr(false) // the guest is its own init
 
-	// The engine's own defaults of AppArmor and SELinux stay as they are: named, they could only be weakened.
+	// The engine's own defaults of AppArmor and SELinux stay as they are: named, they could only be
+	// weakened.
 	g.SeccompProfilePath = c.profile
 	g.OCIRuntime = oci
 
@@ -86,18 +90,20 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	return g
 }
 
-// tmpfs never copies up what the image has at the place: a directory of the code's own starts empty.
+// tmpfs returns a mount that never copies up what the image has at the place: a directory of the
+// code's own starts empty.
 func tmpfs(t runtime.Tmpfs) specs.Mount {
 	return specs.Mount{
 		Destination: t.Path,
 		Type:        "tmpfs",
 		Source:      "tmpfs",
-		Options:     []string{"rw", "nosuid", "nodev", "noexec", "notmpcopyup", fmt.Sprintf("size=%d", t.Size), fmt.Sprintf("mode=%o", t.Mode)},
+		Options: []string{"rw", "nosuid", "nodev", "noexec", "notmpcopyup", fmt.Sprintf("size=%d", t.Size),
+			fmt.Sprintf("mode=%o", t.Mode)},
 	}
 }
 
-// limit sets what the engine enforces. What it doesn't is left out, since podman then refuses or warns: the guest keeps
-// those limits by itself.
+// limit sets what the engine enforces. What it doesn't is left out, since podman then refuses or
+// warns: the guest keeps those limits by itself.
 func limit(g *specgen.SpecGenerator, l runtime.Limits, f runtime.Facts) {
 	// Podman writes the names in upper case and RLIMIT_ before them by itself.
 	g.Rlimits = []specs.POSIXRlimit{
@@ -108,8 +114,8 @@ func limit(g *specgen.SpecGenerator, l runtime.Limits, f runtime.Facts) {
 	case f.OwnUsers && !f.Enforces.PIDs:
 		g.Rlimits = append(g.Rlimits, specs.POSIXRlimit{Type: "nproc", Soft: uint64(l.PIDs), Hard: uint64(l.PIDs)})
 	case !f.Rootless:
-		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set. The cgroup's limit is
-		// the one that holds.
+		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set. The
+		// cgroup's limit is the one that holds.
 		g.Rlimits = append(g.Rlimits, specs.POSIXRlimit{Type: "nproc", Soft: 4096, Hard: 4096})
 	}
 	r := &specs.LinuxResources{}

@@ -19,7 +19,8 @@ import (
 // asFull makes the test process one that can write no byte to a file.
 const asFull = "MCP_BRIDGE_TEST_FULL"
 
-// TestWritableTemp: a directory for temporary files that podman could not use is told, and nothing is left in one.
+// TestWritableTemp: a directory for temporary files that podman could not use is told, and nothing
+// is left in one.
 func TestWritableTemp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -50,7 +51,8 @@ func TestWritableTemp(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", tt.dir)
 			err := New(Config{}).unwritable()
-			if (err != nil) != tt.bad || err != nil && (!strings.Contains(err.Error(), "TMPDIR") || errors.Is(err, fs.ErrNotExist)) {
+			if (err != nil) != tt.bad || err != nil &&
+				(!strings.Contains(err.Error(), "TMPDIR") || errors.Is(err, fs.ErrNotExist)) {
 				t.Errorf("got %v", err)
 			}
 			if tt.dir != "" && !tt.bad {
@@ -60,7 +62,8 @@ func TestWritableTemp(t *testing.T) {
 	}
 }
 
-// TestPrivateDirInTemp: without a runtime directory, nothing is made in a TMPDIR where others could put another in its place.
+// TestPrivateDirInTemp: without a runtime directory, nothing is made in a TMPDIR where others could
+// put another in its place.
 func TestPrivateDirInTemp(t *testing.T) {
 	for _, tt := range []struct {
 		mode os.FileMode
@@ -85,7 +88,8 @@ func TestPrivateDirInTemp(t *testing.T) {
 			case tt.hint == "" && (err != nil || filepath.Dir(made) != dir):
 				t.Errorf("got %q, %v", made, err)
 			case tt.hint == "":
-			case !errors.As(err, &un) || !strings.Contains(un.Error(), dir+" can be written to by everybody") || !strings.HasPrefix(un.Hint(), tt.hint+dir):
+			case !errors.As(err, &un) || !strings.Contains(un.Error(), dir+" can be written to by everybody") ||
+				!strings.HasPrefix(un.Hint(), tt.hint+dir):
 				t.Errorf("got %v", err)
 			default:
 				empty(t, dir)
@@ -102,15 +106,17 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// TestFullTempDir: a directory in which a file can be made and nothing can be written is a full one. The limit of a file's size stands
-// for that, in a process of its own.
+// TestFullTempDir: a directory in which a file can be made and nothing can be written is a full
+// one. The limit of a file's size stands for that, in a process of its own.
 func TestFullTempDir(t *testing.T) {
 	if os.Getenv(asFull) != "" {
 		signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then fails, as on a full disk
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")}).unwritable(); err == nil || !strings.Contains(err.Error(), os.Getenv(asFull)) || !strings.Contains(err.Error(), syscall.EFBIG.Error()) {
+		if err := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")}).unwritable(); err == nil ||
+			!strings.Contains(err.Error(), os.Getenv(asFull)) ||
+			!strings.Contains(err.Error(), syscall.EFBIG.Error()) {
 			t.Errorf("got %v", err)
 		}
 		return
@@ -122,7 +128,8 @@ func TestFullTempDir(t *testing.T) {
 		}
 		full := exec.Command(os.Args[0], "-test.run", "^TestFullTempDir$", "-test.v")
 		full.Env = append(os.Environ(), asFull+"="+name, "TMPDIR=", "XDG_RUNTIME_DIR=", name+"="+dir)
-		if out, err := full.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFullTempDir") {
+		if out, err := full.CombinedOutput(); err != nil ||
+			!strings.Contains(string(out), "--- PASS: TestFullTempDir") {
 			t.Errorf("%v: %s", err, out)
 		}
 		empty(t, dir)

@@ -4,7 +4,6 @@ package podman
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -13,11 +12,13 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// tunnel is ssh as a child, which brings the engine's socket on another machine to a private one here. It takes the place of
-// the bindings' own ssh, which accepts the key of a host that it doesn't know, asks for a password on our standard input,
-// which is MCP's, heeds no context, and is never closed. And it follows the user's own ssh settings: aliases, jumps, agents.
+// tunnel starts ssh as a child, which brings the engine's socket on another machine to a private
+// one here. It takes the place of the bindings' own ssh, which accepts the key of a host that it
+// doesn't know, asks for a password on our standard input, which is MCP's, heeds no context, and is
+// never closed. And it follows the user's own ssh settings: aliases, jumps, agents.
 func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
@@ -54,50 +55,36 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 // plainPath has nothing that ssh expands or splits at.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._@+=-]+$`)
 
-// sshArgs never let ssh ask anybody anything, nor hand the connection to a process that outlives it. What the user's settings
-// say of keys, hosts and known_hosts holds.
+// sshArgs returns the arguments with which ssh ends when the host is gone.
 func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
-	host := u.Hostname()
-	if host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(u.User.Username(), "-") {
-		return nil, errors.New("it names no host")
+	options := []string{
+		"ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",
+		"StreamLocalBindMask=0177",
 	}
-	if _, has := u.User.Password(); has {
-		return nil, errors.New("it has a password in it, which ssh doesn't take: use a key")
+	if d.cfg.SSHKey == "" {
+		return engine.SSHArgs(u, options...)
 	}
-	args := []string{"-T"}
-	for _, o := range []string{
-		"BatchMode=yes", "ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",
-		"StreamLocalBindMask=0177", "ControlMaster=no", "ControlPath=none", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no",
-	} {
-		args = append(args, "-o", o)
-	}
-	if d.cfg.SSHKey != "" {
-		args = append(args, "-o", "IdentitiesOnly=yes", "-i", d.cfg.SSHKey)
-	}
-	if user := u.User.Username(); user != "" {
-		args = append(args, "-l", user)
-	}
-	if port := u.Port(); port != "" {
-		args = append(args, "-p", port)
-	}
-	return append(args, "--", host), nil
+	args, err := engine.SSHArgs(u, append(options, "IdentitiesOnly=yes")...)
+	return append([]string{"-i", d.cfg.SSHKey}, args...), err
 }
 
 // askSocket asks the other machine's podman where it listens.
 func askSocket(ctx context.Context, ssh string, args []string) (string, error) {
 	said := &runtime.Tail{Limit: 2 << 10}
-	cmd := exec.CommandContext(ctx, ssh, append(args[:len(args):len(args)], "podman info --format '{{.Host.RemoteSocket.Path}}'")...)
+	cmd := exec.CommandContext(ctx, ssh,
+		append(args[:len(args):len(args)], "podman info --format '{{.Host.RemoteSocket.Path}}'")...)
 	cmd.Env = runtime.EngineEnviron()
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("asking podman on that host for its socket: %w: %s", err, runtime.OneLine(said.String()))
+		return "", fmt.Errorf("asking podman on that host for its socket: %w: %s", err,
+			runtime.OneLine(said.String()))
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "unix://"), nil
 }
 
-// byHand is the command that a person would type to reach the host of an endpoint.
+// byHand returns the command that a person would type to reach the host of an endpoint.
 func byHand(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {

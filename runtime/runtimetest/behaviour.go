@@ -19,12 +19,13 @@ import (
 // Target is a driver under test.
 type Target struct {
 	Driver runtime.Driver
-	Image  string        // has python3 on its PATH
-	Count  func() int    // containers with our instance label that the engine still knows; nil where there are none
-	Owner  runtime.Owner // of the containers that the suite starts
+	Image  string // has python3 on its PATH
+	// containers with our instance label that the engine still knows; nil where there are none
+	Count func() int
+	Owner runtime.Owner // of the containers that the suite starts
 
-	// Differs names properties, as LockDown has them, that this engine hasn't got or that can't be seen on it, and what there is
-	// instead. They are looked at none the less.
+	// Differs names properties, as LockDown has them, that this engine hasn't got or that can't be
+	// seen on it, and what there is instead. They are looked at none the less.
 	Differs map[string]string
 }
 
@@ -51,7 +52,8 @@ func (g Target) Spec(program string, args ...string) runtime.Spec {
 func (g Target) run(t *testing.T, s runtime.Spec) (runtime.Exit, string, string) {
 	t.Helper()
 	var out, errs syncBuffer
-	exit, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
+	exit, err := g.Driver.Run(t.Context(), s,
+		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
 	if err != nil {
 		t.Fatalf("Run: %v (stderr %q)", err, errs.String())
 	}
@@ -88,14 +90,15 @@ var behaviours = []behaviour{
 	{"the end of the streams is told once, behind all that came on them", func(t *testing.T, g Target) {
 		var out, errs syncBuffer
 		told := 0
-		_, err := g.Driver.Run(t.Context(), g.Spec("import os; os.write(1, b'to out'); os.write(2, b'to err')"), runtime.Stdio{
-			Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-			Ended: func() {
-				if told++; out.String() != "to out" || errs.String() != "to err" {
-					t.Errorf("it came behind stdout %q and stderr %q", out.String(), errs.String())
-				}
-			},
-		})
+		_, err := g.Driver.Run(t.Context(), g.Spec("import os; os.write(1, b'to out'); os.write(2, b'to err')"),
+			runtime.Stdio{
+				Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+				Ended: func() {
+					if told++; out.String() != "to out" || errs.String() != "to err" {
+						t.Errorf("it came behind stdout %q and stderr %q", out.String(), errs.String())
+					}
+				},
+			})
 		if err != nil || told != 1 {
 			t.Errorf("it was told %d times, %v", told, err)
 		}
@@ -110,27 +113,33 @@ var behaviours = []behaviour{
 	}},
 	{"an exit that nobody asks for", func(t *testing.T, g Target) {
 		var out syncBuffer
-		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, ExitUnneeded: func() bool { return true }}
-		if _, err := g.Driver.Run(t.Context(), g.Spec("print('x' * 100_000, end='')"), std); err != nil || out.String() != strings.Repeat("x", 100_000) {
+		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard,
+			ExitUnneeded: func() bool { return true }}
+		if _, err := g.Driver.Run(t.Context(), g.Spec("print('x' * 100_000, end='')"), std); err != nil ||
+			out.String() != strings.Repeat("x", 100_000) {
 			t.Errorf("got %v, and %d bytes of its output", err, len(out.String()))
 		}
 		// One that has closed its streams and runs on is removed as it is.
 		began := time.Now()
-		if _, err := g.Driver.Run(t.Context(), g.Spec("import os, time\nos.close(1)\nos.close(2)\ntime.sleep(300)"), std); err != nil || time.Since(began) > 2*time.Minute {
+		if _, err := g.Driver.Run(t.Context(),
+			g.Spec("import os, time\nos.close(1)\nos.close(2)\ntime.sleep(300)"), std); err != nil ||
+			time.Since(began) > 2*time.Minute {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 	}},
 	{"stdin arrives whole and ends", func(t *testing.T, g Target) {
 		data := bytes.Repeat([]byte("0123456789abcdef\x00\x10\x11\xff"), 500_000) // 10 MB, detach keys included
 		var out syncBuffer
-		_, err := g.Driver.Run(t.Context(), g.Spec("import sys,hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')"),
+		_, err := g.Driver.Run(t.Context(),
+			g.Spec("import sys,hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')"),
 			runtime.Stdio{Stdin: bytes.NewReader(data), Stdout: &out, Stderr: io.Discard})
 		if want := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || out.String() != want {
 			t.Errorf("got %q, %v, want %q", out.String(), err, want)
 		}
 	}},
 	{"ten megabytes of output", func(t *testing.T, g Target) {
-		_, out, _ := g.run(t, g.Spec("import os\nb=b'x'*65536\nfor _ in range(160): \n  n=0\n  while n<65536: n+=os.write(1,b[n:])"))
+		_, out, _ := g.run(t, g.Spec("import os\nb=b'x'*65536\nfor _ in range(160): \n  n=0\n"+
+			"  while n<65536: n+=os.write(1,b[n:])"))
 		if len(out) != 160*65536 || strings.Trim(out, "x") != "" {
 			t.Errorf("got %d bytes, want %d", len(out), 160*65536)
 		}
@@ -139,7 +148,9 @@ var behaviours = []behaviour{
 		ctx, cancel := context.WithCancel(t.Context())
 		var at time.Time
 		out := writerFunc(func(p []byte) { at = time.Now(); cancel() }) // once it is up and says so
-		exit, err := g.Driver.Run(ctx, g.Spec("import os,signal,time\nfor s in (1,2,15): signal.signal(s, signal.SIG_IGN)\nos.write(1,b'up')\nwhile True: time.sleep(1)"),
+		exit, err := g.Driver.Run(ctx, g.Spec(
+			"import os,signal,time\nfor s in (1,2,15): signal.signal(s, signal.SIG_IGN)\nos.write(1,b'up')\n"+
+				"while True: time.sleep(1)"),
 			runtime.Stdio{Stdin: blocked(t), Stdout: out, Stderr: io.Discard})
 		if err != nil || exit.Code == 0 {
 			t.Errorf("got %+v, %v; want a non-zero code and no error", exit, err)
@@ -151,7 +162,8 @@ var behaviours = []behaviour{
 	{"a context that has ended already starts nothing that lasts", func(t *testing.T, g Target) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		exit, err := g.Driver.Run(ctx, g.Spec("import time; time.sleep(60)"), runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard})
+		exit, err := g.Driver.Run(ctx, g.Spec("import time; time.sleep(60)"),
+			runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard})
 		if err == nil && exit.Code == 0 {
 			t.Errorf("got %+v, %v; want a failure", exit, err)
 		}
@@ -159,7 +171,8 @@ var behaviours = []behaviour{
 	{"cancelled at any moment leaves nothing", func(t *testing.T, g Target) {
 		for i := range 12 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*15*time.Millisecond)
-			exit, err := g.Driver.Run(ctx, g.Spec("import time; time.sleep(60)"), runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard})
+			exit, err := g.Driver.Run(ctx, g.Spec("import time; time.sleep(60)"),
+				runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard})
 			cancel()
 			if err == nil && exit.Code == 0 {
 				t.Errorf("got %+v, %v; want a failure", exit, err)
@@ -173,12 +186,14 @@ var behaviours = []behaviour{
 		}
 	}},
 	{"a reader of stdin that blocks is not waited for", func(t *testing.T, g Target) {
-		if _, err := g.Driver.Run(t.Context(), g.Spec("print(1)"), runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard}); err != nil {
+		if _, err := g.Driver.Run(t.Context(), g.Spec("print(1)"),
+			runtime.Stdio{Stdin: blocked(t), Stdout: io.Discard, Stderr: io.Discard}); err != nil {
 			t.Error(err)
 		}
 	}},
 	{"children die with the first process", func(t *testing.T, g Target) {
-		exit, out, _ := g.run(t, g.Spec("import os,time\nif os.fork()==0:\n  time.sleep(60)\n  os._exit(1)\nos.write(1,b'parent')"))
+		exit, out, _ := g.run(t, g.Spec("import os,time\nif os.fork()==0:\n  time.sleep(60)\n  os._exit(1)\n"+
+			"os.write(1,b'parent')"))
 		if exit.Code != 0 || out != "parent" {
 			t.Errorf("got code %d, stdout %q", exit.Code, out)
 		}
@@ -187,7 +202,8 @@ var behaviours = []behaviour{
 		s := g.Spec("import time; time.sleep(60)")
 		s.MaxAge = time.Second
 		var out syncBuffer
-		exit, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: blocked(t), Stdout: &out, Stderr: io.Discard})
+		exit, err := g.Driver.Run(t.Context(), s,
+			runtime.Stdio{Stdin: blocked(t), Stdout: &out, Stderr: io.Discard})
 		if err != nil || exit.Code == 0 {
 			t.Errorf("got %+v, %v; want a non-zero code and no error", exit, err)
 		}
@@ -197,7 +213,9 @@ var behaviours = []behaviour{
 		for i := range 10 {
 			wg.Go(func() {
 				var out syncBuffer
-				exit, err := g.Driver.Run(t.Context(), g.Spec("import sys; print(sys.stdin.read()+sys.argv[1], end=''); sys.exit(int(sys.argv[1]))", fmt.Sprint(i)),
+				exit, err := g.Driver.Run(t.Context(),
+					g.Spec("import sys; print(sys.stdin.read()+sys.argv[1], end=''); sys.exit(int(sys.argv[1]))",
+						fmt.Sprint(i)),
 					runtime.Stdio{Stdin: strings.NewReader(fmt.Sprintf("in%d-", i)), Stdout: &out, Stderr: io.Discard})
 				if want := fmt.Sprintf("in%d-%d", i, i); err != nil || out.String() != want || exit.Code != i {
 					t.Errorf("got %q, %+v, %v; want %q and code %d", out.String(), exit, err, want, i)
@@ -209,7 +227,8 @@ var behaviours = []behaviour{
 	{"a missing image is an ImageError", func(t *testing.T, g Target) {
 		s := g.Spec("print(1)")
 		s.Image = "missing.invalid/none:none"
-		_, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		_, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard,
+			Stderr: io.Discard})
 		var missing *runtime.ImageError
 		if !errors.As(err, &missing) || missing.Hint() == "" {
 			t.Errorf("Run: got %v, want an *ImageError with a hint", err)
@@ -218,7 +237,8 @@ var behaviours = []behaviour{
 	{"a missing program is an error", func(t *testing.T, g Target) {
 		s := g.Spec("")
 		s.Command = []string{"no-such-program"}
-		_, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		_, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard,
+			Stderr: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), "no-such-program") {
 			t.Errorf("Run: got %v, want an error naming the program", err)
 		}
@@ -226,12 +246,14 @@ var behaviours = []behaviour{
 	{"a bad spec is refused", func(t *testing.T, g Target) {
 		s := g.Spec("print(1)")
 		s.User = "0:0"
-		if _, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}); err == nil {
+		if _, err := g.Driver.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard,
+			Stderr: io.Discard}); err == nil {
 			t.Error("user 0 was accepted")
 		}
 	}},
 	{"reaping spares the living and takes the orphans", func(t *testing.T, g Target) {
-		if _, err := runtime.Reap(t.Context(), g.Driver, g.Owner); err != nil { // what earlier, killed tests have left
+		// what earlier, killed tests have left
+		if _, err := runtime.Reap(t.Context(), g.Driver, g.Owner); err != nil {
 			t.Fatal(err)
 		}
 		if g.Count == nil {

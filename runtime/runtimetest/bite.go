@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// engineEnv is what engines add to the environment by themselves; none of it tells anything of the host.
+// engineEnv is what engines add to the environment by themselves; none of it tells anything of the
+// host.
 var engineEnv = []string{"container", "HOSTNAME", "TERM", "LC_CTYPE"}
 
 // memoryBites uses up the memory.
@@ -36,7 +37,8 @@ func pidsBite(t *testing.T, g Target, in *inspection) {
 		in.note("processes: the engine doesn't; the guest does, %s", by)
 		return
 	}
-	_, out, _ := g.run(t, g.Spec("import os,time\nn=0\ntry:\n  while n < 1000:\n    if os.fork() == 0: time.sleep(30); os._exit(0)\n    n += 1\nexcept OSError: pass\nprint(n < 100, end='')"))
+	_, out, _ := g.run(t, g.Spec("import os,time\nn=0\ntry:\n  while n < 1000:\n    if os.fork() == 0:"+
+		" time.sleep(30); os._exit(0)\n    n += 1\nexcept OSError: pass\nprint(n < 100, end='')"))
 	if out != "True" {
 		in.problem("more than 100 processes could be started")
 	}
@@ -45,14 +47,15 @@ func pidsBite(t *testing.T, g Target, in *inspection) {
 // tmpfsBites fills a directory.
 func tmpfsBites(t *testing.T, g Target, in *inspection) {
 	t.Helper()
-	_, out, _ := g.run(t, g.Spec("n=0\ntry:\n  with open('/tmp/f','wb') as f:\n    while True: n += f.write(bytes(1<<20)); f.flush()\nexcept OSError as e: print(e.errno, n <= 8<<20, end='')"))
+	_, out, _ := g.run(t, g.Spec("n=0\ntry:\n  with open('/tmp/f','wb') as f:\n    while True: n +="+
+		" f.write(bytes(1<<20)); f.flush()\nexcept OSError as e: print(e.errno, n <= 8<<20, end='')"))
 	if out != "28 True" { // ENOSPC
 		in.problem("filling /tmp: got %q, want ENOSPC at its size", out)
 	}
 }
 
-// ownUsers has two containers up at a time, each with nearly as many processes as it may have by RLIMIT_NPROC: together they
-// would have too many.
+// ownUsers has two containers up at a time, each with nearly as many processes as it may have by
+// RLIMIT_NPROC: together they would have too many.
 func ownUsers(t *testing.T, g Target, in *inspection) {
 	t.Helper()
 	if !in.facts.OwnUsers {
@@ -78,7 +81,8 @@ func ownUsers(t *testing.T, g Target, in *inspection) {
 			program := "import os,resource,sys\nresource.setrlimit(resource.RLIMIT_NPROC, (20, 20))\nn = 0\ntry:\n" +
 				"  while True:\n    if os.fork() == 0: os.read(0, 1); os._exit(0)\n    n += 1\nexcept OSError: pass\n" +
 				"print(os.readlink('/proc/self/ns/user'), n, flush=True)\nsys.stdin.read()"
-			_, err := g.Driver.Run(t.Context(), g.Spec(program), runtime.Stdio{Stdin: stdin, Stdout: said, Stderr: io.Discard})
+			_, err := g.Driver.Run(t.Context(), g.Spec(program),
+				runtime.Stdio{Stdin: stdin, Stdout: said, Stderr: io.Discard})
 			once.Do(up.Done)
 			if err != nil {
 				t.Error(err)
@@ -89,6 +93,7 @@ func ownUsers(t *testing.T, g Target, in *inspection) {
 	runs.Wait()
 	first, second := strings.Fields(told[0]), strings.Fields(told[1])
 	if len(first) != 2 || len(second) != 2 || first[0] == second[0] || first[1] != "19" || second[1] != "19" {
-		in.problem("two containers at a time have the user namespaces and numbers of processes %v and %v, want two, and 19 each", first, second)
+		in.problem("two containers at a time have the user namespaces and numbers of processes %v and %v, want"+
+			" two, and 19 each", first, second)
 	}
 }

@@ -25,20 +25,22 @@ func denied(r Report, name string) string {
 		return name + " went through"
 	case *got == "Operation not permitted", *got == "Function not implemented", *got == "ended by signal 31":
 		return ""
-	case slices.Contains(r.Classes["sockets of other families"], name) && strings.HasPrefix(*got, "Address family not supported"):
-		return "" // by the filter or for want of the kernel's module: there is no socket
+	case slices.Contains(r.Classes["sockets of other families"], name) &&
+		strings.HasPrefix(*got, "Address family not supported"):
+		return "" // by the filter, or because the kernel has no module: there is no socket
 	}
 	return name + " was not refused but failed: " + *got
 }
 
-// everywhere are calls that each engine's default profile denies. The guest's own filter denies the others, which podman's lets
-// through, say, and all but those of StrictClasses.
+// everywhere are calls that each engine's default profile denies. The guest's own filter denies the
+// others, which podman's lets through, say, and all but those of StrictClasses.
 var everywhere = []string{"bpf", "perf_event_open", "init_module", "open_by_handle_at", "mknod_disk"}
 
 // StrictClasses are denied by our profile alone.
 var StrictClasses = []string{"typing into a terminal", "process settings nobody needs"}
 
-// checkCalls is a test of what all engines deny, and under our own profile one for each class besides.
+// checkCalls is a test of what all engines deny, and under our own profile one for each class
+// besides.
 func (in *inspection) checkCalls(t *testing.T, strict bool) {
 	classes := []property{{"those that every engine denies", func(in *inspection) { in.denied(everywhere) }}}
 	for _, class := range slices.Sorted(maps.Keys(in.Classes)) {

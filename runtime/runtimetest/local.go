@@ -1,5 +1,6 @@
-// Package runtimetest is the definition of a correct runtime.Driver, as two suites: Behaviour, which any driver passes,
-// the plain subprocess Local included; and LockDown, which looks from inside a real container.
+// Package runtimetest is the definition of a correct runtime.Driver, as two suites: Behaviour,
+// which any driver passes, the plain subprocess Local included; and LockDown, which looks from
+// inside a real container.
 package runtimetest
 
 import (
@@ -14,9 +15,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// Local is a fake engine: it runs the command as a plain subprocess in a process group of its own. It isolates nothing, and
-// is for tests only. Every image exists but those whose name begins with "missing". On Windows, which has no such groups, what the
-// command has started outlives it.
+// Local is a fake engine: it runs the command as a plain subprocess in a process group of its own.
+// It isolates nothing, and is for tests only. Every image exists but those whose name begins with
+// "missing". On Windows, which has no such groups, what the command has started outlives it.
 type Local struct{}
 
 var _ runtime.Driver = Local{}

@@ -19,8 +19,9 @@ var callsPy string
 //go:embed probe.py
 var probePy string
 
-// Probe is a program that prints, as JSON, what the place it runs in looks like from inside: a Report. Its arguments are
-// those of Outside; without arguments, it tries no particular port and socket.
+// Probe is a program that prints, as JSON, what the place it runs in looks like from inside: a
+// Report. Its arguments are those of Outside; without arguments, it tries no particular port and
+// socket.
 var Probe = callsPy + "\n\n" + probePy
 
 // Report is what Probe prints.
@@ -47,17 +48,18 @@ type Report struct {
 	Fixed       map[string]string // what comes of opening what must not be written to
 	Cgroups     map[string]string // the same of control groups
 	CgroupPaths []string
-	Memory      map[string][]*string // limits of memory, and of it with swap, as the control group of "v1" or "v2" has them
-	Swaps       *string
-	UIDMap      *string
-	Label       *string // of AppArmor or SELinux
-	LowersOOM   bool    // it can have the kernel spare it
-	Resolves    string  // what comes of looking up a name on the network
-	Processes   []int
-	IPC         *string // System V shared memory
-	Disk        string  // what comes of making a disk's device and opening it
-	Sockets     []string
-	Setuid      map[string]map[string]string // what setuid programs are told of themselves
+	// limits of memory, and of it with swap, as the control group of "v1" or "v2" has them
+	Memory    map[string][]*string
+	Swaps     *string
+	UIDMap    *string
+	Label     *string // of AppArmor or SELinux
+	LowersOOM bool    // it can have the kernel spare it
+	Resolves  string  // what comes of looking up a name on the network
+	Processes []int
+	IPC       *string // System V shared memory
+	Disk      string  // what comes of making a disk's device and opening it
+	Sockets   []string
+	Setuid    map[string]map[string]string // what setuid programs are told of themselves
 
 	Calls   map[string]*string  `json:"-"` // null: the call went through
 	Classes map[string][]string `json:"-"` // names of Calls by what they reach
@@ -88,8 +90,8 @@ func ParseReport(t *testing.T, out string) Report {
 	return r
 }
 
-// Outside opens what a container must not reach: a TCP listener on the loopback and an abstract socket. It returns Probe's
-// two arguments and lasts until the test is over.
+// Outside opens what a container must not reach: a TCP listener on the loopback and an abstract
+// socket. It returns Probe's two arguments and lasts until the test is over.
 func Outside(t *testing.T) (port, abstract string) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,8 +108,9 @@ func Outside(t *testing.T) (port, abstract string) {
 	return fmt.Sprint(tcp.Addr().(*net.TCPAddr).Port), name
 }
 
-// LockDown looks from inside a container at everything that the design's security brief lists and an engine can give. Each
-// property is a test of its own, since a table of them is printed for all engines.
+// LockDown looks from inside a container at everything that the design's security brief lists and
+// an engine can give. Each property is a test of its own, since a table of them is printed for all
+// engines.
 func LockDown(t *testing.T, newTarget func(*testing.T) Target) {
 	g := newTarget(t)
 	facts, err := g.Driver.Facts(t.Context())
@@ -121,7 +124,8 @@ func LockDown(t *testing.T, newTarget func(*testing.T) Target) {
 	if exit.Code != 0 {
 		t.Fatalf("the probe ended with code %d: %s", exit.Code, errs)
 	}
-	in := &inspection{Report: ParseReport(t, out), spec: spec, facts: &facts, env: append([]string{"PATH", "HOME", "LANG"}, engineEnv...), differs: differs(facts)}
+	in := &inspection{Report: ParseReport(t, out), spec: spec, facts: &facts,
+		env: append([]string{"PATH", "HOME", "LANG"}, engineEnv...), differs: differs(facts)}
 	maps.Copy(in.differs, g.Differs)
 	in.check(t, properties)
 	in.check(t, engineProperties)
@@ -134,7 +138,8 @@ func LockDown(t *testing.T, newTarget func(*testing.T) Target) {
 	t.Run("calls", func(t *testing.T) { in.checkCalls(t, facts.Seccomp == "strict") })
 }
 
-// CheckReport checks what must be so in every container, raw or with the guest in it. Env are the names that may be set.
+// CheckReport checks what must be so in every container, raw or with the guest in it. Env are the
+// names that may be set.
 func CheckReport(t *testing.T, r Report, s runtime.Spec, env []string) {
 	t.Helper()
 	(&inspection{Report: r, spec: s, env: env}).check(t, properties)

@@ -118,10 +118,12 @@ func checkCapabilities(in *inspection) {
 	}
 }
 
-// checkSetuid: a program that gets more than its caller has is told so by the kernel, and its loader shows nothing.
+// checkSetuid: a program that gets more than its caller has is told so by the kernel, and its
+// loader shows nothing.
 func checkSetuid(in *inspection) {
 	for path, told := range in.Setuid {
-		if told["error"] == "" && (told["AT_EUID"] != "65534" || told["AT_EGID"] != "65534" || told["AT_SECURE"] != "0") {
+		if told["error"] == "" && (told["AT_EUID"] != "65534" || told["AT_EGID"] != "65534" ||
+			told["AT_SECURE"] != "0") {
 			in.problem("%s is told %v", path, told)
 		}
 	}
@@ -173,12 +175,16 @@ func checkNetwork(in *inspection) {
 var kernelTypes = []string{"proc", "sysfs", "tmpfs", "devpts", "mqueue", "cgroup", "cgroup2", "devtmpfs"}
 
 // engineFiles are the only files of the engine's that may be mounted.
-var engineFiles = []string{"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/.dockerenv"}
+var engineFiles = []string{"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv",
+	"/.dockerenv"}
 
-// hostDevices are bound from the host's /dev in rootless containers, where they can't be made: runtime-spec, "default devices".
-var hostDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"}
+// hostDevices are bound from the host's /dev in rootless containers, where they can't be made:
+// runtime-spec, "default devices".
+var hostDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+	"/dev/console"}
 
-var knownDevices = []string{"null", "zero", "full", "random", "urandom", "tty", "console", "core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
+var knownDevices = []string{"null", "zero", "full", "random", "urandom", "tty", "console", "core", "fd",
+	"mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
 
 func checkMounts(in *inspection) {
 	for _, m := range in.Mounts {
@@ -200,7 +206,8 @@ func checkMounts(in *inspection) {
 	}
 }
 
-// checkWritable: only the spec's tmpfs, /dev/shm and the message queues take files, all sized and none executable.
+// checkWritable: only the spec's tmpfs, /dev/shm and the message queues take files, all sized and
+// none executable.
 func checkWritable(in *inspection) {
 	places := append(slices.Clone(in.spec.Tmpfs), runtime.Tmpfs{Path: "/dev/shm", Size: in.spec.Limits.Shm})
 	for _, place := range in.Writable {
@@ -229,7 +236,8 @@ func checkWritable(in *inspection) {
 	}
 }
 
-// unmasked are places of the kernel's that Docker leaves open, and podman doesn't: names and numbers, no contents.
+// unmasked are places of the kernel's that Docker leaves open, and podman doesn't: names and
+// numbers, no contents.
 var unmasked = []string{"/sys/dev/block"}
 
 func checkMasked(in *inspection) {
@@ -259,7 +267,8 @@ func (in *inspection) unopened(tried map[string]string) {
 	}
 }
 
-// checkCgroupPaths: in a namespace of its own the container is at the root of each hierarchy, and sees no name from outside.
+// checkCgroupPaths: in a namespace of its own the container is at the root of each hierarchy, and
+// sees no name from outside.
 func checkCgroupPaths(in *inspection) {
 	for _, p := range in.CgroupPaths {
 		if p != "/" {
@@ -292,7 +301,9 @@ func checkSwap(in *inspection) {
 			in.problem("memory is %s, with swap %s, want %s", told(v1[0]), told(v1[1]), want)
 		}
 	default:
-		in.note("a container sees nothing of its control groups; that the memory limit holds is tested by using it up")
+		in.note("a container sees nothing of its control groups; that the memory limit holds is tested by " +
+			"using it" +
+			" up")
 	}
 	if len(v1) == 2 && len(v2) == 2 && v1[1] == nil && v2[1] == nil && strings.Count(told(in.Swaps), "\n") > 0 {
 		in.note("this kernel doesn't count swap by control group, and the machine has some")
@@ -325,7 +336,8 @@ func checkOOM(in *inspection) {
 		_, rest, _ := strings.Cut(string(b), "\nCapBnd:\t")
 		line, _, _ := strings.Cut(rest, "\n")
 		if set, err := strconv.ParseUint(line, 16, 64); err == nil && set&resource == 0 {
-			in.note("this machine's root lacks CAP_SYS_RESOURCE, so nobody can set how low a container's oom_score_adj may get")
+			in.note("this machine's root lacks CAP_SYS_RESOURCE, so nobody can set how low a container's" +
+				" oom_score_adj may get")
 			return
 		}
 	}

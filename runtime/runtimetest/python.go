@@ -13,15 +13,21 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// suiteImage has Python with its own tests, which the usual image hasn't; scripts/python-suite makes the tar that it is made of.
+// suiteImage has Python with its own tests, which the usual image hasn't; scripts/python-suite
+// makes the tar that it is made of.
 const suiteImage = "localhost/mcp-bridge/python-suite:latest"
 
-// suiteModules are those of Python's tests that need more of a kernel than most, in so far as they take seconds and not minutes.
+// suiteModules are those of Python's tests that need more of a kernel than most, in so far as they
+// take seconds and not minutes.
 var suiteModules = []string{
-	"test_json", "test_sqlite3", "test_subprocess", "test_threading", "test_tempfile", "test_os", "test_posix", "test_socket", "test_select",
-	"test_selectors", "test_mmap", "test_signal", "test_pty", "test_fcntl", "test_ioctl", "test_shutil", "test_resource", "test_file",
-	"test_asyncio.test_subprocess", "test_asyncio.test_unix_events", "test_asyncio.test_streams", "test_asyncio.test_events",
-	"test_asyncio.test_sock_lowlevel", "test_multiprocessing_fork.test_misc", "test_concurrent_futures.test_thread_pool",
+	"test_json", "test_sqlite3", "test_subprocess", "test_threading", "test_tempfile", "test_os", "test_posix",
+	"test_socket", "test_select",
+	"test_selectors", "test_mmap", "test_signal", "test_pty", "test_fcntl", "test_ioctl", "test_shutil",
+	"test_resource", "test_file",
+	"test_asyncio.test_subprocess", "test_asyncio.test_unix_events", "test_asyncio.test_streams",
+	"test_asyncio.test_events",
+	"test_asyncio.test_sock_lowlevel", "test_multiprocessing_fork.test_misc",
+	"test_concurrent_futures.test_thread_pool",
 }
 
 // strictOnly are the tests that fail under our seccomp profile and pass under an engine's, and why.
@@ -39,9 +45,9 @@ type suite struct {
 	Skipped []string
 }
 
-// Python runs tests of Python's own with an engine's seccomp profile and with ours, and names those that fail with ours alone:
-// they must be those of strictOnly. It wants MCP_BRIDGE_TEST_PYTHON_SUITE to be what scripts/python-suite has made, and takes
-// two minutes.
+// Python runs tests of Python's own with an engine's seccomp profile and with ours, and names those
+// that fail with ours alone: they must be those of strictOnly. It wants
+// MCP_BRIDGE_TEST_PYTHON_SUITE to be what scripts/python-suite has made, and takes two minutes.
 func Python(t *testing.T, engines, strict Target) {
 	tar := os.Getenv("MCP_BRIDGE_TEST_PYTHON_SUITE")
 	if tar == "" {
@@ -56,7 +62,8 @@ func Python(t *testing.T, engines, strict Target) {
 		t.Fatalf("the engine's filter is %q, want ours", facts.Seccomp)
 	}
 	with, without := strict.suite(t, suiteModules...), engines.suite(t, suiteModules...)
-	t.Logf("tests: %d with our profile, %d with the engine's; failed: %d, %d; skipped: %d, %d", with.Ran, without.Ran,
+	t.Logf("tests: %d with our profile, %d with the engine's; failed: %d, %d; skipped: %d, %d", with.Ran,
+		without.Ran,
 		len(with.Failed), len(without.Failed), len(with.Skipped), len(without.Skipped))
 	if with.Ran < 1000 || without.Ran != with.Ran {
 		t.Errorf("%d tests were run with our profile and %d with the engine's", with.Ran, without.Ran)
@@ -64,7 +71,8 @@ func Python(t *testing.T, engines, strict Target) {
 	for _, name := range missing(with.Failed, without.Failed) {
 		if why := strictOnly[name]; why != "" {
 			t.Logf("PROPERTY: %s fails with our profile: %s", name, why)
-		} else if again := strict.suite(t, append(slices.Clone(suiteModules), "-m", name)...); len(again.Failed) > 0 || again.Ran == 0 {
+		} else if again := strict.suite(t, append(slices.Clone(suiteModules), "-m",
+			name)...); len(again.Failed) > 0 || again.Ran == 0 {
 			t.Errorf("%s fails with our profile alone", name)
 		} else {
 			t.Logf("%s failed once and passed once with our profile", name)
@@ -98,13 +106,14 @@ func importSuite(t *testing.T, g Target, tar string) {
 	}
 }
 
-// suite runs Python's tests in a container like any other, but for more room.
+// suite runs Python's tests in a container that differs only in its room.
 func (g Target) suite(t *testing.T, args ...string) suite {
 	t.Helper()
 	s := g.Spec(suitePy, args...)
 	s.Image = suiteImage
 	s.Limits = runtime.Limits{Memory: 2 << 30, PIDs: 512, NoFile: 1024, Shm: 64 << 20}
-	s.Tmpfs = []runtime.Tmpfs{{Path: "/tmp", Size: 256 << 20, Mode: 0o1777}, {Path: "/workspace", Size: 256 << 20, Mode: 0o1777}}
+	s.Tmpfs = []runtime.Tmpfs{{Path: "/tmp", Size: 256 << 20, Mode: 0o1777},
+		{Path: "/workspace", Size: 256 << 20, Mode: 0o1777}}
 	s.MaxAge = 10 * time.Minute
 	exit, out, errs := g.run(t, s)
 	var got suite

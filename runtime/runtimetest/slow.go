@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Slow stands for an OCI runtime. It makes every container as the real one does, but of the first it doesn't tell until Open: so
-// an engine can be stopped exactly when a container is there that it hasn't written down.
+// Slow stands for an OCI runtime. It makes every container as the real one does, but of the first
+// it doesn't tell until Open: so an engine can be stopped exactly when a container is there that it
+// hasn't written down.
 type Slow struct {
 	Program string // its path, whose last part is the real one's
 	dir     string
@@ -55,7 +56,8 @@ func (s Slow) Made() bool {
 // Open lets it tell of the first container.
 func (s Slow) Open(t *testing.T) {
 	t.Helper()
-	gate, err := os.OpenFile(filepath.Join(s.dir, "gate"), os.O_RDWR, 0) // RDWR doesn't wait for a reader, who may be dead
+	// RDWR doesn't wait for a reader, who may be dead
+	gate, err := os.OpenFile(filepath.Join(s.dir, "gate"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

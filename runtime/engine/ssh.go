@@ -1,4 +1,4 @@
-package docker
+package engine
 
 import (
 	"context"
@@ -19,52 +19,45 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
-// relayGrace is the time between a relay's polite end and its hard one.
-const relayGrace = time.Second
-
-// sshArgs are ssh's for docker's relay on the other side, as docker's command line runs it. Nobody is there to be asked for a
-// password, so ssh is told not to. The user's ssh settings may hand more to their hosts than an engine needs: the agent, the
-// screen, ports, a shared connection that outlives this one. Here it gets none of that.
-func sshArgs(u *url.URL) ([]string, error) {
+// SSHArgs returns the arguments with which ssh reaches the host of an endpoint, some options more
+// among them. It never asks for a password, which nothing could answer. The user's settings of
+// keys and hosts hold. But they may hand more to a host than an engine needs: the agent, the
+// screen, a shared connection that outlives this one. Here it gets none of that.
+func SSHArgs(u *url.URL, options ...string) ([]string, error) {
+	host, user := u.Hostname(), u.User.Username()
 	if _, has := u.User.Password(); has {
-		return nil, errors.New("an ssh URL takes no password; use a key")
+		return nil, errors.New("it has a password in it, which ssh doesn't take: use a key")
 	}
 	switch {
-	case u.Hostname() == "":
+	case host == "", strings.HasPrefix(host, "-"), strings.HasPrefix(user, "-"):
 		return nil, errors.New("it names no host")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("an ssh URL is ssh://[user@]host[:port][/socket]")
 	}
 	args := []string{"-T"}
-	for _, o := range []string{
-		"BatchMode=yes", "ConnectTimeout=30", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "ControlMaster=no", "ClearAllForwardings=yes",
-	} {
+	for _, o := range append([]string{
+		"BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no",
+		"ControlMaster=no", "ControlPath=none",
+	}, options...) {
 		args = append(args, "-o", o)
 	}
-	if user := u.User.Username(); user != "" {
+	if user != "" {
 		args = append(args, "-l", user)
 	}
 	if port := u.Port(); port != "" {
 		args = append(args, "-p", port)
 	}
-	args = append(args, "--", u.Hostname(), "docker")
-	if strings.Trim(u.Path, "/") != "" {
-		args = append(args, "--host="+quote("unix://"+u.Path))
-	}
-	return append(args, "system", "dial-stdio"), nil
+	return append(args, "--", host), nil
 }
 
-// quote is for the shell on the other side, which ssh always has run the command.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// relays are the programs whose standard input and output are connections to an engine.
-type relays struct {
+// Relays are programs whose standard input and output are connections to an engine.
+type Relays struct {
 	mu     sync.Mutex
 	closed bool
 	all    map[*relay]bool
 }
 
-// relay is one program as a net.Conn. It has CloseWrite, as what is attached needs.
+// relay is one program as a net.Conn.
 type relay struct {
 	in, out *os.File // the program's
 	process *guard.Process
@@ -75,8 +68,13 @@ type relay struct {
 	once  sync.Once
 }
 
-// start runs a program in a process group of its own, which ends with the connection.
-func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, args ...string) (net.Conn, error) {
+// relayGrace is the time between a relay's polite end and its hard one.
+const relayGrace = time.Second
+
+// Start starts a program in a process group of its own, which ends with the connection. Its
+// environment has what ssh and engines read, and none of the user's secrets.
+func (rs *Relays) Start(ctx context.Context, groups guard.Groups, name string, args ...string) (net.Conn,
+	error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -112,14 +110,14 @@ func (rs *relays) start(ctx context.Context, groups guard.Groups, name string, a
 	}
 	rs.all[r] = true
 	rs.mu.Unlock()
-	if closed { // meanwhile: whoever closed the driver has not seen this one
-		return nil, errors.Join(errClosed, r.Close())
+	if closed { // since the caller looked; Close has not seen this one
+		return nil, errors.Join(ErrClosed, r.Close())
 	}
 	return r, nil
 }
 
-// close ends all of them.
-func (rs *relays) close() {
+// Close ends all of them.
+func (rs *Relays) Close() {
 	rs.mu.Lock()
 	rs.closed = true
 	var all []*relay
@@ -145,13 +143,14 @@ func (r *relay) Write(p []byte) (int, error) {
 	return n, r.explain(err)
 }
 
-// explain says why the program ended where it did so without a word of the engine's.
+// explain returns why the program ended, where it did so without a word of the engine's.
 func (r *relay) explain(err error) error {
 	if r.heard.Load() || !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	_ = r.process.End(relayGrace) // its last words are in once it is reaped
-	return &net.OpError{Op: "dial", Net: "ssh", Err: fmt.Errorf("ssh ended: %s", runtime.OneLine(r.said.String()))}
+	why := fmt.Errorf("ssh ended: %s", runtime.OneLine(r.said.String()))
+	return &net.OpError{Op: "dial", Net: "ssh", Err: why}
 }
 
 // CloseWrite ends the program's standard input.
@@ -169,7 +168,7 @@ func (r *relay) Close() error {
 }
 
 func (r *relay) SetDeadline(t time.Time) error {
-	return errors.Join(r.SetReadDeadline(t), r.SetWriteDeadline(t))
+	return errors.Join(r.out.SetReadDeadline(t), r.in.SetWriteDeadline(t))
 }
 
 func (r *relay) SetReadDeadline(t time.Time) error { return r.out.SetReadDeadline(t) }

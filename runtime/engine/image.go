@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/distribution/reference"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// FindImage implements runtime.Driver.
+func (e *Engine[C]) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return runtime.Image{}, false, err
+	}
+	defer release()
+	i, ok, err := c.FindImage(ctx, ref)
+	if err != nil {
+		err = e.Lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
+	}
+	return i, ok, err
+}
+
+// FullName returns the name that a short one stands for in Docker's rules, which is what people
+// mean by "python:3.12-slim".
+func FullName(ref string) string {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		return ref
+	}
+	return named.String()
+}
+
+// PullImage implements runtime.Driver.
+func (e *Engine[C]) PullImage(ctx context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		const next = "set MCP_BRIDGE_IMAGE to a name such as python:3.12-slim"
+		return runtime.Image{}, &runtime.ImageError{Ref: ref, Err: err, Next: next}
+	}
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	defer release()
+	name := named.String()
+	if p != nil {
+		p("pulling " + name)
+	}
+	if err := c.PullImage(ctx, name, reference.Domain(named), p); err != nil {
+		if ctx.Err() != nil {
+			return runtime.Image{}, fmt.Errorf("pulling %s: %w", name, context.Cause(ctx))
+		}
+		err = e.Lost(c, err)
+		var gone *runtime.UnavailableError
+		if errors.As(err, &gone) {
+			return runtime.Image{}, err
+		}
+		return runtime.Image{}, runtime.PullError(name, err)
+	}
+	i, ok, err := e.FindImage(ctx, ref)
+	if err == nil && !ok {
+		err = runtime.PullError(name, errors.New("the engine says that it was pulled, and doesn't have it"))
+	}
+	return i, err
+}
+
+// ImportImage implements runtime.ImageImporter.
+func (e *Engine[C]) ImportImage(ctx context.Context, ref string, tar io.Reader) error {
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	// An HTTP request closes what it is made of; a file is its caller's to close.
+	if err := c.ImportImage(ctx, ref, io.NopCloser(tar)); err != nil {
+		return e.Lost(c, fmt.Errorf("importing image %s: %w", ref, err))
+	}
+	return nil
+}
