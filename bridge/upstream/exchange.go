@@ -2,87 +2,235 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 const (
-	acceptBoth   = "application/json, text/event-stream"
 	errorBody    = 16 << 10               // bytes read of an answer that is a failure
 	errorText    = 300                    // and shown
-	unwantedWait = 100 * time.Millisecond // for a body that nobody wants
-
-	firstPause, lastPause = 2 * time.Second, time.Minute // between two streams of notifications
+	unwantedWait = 100 * time.Millisecond // for a body that isn't wanted
 )
 
-// gate is what every HTTP request of a session passes, and every answer. It holds that
-//   - the configured headers and a login's token go to the configured origin and nowhere else, whatever the server says;
-//   - a message is at most MaxLine bytes long, and a failure's text a few;
-//   - messages come to the inbox as they would from a pipe, and mcp-go sees of them what it can bear;
-//   - what goes wrong is told in our words (*exchangeError).
-//
-// RoundTrip may be called concurrently.
-type gate struct {
-	r           *remote
-	url         *url.URL
-	credentials *credentials
-
-	mu       sync.Mutex
-	sse      bool   // the older transport
-	modern   bool   // the newer protocol
-	endpoint string // of the older transport: where messages are posted to
-	session  string // of Streamable HTTP
-	version  string
-	begun    bool          // a first request was answered
-	pause    time.Duration // before the next stream of notifications
+// waits reports whether a request still waits for its answer.
+func (r *remote) waits(m *jsonrpc.Message) (waits bool) {
+	r.s.conn.Waiting(m.ID, func() { waits = true })
+	return waits
 }
 
-func newGate(r *remote, u *url.URL) *gate {
-	return &gate{r: r, url: u, credentials: newCredentials(r.s, u)}
+func (r *remote) tooLong() error {
+	return fmt.Errorf("its answer is longer than %d bytes, which is the limit", r.s.cfg.MaxLine)
 }
 
-// begin forgets what was learned by another handshake.
-func (g *gate) begin(sse, modern bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sse, g.modern, g.endpoint, g.session, g.version, g.begun, g.pause = sse, modern, "", "", "", false, 0
+// whole receives an answer of one JSON text.
+func (r *remote) whole(m *jsonrpc.Message, body io.Reader) error {
+	raw, err := io.ReadAll(io.LimitReader(body, int64(r.s.cfg.MaxLine)+1))
+	if err != nil {
+		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done isn't known", err)
+	}
+	if len(raw) > r.s.cfg.MaxLine {
+		return r.tooLong()
+	}
+	if r.s.conn.Receive(raw); r.waits(m) {
+		return errors.New("its answer is none to what it was asked")
+	}
+	return nil
 }
 
-// address is where a message that mcp-go doesn't send goes to, and with which headers.
-func (g *gate) address() (string, http.Header) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	h := http.Header{}
-	if g.version != "" {
-		h.Set(transport.HeaderKeyProtocolVersion, g.version)
+// stream receives an answer of many messages, up to the one that was asked for. Over the older
+// protocol a server may end it before, once it has sent an event's id, and is asked for the rest.
+func (r *remote) stream(ctx context.Context, m *jsonrpc.Message, body io.Reader) error {
+	last := event{}
+	for {
+		err := r.receive(body, &last, func() bool { return !r.waits(m) })
+		switch {
+		case !r.waits(m):
+			return nil
+		case errors.Is(err, errTooLong):
+			return r.tooLong()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.Is(err, io.EOF) || !last.hasID || r.now().modern:
+			return errors.New("the connection ended before the answer came; whether the work was done isn't known")
+		}
+		select {
+		case <-time.After(last.pause()):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		h := r.describe(ctx, nil)
+		h.Set("Last-Event-ID", last.id)
+		rest, err := r.get(ctx, h)
+		if err != nil {
+			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); whether the work was done isn't known", err)
+		}
+		defer func() { _ = rest.Close() }()
+		body = rest
 	}
-	if g.session != "" {
-		h.Set(transport.HeaderKeySessionID, g.session)
+}
+
+// receive receives the messages of a stream until it ends, or done reports true. It notes the last
+// event's id, and the time to retry.
+func (r *remote) receive(body io.Reader, last *event, done func() bool) error {
+	events := newEventReader(body, r.s.cfg.MaxLine)
+	for {
+		e, err := events.next()
+		if err != nil {
+			return err
+		}
+		if e.hasID {
+			last.id, last.hasID = e.id, e.id != ""
+		}
+		if e.retry != "" {
+			last.retry = e.retry
+		}
+		if e.isMessage() {
+			if r.s.conn.Receive(e.data); done() {
+				return nil
+			}
+		}
 	}
-	if g.endpoint != "" {
-		return g.endpoint, h
+}
+
+// get opens a stream of events.
+func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) {
+	h.Set("Accept", textEvents)
+	resp, err := r.do(ctx, http.MethodGet, nil, h)
+	if err != nil {
+		return nil, err
 	}
-	return g.url.String(), h
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode/100 != 2:
+		return nil, r.refused(&jsonrpc.Message{}, h, resp)
+	case media != textEvents:
+		_ = closeWith(resp)
+		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events", contentType(media))}
+	}
+	return resp.Body, nil
+}
+
+// listen holds the stream of the older protocol's notifications open, if the server has one, until
+// ctx ends.
+func (r *remote) listen(ctx context.Context) {
+	for pause := time.Duration(0); ; {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		pause = nextPause(pause)
+		body, err := r.get(ctx, r.describe(ctx, nil))
+		var unreachable *unreachableError
+		if errors.As(err, &unreachable) {
+			continue
+		}
+		if err != nil {
+			return // it has no notifications to tell
+		}
+		_ = r.receive(body, &event{}, func() bool {
+			pause = firstPause // the stream was good for something
+			return false
+		})
+		_ = body.Close()
+	}
+}
+
+func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
+
+// openStream opens the older transport's stream of all messages, which lives until streams ends, and
+// waits for the event that tells where messages are posted to.
+func (r *remote) openStream(ctx, streams context.Context) error {
+	opening, cancel := context.WithCancel(streams)
+	stop := context.AfterFunc(ctx, cancel)
+	body, err := r.get(opening, r.describe(ctx, nil))
+	if err != nil {
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &exchangeError{err}
+	}
+	endpoint := make(chan struct{})
+	r.work.Go(func() {
+		defer cancel()
+		err := r.readStream(body, sync.OnceFunc(func() { close(endpoint) }))
+		_ = body.Close()
+		switch {
+		case opening.Err() != nil:
+		case errors.Is(err, errTooLong):
+			r.s.fail(lineTooLongError(r.s.cfg.MaxLine))
+		default:
+			r.s.fail(errStreamEnded)
+		}
+	})
+	select {
+	case <-endpoint:
+		stop()
+		return nil
+	case <-opening.Done():
+		return ctx.Err()
+	case <-r.s.dying:
+		return r.s.ended(ctx)
+	}
+}
+
+// readStream receives all messages of the older transport, and calls begun when it is known where
+// others are posted to.
+func (r *remote) readStream(body io.Reader, begun func()) error {
+	events := newEventReader(body, r.s.cfg.MaxLine)
+	for {
+		e, err := events.next()
+		switch {
+		case err != nil:
+			return err
+		case e.isMessage():
+			r.s.conn.Receive(e.data)
+		case e.name == "endpoint":
+			to, err := r.url.Parse(strings.TrimSpace(string(e.data)))
+			if err != nil || discovery.OriginOf(to) != discovery.OriginOf(r.url) {
+				r.s.fail(errors.New("it names an address at another origin for messages, where nothing is sent to"))
+				return io.EOF
+			}
+			r.mu.Lock()
+			r.conn.endpoint = to.String()
+			r.mu.Unlock()
+			begun()
+		}
+	}
+}
+
+// authorized is what every HTTP request passes. The configured headers and a login's token go to the
+// configured origin and nowhere else, whatever the server says.
+type authorized struct{ r *remote }
+
+// RoundTrip implements http.RoundTripper.
+func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
+	if discovery.OriginOf(req.URL) != discovery.OriginOf(a.r.url) {
+		return nil, errors.New("it names an address at another origin, where nothing is sent to")
+	}
+	resp, err := a.send(req)
+	if err == nil && resp.StatusCode/100 == 3 && resp.Header.Get("Location") != "" {
+		return resp, closeWith(resp) // for redirect to judge
+	}
+	return resp, err
 }
 
 // redirect follows a redirection within the origin that keeps the method, and no other.
-func (g *gate) redirect(req *http.Request, via []*http.Request) error {
+func (r *remote) redirect(req *http.Request, via []*http.Request) error {
 	switch {
-	case discovery.OriginOf(req.URL) != discovery.OriginOf(g.url):
-		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent to no other; if that is right, write its URL in %s",
-			g.r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(g.r.s.server))}
+	case discovery.OriginOf(req.URL) != discovery.OriginOf(r.url):
+		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent to no other; "+
+			"if that is right, write its URL in %s", r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(r.s.server))}
 	case req.Method != via[0].Method:
 		return &exchangeError{errors.New("it redirects in a way that would lose the message (a GET in place of a POST)")}
 	case len(via) > maxRedirects:
@@ -91,116 +239,16 @@ func (g *gate) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// asked is the request that an HTTP request carries.
-type asked struct {
-	id     json.RawMessage // empty for a notification, an answer, and a GET
-	method string
-}
-
-func askedBy(req *http.Request) (a asked) {
-	if req.GetBody == nil {
-		return a
-	}
-	body, err := req.GetBody()
-	if err != nil {
-		return a
-	}
-	defer func() { _ = body.Close() }()
-	var m message
-	if json.NewDecoder(body).Decode(&m) == nil && m.Method != "" {
-		a.id, a.method = m.ID, m.Method
-	}
-	return a
-}
-
-// RoundTrip sends a request and hands its answer to mcp-go the way that mcp-go can bear. All its errors are *exchangeError, those of
-// the context too: net/http and mcp-go put the URL before them.
-func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodDelete {
-		return g.farewell(req)
-	}
-	resp, err := g.exchange(req)
-	if err == nil {
-		return resp, nil
-	}
-	var known *exchangeError
-	if errors.As(err, &known) {
-		return nil, err
-	}
-	return nil, &exchangeError{err}
-}
-
-// farewell tells the server that the session is over; mcp-go would wait for five seconds.
-func (g *gate) farewell(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), hangUpWait)
-	defer cancel()
-	if resp, err := g.send(req.WithContext(ctx)); err == nil {
-		_ = resp.Body.Close()
-	}
-	return empty(req, http.StatusOK), nil
-}
-
-func (g *gate) exchange(req *http.Request) (*http.Response, error) {
-	if discovery.OriginOf(req.URL) != discovery.OriginOf(g.url) {
-		return nil, errors.New("it names an address at another origin, where nothing is sent to")
-	}
-	if req.Method == http.MethodGet && !g.isSSE() && req.Header.Get(mcp.HeaderLastEventID) == "" {
-		if err := g.pauseBefore(req.Context()); err != nil {
-			return nil, err
-		}
-	}
-	resp, err := g.send(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode/100 == 2 {
-		return g.accept(req, resp)
-	}
-	if resp.StatusCode/100 == 3 && resp.Header.Get("Location") != "" {
-		return resp, closeWith(resp) // for redirect to judge
-	}
-	return g.refuse(req, resp)
-}
-
-func (g *gate) isSSE() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sse
-}
-
-// isModern says whether the newer protocol is spoken, which resumes no stream.
-func (g *gate) isModern() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.modern
-}
-
-// pauseBefore keeps apart the streams of notifications of a server that ends each one.
-func (g *gate) pauseBefore(ctx context.Context) error {
-	g.mu.Lock()
-	pause := g.pause
-	g.pause = nextPause(pause)
-	g.mu.Unlock()
-	select {
-	case <-time.After(pause):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
-
-// send sends a request with the credentials. One that was refused for want of authorization is sent once more if there is a new
-// one: a refusal (401) says that nothing was done.
-func (g *gate) send(req *http.Request) (*http.Response, error) {
+// send sends a request with the credentials. One that was refused as unauthorized (401), which says
+// that nothing was done, is sent once more where there are new ones.
+func (a authorized) send(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	attempt := req.Clone(ctx)
-	used, err := g.credentials.apply(ctx, attempt, sent{})
+	used, err := a.r.credentials.apply(ctx, attempt, sent{})
 	if err != nil {
 		return nil, err
 	}
-	resp, err := g.transmit(attempt)
+	resp, err := a.transmit(attempt)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
 		return resp, err
 	}
@@ -210,7 +258,7 @@ func (g *gate) send(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 	}
-	next, err := g.credentials.apply(ctx, again, used)
+	next, err := a.r.credentials.apply(ctx, again, used)
 	if err != nil {
 		_ = closeWith(resp)
 		return nil, err
@@ -219,44 +267,18 @@ func (g *gate) send(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	_ = closeWith(resp)
-	return g.transmit(again)
+	return a.transmit(again)
 }
 
-func (g *gate) transmit(req *http.Request) (*http.Response, error) {
-	resp, err := g.r.base.RoundTrip(req)
+func (a authorized) transmit(req *http.Request) (*http.Response, error) {
+	resp, err := a.r.base.RoundTrip(req)
 	if err != nil {
 		if req.Context().Err() != nil {
 			return nil, req.Context().Err()
 		}
-		return nil, &unreachableError{g.r.s.mask.text(err.Error())}
+		return nil, &unreachableError{a.r.s.mask.text(err.Error())}
 	}
 	return resp, nil
-}
-
-// accept is an answer of success.
-func (g *gate) accept(req *http.Request, resp *http.Response) (*http.Response, error) {
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	a := askedBy(req)
-	g.learn(req, resp)
-	switch {
-	case req.Method == http.MethodGet && media == "text/event-stream":
-		return g.stream(resp, a), nil
-	case req.Method == http.MethodGet && g.isSSE():
-		_ = closeWith(resp)
-		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events", contentType(media))}
-	case req.Method == http.MethodGet: // it has no notifications to tell
-		_ = closeWith(resp)
-		return empty(req, http.StatusMethodNotAllowed), nil
-	case len(a.id) == 0 || g.isSSE(): // the answer, if there is one, comes over the stream
-		_ = closeWith(resp)
-		return empty(req, http.StatusAccepted), nil
-	case media == "text/event-stream":
-		return g.stream(resp, a), nil
-	case media == "application/json":
-		return g.whole(resp, a)
-	}
-	_ = closeWith(resp)
-	return nil, fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s", contentType(media), resp.StatusCode, origin(g.r.s.server))
 }
 
 func contentType(media string) string {
@@ -266,31 +288,8 @@ func contentType(media string) string {
 	return media
 }
 
-// learn keeps what messages beside mcp-go's need.
-func (g *gate) learn(req *http.Request, resp *http.Response) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.begun = true
-	if v := req.Header.Get(transport.HeaderKeyProtocolVersion); v != "" {
-		g.version = v
-	}
-	if id := resp.Header.Get(transport.HeaderKeySessionID); id != "" && g.session == "" {
-		g.session = id
-	}
-	if g.sse && req.Method == http.MethodPost {
-		g.endpoint = req.URL.String()
-	}
-}
-
-func empty(req *http.Request, status int) *http.Response {
-	return &http.Response{
-		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: http.NoBody, Request: req,
-	}
-}
-
-// closeWith closes a body that nobody wants. A short one is read first, so that its connection can be used again, but not waited for:
-// the server may never end it.
+// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can be
+// used again, but not waited for: the server may never end it.
 func closeWith(resp *http.Response) error {
 	if 0 < resp.ContentLength && resp.ContentLength <= errorBody {
 		late := time.AfterFunc(unwantedWait, func() { _ = resp.Body.Close() })

@@ -1,53 +1,69 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 const (
 	dialTimeout  = 10 * time.Second // for a TCP connection, and again for TLS
-	postTimeout  = 30 * time.Second // for a message that nobody waits for
+	postTimeout  = 30 * time.Second // for a message that isn't waited for
 	hangUpWait   = time.Second      // for telling a server that its session is over
 	maxPosts     = 256              // messages that wait to be sent, beside requests
 	maxRedirects = 3
-	noTimeout    = 365 * 24 * time.Hour // the caller's context is the only clock
+
+	firstPause, lastPause = 2 * time.Second, time.Minute // between two streams of notifications
 )
 
-// remote is a server at a URL, over Streamable HTTP or the older HTTP with server-sent events. mcp-go's transports keep the
-// protocol: sessions, streams, their resumption, the endpoint. Everything they send and receive passes a gate (gate.go), for
-// they bound nothing, take every refusal of a first request for an older server, wait for ever on a second answer, and round
-// the numbers in an error's data.
+const (
+	textJSON   = "application/json"
+	textEvents = "text/event-stream"
+)
+
+// remote is a server at a URL, over Streamable HTTP or the older HTTP with server-sent events.
 type remote struct {
-	s      *session
-	ctx    context.Context // of what outlives a call; ended by hangUp
-	cancel context.CancelFunc
-	base   *http.Transport
-	client *http.Client
-	gate   *gate
-	posts  chan []byte
-	work   sync.WaitGroup
+	s           *session
+	url         *url.URL
+	ctx         context.Context // of what outlives a call; ended by hangUp
+	cancel      context.CancelFunc
+	base        *http.Transport
+	client      *http.Client
+	credentials *credentials
+	posts       chan *jsonrpc.Message
+	work        sync.WaitGroup
 
 	mu       sync.Mutex
-	tr       transport.Interface // of the last handshake
-	sse      bool
-	switched bool
+	sse      bool // the older transport
+	switched bool // sse isn't what is configured
+	conn     connection
+}
+
+// connection is what was learned since the last handshake began.
+type connection struct {
+	modern   bool   // the newer protocol
+	version  string // of the protocol; empty until it is agreed
+	session  string // of Streamable HTTP
+	endpoint string // of the older transport: where messages are posted to
+	begun    bool   // a first request was answered
+
+	streams context.Context // of those that stay open
+	end     context.CancelFunc
 }
 
 // newRemote makes the connection's parts. It sends nothing.
@@ -56,21 +72,22 @@ func newRemote(s *session) (*remote, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("its URL is none of http or https; correct it in %s", origin(s.server))
 	}
-	r := &remote{s: s, posts: make(chan []byte, maxPosts), sse: (s.server.Transport == discovery.SSE) != s.manner.other}
+	r := &remote{
+		s: s, url: u, base: newTransport(), posts: make(chan *jsonrpc.Message, maxPosts),
+		sse: (s.server.Transport == discovery.SSE) != s.hints.other,
+	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.base = newTransport()
 	if socket := s.server.Socket; socket != "" {
 		dial := r.base.DialContext
 		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "unix", socket) }
 	}
-	s.asks = newQuestions(s.server.Name, s.cfg.Log, r.post)
-	s.in = newInbox(bytes.NewReader(nil), s.cfg.MaxLine, s.mask, s.asks, func([]byte) {}, s.fail)
-	r.gate = newGate(r, u)
-	r.client = &http.Client{Transport: r.gate, CheckRedirect: r.gate.redirect}
+	r.credentials = newCredentials(s, u)
+	r.client = &http.Client{Transport: authorized{r}, CheckRedirect: r.redirect}
 	return r, nil
 }
 
-// newTransport is a connection pool of its own: sessions share nothing, and end what they have opened.
+// newTransport returns a connection pool of its own: sessions share nothing, and end what they have
+// opened.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -84,43 +101,66 @@ func newTransport() *http.Transport {
 	}
 }
 
-// open makes a new transport each time: mcp-go's keeps a session's id for good.
-func (r *remote) open(modern bool) (tr transport.Interface, err error) {
+// open forgets what was learned by another handshake. Over the older transport it waits for the
+// address that messages go to.
+func (r *remote) open(ctx context.Context, modern bool) error {
+	r.leave()
+	now := connection{modern: modern}
+	now.streams, now.end = context.WithCancel(r.ctx)
 	r.mu.Lock()
-	before, sse := r.tr, r.sse
+	r.conn = now
+	if modern {
+		r.conn.version = mcp.LATEST_PROTOCOL_VERSION
+	}
+	sse := r.sse
 	r.mu.Unlock()
-	if before != nil {
-		_ = before.Close()
+	if sse {
+		return r.openStream(ctx, now.streams)
 	}
-	silent := slog.New(slog.DiscardHandler)
-	switch {
-	case sse:
-		var plain *transport.SSE
-		plain, err = transport.NewSSE(r.s.server.URL, transport.WithHTTPClient(r.client), transport.WithSSELogger(silent),
-			transport.WithEndpointTimeout(r.s.cfg.StartTimeout), transport.WithResponseTimeout(noTimeout))
-		tr = patient{plain}
-	case modern: // its stream of notifications would pin the older protocol
-		var streamable *transport.StreamableHTTP
-		streamable, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent))
-		tr = &newerStreamable{StreamableHTTP: streamable}
-	default:
-		tr, err = transport.NewStreamableHTTP(r.s.server.URL, transport.WithHTTPBasicClient(r.client), transport.WithHTTPLogger(silent),
-			transport.WithContinuousListening()) //nolint:staticcheck // the older protocol has no other way to hear of changes
-	}
-	if err != nil {
-		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
-	}
-	r.gate.begin(sse, modern)
-	r.mu.Lock()
-	r.tr = tr
-	r.mu.Unlock()
-	if r.s.isDying() { // hangUp may have come before
-		_ = tr.Close()
-	}
-	return tr, nil
+	return nil
 }
 
-// instead changes to the other transport, once, where the server refused the configured one in the way that says so.
+// leave ends the connection of a handshake: it tells the server, and closes the streams.
+func (r *remote) leave() {
+	now := r.now()
+	if now.session != "" {
+		ctx, cancel := context.WithTimeout(r.ctx, hangUpWait)
+		defer cancel()
+		if resp, err := r.do(ctx, http.MethodDelete, nil, r.describe(ctx, nil)); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	if now.end != nil {
+		now.end()
+	}
+}
+
+// agreed has the version said with every request, and hears of changes over the older protocol.
+func (r *remote) agreed(version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conn.version = version
+	if !r.sse && !r.conn.modern {
+		ctx := r.conn.streams
+		r.work.Go(func() { r.listen(ctx) })
+	}
+}
+
+// now returns what is known of the connection.
+func (r *remote) now() connection {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conn
+}
+
+func (r *remote) isSSE() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sse
+}
+
+// instead changes to the other transport, once, where the server refused the configured one in the
+// way that says so.
 func (r *remote) instead(err error) bool {
 	var other *otherTransportError
 	r.mu.Lock()
@@ -132,108 +172,156 @@ func (r *remote) instead(err error) bool {
 	return true
 }
 
-func (r *remote) modernFirst() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.sse
-}
-
-// newerStreamable is mcp-go's transport for a handshake of the newer protocol. mcp-go goes on with
-// initialize whatever the answer to server/discover was, and forgets that one.
-type newerStreamable struct {
-	*transport.StreamableHTTP
-	err error // why server/discover failed
-}
-
-func (m *newerStreamable) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	switch req.Method {
-	case string(mcp.MethodInitialize):
-		return nil, m.err
-	case string(mcp.MethodServerDiscover):
-	default:
-		return m.StreamableHTTP.SendRequest(ctx, req)
-	}
-	resp, err := m.StreamableHTTP.SendRequest(ctx, req)
-	var about struct {
-		Versions []string `json:"supportedVersions"`
-	}
-	switch {
-	case err != nil:
-		m.err = err
-	case resp.Error != nil:
-		m.err = resp.Error.AsError()
-	case json.Unmarshal(resp.Result, &about) != nil || len(about.Versions) == 0:
-		m.err = errors.New("its answer to server/discover names no version of the protocol")
-		return nil, m.err
-	}
-	return resp, err
-}
-
-// patient is mcp-go's transport without a clock of its own, which it sets to the caller's deadline, and which may be the first of
-// the two to ring.
-type patient struct{ *transport.SSE }
-
-func (p patient) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	return p.SSE.SendRequest(undated{ctx}, req)
-}
-
-// undated is a context that ends when it ends, and doesn't say beforehand.
-type undated struct{ context.Context }
-
-func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (r *remote) modernFirst() bool { return !r.isSSE() }
 
 func (r *remote) serve() { r.work.Go(r.sendPosts) }
 
-// post queues a message that nobody waits for. A server that asks without end and doesn't take the answers is ended.
-func (r *remote) post(line []byte) {
+// Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable HTTP
+// is answered when it returns nil.
+func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	if !isRequest(m) {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, postTimeout)
+		defer stop()
+	}
+	err := r.post(ctx, m)
+	var known *exchangeError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &exchangeError{err}
+}
+
+// Post implements jsonrpc.Carrier. A server that asks without end and doesn't take the answers is
+// ended.
+func (r *remote) Post(m *jsonrpc.Message) bool {
 	select {
-	case r.posts <- bytes.Clone(line):
+	case r.posts <- m:
 	default:
 		r.s.fail(&endError{why: "it asks more than it takes answers, and is left", again: "connects again"})
 	}
+	return true
 }
 
-// sendPosts sends them one after the other, so that a server that is slow costs one connection.
+// sendPosts sends them one after the other, so that a server that is slow costs one connection. What
+// goes wrong is seen by those that it concerns, by the connection or by their own time.
 func (r *remote) sendPosts() {
 	for {
 		select {
-		case line := <-r.posts:
-			r.send(line)
+		case m := <-r.posts:
+			ctx, cancel := context.WithTimeout(r.ctx, postTimeout)
+			_ = r.Send(ctx, m)
+			cancel()
 		case <-r.ctx.Done():
 			return
 		}
 	}
 }
 
-func (r *remote) send(line []byte) {
-	ctx, cancel := context.WithTimeout(r.ctx, postTimeout)
-	defer cancel()
-	to, header := r.gate.address()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(bytes.TrimSpace(line)))
+func isRequest(m *jsonrpc.Message) bool { return m.Method != "" && m.ID != nil }
+
+// post sends a message, and receives what is said in answer to it.
+func (r *remote) post(ctx context.Context, m *jsonrpc.Message) error {
+	h := r.describe(ctx, m)
+	h.Set("Content-Type", textJSON)
+	h.Set("Accept", textJSON+", "+textEvents)
+	resp, err := r.do(ctx, http.MethodPost, m.Raw, h)
 	if err != nil {
-		return
+		return err
 	}
-	req.Header = header
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", acceptBoth)
-	resp, err := r.client.Do(req)
-	if err != nil {
-		return // whoever it concerns sees the connection break, or their own clock
+	if resp.StatusCode/100 != 2 {
+		return r.refused(m, h, resp)
 	}
-	_ = resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
+	r.learn(resp)
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case !isRequest(m) || r.isSSE(): // the answer, if there is one, comes over the stream
+		return closeWith(resp)
+	case media == textEvents:
+		return r.stream(ctx, m, resp.Body)
+	case media == textJSON:
+		return r.whole(m, resp.Body)
+	}
+	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
+		contentType(media), resp.StatusCode, origin(r.s.server))
 }
+
+// describe returns what headers say of a message.
+func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
+	now, h := r.now(), http.Header{}
+	if now.version != "" {
+		h.Set(mcp.HeaderProtocolVersion, now.version)
+	}
+	if now.session != "" {
+		h.Set(mcp.HeaderSessionID, now.session)
+	}
+	if !now.modern || m == nil {
+		return h
+	}
+	for name, value := range mcp.StandardHeaders(now.version, mcp.MCPMethod(m.Method), m.Params) {
+		h.Set(name, value)
+	}
+	var tool struct{ Name string }
+	if m.Method == string(mcp.MethodToolsCall) && json.Unmarshal(m.Params, &tool) == nil {
+		if definition := r.s.definition(ctx, tool.Name); definition != nil {
+			for name, value := range mcp.GenerateParamHeaders(definition, m.Params) {
+				h.Set(name, value)
+			}
+		}
+	}
+	return h
+}
+
+// do makes one HTTP request.
+func (r *remote) do(ctx context.Context, method string, body []byte, h http.Header) (*http.Response, error) {
+	to := r.url.String()
+	if endpoint := r.now().endpoint; endpoint != "" && method == http.MethodPost {
+		to = endpoint
+	}
+	var content io.Reader
+	if body != nil {
+		content = strings.NewReader(string(body))
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to, content)
+	if err != nil {
+		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
+	}
+	req.Header = h
+	resp, err := r.client.Do(req)
+	var around *url.Error // which has the URL in it
+	switch {
+	case err == nil:
+		return resp, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &around):
+		return nil, around.Err
+	}
+	return nil, err
+}
+
+// learn keeps what further messages need.
+func (r *remote) learn(resp *http.Response) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conn.begun = true
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && r.conn.session == "" {
+		r.conn.session = id
+	}
+}
+
+func (r *remote) noise([]byte) {}
 
 func (r *remote) left() <-chan struct{} { return nil }
 
 func (r *remote) autopsy(reason error) error { return reason }
 
 func (r *remote) hangUp() {
-	r.mu.Lock()
-	tr := r.tr
-	r.mu.Unlock()
-	if tr != nil {
-		_ = tr.Close() // tells the server, within hangUpWait: see gate.RoundTrip
-	}
+	r.leave()
 	r.cancel()
 }
 
@@ -244,47 +332,3 @@ func (r *remote) end() error {
 }
 
 func (r *remote) said() string { return "" }
-
-// exchangeError is what went wrong with one HTTP request. It comes back out of mcp-go, whose own words around it, the URL among
-// them, are left out.
-type exchangeError struct{ err error }
-
-func (e *exchangeError) Error() string { return e.err.Error() }
-func (e *exchangeError) Unwrap() error { return e.err }
-
-// otherTransportError says that the server is there and refuses the first request as one does that knows only the other of
-// Streamable HTTP and SSE.
-type otherTransportError struct{ err error }
-
-func (e *otherTransportError) Error() string { return e.err.Error() }
-func (e *otherTransportError) Unwrap() error { return e.err }
-
-// What ended a session over HTTP.
-var (
-	errSessionGone = errors.New("it no longer knows the session, as after a restart; the call was not carried out, and the next one begins a new session")
-	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
-)
-
-// unreachableError says that no answer came.
-type unreachableError struct{ why string }
-
-func (e *unreachableError) Error() string { return "it can't be reached: " + e.why }
-
-// LoginError says that a server wants an authorization that the user can give.
-type LoginError struct {
-	Server string
-	Scope  string // that the server asks for; empty where it names none
-	More   bool   // there is an authorization, and it isn't enough
-}
-
-func (e *LoginError) Error() string {
-	what := "it wants to be authorized"
-	if e.More {
-		what = "it wants more than it was authorized for"
-	}
-	what += "; type: mcp-bridge login " + text.ShellWord(e.Server)
-	if e.Scope != "" {
-		what += " --scope " + text.ShellWord(e.Scope)
-	}
-	return what
-}

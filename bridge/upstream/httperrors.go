@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -9,85 +10,79 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// refuse is an answer of failure.
-func (g *gate) refuse(req *http.Request, resp *http.Response) (*http.Response, error) {
+// refused takes an answer of failure to a message that was sent with the headers h. An error that the
+// server answers a request with is received, and no error here.
+func (r *remote) refused(m *jsonrpc.Message, h http.Header, resp *http.Response) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
-	a := askedBy(req)
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, g.unauthorized(challengedScope(resp.Header, bearer), false)
+		return r.unauthorized(challengedScope(resp.Header, bearer), false)
 	case resp.StatusCode == http.StatusForbidden && challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
-		return nil, g.unauthorized(challengedScope(resp.Header, challengeError), true)
-	case g.forgot(req, resp, body):
-		g.r.s.fail(errSessionGone)
-		return nil, errSessionGone
-	case req.Method == http.MethodGet && !g.isSSE():
-		return empty(req, http.StatusMethodNotAllowed), nil // it has no notifications to tell
+		return r.unauthorized(challengedScope(resp.Header, challengeError), true)
+	case forgot(h, resp, body):
+		r.s.fail(errSessionGone)
+		return errSessionGone
+	case r.isRefusal(m, resp, body):
+		return nil
 	}
-	if lines := g.refusal(resp, body, a); lines != nil {
-		return g.events(resp, io.NopCloser(strings.NewReader(string(asEvents(lines))))), nil
+	err := r.failure(resp, body)
+	if r.isFirst(m) && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
+		return &otherTransportError{err}
 	}
-	err := g.failure(resp, body)
-	if g.isFirst(a) && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
-		return nil, &otherTransportError{err}
-	}
-	return nil, err
+	return err
 }
 
-// isFirst says whether a request is the first one of its transport.
-func (g *gate) isFirst(a asked) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.begun && (g.sse || a.method == string(mcp.MethodInitialize) || a.method == string(mcp.MethodServerDiscover))
+// isFirst reports whether a request is the first one of its transport.
+func (r *remote) isFirst(m *jsonrpc.Message) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.conn.begun && (r.sse || m.Method == string(mcp.MethodInitialize) || m.Method == string(mcp.MethodServerDiscover))
 }
 
 // unauthorized says what can be done about it.
-func (g *gate) unauthorized(scope string, more bool) error {
-	if g.credentials.configured() {
-		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s", origin(g.r.s.server))
+func (r *remote) unauthorized(scope string, more bool) error {
+	if r.credentials.configured() {
+		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s", origin(r.s.server))
 	}
-	return &LoginError{Server: g.r.s.server.Name, Scope: g.r.s.mask.text(scope), More: more}
+	return &LoginError{Server: r.s.server.Name, Scope: r.s.mask.text(scope), More: more}
 }
 
 // sessionText tells the servers that answer 400 where the protocol wants 404 for a session they don't know.
 var sessionText = regexp.MustCompile(`(?i)session`)
 
-// forgot says whether the server doesn't know our session any more.
-func (g *gate) forgot(req *http.Request, resp *http.Response, body []byte) bool {
-	if req.Header.Get(transport.HeaderKeySessionID) == "" || req.Method != http.MethodPost {
+// forgot reports whether the server doesn't know the session of a message any more.
+func forgot(h http.Header, resp *http.Response, body []byte) bool {
+	if h.Get(mcp.HeaderSessionID) == "" || h.Get("Content-Type") == "" { // as of a message
 		return false
 	}
 	return resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && sessionText.Match(body)
 }
 
-// refusal is the lines for mcp-go where the failure is a JSON-RPC error for what was asked; nil where it isn't.
-func (g *gate) refusal(resp *http.Response, body []byte, a asked) []byte {
+// isRefusal receives a failure that is a JSON-RPC error for what was asked, and reports whether it is.
+func (r *remote) isRefusal(m *jsonrpc.Message, resp *http.Response, body []byte) bool {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	var m message
-	if len(a.id) == 0 || g.isSSE() || media != "application/json" || json.Unmarshal(body, &m) != nil || len(m.Error) == 0 || m.Error[0] != '{' {
-		return nil
+	var said struct{ Error json.RawMessage }
+	if !isRequest(m) || r.isSSE() || media != textJSON || json.Unmarshal(body, &said) != nil || len(said.Error) == 0 || said.Error[0] != '{' {
+		return false
 	}
-	m.ID = a.id
-	lines := g.r.s.in.response(m)
-	if !answers(lines, a) {
-		return nil
-	}
-	return lines
+	// Some servers answer under an id of null.
+	r.s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, said.Error))
+	return !r.waits(m)
 }
 
-func (g *gate) failure(resp *http.Response, body []byte) error {
+func (r *remote) failure(resp *http.Response, body []byte) error {
 	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	said := ""
 	if media == "text/plain" || media == "application/json" {
-		said = text.First(text.Line(g.r.s.mask.text(string(body))), errorText)
+		said = text.First(text.Line(r.s.mask.text(string(body))), errorText)
 	}
 	if said == "" {
 		return fmt.Errorf("it answered %s", status)
@@ -113,4 +108,48 @@ func challengedScope(h http.Header, kind *regexp.Regexp) string {
 		}
 	}
 	return ""
+}
+
+// exchangeError is what went wrong with one HTTP request.
+type exchangeError struct{ err error }
+
+func (e *exchangeError) Error() string { return e.err.Error() }
+func (e *exchangeError) Unwrap() error { return e.err }
+
+// otherTransportError says that the server is there and refuses the first request as one does that
+// knows only the other of Streamable HTTP and SSE.
+type otherTransportError struct{ err error }
+
+func (e *otherTransportError) Error() string { return e.err.Error() }
+func (e *otherTransportError) Unwrap() error { return e.err }
+
+// What ended a session over HTTP.
+var (
+	errSessionGone = errors.New("it no longer knows the session, as after a restart; " +
+		"the call was not carried out, and the next one begins a new session")
+	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
+)
+
+// unreachableError says that no answer came.
+type unreachableError struct{ why string }
+
+func (e *unreachableError) Error() string { return "it can't be reached: " + e.why }
+
+// LoginError says that a server wants an authorization that the user can give.
+type LoginError struct {
+	Server string
+	Scope  string // that the server asks for; empty where it names none
+	More   bool   // there is an authorization, and it isn't enough
+}
+
+func (e *LoginError) Error() string {
+	what := "it wants to be authorized"
+	if e.More {
+		what = "it wants more than it was authorized for"
+	}
+	what += "; type: mcp-bridge login " + text.ShellWord(e.Server)
+	if e.Scope != "" {
+		what += " --scope " + text.ShellWord(e.Scope)
+	}
+	return what
 }

@@ -2,92 +2,105 @@ package upstream
 
 import (
 	"context"
-	"strings"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-const (
-	settle     = time.Second      // after a server has said that its tools changed, for it to say so again
-	relistRest = 10 * time.Second // between two lists that nobody but the server's word has caused
-	maxMasked  = 8 << 10          // bytes of what a server says of itself that are looked at
-	maxTold    = 200              // bytes of what a server calls itself
-)
+// goodHold is from when on a request that was held open for changes counts as a good one.
+const goodHold = 10 * time.Second
 
-// Running says whether a server has a connection that the next call would use, so that asking it starts nothing.
-func (p *Pool) Running(ctx context.Context, server string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.find(ctx, server)
-	return e != nil && !p.closed && e.live != nil && e.dial == nil && !e.live.isDying()
+// A subscription is the request by which changes are heard. Over the newer protocol a server tells of
+// them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
+type subscription struct {
+	mu    sync.Mutex
+	id    string       // of the request; empty for none
+	count int64        // that have been acknowledged
+	heard atomic.Int64 // which of them the server has acknowledged; 0 while there is none
 }
 
-// called is what a server calls itself, with its version, as short text.
-func called(about mcp.Implementation) string {
-	return text.First(about.Name+" "+about.Version, maxTold)
+// begin notes by which request changes are heard; empty for none. It reports whether the one before
+// was acknowledged.
+func (c *subscription) begin(id string) (heard bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
+	return c.heard.Swap(0) != 0
 }
 
-// purpose returns the beginning of what a server says it is for: its instructions, else its description, title
-// or name. Secrets are masked before it is cut, so that no part of one is left.
-func purpose(r *mcp.InitializeResult, m *mask) string {
-	about := r.ServerInfo
-	for _, said := range []string{r.Instructions, about.Description, about.Title, about.Name} {
-		if said = strings.TrimSpace(said); said != "" {
-			return text.First(m.text(text.First(said, maxMasked)), maxTold)
-		}
+// acknowledged takes a server's word that it will tell of changes of its tools.
+func (c *subscription) acknowledged(params json.RawMessage) {
+	var n struct {
+		Meta          map[string]json.RawMessage `json:"_meta"`
+		Notifications mcp.SubscriptionFilter     `json:"notifications"`
 	}
-	return ""
-}
-
-// listed tells of a list that the server has just given. The caller has the cache's turn: lists are told in their order.
-func (s *session) listed(list []Tool) {
-	if s.cfg.Listed != nil {
-		s.cfg.Listed(s.server, s.version, s.purpose, list)
+	if json.Unmarshal(params, &n) != nil || !n.Notifications.ToolsListChanged {
+		return
 	}
-}
-
-// changed notes that the server's tools have changed. It doesn't block.
-func (s *session) changed() {
-	s.tools.stale.Add(1)
-	select {
-	case s.news <- struct{}{}:
-	default:
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id != "" && textOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && c.heard.Load() == 0 {
+		c.count++
+		c.heard.Store(c.count)
 	}
 }
 
-// follow lists the tools anew when the server says that they changed, once they have been listed, until the session is dying. Who
-// only keeps lists for later doesn't wait for the next caller. A burst of changes is one list.
-func (s *session) follow() {
-	for outlasts(s, s.news) {
-		if !outlasts(s, time.After(settle)) {
+// is reports whether id is that of the request.
+func (c *subscription) is(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return id != "" && id == c.id
+}
+
+// unsubscribed ends the request by which changes are heard, where a server over pipes says that it
+// will tell no more: by cancelling what it was asked, which is its right for this request alone.
+func (s *session) unsubscribed(params json.RawMessage) {
+	var n struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(params, &n) == nil && s.changes.is(textOf(n.ID)) {
+		s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
+	}
+}
+
+// listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as the
+// session does. It isn't use: a server that is never called is ended all the same.
+func (s *session) listen(ctx context.Context) {
+	if !outlasts(s, s.ready) || s.meta == nil || !s.about.tells {
+		return
+	}
+	for pause := time.Duration(0); outlasts(s, time.After(pause)); {
+		began := time.Now()
+		heard, err := s.subscribe(ctx)
+		var refusal *RPCError
+		var login *LoginError
+		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
 			return
 		}
-		ctx, cancel := context.WithTimeout(ownWork(context.Background()), s.cfg.ListTimeout)
-		if s.hasListed() {
-			_, _ = s.listTools(ctx) // the next caller hears of an error; the end of the session ends it too
+		if heard && time.Since(began) >= goodHold {
+			pause = 0
 		}
-		cancel()
-		if !outlasts(s, time.After(relistRest)) {
-			return
-		}
+		pause = nextPause(pause)
 	}
 }
 
-// hasListed says whether anybody has asked for the tools, without waiting for who asks just now.
-func (s *session) hasListed() bool {
-	select {
-	case s.tools.turn <- struct{}{}:
-		defer func() { <-s.tools.turn }()
-		return s.tools.valid
-	default:
-		return true
-	}
+// subscribe makes one such request and holds it open until either side ends it. It reports whether
+// the server has acknowledged it.
+func (s *session) subscribe(ctx context.Context) (heard bool, err error) {
+	id := s.conn.NewID()
+	s.changes.begin(textOf(id))
+	defer func() { heard = s.changes.begin("") }()
+	_, err = s.exchange(ctx, id, string(mcp.MethodSubscriptionsListen), map[string]any{
+		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": s.metaFor(ctx, id, false),
+	})
+	return heard, err
 }
 
-// outlasts waits for something, or for the end of the session: then it is false.
+// outlasts waits for something, or for the end of the session: then it reports false.
 func outlasts[T any](s *session, c <-chan T) bool {
 	select {
 	case <-s.dying:
