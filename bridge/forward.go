@@ -30,7 +30,7 @@ func (b *Bridge) forwarding(ctx context.Context) context.Context {
 // Abilities implements upstream.Client.
 func (f forwarder) Abilities() upstream.Abilities {
 	can := f.can
-	return upstream.Abilities{Elicitation: can.form, ElicitationURL: can.url, Sampling: can.sampling, SamplingTools: can.tools, Roots: can.roots && f.roots}
+	return upstream.Abilities{Elicitation: can.form, ElicitationURL: can.url, Roots: can.roots && f.roots}
 }
 
 // Answer implements upstream.Client. The client is told which server asks.

@@ -123,9 +123,8 @@ func TestServersAreToldWhatTheClientCan(t *testing.T) {
 	}{
 		{"nothing", `{}`, true, upstream.Abilities{}},
 		{"all", `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`, true,
-			upstream.Abilities{Elicitation: true, ElicitationURL: true, Sampling: true, SamplingTools: true, Roots: true}},
-		{"tools are null", `{"sampling":{"tools":null}}`, true, upstream.Abilities{Sampling: true}},
-		{"roots are not shared", `{"roots":{},"sampling":{}}`, false, upstream.Abilities{Sampling: true}},
+			upstream.Abilities{Elicitation: true, ElicitationURL: true, Roots: true}},
+		{"roots are not shared", `{"roots":{},"elicitation":{}}`, false, upstream.Abilities{Elicitation: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := connect(t, forwards(t, tc.roots))

@@ -263,10 +263,13 @@ func (c *Conn) Read(in *Reader, ended chan<- error) {
 			return
 		}
 		var run func()
-		if long == nil {
-			run = c.route(text, nil)
-		} else {
+		switch {
+		case long != nil:
 			run = c.broken(&Message{ID: long.ID, Err: long}, long.answer, nil)
+		case in.cut && !json.Valid(text): // the end of the connection says more than this
+			run = c.broken(&Message{Raw: text, Err: io.ErrUnexpectedEOF}, false, nil)
+		default:
+			run = c.route(text, nil)
 		}
 		if run != nil {
 			go c.Read(in, ended)

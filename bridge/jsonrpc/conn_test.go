@@ -268,8 +268,12 @@ func TestCall(t *testing.T) {
 			p.expect(`{"jsonrpc":"2.0","id":1,"method":"ask","params":{"a":1}}`)
 			p.send(`{"id":99,"result":0}`, `{"id":1,"method":"ours","params":0}`) // their ids aren't ours
 			p.expect(`{"jsonrpc":"2.0","id":1,"result":0}`)
-			if tt.answer == "" {
-				p.in.Close()
+			if tt.answer == "" { // in the middle of a line
+				go func() {
+					_, _ = io.WriteString(p.in, `{"id":1,"result":`)
+					p.in.Close()
+				}()
+				p.expect(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"broken"}}`)
 			} else {
 				p.send(tt.answer)
 			}

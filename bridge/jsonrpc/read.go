@@ -12,9 +12,17 @@ import (
 
 // A Reader reads lines up to a length. It is used by one goroutine at a time.
 type Reader struct {
+	// MaxSkip is how much of a line beyond the limit is skipped before Next returns ErrNoEnd. Zero
+	// is no bound.
+	MaxSkip int
+
 	src   *bufio.Reader
 	limit int
+	cut   bool // the last line had no newline
 }
+
+// ErrNoEnd says that a line goes on beyond Reader.MaxSkip. The rest can't be read.
+var ErrNoEnd = errors.New("the message doesn't end")
 
 // NewReader returns a Reader of lines of at most limit bytes, their ends not counted.
 func NewReader(src io.Reader, limit int) *Reader {
@@ -42,10 +50,10 @@ var (
 )
 
 // Next returns the next line without its newline, which the last line needn't have. The line is
-// the caller's. The error is io.EOF, a *TooLongError, or that of the reader.
+// the caller's. The error is io.EOF, a *TooLongError, ErrNoEnd, or that of the reader.
 func (r *Reader) Next() ([]byte, error) {
 	var line, head, tail []byte
-	long := false
+	long, skipped := false, 0
 	for {
 		part, err := r.src.ReadSlice('\n')
 		size := len(line) + len(bytes.TrimSuffix(part, []byte("\n")))
@@ -55,6 +63,9 @@ func (r *Reader) Next() ([]byte, error) {
 			head, tail, line = bytes.Clone(whole[:min(ends, len(whole))]), whole, nil
 		} else if long {
 			tail = append(tail, part...)
+			if skipped += len(part); r.MaxSkip > 0 && skipped > r.MaxSkip {
+				return nil, ErrNoEnd
+			}
 		}
 		if long {
 			tail = bytes.Clone(tail[max(0, len(tail)-ends):])
@@ -68,6 +79,7 @@ func (r *Reader) Next() ([]byte, error) {
 		case err == nil:
 			return line[:len(line)-1], nil
 		case errors.Is(err, io.EOF) && len(line) > 0:
+			r.cut = true
 			return line, nil
 		default:
 			return nil, err

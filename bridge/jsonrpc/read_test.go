@@ -25,6 +25,14 @@ func TestReader(t *testing.T) {
 	}
 }
 
+func TestReaderGivesUp(t *testing.T) {
+	r := NewReader(io.MultiReader(strings.NewReader(strings.Repeat("x", 300_000)), iotest.ErrReader(errors.New("read on"))), 5)
+	r.MaxSkip = 100_000
+	if _, err := r.Next(); !errors.Is(err, ErrNoEnd) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestTooLongTellsTheID: the sender of a message that is too long must not wait for ever.
 func TestTooLongTellsTheID(t *testing.T) {
 	filler := strings.Repeat("x", 1000)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 func TestResultsAreRaw(t *testing.T) {
@@ -47,11 +49,11 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}{
 		{name: "code, message and data", error: `{"code":-32050,"message":"boom","data":{"n":9007199254740993}}`,
 			want: RPCError{Code: -32050, Message: "boom", Data: json.RawMessage(`{"n":9007199254740993}`)}},
-		{name: "a plain string", error: `"cursor_invalid"`, want: RPCError{Code: codeInternal, Message: "cursor_invalid"}},
-		{name: "a code that is none", error: `{"code":"EFAIL","message":"x"}`, want: RPCError{Code: codeInternal, Message: "x"}},
+		{name: "a plain string", error: `"cursor_invalid"`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "cursor_invalid"}},
+		{name: "a code that is none", error: `{"code":"EFAIL","message":"x"}`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "x"}},
 		{name: "a message that is none", error: `{"code":5,"message":{"a":1}}`, want: RPCError{Code: 5, Message: `{"a":1}`}},
-		{name: "empty", error: `{}`, want: RPCError{Code: codeInternal, Message: "an error without a message"}},
-		{name: "a number", error: `5`, want: RPCError{Code: codeInternal, Message: "5"}},
+		{name: "empty", error: `{}`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "an error without a message"}},
+		{name: "a number", error: `5`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "5"}},
 		{name: "with a secret", error: `{"code":1,"message":"bad s3cr3t-value","data":"s3cr3t-value"}`,
 			want: RPCError{Code: 1, Message: "bad ***", Data: json.RawMessage(`"***"`)}},
 	} {
@@ -70,9 +72,9 @@ func TestErrorsOfTheServer(t *testing.T) {
 		_, err := p.Call(t.Context(), "fake", "nothing", nil)
 		serverError(t, err, "neither a result nor an error")
 	})
-	t.Run("a result that can't be decoded", func(t *testing.T) {
+	t.Run("a result that can't be read", func(t *testing.T) {
 		_, err := p.Call(t.Context(), "fake", "deep", nil)
-		serverError(t, err, "can't be decoded")
+		serverError(t, err, "can't be read")
 	})
 	t.Run("arguments that are no object", func(t *testing.T) {
 		for _, args := range []string{"[1]", "{", `"x"`} {
@@ -195,7 +197,7 @@ func TestLineBeyondTheLimit(t *testing.T) {
 }
 
 func TestServerStopsReading(t *testing.T) {
-	p := open(t, func(c *Config) { c.StallTimeout = 300 * time.Millisecond; c.MaxBacklog = 4 << 20 }, fake("stops reading"))
+	p := open(t, func(c *Config) { c.StallTimeout = 300 * time.Millisecond }, fake("stops reading"))
 	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)
 	call(t, p, "echo", "")
 	var all sync.WaitGroup
@@ -222,29 +224,10 @@ func TestCallEndsWithItsContextUnread(t *testing.T) {
 	}
 }
 
-func TestBacklogIsBounded(t *testing.T) {
-	p := open(t, func(c *Config) { c.MaxBacklog = 1 << 20 }, fake("stops reading"))
-	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 800<<10) + `"}`)
-	call(t, p, "echo", "")
-	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error, 2)
-	for range 2 {
-		go func() {
-			_, err := p.Call(ctx, "fake", "echo", args)
-			failed <- err
-		}()
-	}
-	serverError(t, <-failed, "bytes of requests unread")
-	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestRequestsWithoutEnd(t *testing.T) {
-	p := open(t, func(c *Config) { c.MaxBacklog = 1 << 20 }, fake("normal"))
+	p := open(t, readSoon, fake("normal"))
 	_, err := p.Call(t.Context(), "fake", "ask without end", nil)
-	serverError(t, err, "doesn't read the answers")
+	serverError(t, err, "read nothing of its input")
 	call(t, p, "echo", "")
 }
 
@@ -280,8 +263,8 @@ func TestRequestsOfTheServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(call(t, p, "ask", "")), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"ping: {}"}
-	for _, m := range []string{"sampling/createMessage", "roots/list", "elicitation/create"} {
+	want := []string{"ping: {}", `sampling/createMessage: {"code":-32601,"message":"the client doesn't support sampling/createMessage"}`}
+	for _, m := range []string{"roots/list", "elicitation/create"} {
 		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`: no call for one that could answer is under way"}`)
 	}
 	want = append(want, `nonsense: {"code":-32601,"message":"the client doesn't support nonsense"}`)

@@ -82,6 +82,7 @@ func TestQuestions(t *testing.T) {
 		{"in the course of its call", echo, form, `["mine","fake","elicitation/create",{"n":9007199254740993}]`},
 		{"no parameters", echo, `{"method":"roots/list"}`, `["mine","fake","roots/list",null]`},
 		{"nobody to ask", nil, form, `{"code":-32601,"message":"the client doesn't support elicitation/create: no call for one that could answer is under way"}`},
+		{"a model", echo, `{"method":"sampling/createMessage","params":{}}`, `{"code":-32601,"message":"the client doesn't support sampling/createMessage"}`},
 		{"another method", echo, `{"method":"tasks/list"}`, `{"code":-32601,"message":"the client doesn't support tasks/list"}`},
 		{"a refusal", says("", &RPCError{Code: -1, Message: "no"}), form, `{"code":-1,"message":"no"}`},
 		{"an error", says("", errors.New("broken")), form, `{"code":-32603,"message":"broken"}`},
@@ -118,7 +119,7 @@ func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
 	}{
 		{Abilities{}, `{}`},
 		{Abilities{Elicitation: true}, `{"elicitation":{"form":{}}}`},
-		{Abilities{Elicitation: true, ElicitationURL: true, Sampling: true, Roots: true}, `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
+		{Abilities{Elicitation: true, ElicitationURL: true, Roots: true}, `{"roots":{},"elicitation":{"form":{},"url":{}}}`},
 	} {
 		p := open(t, nil, fake("normal"))
 		raw, err := p.Call(WithClient(t.Context(), &person{can: tt.can}), "fake", "abilities", nil)
@@ -161,12 +162,12 @@ func TestQuestionReachesOneClient(t *testing.T) {
 
 // TestOwnWorkIsNoCall: what a session asks of itself doesn't keep a server from asking in the course of a call.
 func TestOwnWorkIsNoCall(t *testing.T) {
-	q := newQuestions("fake", slog.New(slog.DiscardHandler), func([]byte) {})
+	q := newQuestions("fake")
 	_, over := q.during(WithClient(t.Context(), &person{}))
 	defer over()
 	_, listed := q.during(ownWork(t.Context()))
 	defer listed()
-	if _, err := q.whose(message{Method: "roots/list"}); err != nil {
+	if _, err := q.whose("roots/list", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -195,7 +196,7 @@ func TestQuestionEnds(t *testing.T) {
 	}
 	go func() {
 		got, err := questioned(t.Context(), p, slow, `{"method":"roots/list","id":"w","withdraw":true}`)
-		if err == nil && !strings.Contains(got[0], "has ended") {
+		if err == nil && len(got) != 0 {
 			err = fmt.Errorf("the server was answered %s", got)
 		}
 		result <- err

@@ -19,13 +19,13 @@ import (
 // TestErasOverHTTP holds which protocol a server at a URL is asked by, and how it is fallen back.
 func TestErasOverHTTP(t *testing.T) {
 	refuse := func(status int, header, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
 			if header != "" {
 				w.Header().Set("WWW-Authenticate", header)
 			}
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
+			_, _ = io.WriteString(w, strings.Replace(body, `"id":1`, `"id":`+r.Header.Get("Test-Id"), 1))
 		}
 	}
 	rpc := func(code int, data string) string {
@@ -78,6 +78,7 @@ func TestErasOverHTTP(t *testing.T) {
 					mu.Unlock()
 				}
 				if m.Method == "server/discover" && tt.discover != nil {
+					r.Header.Set("Test-Id", string(m.ID))
 					tt.discover(w, r)
 					return
 				}

@@ -55,34 +55,6 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-const (
-	codeMethodNotFound = -32601
-	codeInternal       = -32603
-)
-
-// rpcError reads the error of a response, in whatever shape it is: servers have been seen to send a plain string, or a code
-// that is none.
-func rpcError(raw json.RawMessage, mask *mask) *RPCError {
-	e := &RPCError{Code: codeInternal}
-	var object map[string]json.RawMessage
-	if json.Unmarshal(raw, &object) != nil {
-		e.Message = mask.text(textOf(raw))
-		return e
-	}
-	var code float64
-	if json.Unmarshal(object["code"], &code) == nil {
-		e.Code = int(code)
-	}
-	e.Message = mask.text(textOf(object["message"]))
-	if e.Message == "" {
-		e.Message = "an error without a message"
-	}
-	if data, ok := object["data"]; ok && string(data) != "null" {
-		e.Data = mask.json(data)
-	}
-	return e
-}
-
 // textOf is the string that raw encodes, or raw itself where it is something else.
 func textOf(raw json.RawMessage) string {
 	var s string
@@ -142,9 +114,9 @@ func lineTooLongError(limit int) error {
 	return over("it sent a line of more than %d bytes, which is the limit, and is ended", limit)
 }
 
-// backlogError refuses one request.
-type backlogError struct{ limit int }
-
-func (e *backlogError) Error() string {
-	return fmt.Sprintf("it has left %d bytes of requests unread; call it less at once, or with smaller arguments", e.limit)
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
 }

@@ -1,17 +1,19 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
-// minRetry is how soon a server may have us ask again for a stream that it ended.
-const minRetry = 500 * time.Millisecond
+const (
+	defaultRetry = time.Second            // until a stream that its server ended is asked for again
+	minRetry     = 500 * time.Millisecond // however soon the server wants that
+)
 
 // event is one event of a stream of server-sent events.
 type event struct {
@@ -22,23 +24,33 @@ type event struct {
 	retry string
 }
 
-// eventReader reads server-sent events (WHATWG HTML, 9.2) with a limit for the length of one, which mcp-go doesn't have.
+// eventReader reads server-sent events (WHATWG HTML, 9.2) up to a length of each.
 type eventReader struct {
-	src   *bufio.Reader
+	lines *jsonrpc.Reader
 	limit int
 }
 
-var errTooLong = errors.New("beyond the limit")
+func newEventReader(src io.Reader, limit int) *eventReader {
+	lines := jsonrpc.NewReader(src, limit)
+	lines.MaxSkip = 1 // a longer line is the end of the stream
+	return &eventReader{lines, limit}
+}
+
+var errTooLong = errors.New("an event is beyond the limit")
 
 // next reads one event that has data, an id or a new time to retry. An event that is cut off is none.
 func (r *eventReader) next() (e event, err error) {
 	var hasData bool
 	size := 0
 	for {
-		line, err := r.line(&size)
+		line, err := r.lines.Next()
+		if size += len(line) + 1; size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || errors.As(err, new(*jsonrpc.TooLongError)) {
+			return event{}, errTooLong
+		}
 		if err != nil {
 			return event{}, err
 		}
+		line = bytes.TrimRight(line, "\r")
 		if len(line) == 0 {
 			if hasData || e.hasID || e.retry != "" {
 				return e, nil
@@ -68,54 +80,14 @@ func (r *eventReader) next() (e event, err error) {
 	}
 }
 
-// line reads one line of an event without its end.
-func (r *eventReader) line(size *int) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.src.ReadSlice('\n')
-		if *size += len(part); *size > r.limit {
-			return nil, errTooLong
-		}
-		line = append(line, part...)
-		if err == nil {
-			return bytes.TrimRight(line, "\r\n"), nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, err
-		}
+// isMessage reports whether an event is one that may be a message.
+func (e event) isMessage() bool { return len(e.data) > 0 && (e.name == "" || e.name == "message") }
+
+// pause returns how long to wait until a stream is asked for again.
+func (e event) pause() time.Duration {
+	if e.retry == "" {
+		return defaultRetry
 	}
-}
-
-// sieve is the body of an answer as mcp-go sees it: a stream of events in which every message has gone through the inbox. Read
-// is called by one goroutine.
-type sieve struct {
-	body   io.ReadCloser
-	next   func() ([]byte, error) // what mcp-go is to see of the next message; its error ends the stream
-	ending func(error) []byte     // what it is to see last
-	rest   []byte
-	err    error
-}
-
-func (s *sieve) Read(p []byte) (int, error) {
-	for len(s.rest) == 0 {
-		if s.err != nil {
-			return 0, io.EOF
-		}
-		if s.rest, s.err = s.next(); s.err != nil && s.ending != nil {
-			s.rest = append(s.rest, s.ending(s.err)...)
-		}
-	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
-}
-
-func (s *sieve) Close() error { return s.body.Close() }
-
-// asEvents is lines as events.
-func asEvents(lines []byte) (out []byte) {
-	for line := range bytes.Lines(lines) {
-		out = fmt.Appendf(out, "data: %s\n\n", bytes.TrimSpace(line))
-	}
-	return out
+	wait, _ := time.ParseDuration(e.retry + "ms")
+	return max(wait, minRetry)
 }

@@ -1,18 +1,24 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // readEvents reads all events of a text.
 func readEvents(text string, limit int) (all []event, err error) {
-	r := &eventReader{src: bufio.NewReaderSize(strings.NewReader(text), 16), limit: limit}
+	r := newEventReader(strings.NewReader(text), limit)
 	for {
 		e, err := r.next()
 		if err != nil {
@@ -76,7 +82,7 @@ func FuzzEvents(f *testing.F) {
 			if len(line) == 0 {
 				continue
 			}
-			again, _ := readEvents(string(asEvents(append(line, '\n'))), 10*limit)
+			again, _ := readEvents("data: "+string(line)+"\n\n", 10*limit)
 			if len(again) != 1 || !bytes.Equal(again[0].data, bytes.TrimSpace(line)) {
 				t.Errorf("%q became %+v", line, again)
 			}
@@ -84,20 +90,45 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// TestPausesBetweenStreams: a server that ends each stream of notifications is asked ever more seldom, and at once again after one that was
+// stream answers each request with a stream of events that ends at once.
+type stream struct {
+	began  time.Time
+	asked  []time.Duration
+	events func(n int) string
+}
+
+func (s *stream) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.asked = append(s.asked, time.Since(s.began))
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {textEvents}}, Request: req,
+		Body: io.NopCloser(strings.NewReader(s.events(len(s.asked)))),
+	}, nil
+}
+
+// TestPausesBetweenStreams: a server that ends each stream of notifications is asked ever more seldom, and sooner again after one that was
 // good for something.
 func TestPausesBetweenStreams(t *testing.T) {
-	g := &gate{}
-	var pauses []string
-	for range 8 {
-		pauses = append(pauses, g.pause.String())
-		g.pause = nextPause(g.pause)
-	}
-	if want := []string{"0s", "2s", "4s", "8s", "16s", "32s", "1m0s", "1m0s"}; !slices.Equal(pauses, want) {
-		t.Errorf("got %v, want %v", pauses, want)
-	}
-	g.rewarded()
-	if g.pause != 0 {
-		t.Errorf("still %v", g.pause)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSession(Config{}.withDefaults(), discovery.Server{Transport: discovery.HTTP, URL: "http://far/"}, hints{})
+		r, err := newRemote(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.connectTo(r)
+		far := &stream{began: time.Now(), events: func(n int) string {
+			if n == 9 {
+				return "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n"
+			}
+			return ": nothing\n\n"
+		}}
+		r.client.Transport = far
+		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Second)
+		defer cancel()
+		r.listen(ctx)
+		if got, want := fmt.Sprint(far.asked), "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s 4m2s 4m4s 4m8s]"; got != want {
+			t.Errorf("asked at %s, want %s", got, want)
+		}
+		s.conn.Close(ErrClosed)
+		r.cancel()
+	})
 }

@@ -65,11 +65,14 @@ func TestListsAreTold(t *testing.T) {
 }
 
 func TestWhatAServerCallsItself(t *testing.T) {
-	if got := called(mcp.Implementation{Name: "shop", Version: "1.2"}); got != "shop 1.2" {
-		t.Errorf("got %q", got)
-	}
-	if got := called(mcp.Implementation{Name: strings.Repeat("ä", 1000)}); len(got) > maxTold || strings.Contains(got, "\ufffd") {
-		t.Errorf("got %q", got)
+	for name, want := range map[string]string{"shop": "shop 1.2", strings.Repeat("ä", 1000): strings.Repeat("ä", maxTold/2-1) + "…"} {
+		s := newSession(Config{}.withDefaults(), discovery.Server{}, hints{})
+		if err := s.met(t.Context(), false, mcp.Implementation{Name: name, Version: "1.2"}, mcp.ServerCapabilities{}, ""); err != nil {
+			t.Error(err)
+		}
+		if got := s.about.version; got != want && (len(want) < 100 || len(got) > maxTold || strings.Contains(got, "\ufffd")) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -89,12 +92,12 @@ func TestPurpose(t *testing.T) {
 		{"nothing", mcp.InitializeResult{}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := purpose(&tc.r, m); got != tc.want {
+			if got := purpose(tc.r.ServerInfo, tc.r.Instructions, m); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
-	long := purpose(&mcp.InitializeResult{Instructions: strings.Repeat("ä", maxTold/2-3) + "s3cr3t-value"}, m)
+	long := purpose(mcp.Implementation{}, strings.Repeat("ä", maxTold/2-3)+"s3cr3t-value", m)
 	if len(long) > maxTold || strings.Contains(long, "s3") || strings.Contains(long, "\ufffd") {
 		t.Errorf("got %q", long)
 	}

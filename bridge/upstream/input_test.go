@@ -31,13 +31,13 @@ func TestQuestionsInResults(t *testing.T) {
 	p := open(t, nil, fake("modern"))
 	var mu sync.Mutex
 	var heard []string
-	client := &person{can: Abilities{Elicitation: true, Sampling: true, SamplingTools: true}, answer: func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+	client := &person{can: Abilities{Elicitation: true, Roots: true}, answer: func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, fmt.Sprintf("%s %s %s %s", ctx.Value(nameKey{}), server, method, params))
 		return json.RawMessage(fmt.Sprintf(`{"n":%d}`, len(heard))), nil
 	}}
-	const can = `"can":{"sampling":{"tools":{}},"elicitation":{"form":{}}}`
+	const can = `"can":{"roots":{},"elicitation":{"form":{}}}`
 	form := `{"method":"elicitation/create","params":{"n":9007199254740993}}`
 	for _, tt := range []struct {
 		name   string

@@ -58,13 +58,13 @@ func TestOwnListsAreNoUse(t *testing.T) {
 	s := p.current.entries["fake"].live
 	long := time.Now().Add(-time.Hour)
 	resting := func() bool {
-		s.rest.mu.Lock()
-		defer s.rest.mu.Unlock()
-		return s.rest.users == 0 && s.rest.last.Equal(long)
+		s.idle.mu.Lock()
+		defer s.idle.mu.Unlock()
+		return s.idle.users == 0 && s.idle.last.Equal(long)
 	}
-	s.rest.mu.Lock()
-	s.rest.last = long
-	s.rest.mu.Unlock()
+	s.idle.mu.Lock()
+	s.idle.last = long
+	s.idle.mu.Unlock()
 	for range 3 {
 		s.changed()
 		if _, err := s.listTools(ownWork(t.Context())); err != nil {
@@ -136,9 +136,9 @@ func TestWaitingCallsEndWithTheServer(t *testing.T) {
 		}()
 	}
 	p.mu.Lock()
-	turns := p.current.entries["fake"].live.turns
+	limiter := p.current.entries["fake"].live.limiter
 	p.mu.Unlock()
-	for deadline := time.Now().Add(30 * time.Second); len(turns.queue) == 0; goruntime.Gosched() {
+	for deadline := time.Now().Add(30 * time.Second); len(limiter.queue) == 0; goruntime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("no call waits")
 		}

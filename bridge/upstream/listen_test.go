@@ -5,16 +5,16 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -53,30 +53,15 @@ func TestListeningIsNoUse(t *testing.T) {
 	eventually(t, "its end", func() bool { return !p.Running(t.Context(), "fake") })
 }
 
-// teller is a transport over which nothing but the request for changes is made.
-type teller struct {
-	transport.Interface
-	requests []time.Time
-	answer   func(id string) error // acknowledges it, or not; its end is that of the request
-}
-
-func (r *teller) SendRequest(_ context.Context, q transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	r.requests = append(r.requests, time.Now())
-	id, _ := q.ID.Value().(string)
-	return nil, r.answer(id)
-}
-
-type pipes2 struct{ peer }
-
-func (pipes2) left() <-chan struct{} { return make(chan struct{}) }
-
-// listening is a session of the newer protocol that has begun to listen.
-func listening(answer func(s *session, id string) error) (s *session, r *teller, end func()) {
-	m := newMask(nil, nil)
-	s = &session{mask: m, peer: pipes2{}, meta: map[string]any{}, tells: true, dying: make(chan struct{}), ready: make(chan struct{})}
-	s.in = newInbox(strings.NewReader(""), 1<<20, m, newQuestions("fake", nil, func([]byte) {}), func([]byte) {}, func(error) {})
-	r = &teller{answer: func(id string) error { return answer(s, id) }}
-	s.tr = r
+// listening returns a session of the newer protocol that has begun to listen, and when it asked. The
+// request for changes is open until answer returns.
+func listening(answer func(s *session, id json.RawMessage) error) (s *session, asked *[]time.Time, end func()) {
+	s = newSession(Config{}.withDefaults(), discovery.Server{Name: "fake"}, hints{})
+	s.meta, s.about.tells, asked = map[string]any{}, true, &[]time.Time{}
+	s.connectTo(hand{send: func(m *jsonrpc.Message) error {
+		*asked = append(*asked, time.Now())
+		return answer(s, m.ID)
+	}})
 	close(s.ready)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -84,15 +69,18 @@ func listening(answer func(s *session, id string) error) (s *session, r *teller,
 		s.listen(ctx)
 		close(done)
 	}()
-	return s, r, func() {
+	return s, asked, func() {
 		close(s.dying)
+		s.cause = ErrClosed
+		close(s.over)
+		s.conn.Close(ErrClosed)
 		cancel()
 		<-done
 	}
 }
 
-func acknowledge(s *session, id string) {
-	s.in.message(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{%q:%q},"notifications":{"toolsListChanged":true}}}`,
+func acknowledge(s *session, id json.RawMessage) {
+	s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{%q:%s},"notifications":{"toolsListChanged":true}}}`,
 		mcp.MetaKeySubscriptionID, id))
 }
 
@@ -101,35 +89,35 @@ func acknowledge(s *session, id string) {
 func TestListeningAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		answer func(s *session, id string) error
+		answer func(s *session, id json.RawMessage) error
 		want   string
 	}{
-		{"never acknowledged", func(*session, string) error { return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
-		{"acknowledged and ended", func(s *session, id string) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
-		{"held, and not acknowledged", func(*session, string) error { time.Sleep(30 * time.Second); return fmt.Errorf("it broke") }, "[0s 32s 1m6s 1m44s 2m30s]"},
-		{"held for a while", func(s *session, id string) error {
+		{"never acknowledged", func(*session, json.RawMessage) error { return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
+		{"acknowledged and ended", func(s *session, id json.RawMessage) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
+		{"held, and not acknowledged", func(*session, json.RawMessage) error { time.Sleep(30 * time.Second); return fmt.Errorf("it broke") }, "[0s 32s 1m6s 1m44s 2m30s]"},
+		{"held for a while", func(s *session, id json.RawMessage) error {
 			acknowledge(s, id)
 			time.Sleep(30 * time.Second)
 			return fmt.Errorf("it broke")
 		}, "[0s 32s 1m4s 1m36s 2m8s 2m40s 3m12s]"},
-		{"held, and acknowledged for another request", func(s *session, _ string) error {
-			acknowledge(s, "b-99")
+		{"held, and acknowledged for another request", func(s *session, _ json.RawMessage) error {
+			acknowledge(s, json.RawMessage(`"b-99"`))
 			time.Sleep(30 * time.Second)
 			return fmt.Errorf("it broke")
 		}, "[0s 32s 1m6s 1m44s 2m30s]"},
-		{"refused", func(s *session, id string) error {
-			s.in.message(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"error":{"code":-32601,"message":"no"}}`, id))
+		{"refused", func(s *session, id json.RawMessage) error {
+			s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, id))
 			return nil
 		}, "[0s]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				_, r, end := listening(tt.answer)
+				_, asked, end := listening(tt.answer)
 				time.Sleep(200 * time.Second)
 				end()
 				var at []time.Duration
-				for _, when := range r.requests[:min(len(r.requests), 8)] {
+				for _, when := range (*asked)[:min(len(*asked), 8)] {
 					at = append(at, when.Sub(began))
 				}
 				if got := fmt.Sprint(at); got != tt.want {
@@ -142,27 +130,38 @@ func TestListeningAgain(t *testing.T) {
 
 // TestUnsubscribed: a server over pipes that tells no more takes back what it was asked, which ends that request and no other.
 func TestUnsubscribed(t *testing.T) {
-	m := newMask(nil, nil)
-	in := newInbox(strings.NewReader(""), 1<<20, m, newQuestions("fake", nil, func([]byte) {}), func([]byte) {}, func(error) {})
-	in.expect("b-1", nil)
-	in.expect("b-2", nil)
-	in.subscribe("b-2")
-	takeBack := func(id string) string {
-		return string(in.message([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)))
+	s := newSession(Config{}.withDefaults(), discovery.Server{Name: "fake"}, hints{})
+	s.connectTo(hand{send: func(*jsonrpc.Message) error { return nil }})
+	answered := map[string]chan error{}
+	for _, id := range []string{`"b-1"`, `"b-2"`} {
+		answered[id] = make(chan error, 1)
+		go func() {
+			_, err := s.conn.Call(t.Context(), json.RawMessage(id), "x", nil)
+			answered[id] <- err
+		}()
+		eventually(t, "the call waits", func() (waits bool) {
+			s.conn.Waiting(json.RawMessage(id), func() { waits = true })
+			return waits
+		})
+	}
+	s.changes.begin("b-2")
+	takeBack := func(id string) {
+		s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`))
 	}
 	for _, id := range []string{`"b-1"`, `""`, `null`, `2`} {
-		if got := takeBack(id); got != "" {
-			t.Errorf("what it takes back as %s ends with %s", id, got)
-		}
+		takeBack(id)
 	}
-	if got := takeBack(`"b-2"`); !strings.Contains(got, `"id":"b-2"`) {
-		t.Errorf("the request for changes ends with %q", got)
+	s.conn.Waiting(json.RawMessage(`"b-2"`), func() { takeBack = nil })
+	if takeBack != nil {
+		t.Fatal("another id ended the request for changes")
 	}
-	if _, err := in.take("b-2"); err != nil {
+	s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b-2"}}`))
+	if err := <-answered[`"b-2"`]; err != nil {
 		t.Error(err)
 	}
-	if _, err := in.take("b-1"); err == nil {
-		t.Error("a call was ended too")
+	s.conn.Close(ErrClosed)
+	if err := <-answered[`"b-1"`]; !errors.Is(err, ErrClosed) {
+		t.Errorf("a call was ended too: %v", err)
 	}
 }
 
@@ -182,14 +181,14 @@ func TestAgeOfLists(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		wait := make(chan struct{})
-		s, _, end := listening(func(s *session, id string) error {
+		s, _, end := listening(func(s *session, id json.RawMessage) error {
 			<-wait
 			acknowledge(s, id)
 			<-s.dying
 			return fmt.Errorf("it broke")
 		})
 		keep := func(age time.Duration) {
-			s.tools.valid, s.tools.asOf, s.tools.at, s.tools.age, s.tools.heard = true, s.tools.stale.Load(), time.Now(), age, s.in.heard.Load()
+			s.tools.valid, s.tools.asOf, s.tools.at, s.tools.age, s.tools.heard = true, s.tools.stale.Load(), time.Now(), age, s.changes.heard.Load()
 		}
 		keep(time.Minute)
 		time.Sleep(time.Minute - 1)

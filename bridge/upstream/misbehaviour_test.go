@@ -104,7 +104,7 @@ func readSoon(c *Config) { c.StallTimeout = 300 * time.Millisecond }
 
 func answerSoon(c *Config) { c.CallTimeout = 500 * time.Millisecond }
 
-func small(c *Config) { c.MaxLine, c.MaxBacklog, c.MaxList = 1<<20, 1<<20, 1<<20 }
+func small(c *Config) { c.MaxLine, c.MaxList = 1<<20, 1<<20 }
 
 // TestMisbehaviour has each bad server beside a good one, which must be answered throughout, and prints what became of it: the table
 // in docs/upstreams.md.

@@ -21,7 +21,6 @@ var misbehaviours = []bad{
 	{what: "answers the handshake with no object", mode: "no result"},
 	{what: "knows only the newer handshake", mode: "modern", next: true},
 	{what: "dies of the newer handshake", mode: "normal", next: true},
-	{what: "answers with its id as text", mode: "string ids", next: true},
 	{what: "says other things before it answers the handshake", mode: "noise", next: true},
 	{what: "sends 2,000 notifications before it answers the handshake", mode: "flood", next: true},
 	// Listing.
@@ -56,7 +55,7 @@ var misbehaviours = []bad{
 	{what: "sends 8,000 notifications before an answer", mode: "normal", tool: "notifications", next: true},
 	{what: "reports progress that nobody asked for", mode: "normal", tool: "wrong progress", next: true},
 	{what: "asks for a form, a model and roots, and there is nobody to ask", mode: "normal", play: asksAll, next: true},
-	{what: "sends requests without end and reads no answer", mode: "normal", tool: "ask without end", bound: small, next: true},
+	{what: "sends requests without end and reads no answer", mode: "normal", tool: "ask without end", bound: readSoon, next: true},
 	{what: "asks in its results without end", mode: "modern", play: answering("demand always"), next: true},
 	{what: "puts a call off for ever", mode: "modern", play: answering("demand patience"), next: true},
 	{what: "asks in a result, and there is nobody to ask", mode: "modern", tool: "demand always", next: true},

@@ -31,7 +31,7 @@ type Pool struct {
 // entry is one configured server.
 type entry struct {
 	server discovery.Server
-	manner manner
+	hints  hints
 	live   *session // the latest, perhaps dying; nil before the first
 	dial   *dial    // under way; nil for none
 	held   int      // by so many generations; none: it is to end
@@ -188,7 +188,7 @@ func (e *entry) ready() bool {
 	if e.live == nil || e.dial != nil {
 		return false
 	}
-	e.live.rest.touch()
+	e.live.idle.touch()
 	return !e.live.isDying()
 }
 
@@ -197,7 +197,7 @@ func (e *entry) resting() error {
 	if s := e.live; s != nil && s != e.judged && e.dial == nil && s.isDying() { // connect judges one that it makes
 		e.judged = s
 		switch {
-		case s.useful.Load():
+		case s.answered.Load():
 			e.backoff.success()
 		case s.endedItself():
 			e.backoff.failure(errBarren)
@@ -260,14 +260,14 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	if p.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
-	s, err := launch(p.cfg, e.server, e.manner)
+	s, err := launch(p.cfg, e.server, e.hints)
 	switch {
 	case err != nil && p.ctx.Err() != nil:
 		return nil, ErrClosed
 	case err != nil:
 		return nil, &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 	}
-	s.able, s.pause = able, func() time.Duration { return p.pause(e) }
+	s.can, s.pause = able, func() time.Duration { return p.pause(e) }
 	p.work.Go(s.run)
 	p.mu.Lock()
 	e.live = s
@@ -276,7 +276,7 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	defer cancel()
 	err = s.connect(ctx)
 	if err == nil {
-		e.manner = s.manner // of this dial alone until it is done
+		e.hints = s.hints // of this dial alone until it is done
 		return s, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -292,4 +292,40 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	}
 	s.fail(err)
 	return nil, s.failure(err)
+}
+
+// Health is how a server is, as far as starting it and listing its tools tells.
+type Health struct {
+	Start time.Duration // until the connection was made; 0 where it was there already
+	List  time.Duration // until its tools were listed
+	Tools int
+	Err   error // why it can't be used; what Tools returns
+
+	Stderr, Logged string // the last that it said, as in ServerError, also where nothing is wrong
+}
+
+// Check starts a server if need be and lists its tools. It returns soon after ctx ends. It may be called concurrently.
+func (p *Pool) Check(ctx context.Context, server string) (h Health) {
+	ctx, unpin := p.Pin(ctx)
+	defer unpin()
+	began := time.Now()
+	s, err := p.session(ctx, server)
+	if err != nil {
+		h.Err = err
+		return h
+	}
+	h.Start = time.Since(began)
+	began = time.Now()
+	tools, err := p.Tools(ctx, server)
+	h.Err, h.Tools, h.List = err, len(tools), time.Since(began)
+	h.Stderr, h.Logged = s.peer.said(), s.logged.tail()
+	return h
+}
+
+// Running reports whether a server has a connection that the next call would use, so that asking it starts nothing.
+func (p *Pool) Running(ctx context.Context, server string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.find(ctx, server)
+	return e != nil && !p.closed && e.live != nil && e.dial == nil && !e.live.isDying()
 }

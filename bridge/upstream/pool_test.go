@@ -153,7 +153,7 @@ func TestStartFails(t *testing.T) {
 }
 
 func TestOddStarts(t *testing.T) {
-	for _, mode := range []string{"noise", "string ids", "flood", "modern"} {
+	for _, mode := range []string{"noise", "flood", "modern"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			p := open(t, nil, fake(mode))

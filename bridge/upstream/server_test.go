@@ -191,8 +191,6 @@ func (s *server) initialize(r request) {
 	case "refuses":
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":"no license for %s"}`, r.ID, os.Getenv("TOKEN"))
 		os.Exit(0)
-	case "string ids":
-		s.send(`{"jsonrpc":"2.0","id":"%s","result":%s}`, r.ID, result)
 	case "flood":
 		for i := range 1000 {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/unknown","params":{"n":%d}}`, i)
@@ -420,8 +418,14 @@ func (s *server) question(r request) {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
 		}
 	}
-	var got []string
+	got := []string{}
 	for range max(1, a.Times) {
+		if a.Withdraw { // what is taken back is not answered: the pong comes alone
+			s.send(`{"jsonrpc":"2.0","id":"w0","method":"ping"}`)
+			if pong := <-answers; string(pong.Result) == "{}" {
+				continue
+			}
+		}
 		answer := <-answers
 		got = append(got, string(answer.Result)+string(answer.Error))
 	}

@@ -4,15 +4,13 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -42,7 +40,7 @@ func TestClosedTransport(t *testing.T) {
 	call(t, p, "plain", "")
 	p.mu.Lock()
 	for _, s := range p.sessions() {
-		_ = s.tr.Close()
+		s.peer.hangUp()
 	}
 	p.mu.Unlock()
 	_, err := p.Call(t.Context(), "fake", "plain", nil)
@@ -51,41 +49,33 @@ func TestClosedTransport(t *testing.T) {
 	}
 }
 
-// late is a transport whose caller's time ends as the last message of the handshake is sent.
-type late struct {
-	transport.Interface
-	end    context.CancelFunc
-	closed chan struct{}
-}
-
-func (l *late) Start(context.Context) error                                     { return nil }
-func (l *late) SetNotificationHandler(func(mcp.JSONRPCNotification))            {}
-func (l *late) SendNotification(context.Context, mcp.JSONRPCNotification) error { l.end(); return nil }
-func (l *late) Close() error                                                    { close(l.closed); return nil }
-
-func (l *late) SendRequest(_ context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(
-		`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"late","version":"1"}}`)), nil
-}
-
-type latePeer struct {
+// hand is a peer that answers as a function says.
+type hand struct {
 	peer
-	tr *late
+	send func(m *jsonrpc.Message) error
 }
 
-func (p latePeer) open(bool) (transport.Interface, error) { return p.tr, nil }
+func (h hand) Send(_ context.Context, m *jsonrpc.Message) error { return h.send(m) }
+func (hand) Post(*jsonrpc.Message) bool                         { return true }
+func (hand) open(context.Context, bool) error                   { return nil }
+func (hand) agreed(string)                                      {}
+func (hand) left() <-chan struct{}                              { return make(chan struct{}) }
 
-// TestHandshakeThatEndsLate: a session whose transport is closed for its being late isn't taken for one that has started.
+// TestHandshakeThatEndsLate: a caller's time that ends with the last message of the handshake has ended in it.
 func TestHandshakeThatEndsLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	tr := &late{end: cancel, closed: make(chan struct{})}
-	s := &session{mask: newMask(nil, nil), peer: latePeer{tr: tr}}
+	s := newSession(Config{}.withDefaults(), discovery.Server{Name: "late"}, hints{})
+	s.connectTo(hand{send: func(m *jsonrpc.Message) error {
+		if m.ID == nil {
+			cancel()
+			return nil
+		}
+		s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"late","version":"1"}}}`, m.ID))
+		return nil
+	}})
+	defer s.conn.Close(ErrClosed)
 	if err := s.shake(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if s.tr != nil {
-		t.Error("the closed transport was kept")
-	}
-	<-tr.closed
 }

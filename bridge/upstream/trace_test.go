@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ func TestTraceIsTold(t *testing.T) {
 	traced := trace.ContextWithSpanContext(t.Context(), span)
 	const parent = "00-01000000000000000000000000000000-0200000000000000-01"
 	s := &session{}
+	id := json.RawMessage(`"b-1"`)
 	for _, tc := range []struct {
 		name     string
 		progress bool
@@ -24,20 +26,20 @@ func TestTraceIsTold(t *testing.T) {
 		want     map[string]any
 	}{
 		{"neither", false, false, nil},
-		{"progress", true, false, map[string]any{"progressToken": "b-1"}},
+		{"progress", true, false, map[string]any{"progressToken": id}},
 		{"a trace", false, true, map[string]any{"traceparent": parent}},
-		{"both", true, true, map[string]any{"progressToken": "b-1", "traceparent": parent}},
+		{"both", true, true, map[string]any{"progressToken": id, "traceparent": parent}},
 	} {
 		ctx := t.Context()
 		if tc.traced {
 			ctx = traced
 		}
-		if diff := cmp.Diff(tc.want, s.metaFor(ctx, "b-1", tc.progress)); diff != "" {
+		if diff := cmp.Diff(tc.want, s.metaFor(ctx, id, tc.progress)); diff != "" {
 			t.Errorf("%s: %s", tc.name, diff)
 		}
 	}
 	s.meta = map[string]any{"own": 1}
-	_ = s.metaFor(traced, "b-1", true)
+	_ = s.metaFor(traced, id, true)
 	if len(s.meta) != 1 {
 		t.Errorf("what all requests carry has changed: %v", s.meta)
 	}

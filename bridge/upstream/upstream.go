@@ -48,9 +48,8 @@ type Config struct {
 	MaxCalls int // of one server at a time, lists not counted; further ones wait. 64
 	MaxQueue int // that wait so; further ones are refused. 1024
 
-	MaxLine    int // bytes of one line from a server; 32 MiB
-	MaxList    int // bytes of all pages of one list; 64 MiB
-	MaxBacklog int // bytes waiting for one server to read them; 64 MiB
+	MaxLine int // bytes of one line from a server; 32 MiB
+	MaxList int // bytes of all pages of one list; 64 MiB
 
 	LogLevel string // from which on a server is asked to log, where it can: debug … emergency; "warning"
 
@@ -76,17 +75,16 @@ type Tool struct {
 }
 
 const (
-	defaultStart   = 20 * time.Second
-	defaultList    = 20 * time.Second
-	defaultStall   = 60 * time.Second
-	defaultCall    = 10 * time.Minute
-	defaultIdle    = 15 * time.Minute
-	defaultClose   = 5 * time.Second
-	defaultCalls   = 64
-	defaultQueue   = 1024
-	defaultLine    = 32 << 20
-	defaultListed  = 64 << 20
-	defaultBacklog = 64 << 20
+	defaultStart  = 20 * time.Second
+	defaultList   = 20 * time.Second
+	defaultStall  = 60 * time.Second
+	defaultCall   = 10 * time.Minute
+	defaultIdle   = 15 * time.Minute
+	defaultClose  = 5 * time.Second
+	defaultCalls  = 64
+	defaultQueue  = 1024
+	defaultLine   = 32 << 20
+	defaultListed = 64 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -101,7 +99,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.LogLevel, "warning")
 	setDefault(&c.MaxLine, defaultLine)
 	setDefault(&c.MaxList, defaultListed)
-	setDefault(&c.MaxBacklog, defaultBacklog)
 	setDefault(&c.ClientName, "mcp-bridge")
 	setDefault(&c.ClientVersion, "dev")
 	if c.Log == nil {

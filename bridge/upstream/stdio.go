@@ -9,9 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
@@ -22,19 +20,16 @@ const (
 )
 
 // process is a server that runs as our child, with its standard streams.
-//
-// mcp-go is given our own streams (transport.NewIO) instead of the command, because its own transport ends a process but not
-// its group, closes stderr before the process had a chance to say goodbye, blocks all callers while a server doesn't read,
-// and has no limit for a line.
 type process struct {
 	s       *session
 	proc    *guard.Process
-	stdout  *os.File // our ends
+	stdin   *os.File // our ends
+	stdout  *os.File
 	stderr  *os.File
-	out     *outbox
+	lines   *jsonrpc.Lines
+	eof     chan struct{} // stdout ended, and all of it was received
 	errors  *ring         // on stderr
 	saidAll chan struct{} // stderr ended
-	tr      *transport.Stdio
 	copying sync.WaitGroup
 	endErr  error
 }
@@ -53,7 +48,7 @@ func startProcess(s *session) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{s: s, errors: &ring{mask: s.mask}, saidAll: make(chan struct{})}
+	p := &process{s: s, errors: &ring{mask: s.mask}, eof: make(chan struct{}), saidAll: make(chan struct{})}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files.theirs[0], files.theirs[1], files.theirs[2]
 	p.proc, err = guard.LaunchTracked(cmd, s.cfg.Guard)
 	closeAll(files.theirs[:])
@@ -61,11 +56,10 @@ func startProcess(s *session) (*process, error) {
 		closeAll(files.ours[:])
 		return nil, startError(s.server, err)
 	}
-	p.stdout, p.stderr = files.ours[1], files.ours[2]
-	p.out = newOutbox(files.ours[0], s.cfg.MaxBacklog, s.cfg.StallTimeout, s.fail)
-	s.asks = newQuestions(s.server.Name, s.cfg.Log, p.out.reply)
-	s.in = newInbox(p.stdout, s.cfg.MaxLine, s.mask, s.asks, p.errors.noise, s.fail)
-	p.tr = transport.NewIO(s.in, p.out, nil)
+	p.stdin, p.stdout, p.stderr = files.ours[0], files.ours[1], files.ours[2]
+	p.lines = jsonrpc.NewLines(p.stdin, s.cfg.StallTimeout, func() {
+		s.fail(over("it has read nothing of its input for %v, and is ended", s.cfg.StallTimeout))
+	})
 	return p, nil
 }
 
@@ -94,44 +88,57 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// renumbered gives requests other ids than a client before it on the same transport has used. The transport forgets an id only
-// after it has handed over its answer, and would forget a new request of the same id with it.
-type renumbered struct{ transport.Interface }
+// Send implements jsonrpc.Carrier.
+func (p *process) Send(ctx context.Context, m *jsonrpc.Message) error { return p.lines.Send(ctx, m) }
 
-func (r renumbered) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	if id, ok := req.ID.Value().(int64); ok {
-		req.ID = mcp.NewRequestId(id + 1<<32)
-	}
-	return r.Interface.SendRequest(ctx, req)
-}
+// Post implements jsonrpc.Carrier.
+func (p *process) Post(m *jsonrpc.Message) bool { return p.lines.Post(m) }
 
-// open is always the same transport: there is only one pair of streams.
-func (p *process) open(modern bool) (transport.Interface, error) {
-	if modern {
-		return renumbered{p.tr}, nil
-	}
-	return p.tr, nil
-}
+func (p *process) open(context.Context, bool) error { return nil }
+
+func (p *process) agreed(string) {}
 
 func (p *process) instead(error) bool { return false }
 
+func (p *process) modernFirst() bool { return false }
+
 func (p *process) serve() {
-	p.copying.Go(p.out.send)
+	p.copying.Go(p.read)
+	p.copying.Go(func() {
+		<-p.lines.Ended()
+		p.s.fail(errInputClosed)
+	})
 	p.copying.Go(func() {
 		p.errors.drain(p.stderr)
 		close(p.saidAll)
 	})
 }
 
-func (p *process) post(line []byte) { _, _ = p.out.Write(line) }
+// read receives messages until the server's output ends.
+func (p *process) read() {
+	in := jsonrpc.NewReader(p.stdout, p.s.cfg.MaxLine)
+	in.MaxSkip = p.s.cfg.MaxLine
+	ended := make(chan error, 1)
+	p.s.conn.Read(in, ended)
+	err := <-ended
+	close(p.eof)
+	if errors.Is(err, jsonrpc.ErrNoEnd) {
+		p.s.fail(lineTooLongError(p.s.cfg.MaxLine))
+	}
+	p.s.fail(errOutputEnded)
+}
 
 func (p *process) left() <-chan struct{} { return p.proc.Exited() }
 
-func (p *process) hangUp() { _ = p.tr.Close() } // closes the server's stdin
-
-func (p *process) modernFirst() bool { return false }
+// hangUp closes the server's input. What still waits to be written is dropped.
+func (p *process) hangUp() {
+	_ = p.stdin.Close()
+	_ = p.lines.HangUp(0)
+}
 
 func (p *process) said() string { return p.errors.tail() }
+
+func (p *process) noise(line []byte) { p.errors.noise(line) }
 
 // end waits for the process to go now that its stdin is closed, and then ends its group.
 func (p *process) end() error {
@@ -144,8 +151,8 @@ func (p *process) end() error {
 	return p.endErr
 }
 
-// autopsy first waits a moment, where the server ended by itself, for the rest of its output, which may hold answers, and for
-// its exit status.
+// autopsy first waits a moment, where the server ended by itself, for the rest of its output, which
+// may hold answers, and for its exit status.
 func (p *process) autopsy(reason error) error {
 	if !errors.Is(reason, errOutputEnded) && !errors.Is(reason, errInputClosed) && !errors.Is(reason, errLeft) {
 		return reason
@@ -155,7 +162,7 @@ func (p *process) autopsy(reason error) error {
 		return reason
 	}
 	p.endErr = p.proc.End(leftGrace)
-	within(drainWait, p.s.in.eof)
+	within(drainWait, p.eof)
 	within(drainWait, p.saidAll)
 	state := "unknown status"
 	if st := p.proc.State(); st != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 // Kind is a kind of thing, other than tools, that servers list.
@@ -99,7 +101,7 @@ func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawM
 		}
 		raw, err := s.converse(ctx, kind.method, params)
 		var refusal *RPCError
-		if errors.As(err, &refusal) && refusal.Code == codeMethodNotFound && cursor == "" {
+		if errors.As(err, &refusal) && refusal.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
 			return unheardAge, nil
 		}
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(2, 1)
+		turns := newLimiter(2, 1)
 		over := make(chan struct{})
 		for range 2 {
 			if err := turns.enter(t.Context(), over); err != nil {
@@ -50,7 +50,7 @@ func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		ended := make(chan time.Duration, 10)
-		r := &rest{after: time.Minute, end: func() { ended <- time.Since(begin) }}
+		r := &idleTimer{after: time.Minute, end: func() { ended <- time.Since(begin) }}
 		defer r.stop()
 		r.begin()
 		time.Sleep(50 * time.Second)
@@ -65,7 +65,7 @@ func TestRest(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		for _, r := range []*rest{{after: -1}, {after: time.Minute}} {
+		for _, r := range []*idleTimer{{after: -1}, {after: time.Minute}} {
 			r.end = func() { t.Error("it ended") }
 			if r.after > 0 {
 				r.stop()

@@ -29,10 +29,16 @@ const firstPut = 100 * time.Millisecond
 // asking are the methods in whose results a server may ask.
 var asking = []string{string(mcp.MethodToolsCall), string(mcp.MethodPromptsGet), string(mcp.MethodResourcesRead)}
 
+// A question is one that stands in a result.
+type question struct {
+	method string
+	params json.RawMessage
+}
+
 // inputRequired is a result that asks.
 type inputRequired struct {
-	questions map[string]message // by names of the server's choice
-	state     json.RawMessage    // nil for none
+	questions map[string]question // by names of the server's choice
+	state     json.RawMessage     // nil for none
 }
 
 // converse makes a request, and makes it again with the answers as long as its result asks something. The questions go to the client of
@@ -113,7 +119,7 @@ func readInput(result json.RawMessage) (*inputRequired, error) {
 	if json.Unmarshal(result, &fields) != nil || json.Unmarshal(orNull(fields["inputRequests"]), &questions) != nil {
 		return nil, errors.New("its questions are no object")
 	}
-	asked := &inputRequired{questions: map[string]message{}}
+	asked := &inputRequired{questions: map[string]question{}}
 	if state := fields["requestState"]; string(orNull(state)) != "null" {
 		asked.state = state
 	}
@@ -130,20 +136,32 @@ func readInput(result json.RawMessage) (*inputRequired, error) {
 		if json.Unmarshal(raw, &q) != nil || !slices.Contains(askable, textOf(q["method"])) {
 			return nil, fmt.Errorf("the question %.40q is none of %v", name, askable)
 		}
-		asked.questions[name] = message{Method: textOf(q["method"]), Params: q["params"]}
+		asked.questions[name] = question{textOf(q["method"]), q["params"]}
 	}
 	return asked, nil
 }
 
-// answers are those of the call's client; nil where nothing is asked.
-func (s *session) answers(ctx context.Context, questions map[string]message) (map[string]json.RawMessage, error) {
+// put has the client of the call answer a question. It ends with the session too.
+func (s *session) put(ctx context.Context, q question) (json.RawMessage, error) {
+	c := ClientOf(ctx)
+	if c == nil {
+		return nil, errors.New("the call is made for no client that could be asked")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.conn.Context(), cancel)()
+	return s.questions.ask(ctx, c, q.method, q.params)
+}
+
+// answers returns those of the call's client; nil where nothing is asked.
+func (s *session) answers(ctx context.Context, questions map[string]question) (map[string]json.RawMessage, error) {
 	if len(questions) == 0 {
 		return nil, nil
 	}
 	all := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[name]
-		answer, err := s.asks.put(ctx, q)
+		answer, err := s.put(ctx, q)
 		var refusal *RPCError
 		switch {
 		case err == nil:
@@ -153,9 +171,9 @@ func (s *session) answers(ctx context.Context, questions map[string]message) (ma
 		case s.isDying():
 			return nil, s.ended(ctx)
 		case errors.As(err, &refusal): // not the server's own, as which the code would take it
-			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %s", q.Method, refusal.Message)
+			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %s", q.method, refusal.Message)
 		default:
-			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %w", q.Method, err)
+			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %w", q.method, err)
 		}
 	}
 	return all, nil

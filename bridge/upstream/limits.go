@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// turns bounds what one server works on at a time. Further calls wait, a bounded number of them.
-type turns struct {
+// limiter bounds what one server works on at a time. Further calls wait, a bounded number of them.
+type limiter struct {
 	slots chan struct{} // one for each call under way
 	queue chan struct{} // one for each that waits
 }
 
-func newTurns(calls, queue int) *turns {
-	return &turns{slots: make(chan struct{}, calls), queue: make(chan struct{}, queue)}
+func newLimiter(calls, queue int) *limiter {
+	return &limiter{slots: make(chan struct{}, calls), queue: make(chan struct{}, queue)}
 }
 
 // enter waits for a turn until ctx ends or over is closed, for which it says errLeft. After nil, leave must be called.
-func (t *turns) enter(ctx context.Context, over <-chan struct{}) error {
+func (l *limiter) enter(ctx context.Context, over <-chan struct{}) error {
 	select {
-	case t.slots <- struct{}{}:
+	case l.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case t.queue <- struct{}{}:
-		defer func() { <-t.queue }()
+	case l.queue <- struct{}{}:
+		defer func() { <-l.queue }()
 	default:
-		return fmt.Errorf("%d calls of it are under way and %d wait, which is the limit; call it less at once", cap(t.slots), cap(t.queue))
+		return fmt.Errorf("%d calls of it are under way and %d wait, which is the limit; call it less at once", cap(l.slots), cap(l.queue))
 	}
 	select {
-	case t.slots <- struct{}{}:
+	case l.slots <- struct{}{}:
 		return nil
 	case <-over:
 		return errLeft
@@ -41,10 +41,10 @@ func (t *turns) enter(ctx context.Context, over <-chan struct{}) error {
 	}
 }
 
-func (t *turns) leave() { <-t.slots }
+func (l *limiter) leave() { <-l.slots }
 
-// rest ends a session that nobody has used for a while. It is safe for concurrent use.
-type rest struct {
+// idleTimer ends a session that nobody has used for a while. It is safe for concurrent use.
+type idleTimer struct {
 	after time.Duration // negative: never
 	end   func()
 
@@ -56,56 +56,56 @@ type rest struct {
 }
 
 // begin begins to look at a session that can be used from now on.
-func (r *rest) begin() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.after > 0 && !r.over {
-		r.last = time.Now()
-		r.timer = time.AfterFunc(r.after, r.look)
+func (t *idleTimer) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.after > 0 && !t.over {
+		t.last = time.Now()
+		t.timer = time.AfterFunc(t.after, t.look)
 	}
 }
 
 // look ends the session if it has rested for long enough, or looks again.
-func (r *rest) look() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	left := r.after - time.Since(r.last)
+func (t *idleTimer) look() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := t.after - time.Since(t.last)
 	switch {
-	case r.over:
-	case r.users == 0 && left <= 0:
-		r.end()
+	case t.over:
+	case t.users == 0 && left <= 0:
+		t.end()
 	default:
-		r.timer.Reset(max(left, r.after/10))
+		t.timer.Reset(max(left, t.after/10))
 	}
 }
 
 // touch says that the session is about to be used.
-func (r *rest) touch() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = time.Now()
+func (t *idleTimer) touch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = time.Now()
 }
 
 // use says that the session is used until done is called.
-func (r *rest) use() (done func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.users++
+func (t *idleTimer) use() (done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.users++
 	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.users--
-		r.last = time.Now()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.users--
+		t.last = time.Now()
 	}
 }
 
 // stop ends the looking.
-func (r *rest) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = true
-	if r.timer != nil {
-		r.timer.Stop()
+func (t *idleTimer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if t.timer != nil {
+		t.timer.Stop()
 	}
 }
 
@@ -145,19 +145,19 @@ func (b *backoff) refusal() error {
 	if left == 0 {
 		return nil
 	}
-	return &restError{b.failed, left, b.last}
+	return &backoffError{b.failed, left, b.last}
 }
 
-// restError refuses to start a server that has failed again and again.
-type restError struct {
+// backoffError refuses to start a server that has failed again and again.
+type backoffError struct {
 	times int
 	left  time.Duration
 	last  error
 }
 
-func (e *restError) Unwrap() error { return e.last }
+func (e *backoffError) Unwrap() error { return e.last }
 
-func (e *restError) Error() string {
+func (e *backoffError) Error() string {
 	return fmt.Sprintf("it failed %d times in a row, and is started again by a call in %v or later; the last time: %s",
 		e.times, e.left.Round(100*time.Millisecond), reasonOf(e.last))
 }

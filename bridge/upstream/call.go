@@ -1,0 +1,139 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+)
+
+// request sends one request and waits for its raw result until ctx ends; the server is then told
+// that nothing waits for it. Its errors are those of exchange.
+func (s *session) request(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	defer s.used(ctx)()
+	ctx, over := s.questions.during(ctx)
+	defer over()
+	id := s.conn.NewID()
+	observer := Observer(ctx)
+	if meta := s.metaFor(ctx, id, observer != nil); meta != nil {
+		params["_meta"] = meta
+	}
+	defer s.progress.observe(id, observer)()
+	result, err := s.exchange(ctx, id, method, params)
+	var refusal *RPCError
+	if err == nil || errors.As(err, &refusal) {
+		s.answered.Store(true)
+	}
+	return result, err
+}
+
+// exchange sends a request with an id and waits for its raw result. The error is ctx's, a *RPCError,
+// or what ended the session or the exchange.
+func (s *session) exchange(ctx context.Context, id json.RawMessage, method string, params any) (json.RawMessage, error) {
+	result, err := s.conn.Call(ctx, id, method, params)
+	var refusal *jsonrpc.Error
+	var failed *exchangeError
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.As(err, &refusal):
+		return nil, s.masked(refusal)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &failed) && !s.cut(failed):
+		return nil, failed.err
+	case s.isDying(), errors.Is(err, jsonrpc.ErrHungUp):
+		return nil, s.ended(ctx)
+	default:
+		return nil, errors.New(s.mask.text(err.Error()))
+	}
+}
+
+// masked returns an error of the server without secrets.
+func (s *session) masked(e *jsonrpc.Error) *RPCError {
+	masked := &RPCError{Code: e.Code, Message: s.mask.text(e.Message)}
+	if data, ok := e.Data.(json.RawMessage); ok {
+		masked.Data = s.mask.json(data)
+	}
+	return masked
+}
+
+// used keeps the session from being ended as unused until done is called. What it does of itself
+// doesn't: a server that says again and again that its tools have changed would never be at rest.
+func (s *session) used(ctx context.Context) (done func()) {
+	if isOwnWork(ctx) {
+		return func() {}
+	}
+	return s.idle.use()
+}
+
+// metaFor returns what a request carries beside its parameters. A request's id is its progress token;
+// the trace that ctx belongs to, if any, is told as SEP-414 has it.
+func (s *session) metaFor(ctx context.Context, id json.RawMessage, progress bool) map[string]any {
+	traced := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, traced)
+	if !progress && len(traced) == 0 && s.meta == nil {
+		return nil
+	}
+	meta := map[string]any{}
+	for k, v := range traced {
+		meta[k] = v
+	}
+	if progress {
+		meta["progressToken"] = id
+	}
+	maps.Copy(meta, s.meta)
+	if s.meta != nil { // the newer protocol says with each request what its client can
+		meta[mcp.MetaKeyClientCapabilities] = able(ctx).capabilities()
+	}
+	return meta
+}
+
+// work sends one request for a caller when it is that one's turn, and bounds how long the server may
+// take, the answers to what it asks included. Its errors are those of converse.
+func (s *session) work(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	switch err := s.limiter.enter(ctx, s.over); {
+	case errors.Is(err, errLeft):
+		return nil, s.ended(ctx)
+	case err != nil:
+		return nil, err
+	}
+	defer s.limiter.leave()
+	defer s.used(ctx)() // also while somebody thinks about an answer
+	bounded, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	defer cancel()
+	result, err := s.converse(bounded, method, params)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, fmt.Errorf("it did not answer within %v and was told to stop: %w", s.cfg.CallTimeout, err)
+	}
+	return result, err
+}
+
+// call calls one tool.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+	args = bytes.TrimSpace(args)
+	switch {
+	case len(args) == 0 || string(args) == "null":
+		args = json.RawMessage("{}")
+	case !json.Valid(args) || args[0] != '{':
+		return nil, errors.New("the arguments are no JSON object")
+	case !utf8.Valid(args):
+		args = bytes.ToValidUTF8(args, []byte("\uFFFD"))
+	}
+	return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
+}
+
+const opStart = "starting it"
+
+func callOp(tool string) string { return fmt.Sprintf("calling the tool %q", tool) }

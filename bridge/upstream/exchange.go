@@ -1,0 +1,300 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+const (
+	errorBody    = 16 << 10               // bytes read of an answer that is a failure
+	errorText    = 300                    // and shown
+	unwantedWait = 100 * time.Millisecond // for a body that isn't wanted
+)
+
+// waits reports whether a request still waits for its answer.
+func (r *remote) waits(m *jsonrpc.Message) (waits bool) {
+	r.s.conn.Waiting(m.ID, func() { waits = true })
+	return waits
+}
+
+func (r *remote) tooLong() error {
+	return fmt.Errorf("its answer is longer than %d bytes, which is the limit", r.s.cfg.MaxLine)
+}
+
+// whole receives an answer of one JSON text.
+func (r *remote) whole(m *jsonrpc.Message, body io.Reader) error {
+	raw, err := io.ReadAll(io.LimitReader(body, int64(r.s.cfg.MaxLine)+1))
+	if err != nil {
+		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done isn't known", err)
+	}
+	if len(raw) > r.s.cfg.MaxLine {
+		return r.tooLong()
+	}
+	if r.s.conn.Receive(raw); r.waits(m) {
+		return errors.New("its answer is none to what it was asked")
+	}
+	return nil
+}
+
+// stream receives an answer of many messages, up to the one that was asked for. Over the older
+// protocol a server may end it before, once it has sent an event's id, and is asked for the rest.
+func (r *remote) stream(ctx context.Context, m *jsonrpc.Message, body io.Reader) error {
+	last := event{}
+	for {
+		err := r.receive(body, &last, func() bool { return !r.waits(m) })
+		switch {
+		case !r.waits(m):
+			return nil
+		case errors.Is(err, errTooLong):
+			return r.tooLong()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.Is(err, io.EOF) || !last.hasID || r.now().modern:
+			return errors.New("the connection ended before the answer came; whether the work was done isn't known")
+		}
+		select {
+		case <-time.After(last.pause()):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		h := r.describe(ctx, nil)
+		h.Set("Last-Event-ID", last.id)
+		rest, err := r.get(ctx, h)
+		if err != nil {
+			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); whether the work was done isn't known", err)
+		}
+		defer func() { _ = rest.Close() }()
+		body = rest
+	}
+}
+
+// receive receives the messages of a stream until it ends, or done reports true. It notes the last
+// event's id, and the time to retry.
+func (r *remote) receive(body io.Reader, last *event, done func() bool) error {
+	events := newEventReader(body, r.s.cfg.MaxLine)
+	for {
+		e, err := events.next()
+		if err != nil {
+			return err
+		}
+		if e.hasID {
+			last.id, last.hasID = e.id, e.id != ""
+		}
+		if e.retry != "" {
+			last.retry = e.retry
+		}
+		if e.isMessage() {
+			if r.s.conn.Receive(e.data); done() {
+				return nil
+			}
+		}
+	}
+}
+
+// get opens a stream of events.
+func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) {
+	h.Set("Accept", textEvents)
+	resp, err := r.do(ctx, http.MethodGet, nil, h)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode/100 != 2:
+		return nil, r.refused(&jsonrpc.Message{}, h, resp)
+	case media != textEvents:
+		_ = closeWith(resp)
+		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events", contentType(media))}
+	}
+	return resp.Body, nil
+}
+
+// listen holds the stream of the older protocol's notifications open, if the server has one, until
+// ctx ends.
+func (r *remote) listen(ctx context.Context) {
+	for pause := time.Duration(0); ; {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		pause = nextPause(pause)
+		body, err := r.get(ctx, r.describe(ctx, nil))
+		var unreachable *unreachableError
+		if errors.As(err, &unreachable) {
+			continue
+		}
+		if err != nil {
+			return // it has no notifications to tell
+		}
+		_ = r.receive(body, &event{}, func() bool {
+			pause = firstPause // the stream was good for something
+			return false
+		})
+		_ = body.Close()
+	}
+}
+
+func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
+
+// openStream opens the older transport's stream of all messages, which lives until streams ends, and
+// waits for the event that tells where messages are posted to.
+func (r *remote) openStream(ctx, streams context.Context) error {
+	opening, cancel := context.WithCancel(streams)
+	stop := context.AfterFunc(ctx, cancel)
+	body, err := r.get(opening, r.describe(ctx, nil))
+	if err != nil {
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &exchangeError{err}
+	}
+	endpoint := make(chan struct{})
+	r.work.Go(func() {
+		defer cancel()
+		err := r.readStream(body, sync.OnceFunc(func() { close(endpoint) }))
+		_ = body.Close()
+		switch {
+		case opening.Err() != nil:
+		case errors.Is(err, errTooLong):
+			r.s.fail(lineTooLongError(r.s.cfg.MaxLine))
+		default:
+			r.s.fail(errStreamEnded)
+		}
+	})
+	select {
+	case <-endpoint:
+		stop()
+		return nil
+	case <-opening.Done():
+		return ctx.Err()
+	case <-r.s.dying:
+		return r.s.ended(ctx)
+	}
+}
+
+// readStream receives all messages of the older transport, and calls begun when it is known where
+// others are posted to.
+func (r *remote) readStream(body io.Reader, begun func()) error {
+	events := newEventReader(body, r.s.cfg.MaxLine)
+	for {
+		e, err := events.next()
+		switch {
+		case err != nil:
+			return err
+		case e.isMessage():
+			r.s.conn.Receive(e.data)
+		case e.name == "endpoint":
+			to, err := r.url.Parse(strings.TrimSpace(string(e.data)))
+			if err != nil || discovery.OriginOf(to) != discovery.OriginOf(r.url) {
+				r.s.fail(errors.New("it names an address at another origin for messages, where nothing is sent to"))
+				return io.EOF
+			}
+			r.mu.Lock()
+			r.conn.endpoint = to.String()
+			r.mu.Unlock()
+			begun()
+		}
+	}
+}
+
+// authorized is what every HTTP request passes. The configured headers and a login's token go to the
+// configured origin and nowhere else, whatever the server says.
+type authorized struct{ r *remote }
+
+// RoundTrip implements http.RoundTripper.
+func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
+	if discovery.OriginOf(req.URL) != discovery.OriginOf(a.r.url) {
+		return nil, errors.New("it names an address at another origin, where nothing is sent to")
+	}
+	resp, err := a.send(req)
+	if err == nil && resp.StatusCode/100 == 3 && resp.Header.Get("Location") != "" {
+		return resp, closeWith(resp) // for redirect to judge
+	}
+	return resp, err
+}
+
+// redirect follows a redirection within the origin that keeps the method, and no other.
+func (r *remote) redirect(req *http.Request, via []*http.Request) error {
+	switch {
+	case discovery.OriginOf(req.URL) != discovery.OriginOf(r.url):
+		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent to no other; "+
+			"if that is right, write its URL in %s", r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(r.s.server))}
+	case req.Method != via[0].Method:
+		return &exchangeError{errors.New("it redirects in a way that would lose the message (a GET in place of a POST)")}
+	case len(via) > maxRedirects:
+		return &exchangeError{fmt.Errorf("it redirects more than %d times", maxRedirects)}
+	}
+	return nil
+}
+
+// send sends a request with the credentials. One that was refused as unauthorized (401), which says
+// that nothing was done, is sent once more where there are new ones.
+func (a authorized) send(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	attempt := req.Clone(ctx)
+	used, err := a.r.credentials.apply(ctx, attempt, sent{})
+	if err != nil {
+		return nil, err
+	}
+	resp, err := a.transmit(attempt)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
+		return resp, err
+	}
+	again := req.Clone(ctx)
+	if req.GetBody != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return resp, nil
+		}
+	}
+	next, err := a.r.credentials.apply(ctx, again, used)
+	if err != nil {
+		_ = closeWith(resp)
+		return nil, err
+	}
+	if next.helped == used.helped && (next.login == used.login || next.login == "") {
+		return resp, nil
+	}
+	_ = closeWith(resp)
+	return a.transmit(again)
+}
+
+func (a authorized) transmit(req *http.Request) (*http.Response, error) {
+	resp, err := a.r.base.RoundTrip(req)
+	if err != nil {
+		if req.Context().Err() != nil {
+			return nil, req.Context().Err()
+		}
+		return nil, &unreachableError{a.r.s.mask.text(err.Error())}
+	}
+	return resp, nil
+}
+
+func contentType(media string) string {
+	if media == "" {
+		return "nothing"
+	}
+	return media
+}
+
+// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can be
+// used again, but not waited for: the server may never end it.
+func closeWith(resp *http.Response) error {
+	if 0 < resp.ContentLength && resp.ContentLength <= errorBody {
+		late := time.AfterFunc(unwantedWait, func() { _ = resp.Body.Close() })
+		defer late.Stop()
+		_, _ = io.CopyN(io.Discard, resp.Body, errorBody)
+	}
+	return resp.Body.Close()
+}

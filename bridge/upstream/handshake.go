@@ -1,0 +1,323 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+const (
+	maxMasked = 8 << 10 // bytes of what a server says of itself that are looked at
+	maxTold   = 200     // bytes of what a server calls itself
+)
+
+// SelfCapability is the experimental capability by which a bridge says that it is one, and under
+// which it says which, as {"instance": "…"}.
+const SelfCapability = "mcp-bridge"
+
+// ErrSelf is within the error of a server that turns out to be a bridge: this one, reached some
+// other way, or one more of the kind on this machine. The two would call each other, or the code of
+// a run would have another run, of which this one's policy and audit know nothing.
+var ErrSelf = errors.New("it is mcp-bridge itself")
+
+// about is what a server says of itself in the handshake.
+type about struct {
+	version string // its name and version
+	purpose string // what it is for
+	tells   bool   // it tells that its tools have changed
+}
+
+// connect makes the MCP connection, and refuses one to ourselves. It remembers for the next session
+// what worked: which of the two protocols and, over HTTP, which transport.
+func (s *session) connect(ctx context.Context) error {
+	err := s.shakeEither(ctx)
+	if err != nil && ctx.Err() == nil && s.peer.instead(err) {
+		var self *selfError
+		if second := s.shakeEither(ctx); second == nil || errors.As(second, &self) {
+			s.hints.other = !s.hints.other
+			err = second
+		}
+	}
+	return s.plain(ctx, err)
+}
+
+// shakeEither makes a handshake of the newer protocol or the older one. Over HTTP the newer one comes
+// first, as the specification of 2026-07-28 has it (basic/transports/streamable-http, Backward
+// Compatibility). Over pipes the older one does: a server that ignores server/discover costs
+// seconds there, and some die of it.
+func (s *session) shakeEither(ctx context.Context) error {
+	modern := s.hints.modern || s.peer.modernFirst() && !s.hints.older
+	err := s.shake(ctx, modern)
+	if slices.Contains(supported(err), mcp.LATEST_PROTOCOL_VERSION) {
+		err = s.shake(ctx, modern) // it names the very version that it was asked by
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if !s.refused(err) && (!modern || !mayBeOlder(err)) || modern && isModern(err) {
+		return err
+	}
+	second := s.shake(ctx, !modern)
+	if second != nil && (!modern || isModern(second)) {
+		return err // what it said first
+	}
+	return second
+}
+
+// mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that leaves
+// it open whether the server knows the older one.
+func mayBeOlder(err error) bool {
+	var failed *exchangeError
+	var login *LoginError
+	var unreachable *unreachableError
+	return errors.As(err, &failed) && !errors.As(err, &login) && !errors.As(err, &unreachable)
+}
+
+// supported returns the versions that an error says a server supports.
+func supported(err error) []string {
+	var refusal *RPCError
+	if !errors.As(err, &refusal) || refusal.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
+		return nil
+	}
+	var data mcp.UnsupportedProtocolVersionData
+	_ = json.Unmarshal(refusal.Data, &data)
+	return data.Supported
+}
+
+// isModern reports whether an error is one that only a server of the newer protocol answers with.
+func isModern(err error) bool {
+	if versions := supported(err); len(versions) > 0 {
+		return slices.Min(versions) > mcp.LATEST_LEGACY_PROTOCOL_VERSION // they are dates
+	}
+	var refusal *RPCError
+	return errors.As(err, &refusal) &&
+		(refusal.Code == mcp.HEADER_MISMATCH || refusal.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
+}
+
+// refused reports whether a server answered with an error, or wrongly.
+func (s *session) refused(err error) bool {
+	var failed *exchangeError
+	var self *selfError
+	return !s.broke(err) && !errors.As(err, &failed) && !errors.As(err, &self)
+}
+
+// broke reports whether an error is the end of the connection.
+func (s *session) broke(err error) bool {
+	end := context.Cause(s.conn.Context())
+	return errors.Is(err, jsonrpc.ErrHungUp) || end != nil && errors.Is(err, end)
+}
+
+// A selfError ends a handshake with ourselves, which no other one would mend.
+type selfError struct{ error }
+
+func (e *selfError) Unwrap() error { return e.error }
+
+// shake makes one handshake, of the newer protocol or the older one.
+func (s *session) shake(ctx context.Context, modern bool) error {
+	s.meta = nil
+	if err := s.peer.open(ctx, modern); err != nil {
+		return err
+	}
+	if !modern {
+		return s.initialize(ctx)
+	}
+	// A server that doesn't answer this may answer the other handshake.
+	asking, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout/2)
+	defer cancel()
+	err := s.discover(asking)
+	if err != nil && asking.Err() != nil && ctx.Err() == nil {
+		return &exchangeError{err}
+	}
+	return err
+}
+
+// hello makes one request of a handshake.
+func (s *session) hello(ctx context.Context, method string, params, result any) error {
+	raw, err := s.conn.Call(ctx, s.conn.NewID(), method, params)
+	var refusal *jsonrpc.Error
+	switch {
+	case errors.As(err, &refusal):
+		return s.masked(refusal)
+	case err != nil:
+		return err
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return fmt.Errorf("its answer to %s can't be read: %w", method, err)
+	}
+	return nil
+}
+
+func (s *session) client() mcp.Implementation {
+	return mcp.Implementation{Name: s.cfg.ClientName, Version: s.cfg.ClientVersion}
+}
+
+// initialize makes the handshake of the older protocol.
+func (s *session) initialize(ctx context.Context) error {
+	var result mcp.InitializeResult
+	err := s.hello(ctx, string(mcp.MethodInitialize), map[string]any{
+		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "capabilities": s.can.capabilities(), "clientInfo": s.client(),
+	}, &result)
+	if err != nil {
+		return err
+	}
+	version := result.ProtocolVersion
+	if mcp.IsModernProtocol(version) || !mcp.IsValidProtocolVersion(version) {
+		return fmt.Errorf("the version %.40q of the protocol isn't known here", version)
+	}
+	s.peer.agreed(version)
+	if err := s.conn.Notify(ctx, string(mcp.MethodNotificationInitialized), nil); err != nil {
+		return err
+	}
+	if result.Capabilities.Logging != nil {
+		if err := s.askForLogs(ctx); err != nil {
+			return err
+		}
+	}
+	return s.met(ctx, false, result.ServerInfo, result.Capabilities, result.Instructions)
+}
+
+// askForLogs tells a server what to log. Its answer isn't waited for.
+func (s *session) askForLogs(ctx context.Context) error {
+	params := fmt.Appendf(nil, `{"level":%q}`, s.cfg.LogLevel)
+	m := &jsonrpc.Message{
+		ID: json.RawMessage(`"b-log"`), Method: "logging/setLevel", Params: params,
+		Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"b-log","method":"logging/setLevel","params":%s}`, params),
+	}
+	if s.peer.left() == nil { // over HTTP sending it means to wait for the answer
+		s.peer.Post(m)
+		return nil
+	}
+	return s.peer.Send(ctx, m)
+}
+
+// discover makes the handshake of the newer protocol.
+func (s *session) discover(ctx context.Context) error {
+	meta := map[string]any{
+		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
+		mcp.MetaKeyClientInfo:      s.client(),
+		mcp.MetaKeyLogLevel:        s.cfg.LogLevel,
+	}
+	greeting := map[string]any{
+		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
+		mcp.MetaKeyClientInfo:      s.client(), mcp.MetaKeyClientCapabilities: Abilities{}.capabilities(),
+	}
+	var result mcp.DiscoverResult
+	err := s.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{"_meta": greeting}, &result)
+	if err != nil {
+		return err
+	}
+	if len(result.SupportedVersions) == 0 {
+		return errors.New("its answer to server/discover names no version of the protocol")
+	}
+	s.peer.agreed(mcp.LATEST_PROTOCOL_VERSION)
+	s.meta = meta
+	var info mcp.Implementation
+	if said := result.GetResultMeta().ServerInfo(); said != nil {
+		info = *said
+	}
+	return s.met(ctx, true, info, result.Capabilities, result.Instructions)
+}
+
+// met notes what a server said of itself.
+func (s *session) met(ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string) error {
+	s.about = about{
+		version: s.mask.text(text.First(who.Name+" "+who.Version, maxTold)),
+		purpose: purpose(who, instructions, s.mask),
+		tells:   can.Tools != nil && can.Tools.ListChanged,
+	}
+	s.hints.modern, s.hints.older = modern, !modern
+	if loop := s.loopTo(can); loop != nil {
+		return &selfError{loop}
+	}
+	return ctx.Err() // the last message may have been late
+}
+
+// purpose returns the beginning of what a server says it is for: its instructions, else its
+// description, title or name. Secrets are masked before it is cut, so that no part of one is left.
+func purpose(who mcp.Implementation, instructions string, m *mask) string {
+	for _, said := range []string{instructions, who.Description, who.Title, who.Name} {
+		if said = strings.TrimSpace(said); said != "" {
+			return text.First(m.text(text.First(said, maxMasked)), maxTold)
+		}
+	}
+	return ""
+}
+
+// plain returns an error of the handshake for a caller.
+func (s *session) plain(ctx context.Context, err error) error {
+	var failed *exchangeError
+	var self *selfError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &self):
+		return self.error
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &failed) && !s.cut(failed):
+		return failed.err
+	case s.broke(err), s.peer.left() == nil && s.isDying(): // a process whose pipes broke is about to
+		return s.ended(ctx)
+	case len(supported(err)) > 0:
+		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s", s.mask.text(strings.Join(supported(err), ", ")))
+	default:
+		return fmt.Errorf("it answered the handshake wrongly: %s", s.mask.text(err.Error()))
+	}
+}
+
+// cut reports whether an exchange failed because the session is dying, which says nothing of the
+// reason.
+func (s *session) cut(failed *exchangeError) bool {
+	return s.isDying() && errors.Is(failed.err, context.Canceled)
+}
+
+// loopTo returns an error where a connection with this answer to the handshake would be one to
+// ourselves. A bridge on another machine, which has its own servers, is a server like any other. One
+// at a URL on this machine, behind a gateway that has started it, reads the same files as we do.
+func (s *session) loopTo(capabilities mcp.ServerCapabilities) error {
+	said, ok := capabilities.Experimental[SelfCapability].(map[string]any)
+	if !ok {
+		return nil
+	}
+	instance, _ := said["instance"].(string)
+	remote := s.server.Transport == discovery.HTTP || s.server.Transport == discovery.SSE
+	if remote && !here(s.server.URL) && (s.cfg.Instance == "" || instance != s.cfg.Instance) {
+		return nil
+	}
+	return fmt.Errorf("%w, or one like it on this machine, behind a command or an address that doesn't tell; take it out of %s",
+		ErrSelf, s.server.Source)
+}
+
+// here reports whether a URL leads to this machine, by its name or by an address of any of its
+// interfaces. The name isn't looked up.
+func here(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || discovery.OnThisMachine(u) {
+		return err == nil
+	}
+	if name, err := os.Hostname(); err == nil && name != "" && strings.EqualFold(name, strings.TrimSuffix(u.Hostname(), ".")) {
+		return true
+	}
+	host, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return false
+	}
+	addresses, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		own, err := netip.ParsePrefix(a.String())
+		return err == nil && own.Addr().Unmap() == host.Unmap().WithZone("")
+	})
+}

@@ -1,0 +1,334 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+)
+
+const (
+	dialTimeout  = 10 * time.Second // for a TCP connection, and again for TLS
+	postTimeout  = 30 * time.Second // for a message that isn't waited for
+	hangUpWait   = time.Second      // for telling a server that its session is over
+	maxPosts     = 256              // messages that wait to be sent, beside requests
+	maxRedirects = 3
+
+	firstPause, lastPause = 2 * time.Second, time.Minute // between two streams of notifications
+)
+
+const (
+	textJSON   = "application/json"
+	textEvents = "text/event-stream"
+)
+
+// remote is a server at a URL, over Streamable HTTP or the older HTTP with server-sent events.
+type remote struct {
+	s           *session
+	url         *url.URL
+	ctx         context.Context // of what outlives a call; ended by hangUp
+	cancel      context.CancelFunc
+	base        *http.Transport
+	client      *http.Client
+	credentials *credentials
+	posts       chan *jsonrpc.Message
+	work        sync.WaitGroup
+
+	mu       sync.Mutex
+	sse      bool // the older transport
+	switched bool // sse isn't what is configured
+	conn     connection
+}
+
+// connection is what was learned since the last handshake began.
+type connection struct {
+	modern   bool   // the newer protocol
+	version  string // of the protocol; empty until it is agreed
+	session  string // of Streamable HTTP
+	endpoint string // of the older transport: where messages are posted to
+	begun    bool   // a first request was answered
+
+	streams context.Context // of those that stay open
+	end     context.CancelFunc
+}
+
+// newRemote makes the connection's parts. It sends nothing.
+func newRemote(s *session) (*remote, error) {
+	u, err := url.Parse(s.server.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("its URL is none of http or https; correct it in %s", origin(s.server))
+	}
+	r := &remote{
+		s: s, url: u, base: newTransport(), posts: make(chan *jsonrpc.Message, maxPosts),
+		sse: (s.server.Transport == discovery.SSE) != s.hints.other,
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if socket := s.server.Socket; socket != "" {
+		dial := r.base.DialContext
+		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "unix", socket) }
+	}
+	r.credentials = newCredentials(s, u)
+	r.client = &http.Client{Transport: authorized{r}, CheckRedirect: r.redirect}
+	return r, nil
+}
+
+// newTransport returns a connection pool of its own: sessions share nothing, and end what they have
+// opened.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    dialTimeout,
+		ForceAttemptHTTP2:      true,
+		IdleConnTimeout:        time.Minute,
+		MaxResponseHeaderBytes: 256 << 10,
+		ExpectContinueTimeout:  time.Second,
+	}
+}
+
+// open forgets what was learned by another handshake. Over the older transport it waits for the
+// address that messages go to.
+func (r *remote) open(ctx context.Context, modern bool) error {
+	r.leave()
+	now := connection{modern: modern}
+	now.streams, now.end = context.WithCancel(r.ctx)
+	r.mu.Lock()
+	r.conn = now
+	if modern {
+		r.conn.version = mcp.LATEST_PROTOCOL_VERSION
+	}
+	sse := r.sse
+	r.mu.Unlock()
+	if sse {
+		return r.openStream(ctx, now.streams)
+	}
+	return nil
+}
+
+// leave ends the connection of a handshake: it tells the server, and closes the streams.
+func (r *remote) leave() {
+	now := r.now()
+	if now.session != "" {
+		ctx, cancel := context.WithTimeout(r.ctx, hangUpWait)
+		defer cancel()
+		if resp, err := r.do(ctx, http.MethodDelete, nil, r.describe(ctx, nil)); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	if now.end != nil {
+		now.end()
+	}
+}
+
+// agreed has the version said with every request, and hears of changes over the older protocol.
+func (r *remote) agreed(version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conn.version = version
+	if !r.sse && !r.conn.modern {
+		ctx := r.conn.streams
+		r.work.Go(func() { r.listen(ctx) })
+	}
+}
+
+// now returns what is known of the connection.
+func (r *remote) now() connection {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conn
+}
+
+func (r *remote) isSSE() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sse
+}
+
+// instead changes to the other transport, once, where the server refused the configured one in the
+// way that says so.
+func (r *remote) instead(err error) bool {
+	var other *otherTransportError
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.switched || !errors.As(err, &other) {
+		return false
+	}
+	r.switched, r.sse = true, !r.sse
+	return true
+}
+
+func (r *remote) modernFirst() bool { return !r.isSSE() }
+
+func (r *remote) serve() { r.work.Go(r.sendPosts) }
+
+// Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable HTTP
+// is answered when it returns nil.
+func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	if !isRequest(m) {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, postTimeout)
+		defer stop()
+	}
+	err := r.post(ctx, m)
+	var known *exchangeError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &exchangeError{err}
+}
+
+// Post implements jsonrpc.Carrier. A server that asks without end and doesn't take the answers is
+// ended.
+func (r *remote) Post(m *jsonrpc.Message) bool {
+	select {
+	case r.posts <- m:
+	default:
+		r.s.fail(&endError{why: "it asks more than it takes answers, and is left", again: "connects again"})
+	}
+	return true
+}
+
+// sendPosts sends them one after the other, so that a server that is slow costs one connection. What
+// goes wrong is seen by those that it concerns, by the connection or by their own time.
+func (r *remote) sendPosts() {
+	for {
+		select {
+		case m := <-r.posts:
+			ctx, cancel := context.WithTimeout(r.ctx, postTimeout)
+			_ = r.Send(ctx, m)
+			cancel()
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+func isRequest(m *jsonrpc.Message) bool { return m.Method != "" && m.ID != nil }
+
+// post sends a message, and receives what is said in answer to it.
+func (r *remote) post(ctx context.Context, m *jsonrpc.Message) error {
+	h := r.describe(ctx, m)
+	h.Set("Content-Type", textJSON)
+	h.Set("Accept", textJSON+", "+textEvents)
+	resp, err := r.do(ctx, http.MethodPost, m.Raw, h)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return r.refused(m, h, resp)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	r.learn(resp)
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case !isRequest(m) || r.isSSE(): // the answer, if there is one, comes over the stream
+		return closeWith(resp)
+	case media == textEvents:
+		return r.stream(ctx, m, resp.Body)
+	case media == textJSON:
+		return r.whole(m, resp.Body)
+	}
+	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
+		contentType(media), resp.StatusCode, origin(r.s.server))
+}
+
+// describe returns what headers say of a message.
+func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
+	now, h := r.now(), http.Header{}
+	if now.version != "" {
+		h.Set(mcp.HeaderProtocolVersion, now.version)
+	}
+	if now.session != "" {
+		h.Set(mcp.HeaderSessionID, now.session)
+	}
+	if !now.modern || m == nil {
+		return h
+	}
+	for name, value := range mcp.StandardHeaders(now.version, mcp.MCPMethod(m.Method), m.Params) {
+		h.Set(name, value)
+	}
+	var tool struct{ Name string }
+	if m.Method == string(mcp.MethodToolsCall) && json.Unmarshal(m.Params, &tool) == nil {
+		if definition := r.s.definition(ctx, tool.Name); definition != nil {
+			for name, value := range mcp.GenerateParamHeaders(definition, m.Params) {
+				h.Set(name, value)
+			}
+		}
+	}
+	return h
+}
+
+// do makes one HTTP request.
+func (r *remote) do(ctx context.Context, method string, body []byte, h http.Header) (*http.Response, error) {
+	to := r.url.String()
+	if endpoint := r.now().endpoint; endpoint != "" && method == http.MethodPost {
+		to = endpoint
+	}
+	var content io.Reader
+	if body != nil {
+		content = strings.NewReader(string(body))
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to, content)
+	if err != nil {
+		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
+	}
+	req.Header = h
+	resp, err := r.client.Do(req)
+	var around *url.Error // which has the URL in it
+	switch {
+	case err == nil:
+		return resp, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &around):
+		return nil, around.Err
+	}
+	return nil, err
+}
+
+// learn keeps what further messages need.
+func (r *remote) learn(resp *http.Response) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conn.begun = true
+	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && r.conn.session == "" {
+		r.conn.session = id
+	}
+}
+
+func (r *remote) noise([]byte) {}
+
+func (r *remote) left() <-chan struct{} { return nil }
+
+func (r *remote) autopsy(reason error) error { return reason }
+
+func (r *remote) hangUp() {
+	r.leave()
+	r.cancel()
+}
+
+func (r *remote) end() error {
+	r.work.Wait()
+	r.base.CloseIdleConnections()
+	return nil
+}
+
+func (r *remote) said() string { return "" }

@@ -1,0 +1,155 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+)
+
+// refused takes an answer of failure to a message that was sent with the headers h. An error that the
+// server answers a request with is received, and no error here.
+func (r *remote) refused(m *jsonrpc.Message, h http.Header, resp *http.Response) error {
+	defer func() { _ = resp.Body.Close() }()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		return r.unauthorized(challengedScope(resp.Header, bearer), false)
+	case resp.StatusCode == http.StatusForbidden && challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
+		return r.unauthorized(challengedScope(resp.Header, challengeError), true)
+	case forgot(h, resp, body):
+		r.s.fail(errSessionGone)
+		return errSessionGone
+	case r.isRefusal(m, resp, body):
+		return nil
+	}
+	err := r.failure(resp, body)
+	if r.isFirst(m) && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
+		return &otherTransportError{err}
+	}
+	return err
+}
+
+// isFirst reports whether a request is the first one of its transport.
+func (r *remote) isFirst(m *jsonrpc.Message) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.conn.begun && (r.sse || m.Method == string(mcp.MethodInitialize) || m.Method == string(mcp.MethodServerDiscover))
+}
+
+// unauthorized says what can be done about it.
+func (r *remote) unauthorized(scope string, more bool) error {
+	if r.credentials.configured() {
+		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s", origin(r.s.server))
+	}
+	return &LoginError{Server: r.s.server.Name, Scope: r.s.mask.text(scope), More: more}
+}
+
+// sessionText tells the servers that answer 400 where the protocol wants 404 for a session they don't know.
+var sessionText = regexp.MustCompile(`(?i)session`)
+
+// forgot reports whether the server doesn't know the session of a message any more.
+func forgot(h http.Header, resp *http.Response, body []byte) bool {
+	if h.Get(mcp.HeaderSessionID) == "" || h.Get("Content-Type") == "" { // as of a message
+		return false
+	}
+	return resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && sessionText.Match(body)
+}
+
+// isRefusal receives a failure that is a JSON-RPC error for what was asked, and reports whether it is.
+func (r *remote) isRefusal(m *jsonrpc.Message, resp *http.Response, body []byte) bool {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	var said struct{ Error json.RawMessage }
+	if !isRequest(m) || r.isSSE() || media != textJSON || json.Unmarshal(body, &said) != nil || len(said.Error) == 0 || said.Error[0] != '{' {
+		return false
+	}
+	// Some servers answer under an id of null.
+	r.s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, said.Error))
+	return !r.waits(m)
+}
+
+func (r *remote) failure(resp *http.Response, body []byte) error {
+	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	said := ""
+	if media == "text/plain" || media == "application/json" {
+		said = text.First(text.Line(r.s.mask.text(string(body))), errorText)
+	}
+	if said == "" {
+		return fmt.Errorf("it answered %s", status)
+	}
+	return fmt.Errorf("it answered %s: %s", status, said)
+}
+
+var (
+	bearer         = regexp.MustCompile(`(?i)\bbearer\b`)
+	challengeError = regexp.MustCompile(`(?i)\berror\s*=\s*"?insufficient_scope\b`)
+	challengeScope = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]{1,500})"|([^\s",]{1,500}))`)
+)
+
+// challengedScope returns the scope that a server asks for (RFC 6750, 3) in a challenge of a kind;
+// empty where it names none.
+func challengedScope(h http.Header, kind *regexp.Regexp) string {
+	for _, challenge := range h.Values("WWW-Authenticate") {
+		if !kind.MatchString(challenge) {
+			continue
+		}
+		if m := challengeScope.FindStringSubmatch(challenge); m != nil {
+			return text.First(text.Line(m[1]+m[2]), errorText)
+		}
+	}
+	return ""
+}
+
+// exchangeError is what went wrong with one HTTP request.
+type exchangeError struct{ err error }
+
+func (e *exchangeError) Error() string { return e.err.Error() }
+func (e *exchangeError) Unwrap() error { return e.err }
+
+// otherTransportError says that the server is there and refuses the first request as one does that
+// knows only the other of Streamable HTTP and SSE.
+type otherTransportError struct{ err error }
+
+func (e *otherTransportError) Error() string { return e.err.Error() }
+func (e *otherTransportError) Unwrap() error { return e.err }
+
+// What ended a session over HTTP.
+var (
+	errSessionGone = errors.New("it no longer knows the session, as after a restart; " +
+		"the call was not carried out, and the next one begins a new session")
+	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
+)
+
+// unreachableError says that no answer came.
+type unreachableError struct{ why string }
+
+func (e *unreachableError) Error() string { return "it can't be reached: " + e.why }
+
+// LoginError says that a server wants an authorization that the user can give.
+type LoginError struct {
+	Server string
+	Scope  string // that the server asks for; empty where it names none
+	More   bool   // there is an authorization, and it isn't enough
+}
+
+func (e *LoginError) Error() string {
+	what := "it wants to be authorized"
+	if e.More {
+		what = "it wants more than it was authorized for"
+	}
+	what += "; type: mcp-bridge login " + text.ShellWord(e.Server)
+	if e.Scope != "" {
+		what += " --scope " + text.ShellWord(e.Scope)
+	}
+	return what
+}

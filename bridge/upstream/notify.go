@@ -1,0 +1,124 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+)
+
+// Progress is how far a server says that a call is.
+type Progress struct {
+	Progress float64
+	Total    *float64 // nil where the server doesn't know
+	Message  string   // at most MaxProgressText bytes; empty for none
+}
+
+// MaxProgressText bounds Progress.Message, in bytes; of a longer one the beginning is kept.
+const MaxProgressText = 1000
+
+// logSize bounds one line of what a server logs, in bytes; of more the beginning is kept.
+const logSize = 500
+
+type progressKey struct{}
+
+// WithProgress returns ctx for a Call whose progress is to be told to f: the server is asked for it
+// then, and only then.
+//
+// f is called in the order of the server's notifications, from one goroutine at a time, and no more
+// once Call has returned. It must not block and must not use the pool: nothing else that the server
+// says is heard meanwhile. A server may report as often as it likes.
+func WithProgress(ctx context.Context, f func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, f)
+}
+
+// Observer returns what is told the progress of a call with this context; nil for nothing.
+func Observer(ctx context.Context) func(Progress) {
+	f, _ := ctx.Value(progressKey{}).(func(Progress))
+	return f
+}
+
+// observers are told the progress of the requests with an id.
+type observers struct{ byID sync.Map }
+
+// observe has the progress of a request told to f, unless that is nil, until stop is called.
+func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) {
+	if f == nil {
+		return func() {}
+	}
+	key := textOf(id)
+	o.byID.Store(key, f)
+	return func() { o.byID.Delete(key) }
+}
+
+// notified takes a notification, or an answer without an id.
+func (s *session) notified(m *jsonrpc.Message) {
+	switch m.Method {
+	case "":
+		s.peer.noise(m.Raw)
+	case string(mcp.MethodNotificationToolsListChanged):
+		s.changed()
+	case string(mcp.MethodNotificationCancelled):
+		s.unsubscribed(m.Params)
+	case mcp.MethodNotificationSubscriptionsAcknowledged:
+		s.changes.acknowledged(m.Params)
+	case string(mcp.MethodNotificationMessage):
+		s.log(m.Params)
+	case string(mcp.MethodNotificationProgress):
+		s.progressed(m.Params)
+	}
+}
+
+// progressed tells a caller how far its call is. A report that isn't one, or that comes for a call
+// that is over, is ignored.
+func (s *session) progressed(params json.RawMessage) {
+	var n struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress *float64        `json:"progress"`
+		Total    *float64        `json:"total"`
+		Message  string          `json:"message"`
+	}
+	if json.Unmarshal(params, &n) != nil || n.Progress == nil {
+		return
+	}
+	s.conn.Waiting(n.Token, func() {
+		if f, ok := s.progress.byID.Load(textOf(n.Token)); ok {
+			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.said(n.Message)})
+		}
+	})
+}
+
+// said returns a message as it may be shown. Secrets are looked for in more than is kept, so that
+// none is cut in two before that.
+func (s *session) said(message string) string {
+	said := text.First(s.mask.text(text.First(message, 4*MaxProgressText)), MaxProgressText)
+	return strings.Clone(said) // not all of a line of megabytes
+}
+
+// log keeps one line that a server logs by the protocol.
+func (s *session) log(params json.RawMessage) {
+	var p struct {
+		Level  string          `json:"level"`
+		Logger string          `json:"logger"`
+		Data   json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	said := textOf(p.Data)
+	var compact bytes.Buffer
+	if strings.HasPrefix(said, "{") && json.Compact(&compact, p.Data) == nil {
+		said = compact.String()
+	}
+	line := fmt.Sprintf("[%s] %s", cmp.Or(p.Level, "log"), strings.TrimPrefix(p.Logger+": ", ": ")) + said
+	line = text.First(s.mask.text(text.First(line, 4*logSize)), logSize)
+	_, _ = s.logged.Write([]byte(strings.Join(strings.Fields(line), " ") + "\n"))
+}

@@ -1,0 +1,111 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// goodHold is from when on a request that was held open for changes counts as a good one.
+const goodHold = 10 * time.Second
+
+// A subscription is the request by which changes are heard. Over the newer protocol a server tells of
+// them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
+type subscription struct {
+	mu    sync.Mutex
+	id    string       // of the request; empty for none
+	count int64        // that have been acknowledged
+	heard atomic.Int64 // which of them the server has acknowledged; 0 while there is none
+}
+
+// begin notes by which request changes are heard; empty for none. It reports whether the one before
+// was acknowledged.
+func (c *subscription) begin(id string) (heard bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
+	return c.heard.Swap(0) != 0
+}
+
+// acknowledged takes a server's word that it will tell of changes of its tools.
+func (c *subscription) acknowledged(params json.RawMessage) {
+	var n struct {
+		Meta          map[string]json.RawMessage `json:"_meta"`
+		Notifications mcp.SubscriptionFilter     `json:"notifications"`
+	}
+	if json.Unmarshal(params, &n) != nil || !n.Notifications.ToolsListChanged {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id != "" && textOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && c.heard.Load() == 0 {
+		c.count++
+		c.heard.Store(c.count)
+	}
+}
+
+// is reports whether id is that of the request.
+func (c *subscription) is(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return id != "" && id == c.id
+}
+
+// unsubscribed ends the request by which changes are heard, where a server over pipes says that it
+// will tell no more: by cancelling what it was asked, which is its right for this request alone.
+func (s *session) unsubscribed(params json.RawMessage) {
+	var n struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(params, &n) == nil && s.changes.is(textOf(n.ID)) {
+		s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
+	}
+}
+
+// listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as the
+// session does. It isn't use: a server that is never called is ended all the same.
+func (s *session) listen(ctx context.Context) {
+	if !outlasts(s, s.ready) || s.meta == nil || !s.about.tells {
+		return
+	}
+	for pause := time.Duration(0); outlasts(s, time.After(pause)); {
+		began := time.Now()
+		heard, err := s.subscribe(ctx)
+		var refusal *RPCError
+		var login *LoginError
+		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
+			return
+		}
+		if heard && time.Since(began) >= goodHold {
+			pause = 0
+		}
+		pause = nextPause(pause)
+	}
+}
+
+// subscribe makes one such request and holds it open until either side ends it. It reports whether
+// the server has acknowledged it.
+func (s *session) subscribe(ctx context.Context) (heard bool, err error) {
+	id := s.conn.NewID()
+	s.changes.begin(textOf(id))
+	defer func() { heard = s.changes.begin("") }()
+	_, err = s.exchange(ctx, id, string(mcp.MethodSubscriptionsListen), map[string]any{
+		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": s.metaFor(ctx, id, false),
+	})
+	return heard, err
+}
+
+// outlasts waits for something, or for the end of the session: then it reports false.
+func outlasts[T any](s *session, c <-chan T) bool {
+	select {
+	case <-s.dying:
+		return false
+	case <-c:
+		return true
+	}
+}
