@@ -61,7 +61,8 @@ func (n *session) toolCancel(f entrypoint.FromGuest) {
 // errCancelled is the result of a call that the code has cancelled.
 var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled, Message: "the code has cancelled this call"}
 
-// result has the host answer a call once its turn has come. When call, the call's context, has ended, that is the answer.
+// result has the host answer a call once there is room for the result. When call, the call's context,
+// has ended, that is the answer.
 func (n *session) result(call context.Context, f entrypoint.FromGuest) (json.RawMessage, error) {
 	if !n.unsent.wait(call) {
 		return nil, errCancelled

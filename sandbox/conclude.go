@@ -32,7 +32,7 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	}
 	r.Artifacts, r.Lost = n.files.result()
 	if !n.executed.IsZero() {
-		r.Took = Took{Room: n.room, Start: n.executed.Sub(n.begin) - n.room, Run: n.ended.Sub(n.executed)}
+		r.Took = Took{Start: n.executed.Sub(n.begin), Run: n.ended.Sub(n.executed)}
 	}
 	n.mu.Lock()
 	stopped, waited := n.stopped, n.waited

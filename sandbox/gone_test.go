@@ -47,7 +47,7 @@ func TestEngineGoneBeforeTheCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if err := s.Prepare(t.Context(), nil); err != nil {
+			if err := look(s, t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			deaths.Store(tt.deaths)

@@ -33,8 +33,8 @@ func TestHeldResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each, fit = 100 << 20, maxUnsent / (100 << 20)
 		host := &together{answer: make([]byte, each)}
-		s := &Sandbox{cfg: Config{Concurrency: 64, MaxCalls: 1000}, log: slog.New(slog.DiscardHandler)}
-		n := newSession(s, Request{ID: "r", Providers: []entrypoint.Provider{{Name: "shop"}}}, host, machine{})
+		s := &Sandbox{cfg: Config{MaxCalls: 1000}, log: slog.New(slog.DiscardHandler)}
+		n := newSession(s, Request{ID: "r", Providers: []entrypoint.Provider{{Name: "shop"}}}, host)
 		var in bytes.Buffer
 		n.stdin, n.executed = entrypoint.NewWriter(&in, 0), time.Now()
 		said := func() map[string]int {

@@ -55,6 +55,7 @@ var errOutOfOrder = errors.New("out of order")
 func (w *storm) config(c *sandbox.Config) {
 	c.Standby = w.r.IntN(5)
 	c.MaxContainers = c.Standby + 1 + w.r.IntN(6)
+	c.MaxRuns = 1 + w.r.IntN(8)
 	c.StandbyIdle = time.Duration(1+w.r.IntN(100)) * time.Second
 	if w.r.IntN(3) > 0 {
 		c.StandbyIdle += allIsQuiet + 10*time.Second
@@ -217,7 +218,7 @@ func (w *storm) settle() {
 	time.Sleep(allIsQuiet)
 	want := 0
 	if w.cfg.Standby > 0 && w.cfg.StandbyIdle > allIsQuiet {
-		want = 1
+		want = w.cfg.Standby
 	}
 	if alive, idle := w.fl.count(); alive != want || idle != want {
 		w.t.Errorf("%d are alive and %d wait, want %d: up to %d may, for %v", alive, idle, want, w.cfg.Standby, w.cfg.StandbyIdle)

@@ -59,8 +59,17 @@ type Request struct {
 	// Discovered are all configured servers by name, whether or not this run may call them.
 	Discovered []entrypoint.Discovered
 
-	// Files are copied to InputDir before the code runs, outside its time.
-	Files []Input
+	// Files is called once, when the run is admitted and the engine is ready. It returns what is copied
+	// to InputDir before the code runs, outside its time. It may be nil.
+	Files func() ([]Input, error)
+
+	// Queued is called once, as soon as the run has its place in the queue, or isn't run at all; so runs
+	// that are begun one after the other's call have their places in that order. It may be nil.
+	Queued func()
+
+	// Progress is told what the run waits for before it begins. It may be nil, must not block, and may
+	// be called until a little after Run has returned.
+	Progress runtime.Progress
 
 	// Output takes what the code prints while it prints it, in order, from one goroutine at a time. It may be nil. It must
 	// not block for long: the guest waits for it.
@@ -136,10 +145,11 @@ type Artifact struct {
 
 // Took tells a run's times apart.
 type Took struct {
-	Room  time.Duration // until there were less than Config.MaxContainers
-	Start time.Duration // from asking for a container then until its guest was ready; next to nothing where one was waiting
-	Run   time.Duration // from execute to the end of the code, by the host's clock
-	Total time.Duration // all of it, but for the removal of a container whose code had ended
+	Queued   time.Duration // until other runs had ended, and their containers were gone
+	Prepared time.Duration // until engine and image were there
+	Start    time.Duration // until the guest was ready; next to nothing where a warm one was
+	Run      time.Duration // from execute to the end of the code, by the host's clock
+	Total    time.Duration // all of it, without the removal of a container whose code had ended
 }
 
 // Stdout is everything kept of standard output.
@@ -177,15 +187,20 @@ type Config struct {
 	// ArtifactLimit is bytes of the files of one run together. Runs that hold files at a time may hold eight times as much.
 	ArtifactLimit int64
 
-	MaxCalls    int // tool calls of one run; further ones fail with call_limit
-	Concurrency int // tool calls of one run answered at a time; further ones wait
+	MaxCalls int // tool calls of one run; further ones fail with call_limit
 
-	// MaxContainers are alive at a time, those that wait for a run, make the guest's code or are on their way to their end included; a run
-	// beyond them waits. What tries the Python of an image that isn't known yet, before any run has it, isn't counted.
+	// MaxRuns take place at a time. Of further ones, Queue wait for QueueTimeout at most, in the order in
+	// which they came.
+	MaxRuns      int
+	Queue        int
+	QueueTimeout time.Duration
+
+	// MaxContainers are alive at a time, warm ones and those on their way to their end included. What
+	// tries the Python of an image that isn't known yet isn't counted.
 	MaxContainers int
 
-	// Standby is how many containers at most are started ahead of the runs that will need them; 0 for none. They come after the
-	// first run, and go when there was none for StandbyIdle.
+	// Standby is how many containers are kept warm; 0 for none. They are started after the first run, and
+	// go when there was no run for StandbyIdle.
 	Standby     int
 	StandbyIdle time.Duration
 
@@ -211,17 +226,15 @@ type Sandbox struct {
 	filesHeld   atomic.Int64 // bytes of the files of all runs under way
 	resultsHeld atomic.Int64 // and of results that their code has not taken
 
-	probes   probes
-	compiled compiled
+	probes probes
 
-	expected   atomic.Pointer[entrypoint.Expect]
-	containers chan struct{} // one for each that is alive
-	standby    standby
+	admission admission
+	pool      pool
 
 	mu     sync.Mutex
 	closed bool
 	reaper chan struct{}  // full when it is to look at once; nil before it runs
-	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the keeper
+	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the pool
 
 	life context.Context // ends with Close: of what belongs to no call
 	end  context.CancelFunc
@@ -238,20 +251,27 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: no image is configured")
 	case !cfg.Pull.valid():
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
-	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
+	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0,
+		cfg.MaxRuns <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
 		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
+	case cfg.Queue < 0, cfg.QueueTimeout < 0:
+		return nil, errors.New("sandbox: the queue or the wait in it is negative")
 	case cfg.Patience < 0:
 		return nil, errors.New("sandbox: the patience is negative")
 	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0, cfg.Standby >= cfg.MaxContainers:
-		return nil, errors.New("sandbox: the number of standbys is negative, or they would wait for no time, or leave no container for a run")
+		return nil, errors.New("sandbox: the number of warm containers is negative, or they would wait for no time, or leave no container for a run")
 	}
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Sandbox{driver: d, cfg: cfg, log: log, containers: make(chan struct{}, cfg.MaxContainers)}
+	s := &Sandbox{driver: d, cfg: cfg, log: log}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.standby.init(s)
+	s.admission = admission{
+		maxRuns: cfg.MaxRuns, maxContainers: cfg.MaxContainers, room: cfg.Queue, patience: cfg.QueueTimeout,
+		warm: map[class][]*guest{},
+	}
+	s.pool.wake = make(chan struct{}, 1)
 	spec := s.spec(cfg.Images[0])
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -259,7 +279,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 	return s, nil
 }
 
-// enter counts one more thing that Close waits for; it ends with s.runs.Done.
+// enter counts one more thing that Close waits for, until s.runs.Done is called.
 func (s *Sandbox) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +297,7 @@ func (s *Sandbox) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.end()
-	s.standby.close()
+	s.admission.close()
 	s.runs.Wait()
 	return nil
 }

@@ -66,7 +66,7 @@ func writable() []runtime.Tmpfs {
 func maxAge(cfg Config) time.Duration {
 	age := cfg.StartTimeout + cfg.patience() + cfg.MaxTimeout + ageSlack
 	if cfg.Standby > 0 {
-		age += standbyAge
+		age += warmAge
 	}
 	return age
 }
@@ -89,7 +89,7 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 		o.Rlimits["as"] = limits.Memory + asSlack
 		o.Watch.MemoryBytes = limits.Memory
 	}
-	switch pidsKeptBy(f) {
+	switch pidsEnforcedBy(f) {
 	case ByEngine:
 	case ByRlimit:
 		o.Rlimits["nproc"] = limits.PIDs

@@ -58,6 +58,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 		t.Fatal(err)
 	}
 	req := sandbox.Request{ID: "run-1", Code: tr.Code, Timeout: 20 * time.Second}
+	var inputs []sandbox.Input
 	for i, l := range tr.Lines {
 		switch {
 		case l.From == transcript.Host && l.Type() == entrypoint.TypeExecute:
@@ -75,7 +76,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req.Files = append(req.Files, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
+			inputs = append(inputs, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
 		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel && want.Status == string(sandbox.StatusCancelled):
 			go func() {
 				select {
@@ -88,6 +89,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 			req.Timeout = 300 * time.Millisecond
 		}
 	}
+	req.Files = files(inputs...)
 	got, err := s.Run(ctx, req, p)
 	if err != nil {
 		t.Fatal(err)
