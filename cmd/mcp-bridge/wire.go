@@ -111,7 +111,7 @@ func newGuard(log *slog.Logger) (*guard.Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log, NewMark: runtime.Self().NewName})
+	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
 }
 
 // startWatchdog starts it too.

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,7 @@ import (
 // Others yields the living processes that can be seen in /proc, this one too. Elsewhere than on Linux there are none.
 func Others(yield func(Other) bool) {
 	for st := range processes {
-		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start, session: st.session}) {
+		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start}) {
 			return
 		}
 	}
@@ -38,28 +37,6 @@ func (o Other) Args() []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
-}
-
-// maxEnviron is how much of a process's environment is read, in bytes.
-const maxEnviron = 1 << 20
-
-// mark is what it, or a process that it descends from, was started with in MarkVar; empty for nothing, and where that can't be read.
-func (o Other) mark() string {
-	f, err := os.Open(o.proc("environ"))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	environ, err := io.ReadAll(io.LimitReader(f, maxEnviron))
-	if err != nil {
-		return ""
-	}
-	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if mark, ok := bytes.CutPrefix(variable, []byte(MarkVar+"=")); ok {
-			return string(mark)
-		}
-	}
-	return ""
 }
 
 // Program is the last part of the path of the file that it executes; empty where that can't be read.

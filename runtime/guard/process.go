@@ -22,7 +22,6 @@ const MarkVar = "_MCPBRIDGE_MARK"
 // marker is what a *Guard can in addition.
 type marker interface {
 	Mark(mark string) (forget func())
-	newMark() string
 }
 
 // A Process is a child that leads a process group of its own. Whoever launches one must call End, also when the child ended
@@ -85,9 +84,6 @@ func (p *Process) start(groups Groups) error {
 	m, ok := groups.(marker)
 	if ok || p.tracked {
 		p.mark = rand.Text()
-		if ok && p.tracked { // no other: what is started for others too is nobody's to end
-			p.mark = markOf(m.newMark())
-		}
 		if p.cmd.Env == nil {
 			p.cmd.Env = os.Environ()
 		}

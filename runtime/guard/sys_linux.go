@@ -84,12 +84,6 @@ func marked(marks []string) []entry {
 // in it, and returns how many there are.
 func (s *sweep) signal(what int) (found int) {
 	for st := range carriers(s.marks) {
-		if s.inside && !slices.ContainsFunc(s.marks, func(m string) bool {
-			_, session, _ := sessionOf(m)
-			return session == st.session && carries(st.pid, []string{m})
-		}) {
-			continue
-		}
 		found++
 		if what == look {
 			continue
@@ -180,9 +174,8 @@ func readStat(pid string) (stat, bool) {
 		return stat{}, false
 	}
 	// pid (comm) state ppid pgrp session …, where comm may hold spaces and parentheses.
-	_, rest, ok := cutLast(string(b), ") ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
+	fields := strings.Fields(string(b[bytes.LastIndex(b, []byte(")"))+1:]))
+	if len(fields) < 20 {
 		return stat{}, false
 	}
 	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
@@ -193,12 +186,4 @@ func readStat(pid string) (stat, bool) {
 	st.session, errs[3] = strconv.Atoi(fields[3])
 	st.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
 	return st, errors.Join(errs[:]...) == nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

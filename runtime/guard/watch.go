@@ -23,7 +23,7 @@ const (
 	maxLine    = 32 << 10 // bytes of one line; longer ones are skipped
 	maxEntries = 1 << 16  // registrations held; more are refused
 	maxText    = 16 << 20 // bytes of a file's text
-	minMark    = 16       // characters of a mark; shorter ones could be somebody else's
+	minMark    = 16       // characters of a mark; shorter ones could be another program's
 	termGrace  = 2 * time.Second
 	killWait   = 5 * time.Second // for a killed group to be gone
 	firstPoll  = time.Millisecond
@@ -164,7 +164,7 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 	}
 	var errs []error
 	if !s.within(force, killWait) {
-		errs = append(errs, errors.New(s.stillThere()))
+		errs = append(errs, fmt.Errorf("%d marked processes are still there %v after SIGKILL", s.signal(look), killWait))
 	}
 	groups = remaining(groups, time.Until(deadline))
 	for _, e := range groups {
@@ -179,6 +179,39 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// What sweep.signal does with the processes that it finds.
+const (
+	look = iota
+	ask
+	force
+)
+
+// sweep finds and ends the processes that carry one of its marks in their environment.
+type sweep struct {
+	marks []string
+	log   *slog.Logger // one line for each process, when it is first signalled; nil means silence
+	named map[[2]uint64]bool
+}
+
+// within signals the marked processes until it has found none twice in a row, or the time is over.
+func (s *sweep) within(what int, d time.Duration) bool {
+	if len(s.marks) == 0 {
+		return true
+	}
+	deadline, unseen := time.Now().Add(d), 0
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
+		if s.signal(what) > 0 {
+			unseen = 0
+		} else if unseen++; unseen == 2 {
+			return true
+		}
+		if !time.Now().Before(deadline) {
+			return false
+		}
+		time.Sleep(pause)
+	}
 }
 
 // writeKept writes the texts of files. Of two for one file, the later one stays.
