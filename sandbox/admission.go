@@ -31,9 +31,6 @@ type admission struct {
 	closed     bool               // no guest is kept warm
 	rejoined   int                // of waiting: admitted before, and first in the queue
 	preparing  int                // of runs
-	since      time.Time          // when preparing was last 0
-	prepared   time.Duration      // for how long it was not, until since
-	settled    chan struct{}      // closed when preparing is 0 again; nil while no run waits for that
 }
 
 // A ticket is a run's place in the queue, and then what the run was admitted with.
@@ -78,9 +75,10 @@ func (e *QueueError) Hint() string {
 	return "call again when some of the calls have ended, and do more work in each run"
 }
 
-// enter admits a run, or waits until it can be admitted. The error is a *QueueError, or ctx's. After
-// nil, leave must be called, and the ticket used up: by its guest, a container or giveBack. queued is
-// called once the run has its place, and waits whenever there is something new to say of the wait.
+// enter admits a run, or waits until it can be admitted. The error is a *QueueError, or ctx's.
+// After nil, leave must be called, and the ticket used up: by its guest, a container or giveBack.
+// queued is called once the run has its place, and waits whenever there is something new to say of
+// the wait.
 func (a *admission) enter(ctx context.Context, t *ticket, queued func(), waits func(string)) error {
 	if ctx.Err() != nil {
 		queued()
@@ -153,8 +151,8 @@ func (a *admission) free(t *ticket) bool {
 	return len(a.waiting) == 0 && a.runs < a.maxRuns && (len(a.warm[t.class]) > 0 || a.containers < a.maxContainers)
 }
 
-// grant admits those who are first in the queue while there is room. It is called with mu held, after
-// every change that may have made room.
+// grant admits those who are first in the queue while there is room. It is called with mu held,
+// after every change that may have made room.
 func (a *admission) grant() {
 	for len(a.waiting) > 0 {
 		t := a.waiting[0]
@@ -180,29 +178,28 @@ func (a *admission) grant() {
 
 // wait returns when the run is admitted, ctx has ended or the patience is used up.
 func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
-	began, last := time.Now(), time.After(a.patience+prepareMax)
-	before, preparing, settled := a.preparation()
-	for now := before; ; {
-		left := a.patience - time.Since(began) + now - before
-		if left <= 0 && settled == nil {
-			return
-		}
-		waits(a.waitingFor(preparing))
-		var late <-chan time.Time // never, while others prepare
-		if settled == nil {
-			late = time.After(left)
+	step := max(a.patience/100, time.Millisecond)
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	told := -1
+	for left, most := a.patience, a.patience+prepareMax; left > 0 && most > 0; most -= step {
+		a.mu.Lock()
+		preparing := a.preparing
+		a.mu.Unlock()
+		if preparing != told {
+			waits(a.waitingFor(preparing))
+			told = preparing
 		}
 		select {
 		case <-t.granted:
 			return
 		case <-ctx.Done():
 			return
-		case <-last:
-			return
-		case <-late:
-		case <-settled:
+		case <-tick.C:
 		}
-		now, preparing, settled = a.preparation()
+		if preparing == 0 {
+			left -= step
+		}
 	}
 }
 
@@ -214,38 +211,15 @@ func (a *admission) waitingFor(preparing int) string {
 	return fmt.Sprintf("waiting for one of %d runs to end", a.maxRuns)
 }
 
-// preparation returns for how long runs have prepared in all, how many do now, and, if any does, what
-// is closed when none does.
-func (a *admission) preparation() (total time.Duration, preparing int, settled <-chan struct{}) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.preparing == 0 {
-		return a.prepared, 0, nil
-	}
-	if a.settled == nil {
-		a.settled = make(chan struct{})
-	}
-	return a.prepared + time.Since(a.since), a.preparing, a.settled
-}
-
 // prepare marks the run as waiting for the engine or the image until done is called.
 func (a *admission) prepare() (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.preparing++; a.preparing == 1 {
-		a.since = time.Now()
-	}
+	a.preparing++
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.preparing--; a.preparing > 0 {
-			return
-		}
-		a.prepared += time.Since(a.since)
-		if a.settled != nil {
-			close(a.settled)
-			a.settled = nil
-		}
+		a.preparing--
 	}
 }
 

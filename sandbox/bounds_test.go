@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestArgumentsUnderWayAreBounded: calls that nobody answers yet hold so much of the host's memory and no more.
+// TestArgumentsUnderWayAreBounded: calls that nobody answers yet hold so much of the host's memory
+// and no more.
 func TestArgumentsUnderWayAreBounded(t *testing.T) {
 	var held, most atomic.Int64
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
@@ -53,7 +54,8 @@ func TestTooMuchForAFrame(t *testing.T) {
 	}
 }
 
-// TestFloodOfCalls: a guest in other hands that makes calls beyond all limits costs the host no more than those.
+// TestFloodOfCalls: a guest in other hands that makes calls beyond all limits costs the host no
+// more than those.
 func TestFloodOfCalls(t *testing.T) {
 	var flood strings.Builder
 	for i := range 20_000 {
@@ -77,7 +79,8 @@ func TestFloodOfCalls(t *testing.T) {
 	}
 }
 
-// TestFullDiskSaysWhatToDo: a full tmpfs is an exception like another, but the code can't know how small the places are.
+// TestFullDiskSaysWhatToDo: a full tmpfs is an exception like another, but the code can't know how
+// small the places are.
 func TestFullDiskSaysWhatToDo(t *testing.T) {
 	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "raise OSError(28, 'No space left on device')", Timeout: 20 * time.Second}, hostFunc(echo))
 	if err != nil || r.Status != sandbox.StatusError || !strings.Contains(r.Message, "/workspace (128 MiB)") {

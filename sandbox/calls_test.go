@@ -18,7 +18,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestProgress: the code hears how far its call is, in order, all of it before the value; a call that doesn't ask has nobody to tell.
+// TestProgress: the code hears how far its call is, in order, all of it before the value; a call
+// that doesn't ask has nobody to tell.
 func TestProgress(t *testing.T) {
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 		if c.Progress == nil {
@@ -48,8 +49,8 @@ print(` + call + `(text="unasked"))
 	}
 }
 
-// TestProgressWaitsForTheCode: progress of calls whose code reads nothing fills neither the guest nor the host, holds up no other
-// call, and ends with its own.
+// TestProgressWaitsForTheCode: progress of calls whose code reads nothing fills neither the guest
+// nor the host, holds up no other call, and ends with its own.
 func TestProgressWaitsForTheCode(t *testing.T) {
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 		tick := time.NewTicker(20 * time.Millisecond)
@@ -115,7 +116,8 @@ func TestProgressWithoutEndToADeafGuest(t *testing.T) {
 	<-told
 }
 
-// TestCallsAreCancelled: when the code's await of a call ends, however it does, the call's context does, and the run goes on.
+// TestCallsAreCancelled: when the code's await of a call ends, however it does, the call's context
+// does, and the run goes on.
 func TestCallsAreCancelled(t *testing.T) {
 	for _, tt := range []struct{ name, code string }{
 		{"task.cancel", `
@@ -168,8 +170,8 @@ await asyncio.to_thread(lambda: asyncio.run(main()))
 	}
 }
 
-// TestFloodOfCancels: a guest in other hands that cancels all there is and isn't, before, during and after, has each of its calls
-// answered exactly once and costs the host nothing else.
+// TestFloodOfCancels: a guest in other hands that cancels all there is and isn't, before, during
+// and after, has each of its calls answered exactly once and costs the host nothing else.
 func TestFloodOfCancels(t *testing.T) {
 	flood := []string{ready}
 	for i := range 200 {
@@ -206,7 +208,8 @@ func TestFloodOfCancels(t *testing.T) {
 	}
 }
 
-// answered is an engine whose container says its script, and is done once it has heard as many answers.
+// answered is an engine whose container says its script, and is done once it has heard as many
+// answers.
 type answered struct {
 	runtimetest.Local
 	script []string
@@ -253,7 +256,8 @@ func (a *answered) Run(_ context.Context, spec runtime.Spec, std runtime.Stdio) 
 	}
 }
 
-// TestTimeoutNamesWhatItWaitedFor: who was out of time learns of the call that had no answer, and of no other.
+// TestTimeoutNamesWhatItWaitedFor: who was out of time learns of the call that had no answer, and
+// of no other.
 func TestTimeoutNamesWhatItWaitedFor(t *testing.T) {
 	t.Parallel()
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {

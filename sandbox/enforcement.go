@@ -11,8 +11,8 @@ import (
 // EnforcedBy is who keeps a limit.
 type EnforcedBy string
 
-// Who can keep a limit, the surest first. Code can get around none of them; but the watch looks only ten times a second, so for a
-// moment there can be more than the limit.
+// Who can keep a limit, the surest first. Code can get around none of them; but the watch looks
+// only ten times a second, so for a moment there can be more than the limit.
 const (
 	ByEngine   EnforcedBy = "engine"   // a cgroup, or an option of a mount
 	ByBridge   EnforcedBy = "bridge"   // outside the container

@@ -20,9 +20,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready after startTime, answers
-// pings, and runs its code, the duration of which the code is, in that time: it prints its own number, its image, and what the code has
-// behind the duration. It counts.
+// fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready
+// after startTime, answers pings, and runs its code, the duration of which the code is, in that
+// time: it prints its own number, its image, and what the code has behind the duration. It counts.
 type fleet struct {
 	runtimetest.Local
 	startTime time.Duration

@@ -133,8 +133,8 @@ const maxAtOnce = 32 << 10
 // p50. The guest answers the ping before it says anything of the code.
 //
 // A guest that doesn't answer may have begun the code all the same. It has had no effect: the calls
-// and the output of the code are read only behind the answer, and the container, which has no network
-// and no file of the host, is killed. So the run can be given to another guest.
+// and the output of the code are read only behind the answer, and the container, which has no
+// network and no file of the host, is killed. So the run can be given to another guest.
 func (g *guest) handOff(ctx context.Context, execute []byte) bool {
 	select {
 	case g.pinging <- struct{}{}:
@@ -172,7 +172,8 @@ func (g *guest) answers(ctx context.Context, behind []byte) bool {
 
 var errNoPong = errors.New("the guest does not answer")
 
-// end lets the guest end, kills it if it doesn't within a grace time, and returns when its container is gone.
+// end lets the guest end, kills it if it doesn't within a grace time, and returns when its
+// container is gone.
 func (g *guest) end() {
 	g.hangUp()
 	linger := time.AfterFunc(exitGrace, func() { g.kill(errLinger) })
@@ -181,7 +182,8 @@ func (g *guest) end() {
 	g.kill(errOver)
 }
 
-// cut kills the guest and ends all reads and writes of its frames, since an engine may take long to kill.
+// cut kills the guest and ends all reads and writes of its frames, since an engine may take long to
+// kill.
 func (g *guest) cut(cause error) {
 	g.kill(cause)
 	g.hangUp()

@@ -11,8 +11,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestOrderBehindThePing: a guest that has waited gets its run together with the ping. What becomes of one that isn't as it should be
-// then: no run is lost, none is told of twice, and nothing is heard of a guest that hasn't answered.
+// TestOrderBehindThePing: a guest that has waited gets its run together with the ping. What becomes
+// of one that isn't as it should be then: no run is lost, none is told of twice, and nothing is
+// heard of a guest that hasn't answered.
 func TestOrderBehindThePing(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -71,7 +72,8 @@ func TestLongOrder(t *testing.T) {
 	})
 }
 
-// TestClockOfAnOrder: the code's time counts from when it was sent its order, though the answer to the ping came later.
+// TestClockOfAnOrder: the code's time counts from when it was sent its order, though the answer to
+// the ping came later.
 func TestClockOfAnOrder(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")

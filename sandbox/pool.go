@@ -109,7 +109,8 @@ func (s *Sandbox) refill() {
 	}
 }
 
-// idle reports whether no run has come for so long that no guest is kept warm, and retires them then.
+// idle reports whether no run has come for so long that no guest is kept warm, and retires them
+// then.
 func (s *Sandbox) idle() bool {
 	p := &s.pool
 	p.mu.Lock()
@@ -122,7 +123,8 @@ func (s *Sandbox) idle() bool {
 	return true
 }
 
-// startMissing starts one guest if one is missing and may be started now, and reports whether it did.
+// startMissing starts one guest if one is missing and may be started now, and reports whether it
+// did.
 func (s *Sandbox) startMissing() bool {
 	m := s.found()
 	if m == nil || s.life.Err() != nil {
@@ -156,7 +158,8 @@ func (s *Sandbox) startMissing() bool {
 	return true
 }
 
-// reserve takes room for one more guest of a class, if fewer than most are warm and no run needs it.
+// reserve takes room for one more guest of a class, if fewer than most are warm and no run needs
+// it.
 func (a *admission) reserve(c class, most int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestStandby: the first run waits for its container, and a later one doesn't, whose container is another.
+// TestStandby: the first run waits for its container, and a later one doesn't, whose container is
+// another.
 func TestStandby(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		first := call(t, s, "10ms")
@@ -100,7 +101,8 @@ func TestStandbyChecked(t *testing.T) {
 	})
 }
 
-// TestStandbyIsStale: after the engine was looked at anew and has another image, no run gets the old one.
+// TestStandbyIsStale: after the engine was looked at anew and has another image, no run gets the
+// old one.
 func TestStandbyIsStale(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
@@ -109,7 +111,8 @@ func TestStandbyIsStale(t *testing.T) {
 			fl.image = "second"
 			fl.broken = func() error { return errors.New("out of order") }
 		})
-		// Two runs at once: one takes the standby, the other finds the engine out of order, so that it is looked at anew.
+		// Two runs at once: one takes the standby, the other finds the engine out of order, so that
+		// it is looked at anew.
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
@@ -127,7 +130,8 @@ func TestStandbyIsStale(t *testing.T) {
 	})
 }
 
-// TestCancelledByADeafStandby: a caller that gives up waits neither for an answer nor for an engine that takes its time to kill.
+// TestCancelledByADeafStandby: a caller that gives up waits neither for an answer nor for an engine
+// that takes its time to kill.
 func TestCancelledByADeafStandby(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		for range 100 {
@@ -145,7 +149,8 @@ func TestCancelledByADeafStandby(t *testing.T) {
 	})
 }
 
-// TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever it was started for.
+// TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever
+// it was started for.
 func TestNextReady(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers = 2 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		fl.set(func() { fl.removal = time.Minute })
@@ -157,7 +162,8 @@ func TestNextReady(t *testing.T) {
 	})
 }
 
-// TestLookedAtAnewOnce: runs that are cancelled while their containers start say nothing of the engine.
+// TestLookedAtAnewOnce: runs that are cancelled while their containers start say nothing of the
+// engine.
 func TestLookedAtAnewOnce(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
@@ -219,8 +225,8 @@ func TestDiesAtOnce(t *testing.T) {
 	})
 }
 
-// TestEngineIsNotAsked: a run that finds a container waiting asks the engine nothing; and what the driver learns of its engine as it
-// starts a container counts for that one and for all after it.
+// TestEngineIsNotAsked: a run that finds a container waiting asks the engine nothing; and what the
+// driver learns of its engine as it starts a container counts for that one and for all after it.
 func TestEngineIsNotAsked(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		fl.set(func() { fl.facts.OwnUsers = true })
@@ -236,8 +242,8 @@ func TestEngineIsNotAsked(t *testing.T) {
 	})
 }
 
-// TestDeafGuestsAreNoStorm: guests that don't answer while they wait are replaced ever more rarely, and at once again when one has
-// answered a run.
+// TestDeafGuestsAreNoStorm: guests that don't answer while they wait are replaced ever more rarely,
+// and at once again when one has answered a run.
 func TestDeafGuestsAreNoStorm(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
@@ -283,7 +289,8 @@ func TestDeafToRunsIsNoStorm(t *testing.T) {
 	})
 }
 
-// TestEngineGoes: guests whose streams have ended are passed over at once, however long the driver takes to see the containers gone.
+// TestEngineGoes: guests whose streams have ended are passed over at once, however long the driver
+// takes to see the containers gone.
 func TestEngineGoes(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		for range 100 {
@@ -307,7 +314,8 @@ func TestEngineGoes(t *testing.T) {
 	})
 }
 
-// TestCancelledBehindThePing: a run that is given up while the keeper waits for a guest's answer doesn't wait for it too.
+// TestCancelledBehindThePing: a run that is given up while the keeper waits for a guest's answer
+// doesn't wait for it too.
 func TestCancelledBehindThePing(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
@@ -324,7 +332,8 @@ func TestCancelledBehindThePing(t *testing.T) {
 	})
 }
 
-// TestNobodyReadsTheLog: a start that fails, and is told to a log that nobody reads, holds up no run.
+// TestNobodyReadsTheLog: a start that fails, and is told to a log that nobody reads, holds up no
+// run.
 func TestNobodyReadsTheLog(t *testing.T) {
 	var open chan struct{} // of the bubble
 	change := func(c *sandbox.Config) {

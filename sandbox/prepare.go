@@ -13,7 +13,8 @@ import (
 // prepareTimeout bounds the wait for an engine and the pull of an image together.
 const prepareTimeout = 15 * time.Minute
 
-// machine is what a run needs to know about the engine: proof that it was reached, and the image it has.
+// machine is what a run needs to know about the engine: proof that it was reached, and the image it
+// has.
 type machine struct {
 	look   uint64 // which look at the engine found it
 	facts  runtime.Facts
@@ -38,18 +39,19 @@ type preparing struct {
 	last    string              // of what they were told
 }
 
-// Look reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it if
-// need be. It returns what was found: the engine, the image that runs would have, and the Python in it.
-// Concurrent callers and runs share one attempt, which ends when none of them waits any more; a failure
-// is not remembered. Errors are *runtime.UnavailableError, *runtime.ImageError and *UnfitError, each with
-// a hint, or the driver's own.
+// Look reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it
+// if need be. It returns what was found: the engine, the image that runs would have, and the Python
+// in it. Concurrent callers and runs share one attempt, which ends when none of them waits any
+// more; a failure is not remembered. Errors are *runtime.UnavailableError, *runtime.ImageError and
+// *UnfitError, each with a hint, or the driver's own.
 func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python, error) {
 	m, err := s.prepareFor(ctx, nil, p)
 	return m.facts, m.image, m.python, err
 }
 
-// prepareFor is Look for a run that has a warm guest, or nil. With a warm guest of the machine that was
-// found before, the engine needn't be asked: the guest's streams go through it, and end with it.
+// prepareFor is Look for a run that has a warm guest, or nil. With a warm guest of the machine that
+// was found before, the engine needn't be asked: the guest's streams go through it, and end with
+// it.
 func (s *Sandbox) prepareFor(ctx context.Context, warm *guest, p runtime.Progress) (machine, error) {
 	m := s.found()
 	if m != nil && (warm == nil || warm.over() || warm.class != m.class()) {
@@ -106,7 +108,8 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	return g.m, nil
 }
 
-// startPreparing runs under pr.mu. The goroutine ends with its context, which is no call's and ends with the last waiter.
+// startPreparing runs under pr.mu. The goroutine ends with its context, which is no call's and ends
+// with the last waiter.
 func (s *Sandbox) startPreparing() (*preparing, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -143,9 +146,9 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 	return g, nil
 }
 
-// renew returns what was found before with what the driver says of the engine now: it may learn what
-// its engine can't do when it starts a container. It returns nil for an engine that is away or at rest,
-// or another one.
+// renew returns what was found before with what the driver says of the engine now: it may learn
+// what its engine can't do when it starts a container. It returns nil for an engine that is away or
+// at rest, or another one.
 func (s *Sandbox) renew(ctx context.Context, m *machine) *machine {
 	f, err := s.driver.Facts(ctx) // remembered by the driver while the engine answers
 	var now *machine
@@ -192,7 +195,8 @@ func (s *Sandbox) awake(ctx context.Context, p runtime.Progress) (runtime.Facts,
 	return s.driver.Facts(ctx)
 }
 
-// forget makes the next run look at the engine again, unless that was done since m was found: something that was there is gone.
+// forget makes the next run look at the engine again, unless that was done since m was found:
+// something that was there is gone.
 func (s *Sandbox) forget(m machine) {
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()

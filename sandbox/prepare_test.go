@@ -166,7 +166,8 @@ func TestUnfit(t *testing.T) {
 	})
 }
 
-// TestProbeIsRemembered: good answers on disk, bad ones until the end, and none where it may have been the engine's fault.
+// TestProbeIsRemembered: good answers on disk, bad ones until the end, and none where it may have
+// been the engine's fault.
 func TestProbeIsRemembered(t *testing.T) {
 	fresh := func() *engine { return &engine{images: map[string]runtime.Image{"any": has("1")}} }
 	prepare := func(t *testing.T, e *engine, dir string) (sandbox.Python, error) {

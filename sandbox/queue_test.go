@@ -12,7 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestQueueErrors holds that a run that isn't admitted is told why, how many run and wait, and what to do.
+// TestQueueErrors holds that a run that isn't admitted is told why, how many run and wait, and what
+// to do.
 func TestQueueErrors(t *testing.T) {
 	short := func(c *sandbox.Config) { c.MaxRuns, c.Queue, c.QueueTimeout = 1, 1, 30*time.Second }
 	for _, tt := range []struct {
@@ -28,7 +29,7 @@ func TestQueueErrors(t *testing.T) {
 		{"behind the image and a run", "1s", 3 * time.Minute, 3*time.Minute + time.Second + 300*time.Millisecond, "", "",
 			"waiting for one of 1 calls to end, 1 of which wait for the engine or the image"},
 		{"behind the image and a long run", "50s", 3 * time.Minute, 3*time.Minute + 30*time.Second,
-			"it waited in the queue for 3m30s, which is longer than MCP_BRIDGE_QUEUE_TIMEOUT and the 20m0s for which others may prepare",
+			"which is longer than MCP_BRIDGE_QUEUE_TIMEOUT and the 20m0s for which others may prepare",
 			"do more work in each run", "wait for the engine or the image"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,8 +101,8 @@ func TestCancelFreesThePlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// TestWaitForContainers holds that containers which an engine takes long to remove count among those
-// that may be, and that what a run waits for that is told as the wait in the queue.
+// TestWaitForContainers holds that containers which an engine takes long to remove count among
+// those that may be, and that what a run waits for that is told as the wait in the queue.
 func TestWaitForContainers(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers, c.Standby = 1, 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		fl.set(func() { fl.removal = 25 * time.Second })

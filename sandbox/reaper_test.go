@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestReaper: containers of dead owners go within a minute, those of living ones never, whatever the clocks say; an engine that
-// is away is left alone.
+// TestReaper: containers of dead owners go within a minute, those of living ones never, whatever
+// the clocks say; an engine that is away is left alone.
 func TestReaper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -100,7 +100,8 @@ func TestReapingFails(t *testing.T) {
 	}
 }
 
-// stubborn is an engine with a dead bridge's container that takes until letGo is closed to be removed, or until the removal is given up.
+// stubborn is an engine with a dead bridge's container that takes until letGo is closed to be
+// removed, or until the removal is given up.
 type stubborn struct {
 	*engine
 	letGo chan struct{}

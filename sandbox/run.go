@@ -77,14 +77,14 @@ func (e *StartError) Hint() string {
 	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
 }
 
-// Run runs the code in a container of its own. It waits in the queue, prepares the engine where that is
-// needed, and returns once the code has ended; the container is gone then, or on its way, and gone
-// when Close returns. When ctx ends the code is killed at once, its container a moment later at most,
-// and the Result's Status is StatusCancelled.
+// Run runs the code in a container of its own. It waits in the queue, prepares the engine where
+// that is needed, and returns once the code has ended; the container is gone then, or on its way,
+// and gone when Close returns. When ctx ends the code is killed at once, its container a moment
+// later at most, and the Result's Status is StatusCancelled.
 //
 // How the code failed is told in the Result. An error means that the run could not take place:
-// *QueueError, *runtime.UnavailableError, *runtime.ImageError, *UnfitError, *StartError, ErrClosed, what
-// Request.Files returned, or a bad Request. The Result has only its Took then.
+// *QueueError, *runtime.UnavailableError, *runtime.ImageError, *UnfitError, *StartError, ErrClosed,
+// what Request.Files returned, or a bad Request. The Result has only its Took then.
 func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	begin := time.Now()
 	if err := s.check(&r); err != nil {
@@ -100,8 +100,8 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	res, err := n.admitted(ctx, func() (Result, error) {
 		res, err := n.attempt(ctx)
 		if n.prepared && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
-			// The image was removed, or the engine ended, since it was found. No code has run: an error
-			// comes only where the guest has not been given its execute.
+			// The image was removed, or the engine ended, since it was found. No code has run: an
+			// error comes only where the guest has not been given its execute.
 			if n, err = n.again(ctx); err != nil {
 				return notBegun(r.ID), nil
 			}
@@ -143,7 +143,8 @@ func isGone(err error) bool {
 	return errors.As(err, &e) && e.Gone
 }
 
-// MaxCode is the most bytes of code that a run takes. It leaves room for the rest of the execute frame.
+// MaxCode is the most bytes of code that a run takes. It leaves room for the rest of the execute
+// frame.
 const MaxCode = entrypoint.MaxFrame / 4
 
 // admitted calls do once the run is admitted.
@@ -218,9 +219,9 @@ func (n *session) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// acquire returns the warm guest that the run was admitted with, if that answers, or starts one. The
-// caller discards it. A warm one has been sent order, the run's execute, where guest.ordered says so.
-// The only error is ctx's.
+// acquire returns the warm guest that the run was admitted with, if that answers, or starts one.
+// The caller discards it. A warm one has been sent order, the run's execute, where guest.ordered
+// says so. The only error is ctx's.
 func (n *session) acquire(ctx context.Context, order []byte) (*guest, error) {
 	s := n.sandbox
 	if len(n.inputs) > 0 {
@@ -266,8 +267,8 @@ func (n *session) rejoin(ctx context.Context) error {
 }
 
 // run has a guest run the code, and plays the host's part until it has said how the code ended. The
-// container then goes away by itself, and Close waits for that; where the guest's word isn't enough,
-// run waits too.
+// container then goes away by itself, and Close waits for that; where the guest's word isn't
+// enough, run waits too.
 func (n *session) run(caller context.Context, g *guest, order []byte) (Result, error) {
 	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
@@ -307,8 +308,8 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 	return n.conclude(e, g.stderr.String())
 }
 
-// told reports whether all is known of how the code ended: it was stopped by us, or the guest has said
-// what byWait goes by, so that the container's end changes nothing.
+// told reports whether all is known of how the code ended: it was stopped by us, or the guest has
+// said what byWait goes by, so that the container's end changes nothing.
 func (n *session) told() bool {
 	if n.done == nil || wait(n.done).Killed == "cancel" {
 		n.mu.Lock()

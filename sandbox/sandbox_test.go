@@ -281,7 +281,8 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestOffClock: the host's waiting for longer than the code's own time doesn't count when it says so. See TestClock.
+// TestOffClock: the host's waiting for longer than the code's own time doesn't count when it says
+// so. See TestClock.
 func TestOffClock(t *testing.T) {
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 		defer sandbox.OffClock(ctx)()

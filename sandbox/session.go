@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// session is one run: its place in the queue, and its talk with one guest. The fields without a lock
-// belong to the goroutine that reads the frames.
+// session is one run: its place in the queue, and its talk with one guest. The fields without a
+// lock belong to the goroutine that reads the frames.
 type session struct {
 	sandbox *Sandbox
 	req     Request
@@ -90,8 +90,8 @@ func (n *session) order() ([]byte, error) {
 	return line, nil
 }
 
-// start sends the order, unless that was done, at the time sent, starts the clock of the code, and keeps telling the guest that somebody
-// is there.
+// start sends the order, unless that was done, at the time sent, starts the clock of the code, and
+// keeps telling the guest that somebody is there.
 func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 	n.executed = sent
 	if sent.IsZero() {
@@ -117,8 +117,8 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 	})
 }
 
-// unsentFrame logs that a frame could not be written, and drops it: a guest that is gone is noticed at
-// its stdout.
+// unsentFrame logs that a frame could not be written, and drops it: a guest that is gone is noticed
+// at its stdout.
 func (n *session) unsentFrame(err error) {
 	if err != nil {
 		n.sandbox.log.Debug("frame not sent", "run", n.req.ID, "err", err)
@@ -137,9 +137,10 @@ const (
 func (n *session) deadline()  { n.stop(byDeadline) }
 func (n *session) cancelled() { n.stop(byCaller) }
 
-// stop has the guest kill the code, so that what was printed still arrives, and ends the container if that takes too long, or
-// at once if there is no code yet. The first reason counts. It runs in a goroutine of the clock or of the caller's context,
-// which the run doesn't wait for: it touches nothing but what is locked or lasting.
+// stop has the guest kill the code, so that what was printed still arrives, and ends the container
+// if that takes too long, or at once if there is no code yet. The first reason counts. It runs in a
+// goroutine of the clock or of the caller's context, which the run doesn't wait for: it touches
+// nothing but what is locked or lasting.
 func (n *session) stop(why stoppage) {
 	n.mu.Lock()
 	if n.stopped != notStopped || n.over {
@@ -160,8 +161,9 @@ func (n *session) stop(why stoppage) {
 	n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
 }
 
-// cancelWithin ends the container, unless it has ended by then, when nothing has come from it for a while: files that the code
-// left are still read after it was killed. It is harmless when the run is over.
+// cancelWithin ends the container, unless it has ended by then, when nothing has come from it for a
+// while: files that the code left are still read after it was killed. It is harmless when the run
+// is over.
 func (n *session) cancelWithin(since time.Time) {
 	time.AfterFunc(cancelGrace, func() {
 		heard := time.Unix(0, n.heard.Load())
@@ -201,7 +203,8 @@ func (n *session) artifact(f entrypoint.FromGuest) {
 	}
 }
 
-// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to about 1,024 at a time.
+// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to
+// about 1,024 at a time.
 const (
 	maxPending      = 4096
 	maxHelpers      = 64                      // of the runtime's own; upstream bounds those of each server
@@ -213,7 +216,8 @@ const (
 	maxCallName     = 4 << 10                 // bytes of a server's or tool's name
 )
 
-// toolCall has one call answered in a goroutine of its own, so that the guest's output is still read.
+// toolCall has one call answered in a goroutine of its own, so that the guest's output is still
+// read.
 func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName || len(f.Tool) > maxCallName ||
 		n.executed.IsZero() || n.callIDs[f.CallID] || n.pending.Load() >= maxPending {
@@ -282,8 +286,8 @@ func (n *session) answering(size int64, f func()) {
 	})
 }
 
-// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is too long for a frame is replaced
-// by an error that says so.
+// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is
+// too long for a frame is replaced by an error that says so.
 func (n *session) answer(ctx context.Context, id string, result json.RawMessage, err error) {
 	frame := entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, OK: err == nil, Result: result}
 	if err != nil {

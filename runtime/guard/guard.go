@@ -1,28 +1,31 @@
-// Package guard sees to it that nothing which the bridge started outlives it, not even when the bridge is ended by SIGKILL.
+// Package guard sees to it that nothing which the bridge started outlives it, not even when the
+// bridge is ended by SIGKILL.
 //
-// Guard is the bridge's side: it starts a watchdog, a second process of the same binary, and tells it through a pipe which
-// process groups and files are the bridge's. Watch is the watchdog's body: when the pipe ends, and with it the bridge, it
-// ends the groups and removes the files. Process is a child that leads a process group of its own and is ended as a group.
+// Guard is the bridge's side: it starts a watchdog, a second process of the same binary, and tells
+// it through a pipe which process groups and files are the bridge's. Watch is the watchdog's body:
+// when the pipe ends, and with it the bridge, it ends the groups and removes the files. Process is
+// a child that leads a process group of its own and is ended as a group.
 //
-// A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A process that
-// left its group (setsid, setpgid) is ended too if it descends from a child of LaunchTracked that
-// Process.End hasn't ended, on Linux 5.3 and later: it is found by a random mark in its environment, unless
-// it has wiped that. Process.End ends the group only.
+// A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A
+// process that left its group (setsid, setpgid) is ended too if it descends from a child of
+// LaunchTracked that Process.End hasn't ended, on Linux 5.3 and later: it is found by a random mark
+// in its environment, unless it has wiped that. Process.End ends the group only.
 //
-// The watchdog has a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so a signal to the client's
-// process group or terminal doesn't end it before its work is done. It holds no descriptor but the pipe
-// and the null device. Where it is killed together with the bridge, children of Process get SIGTERM by the
-// parent-death signal, on Linux; what ignores that, or was started by a child, is left.
+// The watchdog has a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so a signal to the
+// client's process group or terminal doesn't end it before its work is done. It holds no descriptor
+// but the pipe and the null device. Where it is killed together with the bridge, children of
+// Process get SIGTERM by the parent-death signal, on Linux; what ignores that, or was started by a
+// child, is left.
 //
 // The pipe keeps a registration however soon the bridge dies. Between the fork of a child and its
-// registration, the watchdog knows the mark that the child gets in its environment, and a child that has
-// not come to exec gets the parent-death signal. That is bound to the thread that forked, so Process keeps
-// that thread until the child is gone. Both are Linux only.
+// registration, the watchdog knows the mark that the child gets in its environment, and a child
+// that has not come to exec gets the parent-death signal. That is bound to the thread that forked,
+// so Process keeps that thread until the child is gone. Both are Linux only.
 //
-// The kernel doesn't reuse a number while a process, a zombie or a group has it. Process reaps its leader
-// last, after the group is empty and forgotten, so a registered number belongs to the registered group
-// while the bridge lives. Later the watchdog compares start time and session with those at registration
-// (Linux), and leaves alone a group that isn't the registered one.
+// The kernel doesn't reuse a number while a process, a zombie or a group has it. Process reaps its
+// leader last, after the group is empty and forgotten, so a registered number belongs to the
+// registered group while the bridge lives. Later the watchdog compares start time and session with
+// those at registration (Linux), and leaves alone a group that isn't the registered one.
 package guard
 
 import (
@@ -52,7 +55,8 @@ type Config struct {
 	Log  *slog.Logger // one line for each watchdog that was lost or could not be started; nil means silence
 }
 
-// A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be called concurrently.
+// A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be
+// called concurrently.
 type Guard struct {
 	cfg Config
 
@@ -71,8 +75,9 @@ type dog struct {
 	gone  chan struct{} // closed once the process is reaped
 }
 
-// New makes a Guard whose watchdog is started by Begin, or by the first registration. It marks every open descriptor of this
-// process close-on-exec, so that neither the watchdog nor any other child holds what the bridge's own parent left open.
+// New makes a Guard whose watchdog is started by Begin, or by the first registration. It marks
+// every open descriptor of this process close-on-exec, so that neither the watchdog nor any other
+// child holds what the bridge's own parent left open.
 func New(cfg Config) (*Guard, error) {
 	if len(cfg.Argv) == 0 {
 		return nil, errors.New("starting the watchdog: no command")
@@ -81,8 +86,9 @@ func New(cfg Config) (*Guard, error) {
 	return &Guard{cfg: cfg, entries: map[int]string{}}, nil
 }
 
-// Begin starts the watchdog, if none runs, and returns once its process is there: what is begun after that, it ends. It may be
-// called as often as one likes. A watchdog that dies is started again, at once or with the next registration, and told everything anew.
+// Begin starts the watchdog, if none runs, and returns once its process is there: what is begun
+// after that, it ends. It may be called as often as one likes. A watchdog that dies is started
+// again, at once or with the next registration, and told everything anew.
 func (g *Guard) Begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,8 +110,9 @@ func Start(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Group registers a process group. Its leader must have been started and not yet been reaped. The group must be forgotten
-// when it is empty, and before its leader is reaped; Process does both. Forget may be called more than once.
+// Group registers a process group. Its leader must have been started and not yet been reaped. The
+// group must be forgotten when it is empty, and before its leader is reaped; Process does both.
+// Forget may be called more than once.
 func (g *Guard) Group(pgid int) (forget func()) {
 	if pgid <= 1 {
 		return func() {} // 0 and 1 would mean ourselves and everyone
@@ -114,8 +121,8 @@ func (g *Guard) Group(pgid int) (forget func()) {
 	return g.register(fmt.Sprintf("group %d %d %d", pgid, start, session))
 }
 
-// File registers a file or a directory, which is removed with what is in it, after all groups have ended. The path must be
-// absolute; other paths are not registered, and logged.
+// File registers a file or a directory, which is removed with what is in it, after all groups have
+// ended. The path must be absolute; other paths are not registered, and logged.
 func (g *Guard) File(path string) (forget func()) {
 	if !removable(path) {
 		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
@@ -124,8 +131,9 @@ func (g *Guard) File(path string) (forget func()) {
 	return g.register("file " + strconv.Quote(path))
 }
 
-// Keep registers what the file at path is to hold when the bridge is gone: the watchdog replaces it, after all groups have ended. It
-// starts no watchdog: one that is started later is told. The path must be absolute, as with File.
+// Keep registers what the file at path is to hold when the bridge is gone: the watchdog replaces
+// it, after all groups have ended. It starts no watchdog: one that is started later is told. The
+// path must be absolute, as with File.
 func (g *Guard) Keep(path string, text []byte) (forget func()) {
 	if !removable(path) {
 		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
@@ -149,9 +157,9 @@ func (g *Guard) Keep(path string, text []byte) (forget func()) {
 	return sync.OnceFunc(func() { g.forget(id) })
 }
 
-// Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to be forgotten once the
-// child's group is registered or, to have the watchdog end what left the group too, when nothing of it is left. Launch and
-// LaunchTracked do all of it.
+// Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to
+// be forgotten once the child's group is registered or, to have the watchdog end what left the
+// group too, when nothing of it is left. Launch and LaunchTracked do all of it.
 func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
 
 // Watched reports whether a watchdog runs, which does what is left when this process ends.
@@ -161,8 +169,8 @@ func (g *Guard) Watched() bool {
 	return g.dog != nil
 }
 
-// Close forgets everything that is registered, without ending or removing any of it, and ends the watchdog. It takes at
-// most a few seconds. Registrations after Close do nothing.
+// Close forgets everything that is registered, without ending or removing any of it, and ends the
+// watchdog. It takes at most a few seconds. Registrations after Close do nothing.
 func (g *Guard) Close() error {
 	g.mu.Lock()
 	d := g.dog
@@ -213,8 +221,9 @@ func (g *Guard) forget(id int) {
 	}
 }
 
-// tell writes one line to the watchdog, and replaces a watchdog that doesn't take it. It is called with mu held; a new
-// watchdog is told all entries, so line, if it is a registration, must already be one of them.
+// tell writes one line to the watchdog, and replaces a watchdog that doesn't take it. It is called
+// with mu held; a new watchdog is told all entries, so line, if it is a registration, must already
+// be one of them.
 func (g *Guard) tell(line string) {
 	if g.dog != nil {
 		err := g.dog.write(line)

@@ -250,8 +250,9 @@ func TestStatOfOddNames(t *testing.T) {
 	}
 }
 
-// TestEndTracked: what left the group in a session of its own lives on when the process is ended, also when the leader has
-// long gone and when the bridge is killed later. One that the bridge hasn't ended by then is ended with it, and named.
+// TestEndTracked: what left the group in a session of its own lives on when the process is ended,
+// also when the leader has long gone and when the bridge is killed later. One that the bridge
+// hasn't ended by then is ended with it, and named.
 func TestEndTracked(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		te, other := newTether(t), newTether(t)

@@ -16,7 +16,8 @@ import (
 // pinned: the leader is kept unreaped until its group has ended, and with it the group's number.
 const pinned = true
 
-// lead makes cmd the leader of a new group that is told when the bridge dies before it could register it.
+// lead makes cmd the leader of a new group that is told when the bridge dies before it could
+// register it.
 func lead(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -53,7 +54,8 @@ func identity(pid int) (start uint64, session int) {
 	return st.start, st.session
 }
 
-// present says whether the group that was registered, and no later one of that number, has a living process.
+// present says whether the group that was registered, and no later one of that number, has a living
+// process.
 func present(e entry) bool {
 	if st, ok := readStat(strconv.Itoa(e.pgid)); ok && e.start != 0 && st.start != e.start {
 		return false
@@ -80,8 +82,8 @@ func marked(marks []string) []entry {
 	return found
 }
 
-// signal signals every living process that carries one of the marks, by itself and not as a group, which may have others
-// in it, and returns how many there are.
+// signal signals every living process that carries one of the marks, by itself and not as a group,
+// which may have others in it, and returns how many there are.
 func (s *sweep) signal(what int) (found int) {
 	for st := range carriers(s.marks) {
 		found++

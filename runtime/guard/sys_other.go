@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// pinned: the leader is reaped as soon as it ends, and its number may then be given to another process.
+// pinned: the leader is reaped as soon as it ends, and its number may then be given to another
+// process.
 const pinned = false
 
-// awaitExit waits for the child's end and reaps it: the standard library can't wait without reaping here.
-// The number stays taken while the group has another process.
+// awaitExit waits for the child's end and reaps it: the standard library can't wait without reaping
+// here. The number stays taken while the group has another process.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 // identity is not known here: a group is told only by its number.

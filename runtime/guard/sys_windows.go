@@ -19,14 +19,16 @@ func lead(cmd *exec.Cmd) {
 	cmd.SysProcAttr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP
 }
 
-// terminate ends the process tree hard: console programs have no SIGTERM. The tree is known only while its root lives.
+// terminate ends the process tree hard: console programs have no SIGTERM. The tree is known only
+// while its root lives.
 func terminate(pid int) error {
 	return exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(pid)).Run()
 }
 
 func kill(pid int) error { return terminate(pid) }
 
-// populated says whether the root of the tree is there; the rest of the tree can't be found without it.
+// populated says whether the root of the tree is there; the rest of the tree can't be found without
+// it.
 func populated(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

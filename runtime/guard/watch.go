@@ -30,7 +30,8 @@ const (
 	lastPoll   = 50 * time.Millisecond
 )
 
-// entry is what one line registers: a group, a path, or a mark; or what several lines do: the text of a file.
+// entry is what one line registers: a group, a path, or a mark; or what several lines do: the text
+// of a file.
 type entry struct {
 	path    string // to remove, unless there is a text
 	text    []byte // to write there; nil for none
@@ -41,15 +42,17 @@ type entry struct {
 	session int    // 0 for unknown
 }
 
-// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered and
-// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), writes every kept text, removes every registered file, and
-// returns with killed set: the bridge is gone and has cleaned up nothing. It logs each process that it ends; a nil log means
-// silence. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM,
-// SIGINT and SIGHUP until it returns, which after the end of r takes at most seven seconds.
+// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group
+// that is still registered and every process that carries a registered mark (SIGTERM, after two
+// seconds SIGKILL), writes every kept text, removes every registered file, and returns with killed
+// set: the bridge is gone and has cleaned up nothing. It logs each process that it ends; a nil log
+// means silence. When it is told that the bridge ended in good order it returns at once. It makes
+// the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the end of r takes at
+// most seven seconds.
 //
-// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end"; and of a file's text
-// "ID keep QUOTED-PATH", "ID text BASE64" any number of times, and "ID whole". A line that can't be understood
-// is skipped; so is a last one without its newline.
+// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget"
+// and "end"; and of a file's text "ID keep QUOTED-PATH", "ID text BASE64" any number of times, and
+// "ID whole". A line that can't be understood is skipped; so is a last one without its newline.
 func Watch(r io.Reader, log *slog.Logger) (killed bool, err error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -225,8 +228,9 @@ func writeKept(entries map[int]entry) error {
 	return errors.Join(errs...)
 }
 
-// remaining waits until every group is gone or the time is over, and returns those that are not gone. A group is gone when
-// it was seen empty twice: a process that forks and ends while the table of processes is read can hide its child once.
+// remaining waits until every group is gone or the time is over, and returns those that are not
+// gone. A group is gone when it was seen empty twice: a process that forks and ends while the table
+// of processes is read can hide its child once.
 func remaining(groups []entry, within time.Duration) []entry {
 	deadline := time.Now().Add(within)
 	unseen := map[int]int{}
