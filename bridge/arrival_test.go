@@ -4,27 +4,26 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestOrderOfArrival: calls that are sent in one go run in the order in which they were sent, also where some between them are
-// refused before they come to the queue.
+// inOrder notes the runs in the order in which they come to its queue.
+type inOrder struct{ came chan string }
+
+func (q inOrder) Run(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+	q.came <- r.Code
+	r.Queued()
+	return sandbox.Result{Status: sandbox.StatusOK}, nil
+}
+
+// TestOrderOfArrival: calls that are sent in one go come to the queue in the order in which they were sent, also where some
+// between them are refused before.
 func TestOrderOfArrival(t *testing.T) {
 	const calls = 60
-	var mu sync.Mutex
-	var ran []string
-	b := build(t, func(c *Config) {
-		c.MaxConcurrent = 1
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			ran = append(ran, r.Code)
-			return sandbox.Result{Status: sandbox.StatusOK}, nil
-		}}
-	})
+	q := inOrder{make(chan string, calls)}
+	b := build(t, func(c *Config) { c.Runner = q })
 	p := connect(t, b)
 	want := 0
 	for i := range calls {
@@ -37,6 +36,11 @@ func TestOrderOfArrival(t *testing.T) {
 	}
 	for range calls {
 		p.next()
+	}
+	close(q.came)
+	var ran []string
+	for code := range q.came {
+		ran = append(ran, code)
 	}
 	if len(ran) != want {
 		t.Fatalf("%d of %d ran", len(ran), want)

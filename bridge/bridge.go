@@ -28,7 +28,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
-	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -51,21 +50,10 @@ const (
 // says otherwise: about 4,000 tokens.
 const DefaultOutput = 16 << 10
 
-// defaultConcurrent is how many runs take place at a time unless the configuration says otherwise.
-const defaultConcurrent = 32
-
-// A Runner runs code; *sandbox.Sandbox is one. All methods are used concurrently and end soon after their ctx. An error that
-// has a Hint() string method is shown with it.
+// A Runner runs code; *sandbox.Sandbox is one. Run is used concurrently and ends soon after its ctx. An error means that the
+// run could not take place, and is shown with what its Hint() string returns, if it has that; code that failed is a Result.
 type Runner interface {
-	// Prepare makes the machine ready for runs, outside any run's time. Lines of what is being done go to p, which may be
-	// called until a little after Prepare has returned.
-	Prepare(ctx context.Context, p runtime.Progress) error
-
-	// Run runs code. An error means that the run could not take place; code that failed is a Result.
 	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
-
-	// Expect says which servers the next runs will most likely name. It waits for nothing.
-	Expect(providers []entrypoint.Provider, discovered []entrypoint.Discovered)
 }
 
 // Upstreams are the configured MCP servers, by name; *upstream.Pool is one. All methods are used concurrently and end soon
@@ -127,14 +115,6 @@ type Config struct {
 	// started. Nil: nothing.
 	Schemas *schemas.Store
 
-	// MaxConcurrent is how many runs take place at a time. Zero means 32.
-	MaxConcurrent int
-
-	// Queue is how many further calls may wait for one of those to end, in the order in which they came; what is beyond is refused.
-	// QueueTimeout is the longest that one waits; it must be positive where there is a queue.
-	Queue        int
-	QueueTimeout time.Duration
-
 	// Output is how many bytes of what a run printed its result shows; read_output gives the rest. Zero
 	// means DefaultOutput.
 	Output int64
@@ -167,7 +147,6 @@ type Bridge struct {
 	shareRoots bool
 	log        *slog.Logger
 	teller     *teller // of what was answered
-	admission  *admission
 	kept       *output.Store
 	self       mcp.Implementation // what the server calls itself
 	seen       *seen
@@ -190,12 +169,8 @@ func New(cfg Config) (*Bridge, error) {
 	case cfg.Timeout > cfg.MaxTimeout:
 		return nil, fmt.Errorf("the timeout %v is longer than the longest that is allowed, %v: lower MCP_BRIDGE_TIMEOUT or raise MCP_BRIDGE_MAX_TIMEOUT",
 			cfg.Timeout, cfg.MaxTimeout)
-	case cfg.MaxConcurrent < 0:
-		return nil, errors.New("bridge: the number of concurrent runs must not be negative")
 	case cfg.Output < 0:
 		return nil, errors.New("bridge: the size of the output must not be negative")
-	case cfg.Queue < 0, cfg.Queue > 0 && cfg.QueueTimeout <= 0:
-		return nil, errors.New("bridge: the length of the queue must not be negative, and its timeout must be positive")
 	}
 	mode := cmp.Or(cfg.OutputMode, OutputText)
 	if mode != OutputText && mode != OutputStructured {
@@ -223,7 +198,6 @@ func New(cfg Config) (*Bridge, error) {
 		log:        log,
 		teller:     newTeller(log),
 		kept:       output.NewStore(),
-		admission:  &admission{limit: cmp.Or(cfg.MaxConcurrent, defaultConcurrent), room: cfg.Queue, patience: cfg.QueueTimeout},
 	}
 	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
 	b.seen = newSeen(cfg.Schemas, log)

@@ -20,7 +20,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -72,21 +71,27 @@ type fakeRunner struct {
 	run     func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
 }
 
-func (f fakeRunner) Prepare(ctx context.Context, p runtime.Progress) error {
-	if f.prepare == nil {
-		return nil
-	}
-	return f.prepare(ctx, p)
-}
-
 func (f fakeRunner) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+	if r.Queued != nil {
+		r.Queued()
+	}
+	if f.prepare != nil {
+		if err := f.prepare(ctx, r.Progress); err != nil {
+			return sandbox.Result{}, err
+		}
+	}
+	if r.Files != nil {
+		files, err := r.Files()
+		if err != nil {
+			return sandbox.Result{}, err
+		}
+		r.Files = func() ([]sandbox.Input, error) { return files, nil }
+	}
 	if f.run == nil {
 		return printed(r.Code), nil
 	}
 	return f.run(ctx, r, h)
 }
-
-func (fakeRunner) Expect([]entrypoint.Provider, []entrypoint.Discovered) {}
 
 // printed is the result of code that printed text and ended well.
 func printed(text string) sandbox.Result {
@@ -131,7 +136,6 @@ func config() Config {
 			Reason: "remote servers are not supported yet", Next: "use its stdio variant",
 		}},
 		Timeout: 30 * time.Second, MaxTimeout: 120 * time.Second, Version: "1.2.3",
-		Queue: maxRequests, QueueTimeout: 10 * time.Minute,
 	}
 }
 
@@ -301,9 +305,6 @@ func TestNewRefuses(t *testing.T) {
 		{"no timeout", func(c *Config) { c.Timeout = 0 }, "must be positive"},
 		{"timeout above the longest", func(c *Config) { c.Timeout = time.Hour }, "raise MCP_BRIDGE_MAX_TIMEOUT"},
 		{"output mode", func(c *Config) { c.OutputMode = "toon" }, `no output mode "toon": set MCP_BRIDGE_OUTPUT_MODE to text or structured`},
-		{"concurrency", func(c *Config) { c.MaxConcurrent = -1 }, "must not be negative"},
-		{"queue", func(c *Config) { c.Queue = -1 }, "length of the queue must not be negative"},
-		{"queue timeout", func(c *Config) { c.QueueTimeout = 0 }, "its timeout must be positive"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := config()

@@ -68,14 +68,11 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err := b.unready(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := b.runner.Prepare(ctx, d.Progress); err != nil {
-		return Report{}, err
-	}
 	id, began, status := newID(), time.Now(), statusPanic
 	ctx, end := b.signals.begin(ctx, id)
 	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
 	req := b.request(id, a, nil)
-	req.Output, req.File = d.Output, d.File
+	req.Output, req.File, req.Progress = d.Output, d.File, d.Progress
 	res, err := b.execute(ctx, req, a, nil)
 	b.seen.flush(c)
 	if err != nil {

@@ -25,7 +25,8 @@ func reading(t *testing.T, dir string) *Bridge {
 		c.Inputs = inputs
 		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			var out strings.Builder
-			for _, f := range r.Files {
+			opened, _ := r.Files()
+			for _, f := range opened {
 				text, err := io.ReadAll(f.Data)
 				if err != nil {
 					t.Error(err)

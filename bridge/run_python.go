@@ -61,39 +61,26 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	}
 	order := orderOf(ctx)
 	order.wait()
-	t.Queued, err = b.admission.enter(ctx, func(preparing int) {
-		order.has()
-		p.at(b.admission.waitingFor(preparing))
-	})
-	order.has()
-	if err != nil {
-		return b.turnedAway(ctx, id, err)
-	}
-	defer b.admission.leave()
-
-	p.at("preparing")
-	began := time.Now()
-	err = b.admission.prepare(func() error { return b.runner.Prepare(ctx, p.at) })
-	t.Prepared = time.Since(began)
-	if err != nil {
-		return b.failed(ctx, id, err)
-	}
-	inputs, closeAll, err := b.open(a)
-	defer closeAll()
-	if err != nil {
-		return output.Refused(id, output.StatusInvalid, err)
-	}
-	b.runner.Expect(c.announced.providers, c.announced.discovered)
-	p.running()
 	req := b.request(id, a, p)
-	req.Files = inputs
+	req.Queued, req.Progress = order.has, p.at
+	var inputs []sandbox.Input
+	var unopened error
+	closeAll := func() {}
+	defer func() { closeAll() }()
+	req.Files = func() ([]sandbox.Input, error) {
+		p.running()
+		inputs, closeAll, unopened = b.open(a)
+		return inputs, unopened
+	}
 	res, err := b.execute(b.forwarding(ctx), req, a, p)
-	if err != nil {
+	t.Queued, t.Prepared, t.Started, t.Ran = res.Took.Queued, res.Took.Prepared, res.Took.Start, res.Took.Run
+	switch {
+	case unopened != nil:
+		return output.Refused(id, output.StatusInvalid, unopened)
+	case err != nil:
 		return b.failed(ctx, id, err)
 	}
 	afterwards(ctx, func() { b.seen.flush(c) })
-	t.Queued += res.Took.Room
-	t.Started, t.Ran = res.Took.Start, res.Took.Run
 	o := outcomeOf(id, a, res, b.output)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
@@ -109,9 +96,17 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 
 // execute has the sandbox run the code, and tells of it.
 func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, p *progress) (sandbox.Result, error) {
-	e := b.signals.lend(ctx)
+	e := b.signals.execution(ctx)
 	status := statusPanic
 	defer func() { e.end(status) }()
+	open := req.Files
+	req.Files = func() ([]sandbox.Input, error) {
+		e.lease()
+		if open == nil {
+			return nil, nil
+		}
+		return open()
+	}
 	req.Began = e.began
 	ctx, end := context.WithCancel(ctx)
 	h := b.host(ctx, req.ID, a, p, e)
@@ -144,18 +139,13 @@ func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
 	return r
 }
 
-// turnedAway is the outcome of a call that the queue didn't let in.
-func (b *Bridge) turnedAway(ctx context.Context, id string, err error) output.Outcome {
-	if ctx.Err() != nil {
-		return output.Refused(id, output.StatusCancelled, err)
-	}
-	return output.Refused(id, output.StatusBusy, err)
-}
-
-// failed is the outcome of a run that could not take place.
+// failed returns the outcome of a run that could not take place.
 func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcome {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return output.Refused(id, output.StatusCancelled, errors.New("the call was cancelled before the code ran"))
+	case errors.As(err, new(*sandbox.QueueError)):
+		return output.Refused(id, output.StatusBusy, err)
 	}
 	return output.Refused(id, output.StatusUnavailable, err)
 }

@@ -269,7 +269,6 @@ func panicIsOneAnswer(t *testing.T) {
 func TestBeyondTheLimit(t *testing.T) {
 	started, ended := make(chan string, maxRequests), make(chan string, maxRequests)
 	p := connect(t, build(t, func(c *Config) {
-		c.MaxConcurrent = maxRequests
 		c.Runner = fakeRunner{run: untilCancelled(started, ended)}
 	}))
 	for i := range maxRequests {

@@ -103,20 +103,27 @@ func failing(span trace.Span, outcome, fine string) {
 type execution struct {
 	signals *signals
 	ctx     context.Context // of the call of run_python
-	lease   trace.Span
+	waits   trace.Span      // for a container; nil before that
 
 	mu  sync.Mutex
 	run trace.Span // nil until the code begins
 }
 
-// lend begins the wait for a container. It is nil where nobody listens, as all methods of an execution allow.
-func (s *signals) lend(ctx context.Context) *execution {
+// execution returns nil where nothing is exported, which all methods of an execution allow.
+func (s *signals) execution(ctx context.Context) *execution {
 	if s.off {
 		return nil
 	}
-	s.active.Add(context.WithoutCancel(ctx), 1)
-	_, lease := s.tracer.Start(ctx, "lease")
-	return &execution{signals: s, ctx: ctx, lease: lease}
+	return &execution{signals: s, ctx: ctx}
+}
+
+// lease is called when the wait for a container begins.
+func (e *execution) lease() {
+	if e == nil {
+		return
+	}
+	e.signals.active.Add(context.WithoutCancel(e.ctx), 1)
+	_, e.waits = e.signals.tracer.Start(e.ctx, "lease")
 }
 
 // began is called when the container is there and the code begins.
@@ -124,8 +131,8 @@ func (e *execution) began(waiting bool) {
 	if e == nil {
 		return
 	}
-	e.lease.SetAttributes(attribute.Bool("mcp_bridge.standby", waiting))
-	e.lease.End()
+	e.waits.SetAttributes(attribute.Bool("mcp_bridge.standby", waiting))
+	e.waits.End()
 	e.signals.leases.Add(context.WithoutCancel(e.ctx), 1, metric.WithAttributes(attribute.Bool("standby", waiting)))
 	_, run := e.signals.tracer.Start(e.ctx, "run")
 	e.mu.Lock()
@@ -135,11 +142,11 @@ func (e *execution) began(waiting bool) {
 
 // end is called once, when no call is under way any more.
 func (e *execution) end(status string) {
-	if e == nil {
+	if e == nil || e.waits == nil {
 		return
 	}
 	e.signals.active.Add(context.WithoutCancel(e.ctx), -1)
-	e.lease.End() // where the code never began; else it does nothing
+	e.waits.End() // where the code never began; else it does nothing
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.run != nil {

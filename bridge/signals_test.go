@@ -158,7 +158,8 @@ func TestSignalsOffCostNothing(t *testing.T) {
 	server := func(ctx context.Context) (bool, error) { return trace.SpanContextFromContext(ctx).IsValid(), nil }
 	n := testing.AllocsPerRun(100, func() {
 		runs, ended := s.begin(ctx, "id")
-		e := s.lend(runs)
+		e := s.execution(runs)
+		e.lease()
 		e.began(true)
 		calls, called := s.call(e.within(runs))
 		if known, err := upstreamSpan(calls, s, "github", "tools/call", "me", server); !known || err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// underWay are the calls of a run that have no result yet, so that the code can cancel them. It is safe for concurrent use.
+// underWay are the calls of a run that have no result yet, so that the code can cancel them. It is
+// safe for concurrent use.
 type underWay struct {
 	mu    sync.Mutex
 	calls map[string]pendingCall
@@ -48,8 +49,8 @@ func (u *underWay) cancel(id string) {
 	}
 }
 
-// toolCancel cancels a call that the code doesn't wait for any more. It is answered all the same; for one that was answered already it
-// comes too late.
+// toolCancel cancels a call that the code doesn't wait for any more. It is answered all the same;
+// for one that was answered already it comes too late.
 func (n *session) toolCancel(f entrypoint.FromGuest) {
 	if !n.callIDs[f.CallID] {
 		n.badFrames++
@@ -61,7 +62,8 @@ func (n *session) toolCancel(f entrypoint.FromGuest) {
 // errCancelled is the result of a call that the code has cancelled.
 var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled, Message: "the code has cancelled this call"}
 
-// result has the host answer a call once its turn has come. When call, the call's context, has ended, that is the answer.
+// result has the host answer a call once there is room for the result. When call, the call's
+// context, has ended, that is the answer.
 func (n *session) result(call context.Context, f entrypoint.FromGuest) (json.RawMessage, error) {
 	if !n.unsent.wait(call) {
 		return nil, errCancelled

@@ -7,7 +7,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// TestToolCancel: a frame cancels the one call that it names, says nothing of one that is over, and is counted where there is none.
+// TestToolCancel: a frame cancels the one call that it names, says nothing of one that is over, and
+// is counted where there is none.
 func TestToolCancel(t *testing.T) {
 	n := &session{callIDs: map[string]bool{"1": true, "2": true, "3": true}}
 	calls, ends := map[string]context.Context{}, map[string]func(){}

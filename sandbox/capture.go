@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// capture keeps the beginning and the end of what a run prints, within a limit, and counts what it had to drop between
-// them. It is used by one goroutine.
+// capture keeps the beginning and the end of what a run prints, within a limit, and counts what it
+// had to drop between them. It is used by one goroutine.
 type capture struct {
 	half    int // bytes kept of the beginning, and again of the end
 	head    []Chunk
@@ -50,7 +50,8 @@ func (c *capture) add(ch Chunk) {
 	}
 }
 
-// part is a piece of a chunk that doesn't hold the rest of it in memory, when there is much of that.
+// part is a piece of a chunk that doesn't hold the rest of it in memory, when there is much of
+// that.
 func part(ch Chunk, from, to int) Chunk {
 	text := ch.Text[from:to]
 	if len(ch.Text)-len(text) > maxChunk {
@@ -67,7 +68,8 @@ func (c *capture) drop(stream string, n int) {
 	}
 }
 
-// chunks is what was kept, in order, with a Chunk in each stream that lost something, where it lost it, that says how much.
+// chunks is what was kept, in order, with a Chunk in each stream that lost something, where it lost
+// it, that says how much.
 func (c *capture) chunks() []Chunk {
 	out := c.head
 	if n := c.dropped.Stdout; n > 0 {
@@ -79,8 +81,9 @@ func (c *capture) chunks() []Chunk {
 	return append(out, c.tail...)
 }
 
-// Bounds of the pieces in which the beginning and the end lie. One costs ten times what a text of one byte does: where the
-// code writes a byte to each stream in turn, they would take far more memory than what is printed.
+// Bounds of the pieces in which the beginning and the end lie. One costs ten times what a text of
+// one byte does: where the code writes a byte to each stream in turn, they would take far more
+// memory than what is printed.
 const (
 	maxChunk  = 4 << 10 // bytes up to which neighbours of one stream are joined
 	maxChunks = 1 << 10 // from which on the order between the streams is given up, and a chunk need not be the neighbour

@@ -37,7 +37,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// TestTinyChunks: a byte to each stream in turn costs no more than its text and a bounded number of chunks.
+// TestTinyChunks: a byte to each stream in turn costs no more than its text and a bounded number of
+// chunks.
 func TestTinyChunks(t *testing.T) {
 	const n = 1_000_000
 	streams := [2]string{"stdout", "stderr"}
@@ -81,7 +82,8 @@ func TestTinyChunks(t *testing.T) {
 	}
 }
 
-// FuzzCapture: within the limit nothing is lost; beyond it, what is kept and what is lost add up, and no rune is torn.
+// FuzzCapture: within the limit nothing is lost; beyond it, what is kept and what is lost add up,
+// and no rune is torn.
 func FuzzCapture(f *testing.F) {
 	f.Add("aé😀", uint8(3), uint8(7))
 	f.Add("蕅0", uint8(0), uint8(2)) // the end is empty once the first of it was dropped

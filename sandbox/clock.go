@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// clock measures the code's own time. It stands still while a tool call waits for something that the code is not to pay for,
-// such as a server that is just being started; how long it may stand still in all is bounded too.
+// clock measures the code's own time. It stands still while a tool call waits for something that
+// the code is not to pay for, such as a server that is just being started; how long it may stand
+// still in all is bounded too.
 type clock struct {
 	mu      sync.Mutex
 	left    time.Duration // of the code's own time, when the clock last started or stopped
@@ -58,7 +59,8 @@ func (c *clock) fire(period int) {
 	c.expired()
 }
 
-// stop ends the clock; expired isn't called any more once stop has returned, unless it is running already.
+// stop ends the clock; expired isn't called any more once stop has returned, unless it is running
+// already.
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +90,9 @@ func (c *clock) pause() (resume func()) {
 
 type clockKey struct{}
 
-// OffClock stops the clock of the run that ctx, a context of Host.Call, belongs to, until resume is called: for waiting that
-// the code is not to pay for. It does nothing with another context. Resume may be called more than once.
+// OffClock stops the clock of the run that ctx, a context of Host.Call, belongs to, until resume is
+// called: for waiting that the code is not to pay for. It does nothing with another context. Resume
+// may be called more than once.
 func OffClock(ctx context.Context) (resume func()) {
 	c, ok := ctx.Value(clockKey{}).(*clock)
 	if !ok {

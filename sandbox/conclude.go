@@ -10,17 +10,18 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// ending is how a container ended. It is empty where the guest has told all there is to know, and the container may still be
-// on its way to its end.
+// ending is how a container ended. It is empty where the guest has told all there is to know, and
+// the container may still be on its way to its end.
 type ending struct {
 	cause error // why it was killed, if it was
 	exit  runtime.Exit
 	err   error // the driver's
 }
 
-// conclude decides, once and from the host's own record, how a run ended: our clocks first, then the engine, then what
-// waitpid told the guest's supervisor. An exception is the code's own word: it decides between ways of failing, and makes a
-// failure of an exit with 0, which an exit handler can bring about; it never makes a success.
+// conclude decides, once and from the host's own record, how a run ended: our clocks first, then
+// the engine, then what waitpid told the guest's supervisor. An exception is the code's own word:
+// it decides between ways of failing, and makes a failure of an exit with 0, which an exit handler
+// can bring about; it never makes a success.
 func (n *session) conclude(e ending, stderr string) (Result, error) {
 	r := Result{
 		ID:        n.req.ID,
@@ -32,7 +33,7 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	}
 	r.Artifacts, r.Lost = n.files.result()
 	if !n.executed.IsZero() {
-		r.Took = Took{Room: n.room, Start: n.executed.Sub(n.begin) - n.room, Run: n.ended.Sub(n.executed)}
+		r.Took = Took{Start: n.executed.Sub(n.begin), Run: n.ended.Sub(n.executed)}
 	}
 	n.mu.Lock()
 	stopped, waited := n.stopped, n.waited
@@ -44,7 +45,8 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	if e.err != nil && !n.executed.IsZero() {
 		n.sandbox.log.Warn("the engine failed in a run", "run", n.req.ID, "err", e.err)
 	}
-	// Done may have come just before we stopped the code, or as the answer to that: only the second has been killed.
+	// Done may have come just before we stopped the code, or as the answer to that: only the second
+	// has been killed.
 	finished := n.done != nil && wait(n.done).Killed != "cancel"
 	switch {
 	case !finished && stopped == byCaller:
@@ -73,7 +75,8 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	return r, nil
 }
 
-// withoutDone is for a container that ended while its code ran, and the guest said nothing of it on its frames.
+// withoutDone is for a container that ended while its code ran, and the guest said nothing of it on
+// its frames.
 func (n *session) withoutDone(r *Result, code int, stderr string) {
 	r.Status, r.ExitCode = StatusExit, code
 	if code > 128 && code < 128+65 {
@@ -149,8 +152,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	}
 }
 
-// unexplained says that something killed the code, and that the guest can't say what: the engine may. The kernel kills for want of
-// memory by no other signal.
+// unexplained says that something killed the code, and that the guest can't say what: the engine
+// may. The kernel kills for want of memory by no other signal.
 func unexplained(w entrypoint.Wait) bool {
 	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes"
 }

@@ -19,8 +19,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// The 24 points of the execbox runner specification, over the real guest as a plain process. entrypoint/PROTOCOL.md says of each
-// whether it is kept, extended or deliberately different; what a transcript holds isn't said again here.
+// The 24 points of the execbox runner specification, over the real guest as a plain process.
+// entrypoint/PROTOCOL.md says of each whether it is kept, extended or deliberately different; what
+// a transcript holds isn't said again here.
 
 // recorder is an engine that keeps the frames of both directions.
 type recorder struct {

@@ -17,7 +17,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// scripted is an engine whose container says what it is told to once it has been sent the code, and then ends as told.
+// scripted is an engine whose container says what it is told to once it has been sent the code, and
+// then ends as told.
 type scripted struct {
 	runtimetest.Local
 	before string // said before the code came; "" leaves the guest silent
@@ -56,7 +57,8 @@ const (
 	output = `{"type":"output","id":"r","stream":"stdout","seq":1,"text":"before"}`
 )
 
-// TestEngineOutcomes: what the engine says decides where the guest has said nothing, and nothing of it is success.
+// TestEngineOutcomes: what the engine says decides where the guest has said nothing, and nothing of
+// it is success.
 func TestEngineOutcomes(t *testing.T) {
 	done := func(wait string) string {
 		return output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":` + wait + `}`
@@ -100,7 +102,8 @@ func TestEngineOutcomes(t *testing.T) {
 	}
 }
 
-// TestEndIsNotWaitedFor: a run waits for its container's end only where the engine may say of it what the guest can't.
+// TestEndIsNotWaitedFor: a run waits for its container's end only where the engine may say of it
+// what the guest can't.
 func TestEndIsNotWaitedFor(t *testing.T) {
 	tests := []struct {
 		name, wait string
@@ -196,7 +199,8 @@ func BenchmarkRunLocal(b *testing.B) {
 	}
 }
 
-// TestNoFilter: no code is sent to a guest without its own filter, unless the engine has one as strong.
+// TestNoFilter: no code is sent to a guest without its own filter, unless the engine has one as
+// strong.
 func TestNoFilter(t *testing.T) {
 	unfiltered := `{"type":"ready","protocol":1,"python":"3.12.0","seccomp":false,"note":"no ctypes","pid":1}`
 	for _, tt := range []struct {

@@ -18,9 +18,6 @@ import (
 // isProbe tells the run that looks for Python from one that runs code.
 func isProbe(s runtime.Spec) bool { return !slices.Equal(s.Command, entrypoint.Boot()) }
 
-// isCompiler tells the run that makes the guest's code.
-func isCompiler(s runtime.Spec) bool { return slices.Equal(s.Command, entrypoint.Compiler()) }
-
 // probed answers the probe.
 func probed(std runtime.Stdio, says string) (runtime.Exit, error) {
 	_, err := fmt.Fprintln(std.Stdout, says)
@@ -134,6 +131,12 @@ func (e *engine) Remove(_ context.Context, ids ...string) error {
 	defer e.mu.Unlock()
 	e.removed = append(e.removed, ids...)
 	return nil
+}
+
+// look prepares.
+func look(s *sandbox.Sandbox, ctx context.Context, p runtime.Progress) error {
+	_, _, _, err := s.Look(ctx, p)
+	return err
 }
 
 // has is an image with an id of its own.

@@ -12,7 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// Bounds of the files that a run hands over. The guest keeps to them too, and tells the code; here is what counts.
+// Bounds of the files that a run hands over. The guest keeps to them too, and tells the code; here
+// is what counts.
 const (
 	maxFiles      = 100
 	maxFileName   = 255 // bytes
@@ -20,7 +21,8 @@ const (
 	maxLostNames  = 20  // names that a Result gives of files that were not kept
 	pieceOverhead = 256 // what a piece counts beside its bytes, so that empty ones count too
 
-	// heldRuns is how many runs may hold files to their limit at a time; further ones can hand over less.
+	// heldRuns is how many runs may hold files to their limit at a time; further ones can hand over
+	// less.
 	heldRuns = 8
 )
 
@@ -123,14 +125,15 @@ func (c *collector) result() (kept []Artifact, lost []string) {
 	return c.files, c.lost
 }
 
-// release gives back what the run's files took of the bound of all runs. They are the caller's from then on.
+// release gives back what the run's files took of the bound of all runs. They are the caller's from
+// then on.
 func (c *collector) release() {
 	c.held.Add(-c.bytes)
 	c.bytes = 0
 }
 
-// free is name, or with a number behind its stem when the run has a file of that name. Case makes no other name: some file
-// systems don't tell it apart.
+// free is name, or with a number behind its stem when the run has a file of that name. Case makes
+// no other name: some file systems don't tell it apart.
 func (c *collector) free(name string) string {
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
@@ -140,8 +143,9 @@ func (c *collector) free(name string) string {
 	return name
 }
 
-// safeName makes a name that is a relative path within whatever directory it is put into: letters, digits, "-", "_" and ".",
-// no part of it hidden, ".." or empty. A name that the guest's own code made is left as it is.
+// safeName makes a name that is a relative path within whatever directory it is put into: letters,
+// digits, "-", "_" and ".", no part of it hidden, ".." or empty. A name that the guest's own code
+// made is left as it is.
 func safeName(name string) string {
 	var parts []string
 	for p := range strings.SplitSeq(strings.ReplaceAll(name, `\`, "/"), "/") {

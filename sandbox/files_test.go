@@ -86,7 +86,8 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestFilesOfAllRunsAreBounded: together runs hold eight times what one may, and room that is given back can be used again.
+// TestFilesOfAllRunsAreBounded: together runs hold eight times what one may, and room that is given
+// back can be used again.
 func TestFilesOfAllRunsAreBounded(t *testing.T) {
 	var held atomic.Int64
 	var all []*collector

@@ -20,9 +20,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready after startTime, answers
-// pings, and runs its code, the duration of which the code is, in that time: it prints its own number, its image, and what the code has
-// behind the duration. It counts.
+// fleet is an engine of scripted guests, for tests in a bubble of their own time: a guest is ready
+// after startTime, answers pings, and runs its code, the duration of which the code is, in that
+// time: it prints its own number, its image, and what the code has behind the duration. It counts.
 type fleet struct {
 	runtimetest.Local
 	startTime time.Duration
@@ -35,10 +35,9 @@ type fleet struct {
 	lent    lentTo        // what guests do that have waited
 	answers time.Duration // from a ping to its answer
 	image   string
-	found   string      // image that it last said it has
-	removed bool        // there is no image but that, and before a pull not even that
-	pulls   int         // how often an image was asked of its registry
-	makes   []time.Time // when it was asked to compile the guest's code
+	found   string // image that it last said it has
+	removed bool   // there is no image but that, and before a pull not even that
+	pulls   int    // how often an image was asked of its registry
 	facts   runtime.Facts
 	looks   int           // how often it was asked for its facts
 	slow    time.Duration // until it answers that
@@ -47,8 +46,7 @@ type fleet struct {
 	idle    map[int]bool // ready, and without code
 	ran     map[int]bool
 	most    int           // alive at a time
-	making  int           // containers that compile the guest's code, which count too
-	beside  time.Duration // what these take, and those that try Python, which do not count
+	beside  time.Duration // what containers take that try Python, which do not count
 	starts  int
 	reused  int // guests that got code twice
 	removal time.Duration
@@ -109,10 +107,6 @@ func (f *fleet) PullImage(_ context.Context, ref string, _ runtime.Progress) (ru
 }
 
 func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	if isCompiler(spec) {
-		f.compile(ctx)
-		return runtime.Exit{Code: 1}, nil
-	}
 	if isProbe(spec) {
 		f.mu.Lock()
 		takes := f.beside
@@ -137,7 +131,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	f.alive[id] = kill
-	f.most = max(f.most, len(f.alive)+f.making)
+	f.most = max(f.most, len(f.alive))
 	f.mu.Unlock()
 	defer func() {
 		std.End()
@@ -166,20 +160,6 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 		}
 		return runtime.Exit{Code: 137}, nil
 	}
-}
-
-// compile is a container in which the guest's code would be made.
-func (f *fleet) compile(ctx context.Context) {
-	f.mu.Lock()
-	f.making++
-	f.makes = append(f.makes, time.Now())
-	f.most = max(f.most, len(f.alive)+f.making)
-	takes := f.beside
-	f.mu.Unlock()
-	sleep(ctx, takes)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.making--
 }
 
 // guest ends with its stdin, or after its code.

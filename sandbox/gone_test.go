@@ -26,7 +26,8 @@ func (m mortal) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	return m.scripted.Run(ctx, spec, std)
 }
 
-// TestEngineGoneBeforeTheCode holds that a run begins anew, once, where its engine was gone before any code ran, and never later.
+// TestEngineGoneBeforeTheCode holds that a run begins anew, once, where its engine was gone before
+// any code ran, and never later.
 func TestEngineGoneBeforeTheCode(t *testing.T) {
 	done := output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`
 	for _, tt := range []struct {
@@ -47,7 +48,7 @@ func TestEngineGoneBeforeTheCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if err := s.Prepare(t.Context(), nil); err != nil {
+			if err := look(s, t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			deaths.Store(tt.deaths)

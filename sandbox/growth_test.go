@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestNothingGrows: after a thousand calls more, some of which failed or were cancelled, there are no more goroutines than before, and no
-// more memory than the fleet's own notes take.
+// TestNothingGrows: after a thousand calls more, some of which failed or were cancelled, there are
+// no more goroutines than before, and no more memory than the fleet's own notes take.
 func TestNothingGrows(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 2, time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		calls := func(n int) (goroutines int, heap int64) {

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// together answers calls once all of them are under way, with the same bytes, which are no JSON: the guest is told so, and nothing
-// has to be encoded.
+// together answers calls once all of them are under way, with the same bytes, which are no JSON:
+// the guest is told so, and nothing has to be encoded.
 type together struct {
 	calls  sync.WaitGroup
 	answer []byte
@@ -27,14 +27,15 @@ func (h *together) Call(context.Context, Call) (json.RawMessage, error) {
 	return h.answer, nil
 }
 
-// TestHeldResults: results that calls under way bring for code that takes none are held up to a bound. What is beyond is dropped,
-// and its call says so; once the code takes them, there is room again.
+// TestHeldResults: results that calls under way bring for code that takes none are held up to a
+// bound. What is beyond is dropped, and its call says so; once the code takes them, there is room
+// again.
 func TestHeldResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each, fit = 100 << 20, maxUnsent / (100 << 20)
 		host := &together{answer: make([]byte, each)}
-		s := &Sandbox{cfg: Config{Concurrency: 64, MaxCalls: 1000}, log: slog.New(slog.DiscardHandler)}
-		n := newSession(s, Request{ID: "r", Providers: []entrypoint.Provider{{Name: "shop"}}}, host, machine{})
+		s := &Sandbox{cfg: Config{MaxCalls: 1000}, log: slog.New(slog.DiscardHandler)}
+		n := newSession(s, Request{ID: "r", Providers: []entrypoint.Provider{{Name: "shop"}}}, host)
 		var in bytes.Buffer
 		n.stdin, n.executed = entrypoint.NewWriter(&in, 0), time.Now()
 		said := func() map[string]int {
@@ -59,7 +60,7 @@ func TestHeldResults(t *testing.T) {
 			if held := s.resultsHeld.Load(); held != fit*each || n.unsent.bytes != held {
 				t.Errorf("%d bytes are held, and %d of the run; want %d", held, n.unsent.bytes, fit*each)
 			}
-			n.untaken.settle(n.untaken.sent)
+			n.untaken.settle(n.untaken.taken + n.untaken.bytes)
 			n.wg.Wait()
 			if got := said(); got[entrypoint.CodeInternal] != fit || got[entrypoint.CodeOutputLimit] != 3 {
 				t.Errorf("got %v, want %d results that can't be sent, and 3 that were dropped", got, fit)

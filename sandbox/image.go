@@ -13,8 +13,8 @@ import (
 // PullPolicy says when an image is asked for from its registry.
 type PullPolicy string
 
-// The policies. With PullAlways the registry is asked once after each start of the bridge, and whenever the engine was away;
-// if it can't be reached then, nothing runs.
+// The policies. With PullAlways the registry is asked once after each start of the bridge, and
+// whenever the engine was away; if it can't be reached then, nothing runs.
 const (
 	PullMissing PullPolicy = "missing" // when the engine has none of the images
 	PullNever   PullPolicy = "never"
@@ -76,8 +76,9 @@ func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
 	return runtime.Image{}, nil
 }
 
-// pinned is an error when the image was asked for by a digest and hasn't got it. The engine found it under that name, so this
-// can only be an engine that is wrong or lies, or a name that it takes to mean something else.
+// pinned is an error when the image was asked for by a digest and hasn't got it. The engine found
+// it under that name, so this can only be an engine that is wrong or lies, or a name that it takes
+// to mean something else.
 func pinned(i runtime.Image) error {
 	_, want, ok := strings.Cut(i.Ref, "@")
 	if !ok || i.Digest == want || i.ID == want {
@@ -100,8 +101,8 @@ func orNone(s string) string {
 // also are the architectures whose programs a machine runs beside its own.
 var also = map[string]string{"amd64": "386", "arm64": "arm"}
 
-// suits is an error when the image is made for another machine than the engine's. Emulation is no way out: system call filters
-// are written for the real machine.
+// suits is an error when the image is made for another machine than the engine's. Emulation is no
+// way out: system call filters are written for the real machine.
 func suits(i runtime.Image, f runtime.Facts) error {
 	if i.Arch == "" || f.Arch == "" || i.Arch == f.Arch || also[f.Arch] == i.Arch {
 		return nil

@@ -30,13 +30,13 @@ const inputPiece = 512 << 10
 // one could not be read. A guest that doesn't take them in time, or is gone, is found out by what
 // follows.
 func (n *session) sendFiles(g *guest) error {
-	if len(n.req.Files) == 0 {
+	if len(n.inputs) == 0 {
 		return nil
 	}
 	late := time.AfterFunc(n.sandbox.cfg.StartTimeout, func() { g.cut(errStartTimeout) })
 	defer late.Stop()
 	buf := make([]byte, inputPiece)
-	for _, f := range n.req.Files {
+	for _, f := range n.inputs {
 		data := io.LimitReader(f.Data, f.Size)
 		for left := f.Size; ; {
 			size, err := io.ReadFull(data, buf[:min(left, inputPiece)])
@@ -46,7 +46,7 @@ func (n *session) sendFiles(g *guest) error {
 			frame := entrypoint.File{Type: entrypoint.TypeFile, Name: f.Name}
 			frame.Data = base64.StdEncoding.EncodeToString(buf[:size])
 			if err := g.stdin.Write(frame); err != nil {
-				n.noteUnsent(err)
+				n.unsentFrame(err)
 				return nil
 			}
 			if left -= int64(size); left == 0 {
@@ -57,9 +57,9 @@ func (n *session) sendFiles(g *guest) error {
 	return nil
 }
 
-// inputBytes is the size of all files of a request.
-func (r Request) inputBytes() (size int64) {
-	for _, f := range r.Files {
+// inputBytes returns the size of all files together.
+func inputBytes(files []Input) (size int64) {
+	for _, f := range files {
 		size += f.Size
 	}
 	return size

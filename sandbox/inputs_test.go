@@ -85,6 +85,10 @@ func input(name string, data []byte) sandbox.Input {
 	return sandbox.Input{Name: name, Size: int64(len(data)), Data: bytes.NewReader(data)}
 }
 
+func files(in ...sandbox.Input) func() ([]sandbox.Input, error) {
+	return func() ([]sandbox.Input, error) { return in, nil }
+}
+
 // TestFilesAreSent: whole, in pieces, before the execute, also to a guest that has waited.
 func TestFilesAreSent(t *testing.T) {
 	for _, standby := range []int{0, 1} {
@@ -105,7 +109,7 @@ func TestFilesAreSent(t *testing.T) {
 				c.frames, c.orders = 0, nil
 				c.mu.Unlock()
 				got, err := s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: 20 * time.Second,
-					Files: []sandbox.Input{input("big", big), input("empty", nil), growing}}, nil)
+					Files: files(input("big", big), input("empty", nil), growing)}, nil)
 				if err != nil || got.Status != sandbox.StatusOK {
 					t.Fatalf("%+v, %v", got, err)
 				}
@@ -152,7 +156,7 @@ func TestFilesAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			got, err := s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: 20 * time.Second, Files: tc.files}, nil)
+			got, err := s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: 20 * time.Second, Files: files(tc.files...)}, nil)
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %+v, %v, want %q", got, err, tc.want)
 			}

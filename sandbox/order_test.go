@@ -11,8 +11,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestOrderBehindThePing: a guest that has waited gets its run together with the ping. What becomes of one that isn't as it should be
-// then: no run is lost, none is told of twice, and nothing is heard of a guest that hasn't answered.
+// TestOrderBehindThePing: a guest that has waited gets its run together with the ping. What becomes
+// of one that isn't as it should be then: no run is lost, none is told of twice, and nothing is
+// heard of a guest that hasn't answered.
 func TestOrderBehindThePing(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -64,14 +65,15 @@ func TestLongOrder(t *testing.T) {
 			t.Errorf("got %+v of a guest that did not answer", r.Took)
 		}
 		fl.set(func() { fl.lent = runs })
-		time.Sleep(2 * time.Second) // one that did not answer has the next start wait for a second on average
+		time.Sleep(10 * time.Second) // one that did not answer delays the next start
 		if r := call(t, s, long); r.Took.Start != 0 {
 			t.Errorf("it had its guest after %v, though one was waiting", r.Took.Start)
 		}
 	})
 }
 
-// TestClockOfAnOrder: the code's time counts from when it was sent its order, though the answer to the ping came later.
+// TestClockOfAnOrder: the code's time counts from when it was sent its order, though the answer to
+// the ping came later.
 func TestClockOfAnOrder(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")

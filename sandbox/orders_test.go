@@ -22,8 +22,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// erratic is an engine whose container says what a script tells it to, in any order, whatever the host says, and then ends in
-// one of several ways.
+// erratic is an engine whose container says what a script tells it to, in any order, whatever the
+// host says, and then ends in one of several ways.
 type erratic struct {
 	runtimetest.Local
 	script []string // lines, or "@wait" for a frame of the host
@@ -79,7 +79,8 @@ func (e erratic) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 	return e.exit, nil
 }
 
-// orderLines are what an order is made of: every guest's line of the transcripts, and such as are in none.
+// orderLines are what an order is made of: every guest's line of the transcripts, and such as are
+// in none.
 func orderLines(t *testing.T) []string {
 	t.Helper()
 	all, err := transcript.Load(os.DirFS("../entrypoint/testdata/transcripts"))
@@ -123,8 +124,9 @@ func orderLines(t *testing.T) []string {
 	return append(lines, "@wait", "@wait", "@wait")
 }
 
-// TestAnyOrderOfFrames plays random orders of legal and illegal frames: whatever a guest sends, there is one outcome, it is ok only
-// where a done of this run said so with waitpid's word, nothing is left running, and what it can make the host hold is bounded.
+// TestAnyOrderOfFrames plays random orders of legal and illegal frames: whatever a guest sends,
+// there is one outcome, it is ok only where a done of this run said so with waitpid's word, nothing
+// is left running, and what it can make the host hold is bounded.
 func TestAnyOrderOfFrames(t *testing.T) {
 	lines := orderLines(t)
 	rounds := 300

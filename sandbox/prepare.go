@@ -13,7 +13,8 @@ import (
 // prepareTimeout bounds the wait for an engine and the pull of an image together.
 const prepareTimeout = 15 * time.Minute
 
-// machine is what a run needs to know about the engine: proof that it was reached, and the image it has.
+// machine is what a run needs to know about the engine: proof that it was reached, and the image it
+// has.
 type machine struct {
 	look   uint64 // which look at the engine found it
 	facts  runtime.Facts
@@ -38,26 +39,32 @@ type preparing struct {
 	last    string              // of what they were told
 }
 
-// Prepare reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it if need be, outside any
-// run's time. It returns at once when that was done before and the engine is still there. Concurrent callers share one attempt,
-// which ends when none of them waits any more; a failure is not remembered. Errors are *runtime.UnavailableError,
-// *runtime.ImageError and *UnfitError, each with a hint, or the driver's own.
-func (s *Sandbox) Prepare(ctx context.Context, p runtime.Progress) error {
-	_, err := s.prepared(ctx, p)
-	return err
+// Look reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it
+// if need be. It returns what was found: the engine, the image that runs would have, and the Python
+// in it. Concurrent callers and runs share one attempt, which ends when none of them waits any
+// more; a failure is not remembered. Errors are *runtime.UnavailableError, *runtime.ImageError and
+// *UnfitError, each with a hint, or the driver's own.
+func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python, error) {
+	m, err := s.prepareFor(ctx, nil, p)
+	return m.facts, m.image, m.python, err
 }
 
-// Look prepares, and says what was found: the engine, the image that runs would have, and the Python in it.
-func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python, error) {
-	m, err := s.prepared(ctx, p)
-	return m.facts, m.image, m.python, err
+// prepareFor is Look for a run that has a warm guest, or nil. With a warm guest of the machine that
+// was found before, the engine needn't be asked: the guest's streams go through it, and end with
+// it.
+func (s *Sandbox) prepareFor(ctx context.Context, warm *guest, p runtime.Progress) (machine, error) {
+	m := s.found()
+	if m != nil && (warm == nil || warm.over() || warm.class != m.class()) {
+		m = s.renew(ctx, m)
+	}
+	if m != nil {
+		return *m, nil
+	}
+	return s.prepared(ctx, p)
 }
 
 func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, error) {
 	pr := &s.prepare
-	if m := s.recall(ctx); m != nil {
-		return *m, nil
-	}
 	pr.mu.Lock()
 	g := pr.going
 	if g == nil {
@@ -101,7 +108,8 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	return g.m, nil
 }
 
-// startPreparing runs under pr.mu. The goroutine ends with its context, which is no call's and ends with the last waiter.
+// startPreparing runs under pr.mu. The goroutine ends with its context, which is no call's and ends
+// with the last waiter.
 func (s *Sandbox) startPreparing() (*preparing, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -138,19 +146,9 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 	return g, nil
 }
 
-// recall is what was found before, if the engine is still there, and still the same one. An engine that rests again, or is away,
-// is prepared anew: that shows its progress to whoever waits, and fails at once if there is nothing to wait for. Where a guest waits,
-// the engine needn't be asked: the guest's streams go through it, and end with it.
-func (s *Sandbox) recall(ctx context.Context) *machine {
-	m := s.found()
-	if m == nil || s.standby.has(*m) {
-		return m
-	}
-	return s.renew(ctx, m)
-}
-
-// renew is what was found before with what the driver says of the engine now: it may learn what that can't do when it starts a container.
-// Nil is for an engine that is away, or another one.
+// renew returns what was found before with what the driver says of the engine now: it may learn
+// what its engine can't do when it starts a container. It returns nil for an engine that is away or
+// at rest, or another one.
 func (s *Sandbox) renew(ctx context.Context, m *machine) *machine {
 	f, err := s.driver.Facts(ctx) // remembered by the driver while the engine answers
 	var now *machine
@@ -197,7 +195,8 @@ func (s *Sandbox) awake(ctx context.Context, p runtime.Progress) (runtime.Facts,
 	return s.driver.Facts(ctx)
 }
 
-// forget makes the next run look at the engine again, unless that was done since m was found: something that was there is gone.
+// forget makes the next run look at the engine again, unless that was done since m was found:
+// something that was there is gone.
 func (s *Sandbox) forget(m machine) {
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()

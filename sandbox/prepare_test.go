@@ -143,7 +143,7 @@ func TestUnfit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &engine{facts: tt.facts, images: map[string]runtime.Image{tt.ref: tt.image}, probe: tt.probe}
 			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images = []string{tt.ref} })
-			err := s.Prepare(t.Context(), nil)
+			err := look(s, t.Context(), nil)
 			if tt.want == "" {
 				if err != nil {
 					t.Errorf("got %v", err)
@@ -160,13 +160,14 @@ func TestUnfit(t *testing.T) {
 		gone := &runtime.UnavailableError{Engine: "fake", Err: errors.New("python3 not found")} // the words alone don't make it the image's fault
 		e := &engine{images: map[string]runtime.Image{"any": has("1")}, probe: ends(runtime.Exit{}, "", gone)}
 		var unfit *sandbox.UnfitError
-		if err := prepareWith(t, e, nil).Prepare(t.Context(), nil); !errors.Is(err, gone) || errors.As(err, &unfit) {
+		if err := look(prepareWith(t, e, nil), t.Context(), nil); !errors.Is(err, gone) || errors.As(err, &unfit) {
 			t.Errorf("got %v, want the engine's error", err)
 		}
 	})
 }
 
-// TestProbeIsRemembered: good answers on disk, bad ones until the end, and none where it may have been the engine's fault.
+// TestProbeIsRemembered: good answers on disk, bad ones until the end, and none where it may have
+// been the engine's fault.
 func TestProbeIsRemembered(t *testing.T) {
 	fresh := func() *engine { return &engine{images: map[string]runtime.Image{"any": has("1")}} }
 	prepare := func(t *testing.T, e *engine, dir string) (sandbox.Python, error) {
@@ -226,7 +227,7 @@ func TestProbeIsRemembered(t *testing.T) {
 		e.probe = func(std runtime.Stdio) (runtime.Exit, error) { return probed(std, "3.8.0 1") }
 		s := prepareWith(t, e, func(c *sandbox.Config) { c.CacheDir = dir })
 		for range 3 {
-			if err := s.Prepare(t.Context(), nil); err == nil {
+			if err := look(s, t.Context(), nil); err == nil {
 				t.Error("no error")
 			}
 		}
@@ -242,7 +243,7 @@ func TestProbeIsRemembered(t *testing.T) {
 		e.probe = func(runtime.Stdio) (runtime.Exit, error) { return runtime.Exit{}, errors.New("storage is busy") }
 		s := prepareWith(t, e, nil)
 		for range 3 {
-			if err := s.Prepare(t.Context(), nil); err == nil {
+			if err := look(s, t.Context(), nil); err == nil {
 				t.Error("no error")
 			}
 		}
@@ -264,7 +265,7 @@ func TestEngineAtRest(t *testing.T) {
 		lines = append(lines, l)
 	}
 	for round := 1; round <= 2; round++ {
-		if err := s.Prepare(t.Context(), p); err != nil {
+		if err := look(s, t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		if n := e.count("start"); n != round {
@@ -277,7 +278,7 @@ func TestEngineAtRest(t *testing.T) {
 	}
 	failed := errors.New("no virtual machine")
 	e.set(func(e *engine) { e.startErr = failed })
-	if err := s.Prepare(t.Context(), nil); !errors.Is(err, failed) {
+	if err := look(s, t.Context(), nil); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -295,13 +296,13 @@ func TestLateWaiter(t *testing.T) {
 	s := prepareWith(t, e, nil)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := s.Prepare(t.Context(), nil); err != nil {
+		if err := look(s, t.Context(), nil); err != nil {
 			t.Error(err)
 		}
 	})
 	<-pulling
 	told := ""
-	err := s.Prepare(t.Context(), func(line string) {
+	err := look(s, t.Context(), func(line string) {
 		if told == "" {
 			close(done)
 		}
@@ -318,12 +319,12 @@ func TestEngineThatWentAway(t *testing.T) {
 	e := &engine{images: map[string]runtime.Image{"any": has("1")}}
 	s := prepareWith(t, e, nil)
 	for range 2 {
-		if err := s.Prepare(t.Context(), nil); err != nil {
+		if err := look(s, t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		e.set(func(e *engine) { e.away = true })
 		var gone *runtime.UnavailableError
-		if err := s.Prepare(t.Context(), nil); !errors.As(err, &gone) || gone.Hint() != "start it" {
+		if err := look(s, t.Context(), nil); !errors.As(err, &gone) || gone.Hint() != "start it" {
 			t.Errorf("got %v", err)
 		}
 		e.set(func(e *engine) { e.away = false })
@@ -331,7 +332,7 @@ func TestEngineThatWentAway(t *testing.T) {
 	if n := e.count("run"); n != 1 {
 		t.Errorf("%d probes of the same image, want 1", n)
 	}
-	if err := s.Prepare(t.Context(), nil); err != nil {
+	if err := look(s, t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 	e.set(func(e *engine) { e.facts.Endpoint, e.images = "elsewhere", map[string]runtime.Image{"any": has("2")} })

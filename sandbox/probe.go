@@ -33,8 +33,8 @@ sys.stdout.write("%d.%d.%d %d\n" % (sys.version_info[:3] + (found,)))
 
 var probeAnswer = regexp.MustCompile(`^(\d{1,3})\.(\d{1,3})\.\d{1,3} ([01])$`)
 
-// probes remember what images have been found to be, by engine and image id. An id names what is in an image, so an answer
-// holds for as long as the id does.
+// probes remember what images have been found to be, by engine and image id. An id names what is in
+// an image, so an answer holds for as long as the id does.
 type probes struct {
 	mu   sync.Mutex
 	good map[string]Python
@@ -96,7 +96,8 @@ func (s *Sandbox) tryPython(ctx context.Context, i runtime.Image) (Python, error
 	return Python{Version: version, Ctypes: found[3] == "1"}, nil
 }
 
-// unfit is what the end of the probe says against the image, in the words of the engines and their runtimes.
+// unfit is what the end of the probe says against the image, in the words of the engines and their
+// runtimes.
 func unfit(exit runtime.Exit, err error, stderr string) error {
 	text := stderr
 	if err != nil {

@@ -9,11 +9,13 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// progressSpacing is the least time between two progress frames of a call. Only the last before its result doesn't wait.
+// progressSpacing is the least time between two progress frames of a call. Only the last before its
+// result doesn't wait.
 const progressSpacing = 50 * time.Millisecond
 
-// progress passes on how far one call is. Of what is told in between, the latest counts, so a server that floods holds up nothing
-// and fills no memory. The goroutine that sends begins with the first report.
+// progress passes on how far one call is. Of what is told in between, the latest counts, so a
+// server that floods holds up nothing and fills no memory. The goroutine that sends begins with the
+// first report.
 type progress struct {
 	id   string
 	ctx  context.Context // the call's

@@ -31,7 +31,8 @@ func (s *sent) count() int {
 	return len(s.frames)
 }
 
-// TestProgressIsBounded: of reports without measure so many are sent a second, in order, and the last of all before finish returns.
+// TestProgressIsBounded: of reports without measure so many are sent a second, in order, and the
+// last of all before finish returns.
 func TestProgressIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sent

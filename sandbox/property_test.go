@@ -16,9 +16,9 @@ import (
 
 var replay = flag.Uint64("seed", 0, "have TestStandbyProperty do what it did with this seed, instead of what it does with others")
 
-// TestStandbyProperty: whatever comes, no container has two runs, no more are alive than may be, every run is answered truthfully,
-// runs that come when all is well again are served, as many guests wait then as are wanted, and none is left at the end. The name of
-// a case has its seed.
+// TestStandbyProperty: whatever comes, no container has two runs, no more are alive than may be,
+// every run is answered truthfully, runs that come when all is well again are served, as many
+// guests wait then as are wanted, and none is left at the end. The name of a case has its seed.
 func TestStandbyProperty(t *testing.T) {
 	seeds := []uint64{*replay}
 	if *replay == 0 {
@@ -35,7 +35,8 @@ func TestStandbyProperty(t *testing.T) {
 	}
 }
 
-// storm is one engine's bad days, all of which come from its seed; but the sandbox has its own chance in its delays, and the scheduler.
+// storm is one engine's bad days, all of which come from its seed; but the sandbox has its own
+// chance in its delays, and the scheduler.
 type storm struct {
 	t  *testing.T
 	s  *sandbox.Sandbox
@@ -55,6 +56,7 @@ var errOutOfOrder = errors.New("out of order")
 func (w *storm) config(c *sandbox.Config) {
 	c.Standby = w.r.IntN(5)
 	c.MaxContainers = c.Standby + 1 + w.r.IntN(6)
+	c.MaxRuns = 1 + w.r.IntN(8)
 	c.StandbyIdle = time.Duration(1+w.r.IntN(100)) * time.Second
 	if w.r.IntN(3) > 0 {
 		c.StandbyIdle += allIsQuiet + 10*time.Second
@@ -165,7 +167,8 @@ func (w *storm) run(runs *sync.WaitGroup, i int) {
 	})
 }
 
-// succeeded wants a run's own output, from an image no older than what the engine was found to have when it began.
+// succeeded wants a run's own output, from an image no older than what the engine was found to have
+// when it began.
 func (w *storm) succeeded(res sandbox.Result, i, found int) {
 	var id, image, run int
 	if n, err := fmt.Sscanf(res.Stdout(), "%d image-%d run-%d", &id, &image, &run); n != 3 || run != i || image < found {
@@ -217,7 +220,7 @@ func (w *storm) settle() {
 	time.Sleep(allIsQuiet)
 	want := 0
 	if w.cfg.Standby > 0 && w.cfg.StandbyIdle > allIsQuiet {
-		want = 1
+		want = w.cfg.Standby
 	}
 	if alive, idle := w.fl.count(); alive != want || idle != want {
 		w.t.Errorf("%d are alive and %d wait, want %d: up to %d may, for %v", alive, idle, want, w.cfg.Standby, w.cfg.StandbyIdle)

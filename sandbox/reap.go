@@ -13,8 +13,8 @@ const (
 	reapGrace   = 5 * time.Second  // what is left of that once the sandbox is closed
 )
 
-// reap removes the containers of dead bridges. Whose owner is dead is decided by process, boot and start of the process, never by
-// an age: the machine's clock may be set at any time.
+// reap removes the containers of dead bridges. Whose owner is dead is decided by process, boot and
+// start of the process, never by an age: the machine's clock may be set at any time.
 func (s *Sandbox) reap(ctx context.Context) error {
 	gone, err := runtime.Reap(ctx, s.driver, s.cfg.Owner)
 	for _, o := range gone {
@@ -23,8 +23,8 @@ func (s *Sandbox) reap(ctx context.Context) error {
 	return err
 }
 
-// reapSoon has the reaper look at once, and starts it if it doesn't run yet. Only Close waits for it: a dead bridge's containers may take
-// their time to end, and nobody's run needs them gone.
+// reapSoon has the reaper look at once, and starts it if it doesn't run yet. Only Close waits for
+// it: a dead bridge's containers may take their time to end, and nobody's run needs them gone.
 func (s *Sandbox) reapSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,8 @@ func (s *Sandbox) reapSoon() {
 	}
 }
 
-// keepReaping is the reaper. It ends with Close, after its first look: a bridge that is used once does its share too.
+// keepReaping is the reaper. It ends with Close, after its first look: a bridge that is used once
+// does its share too.
 func (s *Sandbox) keepReaping() {
 	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
@@ -70,8 +71,8 @@ func (s *Sandbox) reapNow() {
 	}
 }
 
-// reapAgain reaps, if the engine was there when it was last used. An engine that is at rest or away is left alone, and is no
-// news: whoever runs code next hears of it.
+// reapAgain reaps, if the engine was there when it was last used. An engine that is at rest or away
+// is left alone, and is no news: whoever runs code next hears of it.
 func (s *Sandbox) reapAgain() {
 	if s.found() == nil {
 		return

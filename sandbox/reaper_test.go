@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestReaper: containers of dead owners go within a minute, those of living ones never, whatever the clocks say; an engine that
-// is away is left alone.
+// TestReaper: containers of dead owners go within a minute, those of living ones never, whatever
+// the clocks say; an engine that is away is left alone.
 func TestReaper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -44,7 +44,7 @@ func TestReaper(t *testing.T) {
 		if n := e.count("orphans"); n != 0 {
 			t.Errorf("an engine that nobody has used was asked %d times", n)
 		}
-		if err := s.Prepare(t.Context(), nil); err != nil {
+		if err := look(s, t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -74,7 +74,7 @@ func TestReaper(t *testing.T) {
 			t.Errorf("an engine at rest was started %d times, and the log says %s", n, log.String()[logged:])
 		}
 		e.set(func(e *engine) { e.resting, e.away = false, true })
-		if err := s.Prepare(t.Context(), nil); err == nil {
+		if err := look(s, t.Context(), nil); err == nil {
 			t.Error("an engine that is away was prepared")
 		}
 		asked = e.count("orphans")
@@ -95,12 +95,13 @@ func TestReaper(t *testing.T) {
 // TestReapingFails: a run takes place all the same.
 func TestReapingFails(t *testing.T) {
 	e := &engine{images: map[string]runtime.Image{"any": has("1")}, reapErr: errors.New("busy")}
-	if err := prepareWith(t, e, nil).Prepare(t.Context(), nil); err != nil {
+	if err := look(prepareWith(t, e, nil), t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// stubborn is an engine with a dead bridge's container that takes until letGo is closed to be removed, or until the removal is given up.
+// stubborn is an engine with a dead bridge's container that takes until letGo is closed to be
+// removed, or until the removal is given up.
 type stubborn struct {
 	*engine
 	letGo chan struct{}
@@ -129,7 +130,7 @@ func TestNobodyWaitsForTheReaper(t *testing.T) {
 				t.Fatal(err)
 			}
 			begun := time.Now()
-			if err := s.Prepare(t.Context(), nil); err != nil {
+			if err := look(s, t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(begun); took != 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestImageIsGone: a run whose image was removed or replaced since it was found has what there is now, or what is pulled.
+// TestImageIsGone: a run whose image was removed or replaced since it was found has what there is
+// now, or what is pulled.
 func TestImageIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name, image, want string
@@ -36,7 +37,8 @@ func TestImageIsGone(t *testing.T) {
 	}
 }
 
-// TestImageIsGoneForGood: an engine that has an image and can't start anything from it is asked twice, not for ever.
+// TestImageIsGoneForGood: an engine that has an image and can't start anything from it is asked
+// twice, not for ever.
 func TestImageIsGoneForGood(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		fl.set(func() {

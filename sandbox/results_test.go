@@ -20,8 +20,8 @@ func big(t *testing.T) hostFunc {
 	return func(context.Context, sandbox.Call) (json.RawMessage, error) { return data, nil }
 }
 
-// TestBigResultsThatWait: results that the code is slow to read, or doesn't read at all, wait with the host. Once they were
-// pushed on to the guest, and 64 MiB of them ended the run.
+// TestBigResultsThatWait: results that the code is slow to read, or doesn't read at all, wait with
+// the host. Once they were pushed on to the guest, and 64 MiB of them ended the run.
 func TestBigResultsThatWait(t *testing.T) {
 	tests := []struct{ name, code, want string }{
 		{"all asked for at once", `

@@ -13,13 +13,14 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// Bounds of a run that nobody has a reason to tune.
+// Bounds of a run that need no tuning.
 const (
 	pingEvery   = entrypoint.Silence / 4 // after so much silence the guest ends itself
 	cancelGrace = time.Second            // from cancel to done, for what is still on its way: when that stops coming, it is killed after that
 	cancelMax   = 5 * time.Second        // the same, while something comes
 	exitGrace   = 2 * time.Second        // from done to the container's own end
 	stderrTail  = 2 << 10                // bytes kept of what the guest itself says on stderr
+	pongWait    = time.Second            // for a warm guest's answer to a ping
 )
 
 // Why a run's context ended.
@@ -41,7 +42,7 @@ func (e *extraError) Hint() string {
 	return "take volumes, mounts, devices and tz out of the [containers] section of containers.conf; an empty ~/.config/containers/mounts.conf stands for the system's"
 }
 
-// unasked is what the guest found and nobody expects.
+// unasked returns what the guest found that no engine's facts explain.
 func unasked(extra []string, f runtime.Facts) []string {
 	return slices.DeleteFunc(slices.Clone(extra), func(name string) bool { return slices.Contains(f.OwnDevices, name) })
 }
@@ -76,41 +77,64 @@ func (e *StartError) Hint() string {
 	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
 }
 
-// Run runs the code in a container that no other run has had or gets, and returns once the code has ended; the container is gone then, or
-// on its way, and gone when Close returns. When ctx ends the code is killed at once, its
-// container a moment later at most, and the Result's Status is StatusCancelled. How the code failed is told in the Result; an error means that the run
-// could not take place: *runtime.UnavailableError, *runtime.ImageError, *StartError, ErrClosed, or a bad Request.
+// Run runs the code in a container of its own. It waits in the queue, prepares the engine where
+// that is needed, and returns once the code has ended; the container is gone then, or on its way,
+// and gone when Close returns. When ctx ends the code is killed at once, its container a moment
+// later at most, and the Result's Status is StatusCancelled.
+//
+// How the code failed is told in the Result. An error means that the run could not take place:
+// *QueueError, *runtime.UnavailableError, *runtime.ImageError, *UnfitError, *StartError, ErrClosed,
+// what Request.Files returned, or a bad Request. The Result has only its Took then.
 func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	begin := time.Now()
-	if r.Timeout <= 0 || r.Timeout > s.cfg.MaxTimeout {
-		return Result{}, fmt.Errorf("sandbox: timeout %v is not within 0 and %v", r.Timeout, s.cfg.MaxTimeout)
-	}
-	if len(r.Code) > MaxCode {
-		return Result{}, fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), MaxCode)
-	}
-	if size := r.inputBytes(); size > MaxInputs {
-		return Result{}, fmt.Errorf("the files are %d bytes long; at most %d can be copied", size, MaxInputs)
-	}
-	if r.ID == "" {
-		r.ID = rand.Text()
+	if err := s.check(&r); err != nil {
+		return Result{}, err
 	}
 	if err := s.enter(); err != nil {
+		r.Queued()
 		return Result{}, err
 	}
 	defer s.runs.Done()
 
-	res, found, err := s.attempt(ctx, r, h)
-	if found && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
-		// The image was removed, or the engine ended, since it was found. That is forgotten by now, and no code has run: an error
-		// comes only where the guest has not been given its order.
-		res, _, err = s.attempt(ctx, r, h)
-	}
+	n := newSession(s, r, h)
+	res, err := n.admitted(ctx, func() (Result, error) {
+		res, err := n.attempt(ctx)
+		if n.prepared && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
+			// The image was removed, or the engine ended, since it was found. No code has run: an
+			// error comes only where the guest has not been given its execute.
+			if n, err = n.again(ctx); err != nil {
+				return notBegun(r.ID), nil
+			}
+			return n.attempt(ctx)
+		}
+		return res, err
+	})
+	res.Took.Queued, res.Took.Prepared, res.Took.Total = n.queued, n.preparing, time.Since(begin)
 	if err != nil {
-		return Result{}, err
+		return Result{Took: res.Took}, err
 	}
-	res.Took.Total = time.Since(begin)
 	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took", res.Took.Total)
 	return res, nil
+}
+
+// check refuses a request that can't be run, and completes one that can.
+func (s *Sandbox) check(r *Request) error {
+	if r.Timeout <= 0 || r.Timeout > s.cfg.MaxTimeout {
+		return fmt.Errorf("sandbox: timeout %v is not within 0 and %v", r.Timeout, s.cfg.MaxTimeout)
+	}
+	if len(r.Code) > MaxCode {
+		return fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), MaxCode)
+	}
+	if r.ID == "" {
+		r.ID = rand.Text()
+	}
+	if r.Queued == nil {
+		r.Queued = func() {}
+	}
+	if r.Progress == nil {
+		r.Progress = func(string) {}
+	}
+	return nil
 }
 
 // isGone reports whether an engine ended that was there before.
@@ -119,44 +143,133 @@ func isGone(err error) bool {
 	return errors.As(err, &e) && e.Gone
 }
 
-// attempt runs the code in what is found to run it in, if it is found.
-func (s *Sandbox) attempt(ctx context.Context, r Request, h Host) (res Result, found bool, err error) {
-	m, err := s.prepared(ctx, nil)
+// MaxCode is the most bytes of code that a run takes. It leaves room for the rest of the execute
+// frame.
+const MaxCode = entrypoint.MaxFrame / 4
+
+// admitted calls do once the run is admitted.
+func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Result, error) {
+	s, began := n.sandbox, time.Now()
+	if m := s.found(); m != nil {
+		n.ticket.class = m.class()
+	}
+	err := s.admission.enter(ctx, n.ticket, n.req.Queued, n.req.Progress)
+	n.queued = time.Since(began)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return notBegun(r.ID), false, nil
+		return notBegun(n.req.ID), nil
 	case err != nil:
-		return Result{}, false, err
+		return Result{}, err
 	}
-	res, err = newSession(s, r, h, m).run(ctx)
-	return res, true, err
+	defer s.admission.leave()
+	return do()
 }
 
-// notBegun is of a run that was given up before there was a guest for it.
+// notBegun is the Result of a run that was cancelled before it had a guest.
 func notBegun(id string) Result {
 	return Result{ID: id, Status: StatusCancelled, ExitCode: -1, Message: "The run was cancelled before it began."}
 }
 
-// MaxCode is the most bytes of code that a run takes. It leaves room for the rest of the execute frame.
-const MaxCode = entrypoint.MaxFrame / 4
-
-// run has a guest run the code, and plays the host's part until it has said how the code ended. The container then goes away
-// by itself, and Close waits for that; where the guest's word isn't enough, run waits too.
-func (n *session) run(caller context.Context) (Result, error) {
+// attempt prepares, and runs the code in what is found then.
+func (n *session) attempt(ctx context.Context) (Result, error) {
+	err := n.prepare(ctx)
+	if err != nil {
+		n.sandbox.admission.giveBack(n.ticket)
+		if ctx.Err() != nil {
+			return notBegun(n.req.ID), nil
+		}
+		return Result{}, err
+	}
 	n.begin = time.Now()
 	order, err := n.order()
 	if err != nil {
+		n.sandbox.admission.giveBack(n.ticket)
 		return Result{}, err
 	}
-	ahead := order // with the last ping
-	if len(n.req.Files) > 0 {
-		ahead = nil // the files come before it
-	}
-	g, err := n.sandbox.lend(caller, n.machine, ahead)
+	g, err := n.acquire(ctx, order)
 	if err != nil {
 		return notBegun(n.req.ID), nil
 	}
-	n.room = g.room
+	return n.run(ctx, g, order)
+}
+
+// prepare finds the engine and the image, and opens the run's files.
+func (n *session) prepare(ctx context.Context) (err error) {
+	s := n.sandbox
+	settled, began := s.admission.prepare(), time.Now()
+	defer func() {
+		settled()
+		n.preparing += time.Since(began)
+	}()
+	n.req.Progress("preparing")
+	if n.machine, err = s.prepareFor(ctx, n.ticket.guest, n.req.Progress); err != nil {
+		return err
+	}
+	first := !n.prepared
+	n.prepared = true
+	if n.req.Files == nil || !first {
+		return nil
+	}
+	if n.inputs, err = n.req.Files(); err != nil {
+		return err
+	}
+	if size := inputBytes(n.inputs); size > MaxInputs {
+		return fmt.Errorf("the files are %d bytes long; at most %d can be copied", size, MaxInputs)
+	}
+	return nil
+}
+
+// acquire returns the warm guest that the run was admitted with, if that answers, or starts one.
+// The caller discards it. A warm one has been sent order, the run's execute, where guest.ordered
+// says so. The only error is ctx's.
+func (n *session) acquire(ctx context.Context, order []byte) (*guest, error) {
+	s := n.sandbox
+	if len(n.inputs) > 0 {
+		order = nil // the files come before it
+	}
+	defer s.keepWarm()
+	for {
+		g := n.ticket.guest
+		if g == nil {
+			return s.startGuest(n.machine), nil
+		}
+		if g.class == n.machine.class() && g.handOff(ctx, order) {
+			s.pool.proved()
+			return g, nil
+		}
+		if g.over() && ctx.Err() == nil {
+			s.pool.failed()
+		}
+		g.discard()
+		if err := n.rejoin(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// again returns a session for a second attempt, which has room for a container. The error is ctx's.
+func (n *session) again(ctx context.Context) (*session, error) {
+	second := newSession(n.sandbox, n.req, n.host)
+	second.ticket, second.machine, second.inputs = n.ticket, n.machine, n.inputs
+	second.prepared, second.queued, second.preparing = true, n.queued, n.preparing
+	return second, second.rejoin(ctx)
+}
+
+// rejoin waits until the run may have another container. The error is ctx's.
+func (n *session) rejoin(ctx context.Context) error {
+	began := time.Now()
+	n.ticket.class = n.machine.class()
+	err := n.sandbox.admission.rejoin(ctx, n.ticket)
+	waited := time.Since(began)
+	n.queued += waited
+	n.begin = n.begin.Add(waited)
+	return err
+}
+
+// run has a guest run the code, and plays the host's part until it has said how the code ended. The
+// container then goes away by itself, and Close waits for that; where the guest's word isn't
+// enough, run waits too.
+func (n *session) run(caller context.Context, g *guest, order []byte) (Result, error) {
 	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
@@ -164,19 +277,19 @@ func (n *session) run(caller context.Context) (Result, error) {
 	stopped := context.AfterFunc(caller, n.cancelled)
 	defer stopped()
 
-	waiting := !g.up.IsZero()
-	if !waiting {
+	warm := !g.up.IsZero()
+	if !warm {
 		n.badFrames += g.await(n.sandbox.cfg.StartTimeout)
 	}
 	if !g.up.IsZero() {
 		n.greet(g.hello)
 		if err := n.sendFiles(g); err != nil {
 			n.stopClock()
-			n.sandbox.discard(g)
+			g.discard()
 			return Result{}, err
 		}
 		if n.req.Began != nil {
-			n.req.Began(waiting)
+			n.req.Began(warm)
 		}
 		n.start(ctx, g.ordered, order)
 		n.readFrames(ctx, g.frames)
@@ -188,18 +301,15 @@ func (n *session) run(caller context.Context) (Result, error) {
 		g.end()
 		e = ending{context.Cause(g.life), g.exit, g.err}
 	}
-	n.sandbox.discard(g)
+	g.discard()
 	over(errOver)
 	n.wg.Wait()
-	if !g.up.IsZero() {
-		n.sandbox.seenReady(n.machine) // not before: what that may start would take from the code's time
-	}
 	defer n.files.release()
 	return n.conclude(e, g.stderr.String())
 }
 
-// told says that all is known of how the code ended: it was stopped by us, or the guest has said what byWait goes by, so that how the
-// container ends changes nothing.
+// told reports whether all is known of how the code ended: it was stopped by us, or the guest has
+// said what byWait goes by, so that the container's end changes nothing.
 func (n *session) told() bool {
 	if n.done == nil || wait(n.done).Killed == "cancel" {
 		n.mu.Lock()
@@ -209,7 +319,7 @@ func (n *session) told() bool {
 	return !unexplained(wait(n.done))
 }
 
-// greet keeps what the guest said of itself.
+// greet notes what the guest said of itself.
 func (n *session) greet(hello entrypoint.FromGuest) {
 	n.unfiltered, n.note = !hello.Seccomp, n.short(hello.Note)
 	if n.unfiltered || n.note != "" {

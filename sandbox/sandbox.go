@@ -1,8 +1,9 @@
-// Package sandbox runs one piece of code in one new locked-down container: it turns policy into a runtime.Spec, speaks the
-// frames of package entrypoint with the guest, answers the guest's tool calls through a Host, keeps what was printed, and
-// decides how the run ended from its own record.
+// Package sandbox runs one piece of code in one new locked-down container: it turns policy into a
+// runtime.Spec, speaks the frames of package entrypoint with the guest, answers the guest's tool
+// calls through a Host, keeps what was printed, and decides how the run ended from its own record.
 //
-// It knows no engine but runtime.Driver, and no server's command, environment or secret: those stay behind Host.
+// It knows no engine but runtime.Driver, and no server's command, environment or secret: those stay
+// behind Host.
 package sandbox
 
 import (
@@ -21,14 +22,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// A Host answers the tool calls of a run. Call is used concurrently; its ctx ends with the run. The result is any JSON
-// value. An error that is, or wraps, an *entrypoint.CallError reaches the code with its code and data, another one as
-// tool_error with its text: so it must not hold secrets.
+// A Host answers the tool calls of a run. Call is used concurrently; its ctx ends with the run. The
+// result is any JSON value. An error that is, or wraps, an *entrypoint.CallError reaches the code
+// with its code and data, another one as tool_error with its text: so it must not hold secrets.
 type Host interface {
 	Call(ctx context.Context, c Call) (json.RawMessage, error)
 }
 
-// Call is one request of the code for a tool. Its fields are the guest's words: nothing in them is checked yet but their size.
+// Call is one request of the code for a tool. Its fields are the guest's words: nothing in them is
+// checked yet but their size.
 type Call struct {
 	Run      string          // the Request's ID
 	ID       string          // unique in the run
@@ -36,8 +38,9 @@ type Call struct {
 	Tool     string          // safe or original name
 	Input    json.RawMessage // nil for none
 
-	// Progress is told how far the call is, where the code asks for that; else it is nil. It doesn't block, may be called as often
-	// as one likes, and says nothing any more once Call has returned.
+	// Progress is told how far the call is, where the code asks for that; else it is nil. It
+	// doesn't block, may be called as often as one likes, and says nothing any more once Call has
+	// returned.
 	Progress func(Progress)
 }
 
@@ -59,15 +62,26 @@ type Request struct {
 	// Discovered are all configured servers by name, whether or not this run may call them.
 	Discovered []entrypoint.Discovered
 
-	// Files are copied to InputDir before the code runs, outside its time.
-	Files []Input
+	// Files is called once, when the run is admitted and the engine is ready. It returns what is
+	// copied to InputDir before the code runs, outside its time. It may be nil.
+	Files func() ([]Input, error)
 
-	// Output takes what the code prints while it prints it, in order, from one goroutine at a time. It may be nil. It must
-	// not block for long: the guest waits for it.
+	// Queued is called once, as soon as the run has its place in the queue, or isn't run at all; so
+	// runs that are begun one after the other's call have their places in that order. It may be
+	// nil.
+	Queued func()
+
+	// Progress is told what the run waits for before it begins. It may be nil, must not block, and
+	// may be called until a little after Run has returned.
+	Progress runtime.Progress
+
+	// Output takes what the code prints while it prints it, in order, from one goroutine at a time.
+	// It may be nil. It must not block for long: the guest waits for it.
 	Output func(Chunk)
 
-	// Began is called when a container is there that answers, as the code begins and before any call of it; waiting says that the
-	// container was ready already. It may be nil, and must not block.
+	// Began is called when a container is there that answers, as the code begins and before any
+	// call of it; waiting says that the container was ready already. It may be nil, and must not
+	// block.
 	Began func(waiting bool)
 }
 
@@ -105,7 +119,8 @@ type Result struct {
 	Truncated Dropped  // what is missing from Output
 	Error     *Failure // the exception, as the code's own process tells it; nil when there was none
 
-	// Unfiltered says that the guest could not install its own seccomp filter, so that only the engine's held.
+	// Unfiltered says that the guest could not install its own seccomp filter, so that only the
+	// engine's held.
 	Unfiltered bool
 	Note       string // what the guest found weaker than it should be; empty when nothing
 
@@ -115,8 +130,8 @@ type Result struct {
 	Took      Took
 }
 
-// Failure is an uncaught exception in the words of the process that ran the code: text, which may make a failure of a run or
-// tell one kind of failure from another, and never makes a success.
+// Failure is an uncaught exception in the words of the process that ran the code: text, which may
+// make a failure of a run or tell one kind of failure from another, and never makes a success.
 type Failure struct {
 	Type      string
 	Message   string
@@ -127,7 +142,8 @@ type Failure struct {
 // Dropped counts bytes of output that were read but not kept.
 type Dropped struct{ Stdout, Stderr int64 }
 
-// Artifact is a file or image that the code handed over. Its Data is what the code says it is, or anything else.
+// Artifact is a file or image that the code handed over. Its Data is what the code says it is, or
+// anything else.
 type Artifact struct {
 	Name string // unique in the run; a relative path of letters, digits, "-", "_" and "." that leads nowhere else
 	Mime string // of the form a/b
@@ -136,10 +152,11 @@ type Artifact struct {
 
 // Took tells a run's times apart.
 type Took struct {
-	Room  time.Duration // until there were less than Config.MaxContainers
-	Start time.Duration // from asking for a container then until its guest was ready; next to nothing where one was waiting
-	Run   time.Duration // from execute to the end of the code, by the host's clock
-	Total time.Duration // all of it, but for the removal of a container whose code had ended
+	Queued   time.Duration // until other runs had ended, and their containers were gone
+	Prepared time.Duration // until engine and image were there
+	Start    time.Duration // until the guest was ready; next to nothing where a warm one was
+	Run      time.Duration // from execute to the end of the code, by the host's clock
+	Total    time.Duration // all of it, without the removal of a container whose code had ended
 }
 
 // Stdout is everything kept of standard output.
@@ -160,12 +177,14 @@ func (r Result) stream(name string) string {
 
 // Config is what all runs of a Sandbox share. Limits and sizes must be positive.
 type Config struct {
-	// Images are tried in order: the first that the engine already has is used. When it has none, or Pull says so, the first is
-	// pulled. One with a digest, name@sha256:…, is used only if the engine's has that digest, or that id.
+	// Images are tried in order: the first that the engine already has is used. When it has none,
+	// or Pull says so, the first is pulled. One with a digest, name@sha256:…, is used only if the
+	// engine's has that digest, or that id.
 	Images []string
 	Pull   PullPolicy // empty means PullMissing
 
-	// CacheDir is where it is remembered which images were found to have a fit Python; empty for nowhere.
+	// CacheDir is where it is remembered which images were found to have a fit Python; empty for
+	// nowhere.
 	CacheDir string
 
 	User   string // "uid:gid"
@@ -174,26 +193,32 @@ type Config struct {
 
 	OutputLimit int64 // bytes kept of what one run prints; the rest is counted
 
-	// ArtifactLimit is bytes of the files of one run together. Runs that hold files at a time may hold eight times as much.
+	// ArtifactLimit is bytes of the files of one run together. Runs that hold files at a time may
+	// hold eight times as much.
 	ArtifactLimit int64
 
-	MaxCalls    int // tool calls of one run; further ones fail with call_limit
-	Concurrency int // tool calls of one run answered at a time; further ones wait
+	MaxCalls int // tool calls of one run; further ones fail with call_limit
 
-	// MaxContainers are alive at a time, those that wait for a run, make the guest's code or are on their way to their end included; a run
-	// beyond them waits. What tries the Python of an image that isn't known yet, before any run has it, isn't counted.
+	// MaxRuns take place at a time. Of further ones, Queue wait for QueueTimeout at most, in the
+	// order in which they came.
+	MaxRuns      int
+	Queue        int
+	QueueTimeout time.Duration
+
+	// MaxContainers are alive at a time, warm ones and those on their way to their end included.
+	// What tries the Python of an image that isn't known yet isn't counted.
 	MaxContainers int
 
-	// Standby is how many containers at most are started ahead of the runs that will need them; 0 for none. They come after the
-	// first run, and go when there was none for StandbyIdle.
+	// Standby is how many containers are kept warm; 0 for none. They are started after the first
+	// run, and go when there was no run for StandbyIdle.
 	Standby     int
 	StandbyIdle time.Duration
 
 	StartTimeout time.Duration // from asking for a container until its guest is ready
 	MaxTimeout   time.Duration // the longest Request.Timeout; with StartTimeout and Patience it bounds a container's age
 
-	// Patience is how long the clock of a run may stand still in all, for what its code is not to pay for: servers that start, people
-	// who answer. Zero means StartTimeout.
+	// Patience is how long the clock of a run may stand still in all, for what its code is not to
+	// pay for: servers that start, people who answer. Zero means StartTimeout.
 	Patience time.Duration
 
 	Log *slog.Logger // nil means silence
@@ -211,17 +236,15 @@ type Sandbox struct {
 	filesHeld   atomic.Int64 // bytes of the files of all runs under way
 	resultsHeld atomic.Int64 // and of results that their code has not taken
 
-	probes   probes
-	compiled compiled
+	probes probes
 
-	expected   atomic.Pointer[entrypoint.Expect]
-	containers chan struct{} // one for each that is alive
-	standby    standby
+	admission admission
+	pool      pool
 
 	mu     sync.Mutex
 	closed bool
 	reaper chan struct{}  // full when it is to look at once; nil before it runs
-	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the keeper
+	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the pool
 
 	life context.Context // ends with Close: of what belongs to no call
 	end  context.CancelFunc
@@ -238,20 +261,27 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: no image is configured")
 	case !cfg.Pull.valid():
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
-	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0, cfg.Concurrency <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
+	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0,
+		cfg.MaxRuns <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
 		return nil, errors.New("sandbox: a limit is zero; every limit must be positive")
+	case cfg.Queue < 0, cfg.QueueTimeout < 0:
+		return nil, errors.New("sandbox: the queue or the wait in it is negative")
 	case cfg.Patience < 0:
 		return nil, errors.New("sandbox: the patience is negative")
 	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0, cfg.Standby >= cfg.MaxContainers:
-		return nil, errors.New("sandbox: the number of standbys is negative, or they would wait for no time, or leave no container for a run")
+		return nil, errors.New("sandbox: the number of warm containers is negative, or they would wait for no time, or leave no container for a run")
 	}
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Sandbox{driver: d, cfg: cfg, log: log, containers: make(chan struct{}, cfg.MaxContainers)}
+	s := &Sandbox{driver: d, cfg: cfg, log: log}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.standby.init(s)
+	s.admission = admission{
+		maxRuns: cfg.MaxRuns, maxContainers: cfg.MaxContainers, room: cfg.Queue, patience: cfg.QueueTimeout,
+		warm: map[class][]*guest{},
+	}
+	s.pool.wake = make(chan struct{}, 1)
 	spec := s.spec(cfg.Images[0])
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -259,7 +289,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 	return s, nil
 }
 
-// enter counts one more thing that Close waits for; it ends with s.runs.Done.
+// enter counts one more thing that Close waits for, until s.runs.Done is called.
 func (s *Sandbox) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,14 +300,14 @@ func (s *Sandbox) enter() error {
 	return nil
 }
 
-// Close refuses further runs and waits for those under way, whose contexts are their callers' to end, and some seconds at most for the
-// removal of what dead bridges have left.
+// Close refuses further runs and waits for those under way, whose contexts are their callers' to
+// end, and some seconds at most for the removal of what dead bridges have left.
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.end()
-	s.standby.close()
+	s.admission.close()
 	s.runs.Wait()
 	return nil
 }

@@ -48,7 +48,9 @@ func config() sandbox.Config {
 		OutputLimit:   256 << 10,
 		ArtifactLimit: 1 << 20,
 		MaxCalls:      1000,
-		Concurrency:   64,
+		MaxRuns:       64,
+		Queue:         256,
+		QueueTimeout:  time.Hour,
 		StartTimeout:  20 * time.Second,
 		MaxTimeout:    2 * time.Minute,
 		MaxContainers: 64,
@@ -279,7 +281,8 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestOffClock: the host's waiting for longer than the code's own time doesn't count when it says so. See TestClock.
+// TestOffClock: the host's waiting for longer than the code's own time doesn't count when it says
+// so. See TestClock.
 func TestOffClock(t *testing.T) {
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 		defer sandbox.OffClock(ctx)()

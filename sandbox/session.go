@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,12 +12,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// session is one run's talk with one guest. The fields without a lock belong to the goroutine that reads the frames.
+// session is one run: its place in the queue, and its talk with one guest. The fields without a
+// lock belong to the goroutine that reads the frames.
 type session struct {
 	sandbox *Sandbox
 	req     Request
 	host    Host
+	ticket  *ticket
 	machine machine
+	inputs  []Input
 
 	stdin   *entrypoint.Writer
 	cancel  context.CancelCauseFunc // kills the container; what was printed is still read
@@ -26,7 +28,8 @@ type session struct {
 	wg      sync.WaitGroup          // every goroutine of the run but the driver's
 
 	begin, executed, ended time.Time
-	room                   time.Duration // for which it waited after begin
+	queued, preparing      time.Duration
+	prepared               bool // engine and image were found
 	unfiltered             bool
 	note                   string // of the guest, on its filter
 	done                   *entrypoint.FromGuest
@@ -35,11 +38,11 @@ type session struct {
 	files                  *collector
 	callIDs                map[string]bool
 	underWay               underWay
-	slots                  map[string]chan struct{} // by provider: one that hangs must not hold up the others
-	pending                atomic.Int64             // goroutines that answer calls
-	pendingBytes           atomic.Int64             // what they hold of the guest's
-	unsent                 *backlog                 // results that have not been sent yet
-	untaken                *credit                  // results that were sent, and that the code has not taken yet
+	helpers                chan struct{}
+	pending                atomic.Int64 // goroutines that answer calls
+	pendingBytes           atomic.Int64 // what they hold of the guest's
+	unsent                 *backlog     // results that have not been sent yet
+	untaken                *credit      // results that were sent, and that the code has not taken yet
 
 	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
@@ -50,34 +53,19 @@ type session struct {
 	over    bool
 }
 
-func newSession(s *Sandbox, r Request, h Host, m machine) *session {
+func newSession(s *Sandbox, r Request, h Host) *session {
 	return &session{
 		sandbox:  s,
 		req:      r,
 		host:     h,
-		machine:  m,
+		ticket:   &ticket{},
 		captured: newCapture(s.cfg.OutputLimit),
 		files:    newCollector(s.cfg.ArtifactLimit, &s.filesHeld),
 		callIDs:  map[string]bool{},
+		helpers:  make(chan struct{}, maxHelpers),
 		unsent:   newBacklog(maxPendingBytes, maxUnsent, allUnsent, &s.resultsHeld),
 		untaken:  newCredit(maxUntaken),
-		slots:    map[string]chan struct{}{},
 	}
-}
-
-// slotsOf are those of a provider; all that nobody has share theirs. Most runs call few of the servers that they may: it is for the
-// goroutine that reads the frames to make what a run needs.
-func (n *session) slotsOf(provider string) chan struct{} {
-	has := func(p entrypoint.Provider) bool { return p.Name == provider }
-	if provider != entrypoint.RuntimeProvider && !slices.ContainsFunc(n.req.Providers, has) {
-		provider = ""
-	}
-	slots := n.slots[provider]
-	if slots == nil {
-		slots = make(chan struct{}, n.sandbox.cfg.Concurrency)
-		n.slots[provider] = slots
-	}
-	return slots
 }
 
 func (n *session) background(f func()) { n.wg.Go(f) }
@@ -102,8 +90,8 @@ func (n *session) order() ([]byte, error) {
 	return line, nil
 }
 
-// start sends the order, unless that was done, at the time sent, starts the clock of the code, and keeps telling the guest that somebody
-// is there.
+// start sends the order, unless that was done, at the time sent, starts the clock of the code, and
+// keeps telling the guest that somebody is there.
 func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 	n.executed = sent
 	if sent.IsZero() {
@@ -114,7 +102,7 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 	n.mu.Unlock()
 	n.background(func() {
 		if sent.IsZero() {
-			n.sendLine(order)
+			n.unsentFrame(n.stdin.WriteLine(order))
 		}
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
@@ -123,19 +111,15 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				n.send(entrypoint.Ping{Type: entrypoint.TypePing, N: i})
+				n.unsentFrame(n.stdin.Write(entrypoint.Ping{Type: entrypoint.TypePing, N: i}))
 			}
 		}
 	})
 }
 
-// send writes a frame to the guest. One that can't be written is dropped: a guest that is gone is seen at its stdout.
-func (n *session) send(frame any) { n.noteUnsent(n.stdin.Write(frame)) }
-
-// sendLine is send for a frame that is a line already.
-func (n *session) sendLine(line []byte) { n.noteUnsent(n.stdin.WriteLine(line)) }
-
-func (n *session) noteUnsent(err error) {
+// unsentFrame logs that a frame could not be written, and drops it: a guest that is gone is noticed
+// at its stdout.
+func (n *session) unsentFrame(err error) {
 	if err != nil {
 		n.sandbox.log.Debug("frame not sent", "run", n.req.ID, "err", err)
 	}
@@ -153,9 +137,10 @@ const (
 func (n *session) deadline()  { n.stop(byDeadline) }
 func (n *session) cancelled() { n.stop(byCaller) }
 
-// stop has the guest kill the code, so that what was printed still arrives, and ends the container if that takes too long, or
-// at once if there is no code yet. The first reason counts. It runs in a goroutine of the clock or of the caller's context,
-// which the run doesn't wait for: it touches nothing but what is locked or lasting.
+// stop has the guest kill the code, so that what was printed still arrives, and ends the container
+// if that takes too long, or at once if there is no code yet. The first reason counts. It runs in a
+// goroutine of the clock or of the caller's context, which the run doesn't wait for: it touches
+// nothing but what is locked or lasting.
 func (n *session) stop(why stoppage) {
 	n.mu.Lock()
 	if n.stopped != notStopped || n.over {
@@ -173,11 +158,12 @@ func (n *session) stop(why stoppage) {
 		return
 	}
 	n.cancelWithin(time.Now())
-	n.send(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID})
+	n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
 }
 
-// cancelWithin ends the container, unless it has ended by then, when nothing has come from it for a while: files that the code
-// left are still read after it was killed. It is harmless when the run is over.
+// cancelWithin ends the container, unless it has ended by then, when nothing has come from it for a
+// while: files that the code left are still read after it was killed. It is harmless when the run
+// is over.
 func (n *session) cancelWithin(since time.Time) {
 	time.AfterFunc(cancelGrace, func() {
 		heard := time.Unix(0, n.heard.Load())
@@ -217,9 +203,11 @@ func (n *session) artifact(f entrypoint.FromGuest) {
 	}
 }
 
-// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to about 1,024 at a time.
+// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to
+// about 1,024 at a time.
 const (
 	maxPending      = 4096
+	maxHelpers      = 64                      // of the runtime's own; upstream bounds those of each server
 	maxPendingBytes = 64 << 20                // of their inputs; and of results that could not be sent yet, before further calls wait
 	maxUnsent       = 512 << 20               // of these at most; a result beyond is dropped, and its call fails
 	allUnsent       = maxUnsent + maxUnsent/4 // of all runs, but for a share of each
@@ -228,8 +216,8 @@ const (
 	maxCallName     = 4 << 10                 // bytes of a server's or tool's name
 )
 
-// toolCall answers one call in a goroutine of its own. Calls wait for a slot there, so that the guest's output is still read
-// while they do.
+// toolCall has one call answered in a goroutine of its own, so that the guest's output is still
+// read.
 func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName || len(f.Tool) > maxCallName ||
 		n.executed.IsZero() || n.callIDs[f.CallID] || n.pending.Load() >= maxPending {
@@ -253,14 +241,15 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 	n.mu.Lock()
 	ctx = context.WithValue(ctx, clockKey{}, n.clock)
 	n.mu.Unlock()
-	slots := n.slotsOf(f.Provider)
 	call, end := n.underWay.begin(ctx, f)
 	n.answering(size, func() {
 		defer end()
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-call.Done():
+		if f.Provider == entrypoint.RuntimeProvider {
+			select {
+			case n.helpers <- struct{}{}:
+				defer func() { <-n.helpers }()
+			case <-call.Done():
+			}
 		}
 		if ctx.Err() != nil {
 			return // the run is over, though call may not have heard of it yet: no call begins now
@@ -297,8 +286,8 @@ func (n *session) answering(size int64, f func()) {
 	})
 }
 
-// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is too long for a frame is replaced
-// by an error that says so.
+// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is
+// too long for a frame is replaced by an error that says so.
 func (n *session) answer(ctx context.Context, id string, result json.RawMessage, err error) {
 	frame := entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, OK: err == nil, Result: result}
 	if err != nil {

@@ -9,19 +9,20 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// Sizes of the container's writable directories, in bytes. They are counted as memory where the engine enforces a memory limit.
+// Sizes of the container's writable directories, in bytes. They are counted as memory where the
+// engine enforces a memory limit.
 const (
 	workspaceSize = 128 << 20
 	tmpSize       = 64 << 20
 	ipcSize       = 16 << 20
 )
 
-// ageSlack is how much longer than the longest run a container may live by the engine's own clock, which is the last resort
-// after a killed bridge and a guest that doesn't hear its stdin end.
+// ageSlack is how much longer than the longest run a container may live by the engine's own clock,
+// which is the last resort after a killed bridge and a guest that doesn't hear its stdin end.
 const ageSlack = 30 * time.Second
 
-// asSlack is address space beyond the memory limit that the limit by rlimit leaves for thread stacks and allocator arenas,
-// which reserve far more than they use.
+// asSlack is address space beyond the memory limit that the limit by rlimit leaves for thread
+// stacks and allocator arenas, which reserve far more than they use.
 const asSlack = 64 << 20
 
 // environment is all that a guest is given, the same for every run of every user.
@@ -31,7 +32,8 @@ func environment() []string {
 		"LANG=C.UTF-8",
 		"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
 		"TMPDIR=/tmp",
-		// glibc reserves 64 MiB of address space per arena, and makes eight arenas a core: too much to be counted by RLIMIT_AS.
+		// glibc reserves 64 MiB of address space per arena, and makes eight arenas a core: too much
+		// to be counted by RLIMIT_AS.
 		"MALLOC_ARENA_MAX=2",
 		"PYTHONDONTWRITEBYTECODE=1",
 		"MPLBACKEND=Agg",
@@ -62,18 +64,20 @@ func writable() []runtime.Tmpfs {
 	}
 }
 
-// maxAge has room for the start, for what the code waits for off its clock, and for the time that a guest may wait for its run.
+// maxAge has room for the start, for what the code waits for off its clock, and for the time that a
+// guest may wait for its run.
 func maxAge(cfg Config) time.Duration {
 	age := cfg.StartTimeout + cfg.patience() + cfg.MaxTimeout + ageSlack
 	if cfg.Standby > 0 {
-		age += standbyAge
+		age += warmAge
 	}
 	return age
 }
 
 func (c Config) patience() time.Duration { return cmp.Or(c.Patience, c.StartTimeout) }
 
-// options are the bounds that the guest keeps by itself: the constants, and whatever the engine doesn't enforce.
+// options are the bounds that the guest keeps by itself: the constants, and whatever the engine
+// doesn't enforce.
 func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 	limits := s.cfg.Limits
 	o := entrypoint.Options{
@@ -89,12 +93,13 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 		o.Rlimits["as"] = limits.Memory + asSlack
 		o.Watch.MemoryBytes = limits.Memory
 	}
-	switch pidsKeptBy(f) {
+	switch pidsEnforcedBy(f) {
 	case ByEngine:
 	case ByRlimit:
 		o.Rlimits["nproc"] = limits.PIDs
 	default:
-		// Not RLIMIT_NPROC: the kernel counts it over all containers whose users map to the same uid outside.
+		// Not RLIMIT_NPROC: the kernel counts it over all containers whose users map to the same
+		// uid outside.
 		o.Watch.Processes = limits.PIDs
 	}
 	if !f.Enforces.CPUs {

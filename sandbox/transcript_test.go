@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestTranscripts plays the guest's lines of the protocol's transcripts into a Sandbox and compares what the host sends and
-// makes of the run. The Python tests play the other side of the same files.
+// TestTranscripts plays the guest's lines of the protocol's transcripts into a Sandbox and compares
+// what the host sends and makes of the run. The Python tests play the other side of the same files.
 func TestTranscripts(t *testing.T) {
 	all, err := transcript.Load(os.DirFS("../entrypoint/testdata/transcripts"))
 	if err != nil {
@@ -58,6 +58,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 		t.Fatal(err)
 	}
 	req := sandbox.Request{ID: "run-1", Code: tr.Code, Timeout: 20 * time.Second}
+	var inputs []sandbox.Input
 	for i, l := range tr.Lines {
 		switch {
 		case l.From == transcript.Host && l.Type() == entrypoint.TypeExecute:
@@ -75,7 +76,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req.Files = append(req.Files, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
+			inputs = append(inputs, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
 		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel && want.Status == string(sandbox.StatusCancelled):
 			go func() {
 				select {
@@ -88,6 +89,7 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 			req.Timeout = 300 * time.Millisecond
 		}
 	}
+	req.Files = files(inputs...)
 	got, err := s.Run(ctx, req, p)
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +139,8 @@ func compareResult(t *testing.T, want transcript.Result, got sandbox.Result) {
 	number("error line", want.Error.Line, got.Error.Line)
 }
 
-// player is an engine whose containers are the guest's side of a transcript, and the host that answers its calls when the
-// transcript says so.
+// player is an engine whose containers are the guest's side of a transcript, and the host that
+// answers its calls when the transcript says so.
 type player struct {
 	runtimetest.Local
 	t     *testing.T
@@ -146,7 +148,8 @@ type player struct {
 	turn  []chan struct{} // closed when it is the host's turn at that line
 }
 
-// Run plays the guest's lines in order. A host's line is awaited before the next one of the guest's is sent.
+// Run plays the guest's lines in order. A host's line is awaited before the next one of the guest's
+// is sent.
 func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if isProbe(spec) {
 		return probed(std, "3.12.0 1")
@@ -213,8 +216,9 @@ func (p *player) expect(l transcript.Line, in *bufio.Reader) error {
 	}
 }
 
-// Call reports on a call and answers it as the transcript's frames of the same call say, once it is their turn. A call whose result is
-// that it was cancelled is left open: that is the sandbox's to say.
+// Call reports on a call and answers it as the transcript's frames of the same call say, once it is
+// their turn. A call whose result is that it was cancelled is left open: that is the sandbox's to
+// say.
 func (p *player) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	for i, l := range p.lines {
 		var r struct {

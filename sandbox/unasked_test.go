@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// curious is an engine that notes, when its container's input has ended, whether anybody needs to know how the container ended.
+// curious is an engine that notes, when its container's input has ended, whether anybody needs to
+// know how the container ended.
 type curious struct {
 	scripted
 	needed chan bool
@@ -25,7 +26,8 @@ func (c curious) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 	return exit, err
 }
 
-// TestEndIsAskedFor: an engine is asked how a container ended only where something has killed the code that the engine may know of.
+// TestEndIsAskedFor: an engine is asked how a container ended only where something has killed the
+// code that the engine may know of.
 func TestEndIsAskedFor(t *testing.T) {
 	done := func(wait string) string {
 		return `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":` + wait + `}`

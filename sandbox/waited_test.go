@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// TestWaitedFor: the calls that have no answer are named, the longest first and three of them, and nothing that isn't a name.
+// TestWaitedFor: the calls that have no answer are named, the longest first and three of them, and
+// nothing that isn't a name.
 func TestWaitedFor(t *testing.T) {
 	providers := []entrypoint.Provider{{Name: "My Shop!", Alias: "my_shop"}}
 	type call struct{ provider, tool string }

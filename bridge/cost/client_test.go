@@ -17,8 +17,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
-	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -55,11 +53,6 @@ func many(n int) (list []json.RawMessage) {
 // noRuns is a Runner for a bridge that runs nothing.
 type noRuns struct{}
 
-func (noRuns) Expect([]entrypoint.Provider, []entrypoint.Discovered) {}
-
-func (noRuns) Prepare(context.Context, runtime.Progress) error {
-	return errors.New("nothing runs here")
-}
 func (noRuns) Run(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
 	return sandbox.Result{}, errors.New("nothing runs here")
 }

@@ -115,7 +115,7 @@ func New(id string, r sandbox.Result, timeout time.Duration, limit int64) Outcom
 		Calls: r.Calls, TimeoutSeconds: timeout.Seconds(), limit: r.Limit, files: r.Artifacts,
 	}
 	o.Durations = durations{
-		Queue: millis(r.Took.Room), Start: millis(r.Took.Start),
+		Queue: millis(r.Took.Queued), Start: millis(r.Took.Start),
 		Run: millis(r.Took.Run), Total: millis(r.Took.Total),
 	}
 	if r.Error != nil {

@@ -38,7 +38,7 @@ type config struct {
 	CPUs               float64  `envconfig:"CPUS" default:"0" desc:"cores of a run; 0 means all"`
 	ContainerUser      string   `split_words:"true" default:"65534:65534" desc:"uid:gid of the code, numbers, neither 0"`
 	RuntimeIdleTimeout seconds  `split_words:"true" default:"300" desc:"without a run, until no container is kept ready, and as long again until a podman machine that the bridge started is stopped; 0 never"`
-	Standby            standbys `default:"1" desc:"containers that serve keeps ready for the next runs at most; 0 for none, auto for what the demand and the memory allow"`
+	Standby            standbys `default:"1" desc:"containers that serve keeps ready for the next runs; 0 for none, auto for two a core, or what the memory allows"`
 	MaxConcurrent      runs     `split_words:"true" default:"auto" desc:"runs at a time; auto for as many as the machine's memory holds when each takes all that it may, from 2 to 32"`
 	Queue              int      `default:"64" desc:"calls that may wait for one of those to end, in the order in which they came; 0 for none"`
 	QueueTimeout       seconds  `split_words:"true" default:"30" desc:"longest that a call waits for that"`

@@ -194,7 +194,7 @@ func (d *doctor) examine(ctx context.Context) bool {
 		return false
 	}
 	d.walls(f)
-	for _, k := range sandbox.Keepers(f, d.sandboxConfig(once)) {
+	for _, k := range sandbox.Enforcements(f, d.sandboxConfig(once)) {
 		r := limitRow(k, f)
 		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
 	}

@@ -114,8 +114,8 @@ func orUnknown(s string) string {
 	return s
 }
 
-// keptBy is for people what sandbox.KeptBy is.
-var keptBy = map[sandbox.KeptBy]string{
+// keptBy is for people what sandbox.EnforcedBy is.
+var keptBy = map[sandbox.EnforcedBy]string{
 	sandbox.ByEngine:   "kept by the engine",
 	sandbox.ByBridge:   "kept by the bridge",
 	sandbox.ByRlimit:   "kept by the kernel, set by the guest",
@@ -125,7 +125,7 @@ var keptBy = map[sandbox.KeptBy]string{
 }
 
 // limitRow says of a limit how high it is, who keeps it, and how a stronger one may be had to keep it.
-func limitRow(k sandbox.Keeper, f runtime.Facts) row {
+func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 	r := row{Check: "limit " + k.Limit, Status: fine, Found: k.Value, Means: keptBy[k.By]}
 	if k.Means != "" {
 		r.Means += "; " + k.Means

@@ -26,11 +26,7 @@ func (a *app) watchdogCmd() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			over := make(chan struct{})
-			log := slog.New(slog.NewTextHandler(watchdogLog(), nil))
-			go keepReapingServers(over, log) // ends with this process: a look that is under way is not waited for
-			killed, err := guard.Watch(os.Stdin, log)
-			close(over)
+			killed, err := guard.Watch(os.Stdin, slog.New(slog.NewTextHandler(watchdogLog(), nil)))
 			if !killed {
 				return err
 			}

@@ -23,20 +23,18 @@ type orphanJSON struct {
 type reaped struct {
 	containers  []runtime.Orphan
 	directories []leftDir
-	servers     []leftProcess
 }
 
-// reap shows what dead bridges have left, and removes it: their containers, and where their watchdog was killed too, their servers,
-// the directories of their API services and what still runs for those.
+// reap shows what dead bridges have left, and removes it: their containers, and where
+// their watchdog was killed too, the directories of their API services.
 func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
 	self := runtime.Self()
 	var r reaped
-	var errs [3]error
-	r.servers, errs[0] = reapServers(self)
-	r.directories, errs[1] = reapDirs(runtimeParents(), self)
-	if _, errs[2] = p.driver.Facts(ctx); errs[2] == nil { // it chooses the engine
-		if r.containers, errs[2] = runtime.Reap(ctx, p.driver, self); errs[2] != nil {
-			errs[2] = fmt.Errorf("not all containers of dead bridges could be removed: %w", errs[2])
+	var errs [2]error
+	r.directories, errs[0] = reapDirs(runtimeParents(), self)
+	if _, errs[1] = p.driver.Facts(ctx); errs[1] == nil { // it chooses the engine
+		if r.containers, errs[1] = runtime.Reap(ctx, p.driver, self); errs[1] != nil {
+			errs[1] = fmt.Errorf("not all containers of dead bridges could be removed: %w", errs[1])
 		}
 	}
 	err := errors.Join(errs[:]...)
@@ -53,7 +51,7 @@ func (r reaped) print(w io.Writer) error {
 	for _, o := range r.containers {
 		all = append(all, orphanJSON{o.ID, o.Name, o.Created, o.Owner.PID, o.Running})
 	}
-	return printJSON(w, map[string]any{"removed": all, "directories": r.directories, "processes": r.servers})
+	return printJSON(w, map[string]any{"removed": all, "directories": r.directories})
 }
 
 // say is for people; clean says that nothing of it is left.
@@ -65,10 +63,7 @@ func (r reaped) say(w io.Writer, clean bool) {
 	for _, d := range r.directories {
 		fmt.Fprintf(w, "directory %s, owner pid %d\n", d.Path, d.OwnerPID)
 	}
-	for _, s := range r.servers {
-		fmt.Fprintf(w, "server process %d, owner pid %d\n", s.PID, s.OwnerPID)
-	}
-	switch n := len(r.containers) + len(r.directories) + len(r.servers); {
+	switch n := len(r.containers) + len(r.directories); {
 	case !clean: // the error says it
 	case n > 0:
 		fmt.Fprintf(w, "removed: %d\n", n)

@@ -7,11 +7,8 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
@@ -20,9 +17,6 @@ type leftDir struct {
 	Path     string `json:"path"`
 	OwnerPID int    `json:"ownerPid"`
 }
-
-// endGrace is what a program in such a directory has between TERM and KILL.
-const endGrace = 3 * time.Second
 
 // runtimeParents returns the directories in which bridges make theirs. Those that don't depend on the
 // environment are first, since hosts give their bridges different ones.
@@ -43,13 +37,14 @@ func runtimeParents() (parents []string) {
 	return parents
 }
 
-// reapDirs removes the directories of dead bridges, of this user, after it has ended what listens there.
+// reapDirs removes the directories of dead bridges of this user. What listened there was sent SIGTERM by the
+// kernel when its bridge died.
 func reapDirs(parents []string, by runtime.Owner) ([]leftDir, error) {
 	found := []leftDir{}
 	var errs []error
 	for _, parent := range parents {
 		for _, dir := range deadDirs(parent, by) {
-			if err := errors.Join(endIn(dir.Path), os.RemoveAll(dir.Path)); err != nil {
+			if err := os.RemoveAll(dir.Path); err != nil {
 				errs = append(errs, fmt.Errorf("directory %s of a dead bridge: %w", dir.Path, err))
 				continue
 			}
@@ -59,7 +54,7 @@ func reapDirs(parents []string, by runtime.Owner) ([]leftDir, error) {
 	return found, errors.Join(errs...)
 }
 
-// deadDirs are those in parent. One that others could have had a hand in is left alone.
+// deadDirs returns those in parent, without one that another user could have written to.
 func deadDirs(parent string, by runtime.Owner) (found []leftDir) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -73,16 +68,4 @@ func deadDirs(parent string, by runtime.Owner) (found []leftDir) {
 		}
 	}
 	return found
-}
-
-// endIn ends the API services and tunnels that a dead bridge has had listen in its directory. Nobody else could know its name.
-func endIn(dir string) error {
-	inside := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
-	var errs []error
-	for o := range guard.Others {
-		if slices.ContainsFunc(o.Args(), inside) && slices.Contains([]string{"podman", "ssh"}, o.Program()) && o.Ours() {
-			errs = append(errs, o.End(endGrace))
-		}
-	}
-	return errors.Join(errs...)
 }

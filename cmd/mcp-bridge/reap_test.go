@@ -10,7 +10,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -97,41 +96,6 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 		}
 	}
 	within(t, "no container is left", func() bool { return len(containersOf(t, []int{pid}))+len(monitorsOf([]int{pid})) == 0 })
-}
-
-// TestServersAfterBothWereKilled: a server that heeds neither the end of its input nor SIGTERM, and a child of its, end with the
-// next bridge that somebody uses, or with doctor --reap, where bridge and watchdog were killed.
-func TestServersAfterBothWereKilled(t *testing.T) {
-	needTime(t)
-	needEngine(t)
-	doctor := func(t *testing.T) {
-		if out, err := command(t, nil, "doctor", "--reap").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	for _, tt := range []struct {
-		name string
-		reap func(t *testing.T)
-	}{
-		{"the next bridge", func(t *testing.T) {
-			if got := serve(t, command(t, nil)).python("print(1)", map[string]any{"servers": []string{}}); got.IsError {
-				t.Errorf("got %+v", got)
-			}
-		}},
-		{"doctor", doctor},
-	} {
-		s := stage(t)
-		killBoth(t, s.bridge)
-		if n := len(s.marked()); n != 2 {
-			t.Errorf("%d processes of the server are left, want 2, or this test can't fail", n)
-		}
-		t.Run(tt.name, func(t *testing.T) {
-			tt.reap(t)
-			withinTime(t, reapServersAfter+30*time.Second, "no process of the server is left", func() bool { return len(s.marked()) == 0 })
-		})
-		doctor(t) // for the directories
-		s.cleared()
-	}
 }
 
 // killBoth kills a bridge and its watchdog, so that neither can do anything about it.

@@ -32,7 +32,6 @@ const (
 	outputLimit  = 4 << 20  // bytes kept of what a run prints
 	fileLimit    = 16 << 20 // bytes of the files that a run hands over
 	maxCalls     = 10_000   // tool calls of a run
-	concurrency  = 64       // of them at a time
 	startTimeout = 30 * time.Second
 	offClock     = 5 * time.Minute // for people who answer, and servers that start, in the course of one run
 	noFile       = 1024            // descriptors of a process in a container
@@ -112,7 +111,7 @@ func newGuard(log *slog.Logger) (*guard.Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log, NewMark: runtime.Self().NewName})
+	return guard.New(guard.Config{Argv: []string{exe, watchdogName}, Env: reapEnviron(), Log: log})
 }
 
 // startWatchdog starts it too.
@@ -135,17 +134,17 @@ type guarded struct {
 	approvals *approvals.Approvals // nil for doctor's, whose run is of no code but its own
 }
 
-// Prepare implements bridge.Runner. No run begins without a watchdog, but doctor's, which has said that there is none.
-func (g guarded) Prepare(ctx context.Context, p runtime.Progress) error {
+// Run implements bridge.Runner. No run begins without a watchdog, except doctor's, which has said that there is none.
+func (g guarded) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
 	if g.guard != nil {
 		if err := g.guard.Begin(); err != nil {
-			return err
+			return sandbox.Result{}, err
 		}
 	}
 	if g.approvals != nil {
 		g.approvals.Begin()
 	}
-	return g.Sandbox.Prepare(ctx, p)
+	return g.Sandbox.Run(ctx, r, h)
 }
 
 func (p *parts) sandboxConfig(what purpose) sandbox.Config {
@@ -164,7 +163,9 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		OutputLimit:   outputLimit,
 		ArtifactLimit: fileLimit,
 		MaxCalls:      maxCalls,
-		Concurrency:   concurrency,
+		MaxRuns:       c.maxConcurrent(),
+		Queue:         c.Queue,
+		QueueTimeout:  time.Duration(c.QueueTimeout),
 		MaxContainers: c.maxConcurrent() + standby,
 		Standby:       standby,
 		StandbyIdle:   idle(c.RuntimeIdleTimeout),
@@ -215,32 +216,29 @@ func (p *parts) assemble(what purpose) (err error) {
 	p.schemas = openSchemas()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
-		Runner:        guarded{p.sandbox, p.guard, p.approvals},
-		Upstreams:     p.pool,
-		Schemas:       p.schemas,
-		Servers:       p.catalog.Servers,
-		Problems:      p.catalog.Problems,
-		Approvals:     approving(p.approvals),
-		Policy:        p.policy,
-		PolicyError:   p.broken,
-		Grants:        p.grants(),
-		Login:         loginByPage,
-		Files:         kept,
-		Inputs:        inputs,
-		Audit:         record,
-		Traces:        p.telemetry.Traces,
-		Metrics:       p.telemetry.Metrics,
-		Timeout:       time.Duration(c.Timeout),
-		MaxConcurrent: c.maxConcurrent(),
-		Queue:         c.Queue,
-		QueueTimeout:  time.Duration(c.QueueTimeout),
-		MaxTimeout:    time.Duration(c.MaxTimeout),
-		Output:        int64(c.Output),
-		OutputMode:    c.OutputMode,
-		ShareRoots:    c.UpstreamRoots == "client",
-		Version:       version(),
-		Instance:      p.instance,
-		Log:           p.log,
+		Runner:      guarded{p.sandbox, p.guard, p.approvals},
+		Upstreams:   p.pool,
+		Schemas:     p.schemas,
+		Servers:     p.catalog.Servers,
+		Problems:    p.catalog.Problems,
+		Approvals:   approving(p.approvals),
+		Policy:      p.policy,
+		PolicyError: p.broken,
+		Grants:      p.grants(),
+		Login:       loginByPage,
+		Files:       kept,
+		Inputs:      inputs,
+		Audit:       record,
+		Traces:      p.telemetry.Traces,
+		Metrics:     p.telemetry.Metrics,
+		Timeout:     time.Duration(c.Timeout),
+		MaxTimeout:  time.Duration(c.MaxTimeout),
+		Output:      int64(c.Output),
+		OutputMode:  c.OutputMode,
+		ShareRoots:  c.UpstreamRoots == "client",
+		Version:     version(),
+		Instance:    p.instance,
+		Log:         p.log,
 	})
 	return err
 }

@@ -1,44 +1,34 @@
-// Package guard sees to it that nothing which the bridge started outlives it, not even when the bridge is ended by SIGKILL.
+// Package guard sees to it that nothing which the bridge started outlives it, not even when the
+// bridge is ended by SIGKILL.
 //
-// Guard is the bridge's side: it starts a watchdog, a second process of the same binary, and tells it through a pipe which
-// process groups and files are the bridge's. Watch is the watchdog's body: when the pipe ends, and with it the bridge, it
-// ends the groups and removes the files. Process is a child that leads a process group of its own and is ended as a group.
+// Guard is the bridge's side: it starts a watchdog, a second process of the same binary, and tells
+// it through a pipe which process groups and files are the bridge's. Watch is the watchdog's body:
+// when the pipe ends, and with it the bridge, it ends the groups and removes the files. Process is
+// a child that leads a process group of its own and is ended as a group.
 //
-// # What is promised
+// A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A
+// process that left its group (setsid, setpgid) is ended too if it descends from a child of
+// LaunchTracked that Process.End hasn't ended, on Linux 5.3 and later: it is found by a random mark
+// in its environment, unless it has wiped that. Process.End ends the group only.
 //
-// A registered group is sent SIGTERM when the bridge is gone and SIGKILL two seconds later. A process that left its group
-// (setsid, setpgid) is ended by the watchdog as well if it descends from a child of LaunchTracked that Process hasn't ended,
-// on Linux 5.3 and later: it is found by the random mark in its environment. One that was given another environment, or wrote
-// over its own, is out of reach, and so is every one that left its group elsewhere. Process.End ends the group only.
+// The watchdog has a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so a signal to the
+// client's process group or terminal doesn't end it before its work is done. It holds no descriptor
+// but the pipe and the null device. Where it is killed together with the bridge, children of
+// Process get SIGTERM by the parent-death signal, on Linux; what ignores that, or was started by a
+// child, is left.
 //
-// The watchdog is in a session of its own and ignores SIGTERM, SIGINT and SIGHUP, so whoever ends the client's whole process
-// group or terminal doesn't end it before its work is done. (In its first milliseconds, before it has come to ignore them, a
-// signal sent to it alone does end it; the bridge then starts another.) It holds no descriptor but the pipe and the null
-// device, and once the pipe ends it ends too, after its work.
+// The pipe keeps a registration however soon the bridge dies. Between the fork of a child and its
+// registration, the watchdog knows the mark that the child gets in its environment, and a child
+// that has not come to exec gets the parent-death signal. That is bound to the thread that forked,
+// so Process keeps that thread until the child is gone. Both are Linux only.
 //
-// Where the watchdog is killed together with the bridge, children of Process get SIGTERM all the same, on Linux, by the
-// parent-death signal. What ignores that, or was started by a child, is left, until somebody calls EndLeft.
-//
-// # Between fork and registration
-//
-// A registration counts from the moment it is written: the pipe keeps it however soon the bridge dies. For the time before
-// that, from the fork of a child to the write, which on a busy machine is long enough for the child to get going, there are
-// two belts, both of Linux. Before the fork the watchdog is told a random mark that the child gets in its environment; while
-// a mark is registered and the group isn't yet, the watchdog looks for it in the environments of all processes. And a child
-// that has not even come to exec, where its environment is still the bridge's, gets the parent-death signal. That is bound
-// to the thread that forked, so Process keeps that thread until the child is gone. Elsewhere this gap is open; the child
-// still sees its stdin end.
-//
-// # Reused process ids
-//
-// The kernel doesn't give a number away while a process, a zombie or a group still has it. Process reaps its leader last,
-// after the group is empty and forgotten, so a registered number belongs to the registered group for as long as the bridge
-// lives. For the time after that, the watchdog compares the leader's start time with that at registration (Linux only), and
-// where the leader is gone, the session of the group's members; a group that isn't the registered one is left alone.
+// The kernel doesn't reuse a number while a process, a zombie or a group has it. Process reaps its
+// leader last, after the group is empty and forgotten, so a registered number belongs to the
+// registered group while the bridge lives. Later the watchdog compares start time and session with
+// those at registration (Linux), and leaves alone a group that isn't the registered one.
 package guard
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -63,13 +53,10 @@ type Config struct {
 	Argv []string     // the command, which must end up in Watch(os.Stdin); required
 	Env  []string     // its whole environment; it keeps no more than it is given
 	Log  *slog.Logger // one line for each watchdog that was lost or could not be started; nil means silence
-
-	// NewMark makes the mark of a child of LaunchTracked: at least 16 characters that nobody could guess, without a NUL. One that
-	// tells whose it is lets a later process end what is left; see EndLeft. Nil: random letters, which tell nothing.
-	NewMark func() string
 }
 
-// A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be called concurrently.
+// A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be
+// called concurrently.
 type Guard struct {
 	cfg Config
 
@@ -88,8 +75,9 @@ type dog struct {
 	gone  chan struct{} // closed once the process is reaped
 }
 
-// New makes a Guard whose watchdog is started by Begin, or by the first registration. It marks every open descriptor of this
-// process close-on-exec, so that neither the watchdog nor any other child holds what the bridge's own parent left open.
+// New makes a Guard whose watchdog is started by Begin, or by the first registration. It marks
+// every open descriptor of this process close-on-exec, so that neither the watchdog nor any other
+// child holds what the bridge's own parent left open.
 func New(cfg Config) (*Guard, error) {
 	if len(cfg.Argv) == 0 {
 		return nil, errors.New("starting the watchdog: no command")
@@ -98,8 +86,9 @@ func New(cfg Config) (*Guard, error) {
 	return &Guard{cfg: cfg, entries: map[int]string{}}, nil
 }
 
-// Begin starts the watchdog, if none runs, and returns once its process is there: what is begun after that, it ends. It may be
-// called as often as one likes. A watchdog that dies is started again, at once or with the next registration, and told everything anew.
+// Begin starts the watchdog, if none runs, and returns once its process is there: what is begun
+// after that, it ends. It may be called as often as one likes. A watchdog that dies is started
+// again, at once or with the next registration, and told everything anew.
 func (g *Guard) Begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,8 +110,9 @@ func Start(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Group registers a process group. Its leader must have been started and not yet been reaped. The group must be forgotten
-// when it is empty, and before its leader is reaped; Process does both. Forget may be called more than once.
+// Group registers a process group. Its leader must have been started and not yet been reaped. The
+// group must be forgotten when it is empty, and before its leader is reaped; Process does both.
+// Forget may be called more than once.
 func (g *Guard) Group(pgid int) (forget func()) {
 	if pgid <= 1 {
 		return func() {} // 0 and 1 would mean ourselves and everyone
@@ -131,8 +121,8 @@ func (g *Guard) Group(pgid int) (forget func()) {
 	return g.register(fmt.Sprintf("group %d %d %d", pgid, start, session))
 }
 
-// File registers a file or a directory, which is removed with what is in it, after all groups have ended. The path must be
-// absolute; other paths are not registered, and logged.
+// File registers a file or a directory, which is removed with what is in it, after all groups have
+// ended. The path must be absolute; other paths are not registered, and logged.
 func (g *Guard) File(path string) (forget func()) {
 	if !removable(path) {
 		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
@@ -141,8 +131,9 @@ func (g *Guard) File(path string) (forget func()) {
 	return g.register("file " + strconv.Quote(path))
 }
 
-// Keep registers what the file at path is to hold when the bridge is gone: the watchdog replaces it, after all groups have ended. It
-// starts no watchdog: one that is started later is told. The path must be absolute, as with File.
+// Keep registers what the file at path is to hold when the bridge is gone: the watchdog replaces
+// it, after all groups have ended. It starts no watchdog: one that is started later is told. The
+// path must be absolute, as with File.
 func (g *Guard) Keep(path string, text []byte) (forget func()) {
 	if !removable(path) {
 		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
@@ -166,9 +157,9 @@ func (g *Guard) Keep(path string, text []byte) (forget func()) {
 	return sync.OnceFunc(func() { g.forget(id) })
 }
 
-// Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to be forgotten once the
-// child's group is registered or, to have the watchdog end what left the group too, when nothing of it is left. Launch and
-// LaunchTracked do all of it.
+// Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to
+// be forgotten once the child's group is registered or, to have the watchdog end what left the
+// group too, when nothing of it is left. Launch and LaunchTracked do all of it.
 func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
 
 // Watched reports whether a watchdog runs, which does what is left when this process ends.
@@ -178,15 +169,8 @@ func (g *Guard) Watched() bool {
 	return g.dog != nil
 }
 
-func (g *Guard) newMark() string {
-	if g.cfg.NewMark == nil {
-		return rand.Text()
-	}
-	return g.cfg.NewMark()
-}
-
-// Close forgets everything that is registered, without ending or removing any of it, and ends the watchdog. It takes at
-// most a few seconds. Registrations after Close do nothing.
+// Close forgets everything that is registered, without ending or removing any of it, and ends the
+// watchdog. It takes at most a few seconds. Registrations after Close do nothing.
 func (g *Guard) Close() error {
 	g.mu.Lock()
 	d := g.dog
@@ -237,8 +221,9 @@ func (g *Guard) forget(id int) {
 	}
 }
 
-// tell writes one line to the watchdog, and replaces a watchdog that doesn't take it. It is called with mu held; a new
-// watchdog is told all entries, so line, if it is a registration, must already be one of them.
+// tell writes one line to the watchdog, and replaces a watchdog that doesn't take it. It is called
+// with mu held; a new watchdog is told all entries, so line, if it is a registration, must already
+// be one of them.
 func (g *Guard) tell(line string) {
 	if g.dog != nil {
 		err := g.dog.write(line)

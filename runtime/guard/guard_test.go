@@ -159,7 +159,8 @@ func TestWatchdogKilled(t *testing.T) {
 				te.ready(t)
 			}
 			dog := replacement(t, g, old)
-			// The new one knows all: it ends them when the pipe ends as it does with the bridge's death.
+			// The new one knows all: it ends them when the pipe ends as it does with the bridge's
+			// death.
 			_ = dog.in.Close()
 			<-first.Exited()
 			if second != nil {
@@ -223,7 +224,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestBegunWhenNeeded: a Guard that was only made has no watchdog; the first registration starts one, and Begin one at the most.
+// TestBegunWhenNeeded: a Guard that was only made has no watchdog; the first registration starts
+// one, and Begin one at the most.
 func TestBegunWhenNeeded(t *testing.T) {
 	g, err := New(Config{Argv: []string{os.Args[0], "watchdog"}})
 	if err != nil {

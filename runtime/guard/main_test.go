@@ -66,8 +66,8 @@ func leaks() int {
 	return 0
 }
 
-// child is a process to be ended. It holds descriptor 3, whose other end tells the test when the last holder is gone, and
-// writes its pid to it when it is ready.
+// child is a process to be ended. It holds descriptor 3, whose other end tells the test when the
+// last holder is gone, and writes its pid to it when it is ready.
 func child(mode string) {
 	tether := os.NewFile(3, "tether")
 	switch mode {
@@ -97,14 +97,16 @@ func child(mode string) {
 	park() // stdin's end is ignored
 }
 
-// park keeps a process there. An empty select wouldn't: the runtime ends a program of which no goroutine can go on.
+// park keeps a process there. An empty select wouldn't: the runtime ends a program of which no
+// goroutine can go on.
 func park() {
 	for {
 		time.Sleep(time.Hour)
 	}
 }
 
-// bridge registers a child of each given mode and a directory, says so on stdout, and waits to be killed.
+// bridge registers a child of each given mode and a directory, says so on stdout, and waits to be
+// killed.
 func bridge(args []string) {
 	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}})
 	if err != nil {

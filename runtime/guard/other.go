@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// An Other is a process that this one knows only by having seen it: another's child, or one that a dead bridge has left. It is
-// told from every later process of its number, and signalled through a descriptor that stands for it and no other.
+// An Other is a process that this one knows only by having seen it: another's child, or one that a
+// dead bridge has left. It is told from every later process of its number, and signalled through a
+// descriptor that stands for it and no other.
 type Other struct {
-	PID     int
-	Parent  int    // its parent's PID when it was seen
-	start   uint64 // clock ticks since boot
-	session int
+	PID    int
+	Parent int    // its parent's PID when it was seen
+	start  uint64 // clock ticks since boot
 }
 
 var errNotThere = errors.New("there is no such process any more")
 
-// End asks the process to end, and kills it after the grace. An error says that it can't be signalled, or is still there
-// five seconds after that.
+// End asks the process to end, and kills it after the grace. An error says that it can't be
+// signalled, or is still there five seconds after that.
 func (o Other) End(grace time.Duration) error {
 	for _, step := range []struct {
 		signal syscall.Signal

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Others yields the living processes that can be seen in /proc, this one too. Elsewhere than on Linux there are none.
+// Others yields the living processes that can be seen in /proc, this one too. Elsewhere than on
+// Linux there are none.
 func Others(yield func(Other) bool) {
 	for st := range processes {
-		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start, session: st.session}) {
+		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start}) {
 			return
 		}
 	}
@@ -26,7 +26,8 @@ func Others(yield func(Other) bool) {
 // maxArgs is how much of a process's arguments is read, in bytes.
 const maxArgs = 64 << 10
 
-// Args are its arguments now, which any process may give itself: see Ours. It has none once it has ended.
+// Args are its arguments now, which any process may give itself: see Ours. It has none once it has
+// ended.
 func (o Other) Args() []string {
 	f, err := os.Open(o.proc("cmdline"))
 	if err != nil {
@@ -40,29 +41,8 @@ func (o Other) Args() []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
-// maxEnviron is how much of a process's environment is read, in bytes.
-const maxEnviron = 1 << 20
-
-// mark is what it, or a process that it descends from, was started with in MarkVar; empty for nothing, and where that can't be read.
-func (o Other) mark() string {
-	f, err := os.Open(o.proc("environ"))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	environ, err := io.ReadAll(io.LimitReader(f, maxEnviron))
-	if err != nil {
-		return ""
-	}
-	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if mark, ok := bytes.CutPrefix(variable, []byte(MarkVar+"=")); ok {
-			return string(mark)
-		}
-	}
-	return ""
-}
-
-// Program is the last part of the path of the file that it executes; empty where that can't be read.
+// Program is the last part of the path of the file that it executes; empty where that can't be
+// read.
 func (o Other) Program() string {
 	path, err := os.Readlink(o.proc("exe"))
 	if err != nil {
@@ -71,8 +51,8 @@ func (o Other) Program() string {
 	return strings.TrimSuffix(filepath.Base(path), " (deleted)")
 }
 
-// Ours says whether it certainly is a process of this user, in this PID namespace: nothing that runs in a container, unless that
-// has been given the namespace.
+// Ours says whether it certainly is a process of this user, in this PID namespace: nothing that
+// runs in a container, unless that has been given the namespace.
 func (o Other) Ours() bool {
 	uids := o.status("Uid:") // real, effective, saved, of files
 	me := strconv.Itoa(os.Geteuid())

@@ -15,18 +15,18 @@ type Groups interface {
 	Group(pgid int) (forget func())
 }
 
-// MarkVar is the variable that carries the mark of a child that Launch started with a *Guard. Its name has no common prefix
-// with the bridge's own variables, which are checked for misspellings.
+// MarkVar is the variable that carries the mark of a child that Launch started with a *Guard. Its
+// name has no common prefix with the bridge's own variables, which are checked for misspellings.
 const MarkVar = "_MCPBRIDGE_MARK"
 
 // marker is what a *Guard can in addition.
 type marker interface {
 	Mark(mark string) (forget func())
-	newMark() string
 }
 
-// A Process is a child that leads a process group of its own. Whoever launches one must call End, also when the child ended
-// by itself: only End ends what the child left behind, and reaps it. The methods may be called concurrently.
+// A Process is a child that leads a process group of its own. Whoever launches one must call End,
+// also when the child ended by itself: only End ends what the child left behind, and reaps it. The
+// methods may be called concurrently.
 type Process struct {
 	cmd     *exec.Cmd
 	tracked bool   // the watchdog also ends what leaves the group
@@ -42,14 +42,16 @@ type Process struct {
 	err  error
 }
 
-// Launch starts cmd as the leader of a new process group and registers that with groups, which may be nil. It sets what it
-// needs in cmd.SysProcAttr, adds MarkVar to cmd.Env, and leaves the rest of cmd alone; cmd must not have a context. Standard streams that are not
-// files are copied by cmd's own goroutines, which End waits for, so they had better be files.
+// Launch starts cmd as the leader of a new process group and registers that with groups, which may
+// be nil. It sets what it needs in cmd.SysProcAttr, adds MarkVar to cmd.Env, and leaves the rest of
+// cmd alone; cmd must not have a context. Standard streams that are not files are copied by cmd's
+// own goroutines, which End waits for, so they had better be files.
 func Launch(cmd *exec.Cmd, groups Groups) (*Process, error) { return launch(cmd, groups, false) }
 
-// LaunchTracked is Launch for a program of which nothing must survive a killed bridge: until End has returned, the watchdog
-// also ends processes that left the group (setsid, setpgid), found by the mark in their environment, on Linux. End itself
-// leaves them alone: a server may have opened an editor or a browser for the user.
+// LaunchTracked is Launch for a program of which nothing must survive a killed bridge: until End
+// has returned, the watchdog also ends processes that left the group (setsid, setpgid), found by
+// the mark in their environment, on Linux. End itself leaves them alone: a server may have opened
+// an editor or a browser for the user.
 func LaunchTracked(cmd *exec.Cmd, groups Groups) (*Process, error) { return launch(cmd, groups, true) }
 
 func launch(cmd *exec.Cmd, groups Groups, tracked bool) (*Process, error) {
@@ -63,8 +65,8 @@ func launch(cmd *exec.Cmd, groups Groups, tracked bool) (*Process, error) {
 	return p, nil
 }
 
-// live starts, awaits and reaps the child, all on one thread: the parent-death signal is sent when the thread that forked
-// ends, and the Go runtime ends threads at times of its own choosing.
+// live starts, awaits and reaps the child, all on one thread: the parent-death signal is sent when
+// the thread that forked ends, and the Go runtime ends threads at times of its own choosing.
 func (p *Process) live(groups Groups, started chan<- error) {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
@@ -80,14 +82,12 @@ func (p *Process) live(groups Groups, started chan<- error) {
 	close(p.gone)
 }
 
-// start starts the child and registers its group: by a mark until it has one. The mark of a tracked one stays.
+// start starts the child and registers its group: by a mark until it has one. The mark of a tracked
+// one stays.
 func (p *Process) start(groups Groups) error {
 	m, ok := groups.(marker)
 	if ok || p.tracked {
 		p.mark = rand.Text()
-		if ok && p.tracked { // no other: what is started for others too is nobody's to end
-			p.mark = markOf(m.newMark())
-		}
 		if p.cmd.Env == nil {
 			p.cmd.Env = os.Environ()
 		}
@@ -126,9 +126,10 @@ func (p *Process) State() *os.ProcessState {
 	}
 }
 
-// End ends the whole group: SIGTERM, after the grace SIGKILL, and returns when no process of it is left and the leader is
-// reaped. A group that is already empty ends at once. It takes at most grace plus five seconds; the error then names a group
-// that not even SIGKILL ended, which stays registered. Of several calls the first one's grace counts, and all wait.
+// End ends the whole group: SIGTERM, after the grace SIGKILL, and returns when no process of it is
+// left and the leader is reaped. A group that is already empty ends at once. It takes at most grace
+// plus five seconds; the error then names a group that not even SIGKILL ended, which stays
+// registered. Of several calls the first one's grace counts, and all wait.
 //
 // Processes that left the group live on, and so they do when the bridge is killed later.
 //
@@ -144,8 +145,9 @@ func (p *Process) end(grace time.Duration) error {
 		_ = terminate(pgid)
 		p.emptyWithin(grace)
 	}
-	// Also when it looks empty: a process that was forked while the table of processes was read isn't in it. After this
-	// nobody can fork any more. Only where the number may be somebody else's by now, the look has to do.
+	// Also when it looks empty: a process that was forked while the table of processes was read
+	// isn't in it. After this nobody can fork any more. Only where the number may be somebody
+	// else's by now, the look has to do.
 	if pinned || !p.emptyWithin(0) {
 		_ = kill(pgid)
 	}

@@ -250,8 +250,9 @@ func TestStatOfOddNames(t *testing.T) {
 	}
 }
 
-// TestEndTracked: what left the group in a session of its own lives on when the process is ended, also when the leader has
-// long gone and when the bridge is killed later. One that the bridge hasn't ended by then is ended with it, and named.
+// TestEndTracked: what left the group in a session of its own lives on when the process is ended,
+// also when the leader has long gone and when the bridge is killed later. One that the bridge
+// hasn't ended by then is ended with it, and named.
 func TestEndTracked(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		te, other := newTether(t), newTether(t)
@@ -291,48 +292,4 @@ func (g *Guard) registered() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return strings.Join(slices.Collect(maps.Values(g.entries)), "")
-}
-
-// TestEndLeft: what is left of children whose bridge is dead is ended, by the mark that tells so. Spared is what has a session
-// of its own, which a bridge that ended in good order has left to the user, and the children of other bridges.
-func TestEndLeft(t *testing.T) {
-	mark := "of a dead bridge: " + rand.Text()
-	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}, NewMark: func() string { return mark }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = g.Close() })
-	alive, _ := start(t)
-	te, spared := newTether(t), newTether(t)
-	p := launchedAs(t, te, g, "parent", true)
-	grandchild := te.ready(t)
-	te.ready(t)
-	own := launched(t, spared, g, "loner")
-	stray := spared.child(t, own)
-	q, untracked := launched(t, spared, alive, "loner"), launched(t, spared, g, "meek")
-	for range 3 {
-		spared.ready(t)
-	}
-	left, err := EndLeft(func(m string) bool { return m == mark }, 100*time.Millisecond)
-	if err != nil || len(left) != 3 {
-		t.Errorf("got %v, %v; want three processes", left, err)
-	}
-	for _, pid := range []int{p.PID(), grandchild, own.PID()} {
-		if !slices.Contains(left, Left{pid, "guard.test", mark}) {
-			t.Errorf("process %d is not in %v", pid, left)
-		}
-	}
-	te.released(t)
-	if st, ok := readStat(strconv.Itoa(stray)); !ok || st.ended {
-		t.Error("a process in a session of its own was ended")
-	}
-	if s := (&sweep{marks: []string{q.mark}}); s.signal(look) != 2 {
-		t.Errorf("%d processes of a living bridge are left, want 2", s.signal(look))
-	}
-	if !populated(untracked.PID()) {
-		t.Error("one that isn't tracked was ended")
-	}
-	for _, mark := range []string{own.mark, q.mark} {
-		(&sweep{marks: []string{mark}}).signal(force)
-	}
 }

@@ -16,7 +16,8 @@ import (
 // pinned: the leader is kept unreaped until its group has ended, and with it the group's number.
 const pinned = true
 
-// lead makes cmd the leader of a new group that is told when the bridge dies before it could register it.
+// lead makes cmd the leader of a new group that is told when the bridge dies before it could
+// register it.
 func lead(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -53,7 +54,8 @@ func identity(pid int) (start uint64, session int) {
 	return st.start, st.session
 }
 
-// present says whether the group that was registered, and no later one of that number, has a living process.
+// present says whether the group that was registered, and no later one of that number, has a living
+// process.
 func present(e entry) bool {
 	if st, ok := readStat(strconv.Itoa(e.pgid)); ok && e.start != 0 && st.start != e.start {
 		return false
@@ -80,16 +82,10 @@ func marked(marks []string) []entry {
 	return found
 }
 
-// signal signals every living process that carries one of the marks, by itself and not as a group, which may have others
-// in it, and returns how many there are.
+// signal signals every living process that carries one of the marks, by itself and not as a group,
+// which may have others in it, and returns how many there are.
 func (s *sweep) signal(what int) (found int) {
 	for st := range carriers(s.marks) {
-		if s.inside && !slices.ContainsFunc(s.marks, func(m string) bool {
-			_, session, _ := sessionOf(m)
-			return session == st.session && carries(st.pid, []string{m})
-		}) {
-			continue
-		}
 		found++
 		if what == look {
 			continue
@@ -180,9 +176,8 @@ func readStat(pid string) (stat, bool) {
 		return stat{}, false
 	}
 	// pid (comm) state ppid pgrp session …, where comm may hold spaces and parentheses.
-	_, rest, ok := cutLast(string(b), ") ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
+	fields := strings.Fields(string(b[bytes.LastIndex(b, []byte(")"))+1:]))
+	if len(fields) < 20 {
 		return stat{}, false
 	}
 	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
@@ -193,12 +188,4 @@ func readStat(pid string) (stat, bool) {
 	st.session, errs[3] = strconv.Atoi(fields[3])
 	st.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
 	return st, errors.Join(errs[:]...) == nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

@@ -11,7 +11,8 @@ import (
 
 func rootDir() string { return "/" }
 
-// detach puts the watchdog into a session of its own: no terminal, no group that anyone else would signal.
+// detach puts the watchdog into a session of its own: no terminal, no group that anyone else would
+// signal.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // terminate asks every process of a group to end, the stopped ones included.
@@ -23,8 +24,8 @@ func terminate(pgid int) error {
 
 func kill(pgid int) error { return syscall.Kill(-pgid, syscall.SIGKILL) }
 
-// closeOnExec marks every open descriptor but the standard three. Those that Go opened are marked already; others come from
-// whoever started this process.
+// closeOnExec marks every open descriptor but the standard three. Those that Go opened are marked
+// already; others come from whoever started this process.
 func closeOnExec() {
 	names, err := os.ReadDir("/dev/fd")
 	if err != nil {

@@ -23,14 +23,15 @@ const (
 	maxLine    = 32 << 10 // bytes of one line; longer ones are skipped
 	maxEntries = 1 << 16  // registrations held; more are refused
 	maxText    = 16 << 20 // bytes of a file's text
-	minMark    = 16       // characters of a mark; shorter ones could be somebody else's
+	minMark    = 16       // characters of a mark; shorter ones could be another program's
 	termGrace  = 2 * time.Second
 	killWait   = 5 * time.Second // for a killed group to be gone
 	firstPoll  = time.Millisecond
 	lastPoll   = 50 * time.Millisecond
 )
 
-// entry is what one line registers: a group, a path, or a mark; or what several lines do: the text of a file.
+// entry is what one line registers: a group, a path, or a mark; or what several lines do: the text
+// of a file.
 type entry struct {
 	path    string // to remove, unless there is a text
 	text    []byte // to write there; nil for none
@@ -41,15 +42,17 @@ type entry struct {
 	session int    // 0 for unknown
 }
 
-// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group that is still registered and
-// every process that carries a registered mark (SIGTERM, after two seconds SIGKILL), writes every kept text, removes every registered file, and
-// returns with killed set: the bridge is gone and has cleaned up nothing. It logs each process that it ends; a nil log means
-// silence. When it is told that the bridge ended in good order it returns at once. It makes the process ignore SIGTERM,
-// SIGINT and SIGHUP until it returns, which after the end of r takes at most seven seconds.
+// Watch is the watchdog's body. It reads registrations from r until r ends, then ends every group
+// that is still registered and every process that carries a registered mark (SIGTERM, after two
+// seconds SIGKILL), writes every kept text, removes every registered file, and returns with killed
+// set: the bridge is gone and has cleaned up nothing. It logs each process that it ends; a nil log
+// means silence. When it is told that the bridge ended in good order it returns at once. It makes
+// the process ignore SIGTERM, SIGINT and SIGHUP until it returns, which after the end of r takes at
+// most seven seconds.
 //
-// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget" and "end"; and of a file's text
-// "ID keep QUOTED-PATH", "ID text BASE64" any number of times, and "ID whole". A line that can't be understood
-// is skipped; so is a last one without its newline.
+// The lines are "ID group PGID START SESSION", "ID file QUOTED-PATH", "ID mark MARK", "ID forget"
+// and "end"; and of a file's text "ID keep QUOTED-PATH", "ID text BASE64" any number of times, and
+// "ID whole". A line that can't be understood is skipped; so is a last one without its newline.
 func Watch(r io.Reader, log *slog.Logger) (killed bool, err error) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -164,7 +167,7 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 	}
 	var errs []error
 	if !s.within(force, killWait) {
-		errs = append(errs, errors.New(s.stillThere()))
+		errs = append(errs, fmt.Errorf("%d marked processes are still there %v after SIGKILL", s.signal(look), killWait))
 	}
 	groups = remaining(groups, time.Until(deadline))
 	for _, e := range groups {
@@ -181,6 +184,39 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 	return errors.Join(errs...)
 }
 
+// What sweep.signal does with the processes that it finds.
+const (
+	look = iota
+	ask
+	force
+)
+
+// sweep finds and ends the processes that carry one of its marks in their environment.
+type sweep struct {
+	marks []string
+	log   *slog.Logger // one line for each process, when it is first signalled; nil means silence
+	named map[[2]uint64]bool
+}
+
+// within signals the marked processes until it has found none twice in a row, or the time is over.
+func (s *sweep) within(what int, d time.Duration) bool {
+	if len(s.marks) == 0 {
+		return true
+	}
+	deadline, unseen := time.Now().Add(d), 0
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
+		if s.signal(what) > 0 {
+			unseen = 0
+		} else if unseen++; unseen == 2 {
+			return true
+		}
+		if !time.Now().Before(deadline) {
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
 // writeKept writes the texts of files. Of two for one file, the later one stays.
 func writeKept(entries map[int]entry) error {
 	var errs []error
@@ -192,8 +228,9 @@ func writeKept(entries map[int]entry) error {
 	return errors.Join(errs...)
 }
 
-// remaining waits until every group is gone or the time is over, and returns those that are not gone. A group is gone when
-// it was seen empty twice: a process that forks and ends while the table of processes is read can hide its child once.
+// remaining waits until every group is gone or the time is over, and returns those that are not
+// gone. A group is gone when it was seen empty twice: a process that forks and ends while the table
+// of processes is read can hide its child once.
 func remaining(groups []entry, within time.Duration) []entry {
 	deadline := time.Now().Add(within)
 	unseen := map[int]int{}

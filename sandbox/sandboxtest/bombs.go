@@ -39,7 +39,7 @@ func config(image string, owner runtime.Owner) sandbox.Config {
 		OutputLimit:   output,
 		ArtifactLimit: 1 << 20,
 		MaxCalls:      1,
-		Concurrency:   1,
+
 		MaxContainers: 8,
 		StartTimeout:  time.Minute, // the machine may be busy
 		MaxTimeout:    time.Minute,
@@ -64,7 +64,7 @@ type bomb struct {
 type run struct {
 	sandbox.Result
 	facts runtime.Facts
-	kept  map[string]sandbox.KeptBy // who keeps each limit
+	kept  map[string]sandbox.EnforcedBy // who keeps each limit
 	took  time.Duration
 }
 
@@ -82,8 +82,8 @@ func Bombs(t *testing.T, d runtime.Driver, image string) {
 	}
 	defer s.Close() //nolint:errcheck // it has none to give
 	fine(t, s)      // the image is probed, and the guest's first run takes what it keeps
-	kept := map[string]sandbox.KeptBy{}
-	for _, k := range sandbox.Keepers(facts, cfg) {
+	kept := map[string]sandbox.EnforcedBy{}
+	for _, k := range sandbox.Enforcements(facts, cfg) {
 		kept[k.Limit] = k.By
 		t.Logf("%s: %s, kept by %s", k.Limit, k.Value, k.By)
 	}
@@ -100,7 +100,7 @@ func Bombs(t *testing.T, d runtime.Driver, image string) {
 }
 
 // setOff runs a bomb and what comes after it.
-func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts, kept map[string]sandbox.KeptBy) {
+func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts, kept map[string]sandbox.EnforcedBy) {
 	// Every process that the code starts has the name of the first; the host sees names.
 	name := "b" + strings.ToLower(rand.Text())[:12]
 	code := fmt.Sprintf("with open('/proc/self/comm', 'w') as _f: _f.write(%q)\ndel _f\n", name) + b.code

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestStandby: the first run waits for its container, and a later one doesn't, whose container is another.
+// TestStandby: the first run waits for its container, and a later one doesn't, whose container is
+// another.
 func TestStandby(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		first := call(t, s, "10ms")
@@ -67,29 +69,6 @@ func TestStandbyIdle(t *testing.T) {
 	})
 }
 
-// TestStandbyFollowsDemand: where calls come faster than containers start, as many are begun ahead that none waits, and one waits when
-// they are few again.
-func TestStandbyFollowsDemand(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		waited := 0
-		for i := range 400 {
-			if call(t, s, "1ms").Took.Start > 0 && i > 20 {
-				waited++
-			}
-			time.Sleep(fl.startTime * 2 / 3)
-		}
-		if waited > 0 {
-			t.Errorf("%d of the later calls waited, want none", waited)
-		}
-		time.Sleep(demandIsOver)
-		if _, idle := fl.count(); idle != 1 {
-			t.Errorf("%d wait after the rush, want 1", idle)
-		}
-	})
-}
-
-const demandIsOver = 70 * time.Second
-
 // TestStandbyAge: none waits so long that its engine would end it in its run.
 func TestStandbyAge(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
@@ -122,7 +101,8 @@ func TestStandbyChecked(t *testing.T) {
 	})
 }
 
-// TestStandbyIsStale: after the engine was looked at anew and has another image, no run gets the old one.
+// TestStandbyIsStale: after the engine was looked at anew and has another image, no run gets the
+// old one.
 func TestStandbyIsStale(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
@@ -131,7 +111,8 @@ func TestStandbyIsStale(t *testing.T) {
 			fl.image = "second"
 			fl.broken = func() error { return errors.New("out of order") }
 		})
-		// Two runs at once: one takes the standby, the other finds the engine out of order, so that it is looked at anew.
+		// Two runs at once: one takes the standby, the other finds the engine out of order, so that
+		// it is looked at anew.
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
@@ -149,7 +130,8 @@ func TestStandbyIsStale(t *testing.T) {
 	})
 }
 
-// TestCancelledByADeafStandby: a caller that gives up waits neither for an answer nor for an engine that takes its time to kill.
+// TestCancelledByADeafStandby: a caller that gives up waits neither for an answer nor for an engine
+// that takes its time to kill.
 func TestCancelledByADeafStandby(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		for range 100 {
@@ -167,7 +149,8 @@ func TestCancelledByADeafStandby(t *testing.T) {
 	})
 }
 
-// TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever it was started for.
+// TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever
+// it was started for.
 func TestNextReady(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers = 2 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		fl.set(func() { fl.removal = time.Minute })
@@ -179,31 +162,8 @@ func TestNextReady(t *testing.T) {
 	})
 }
 
-// TestManyRunsAtOnce: however often the keeper is woken, it gets to start containers.
-func TestManyRunsAtOnce(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		call(t, s, "1ms")
-		var runs sync.WaitGroup
-		var mu sync.Mutex
-		quick := 0
-		for range 600 {
-			runs.Go(func() {
-				if call(t, s, "1ms").Took.Start < fl.startTime {
-					mu.Lock()
-					defer mu.Unlock()
-					quick++
-				}
-			})
-			time.Sleep(15 * time.Millisecond)
-		}
-		runs.Wait()
-		if quick < 30 { // one in 170 ms, at best 53
-			t.Errorf("%d runs of 600 waited for less than a start, want 30 at least", quick)
-		}
-	})
-}
-
-// TestLookedAtAnewOnce: runs that are cancelled while their containers start say nothing of the engine.
+// TestLookedAtAnewOnce: runs that are cancelled while their containers start say nothing of the
+// engine.
 func TestLookedAtAnewOnce(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
@@ -235,7 +195,7 @@ func TestNoStartStorm(t *testing.T) {
 		})
 		before := fl.started()
 		for range 60 { // the engine answers, so that a look at it is no help
-			if err := s.Prepare(t.Context(), nil); err != nil {
+			if err := look(s, t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second)
@@ -263,4 +223,151 @@ func TestDiesAtOnce(t *testing.T) {
 			t.Errorf("%d starts in a minute, want some, and ever fewer", fl.started())
 		}
 	})
+}
+
+// TestEngineIsNotAsked: a run that finds a container waiting asks the engine nothing; and what the
+// driver learns of its engine as it starts a container counts for that one and for all after it.
+func TestEngineIsNotAsked(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		fl.set(func() { fl.facts.OwnUsers = true })
+		call(t, s, "1ms")
+		fl.set(func() { fl.facts.OwnUsers = false })
+		for range 3 {
+			time.Sleep(time.Second)
+			before := fl.looked()
+			if r := call(t, s, "1ms"); r.Took.Start != 0 || fl.looked() != before {
+				t.Errorf("it had its container after %v, and the engine was asked %d times", r.Took.Start, fl.looked()-before)
+			}
+		}
+	})
+}
+
+// TestDeafGuestsAreNoStorm: guests that don't answer while they wait are replaced ever more rarely,
+// and at once again when one has answered a run.
+func TestDeafGuestsAreNoStorm(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		fl.set(func() { fl.deaf = true })
+		before := fl.started()
+		time.Sleep(10 * time.Minute)
+		if n := fl.started() - before; n < 3 || n > 20 {
+			t.Errorf("%d starts in ten minutes, want some, and ever fewer", n)
+		}
+		fl.set(func() { fl.deaf = false })
+		time.Sleep(2 * time.Minute)
+		if r := call(t, s, "1ms"); r.Took.Start != 0 {
+			t.Errorf("its guest was ready after %v, though one waited", r.Took.Start)
+		}
+		time.Sleep(time.Second)
+		fl.set(func() {
+			for id := range fl.idle {
+				fl.alive[id]()
+			}
+		})
+		time.Sleep(10 * time.Second)
+		if _, idle := fl.count(); idle != 1 {
+			t.Errorf("%d wait ten seconds after the first that died since a run had one, want 1", idle)
+		}
+	})
+}
+
+// TestDeafToRunsIsNoStorm: nor do runs that find their guest deaf have one started each time.
+func TestDeafToRunsIsNoStorm(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		fl.set(func() { fl.deaf = true })
+		time.Sleep(time.Second)
+		const runs = 60
+		before := fl.started()
+		for range runs {
+			call(t, s, "1ms")
+			time.Sleep(2 * time.Second)
+		}
+		if ahead := fl.started() - before - runs; ahead < 1 || ahead > 15 {
+			t.Errorf("%d guests were started ahead in more than two minutes, want some, and ever fewer", ahead)
+		}
+	})
+}
+
+// TestEngineGoes: guests whose streams have ended are passed over at once, however long the driver
+// takes to see the containers gone.
+func TestEngineGoes(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.Standby = 4 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		for range 100 {
+			call(t, s, "1ms")
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		fl.set(func() {
+			if len(fl.idle) < 2 {
+				t.Errorf("%d guests wait, want some", len(fl.idle))
+			}
+			fl.removal = 20 * time.Second
+			for _, kill := range fl.alive {
+				kill()
+			}
+		})
+		synctest.Wait()
+		if r := call(t, s, "1ms"); r.Took.Start > fl.startTime {
+			t.Errorf("its guest was ready after %v, want what a start takes", r.Took.Start)
+		}
+	})
+}
+
+// TestCancelledBehindThePing: a run that is given up while the keeper waits for a guest's answer
+// doesn't wait for it too.
+func TestCancelledBehindThePing(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		fl.set(func() { fl.deaf = true })
+		for fl.pinged() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		r, err := s.Run(ctx, sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo))
+		if err != nil || r.Status != sandbox.StatusCancelled || r.Took.Total > 100*time.Millisecond {
+			t.Errorf("got %+v, %v", r, err)
+		}
+	})
+}
+
+// TestNobodyReadsTheLog: a start that fails, and is told to a log that nobody reads, holds up no
+// run.
+func TestNobodyReadsTheLog(t *testing.T) {
+	var open chan struct{} // of the bubble
+	change := func(c *sandbox.Config) {
+		open = make(chan struct{})
+		c.Log = slog.New(stuck{open: open})
+	}
+	bubble(t, change, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(time.Second)
+		fl.set(func() {
+			fl.broken = func() error { return errors.New("out of order") }
+			for _, kill := range fl.alive {
+				kill()
+			}
+		})
+		if err := look(s, t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		fl.set(func() { fl.broken = nil })
+		call(t, s, "1ms")
+		close(open)
+	})
+}
+
+// stuck is a log that takes no warning before it is open.
+type stuck struct {
+	slog.Handler
+	open chan struct{}
+}
+
+func (stuck) Enabled(_ context.Context, l slog.Level) bool { return l == slog.LevelWarn }
+
+func (s stuck) Handle(context.Context, slog.Record) error {
+	<-s.open
+	return nil
 }

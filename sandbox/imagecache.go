@@ -1,9 +1,9 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -33,8 +33,8 @@ func (s *Sandbox) remembered(key string) (p Python, known bool, err error) {
 	return p, known, m.bad[key]
 }
 
-// remember keeps an answer: a good one on disk too, one against the image until the bridge ends, and any other failure, which may
-// be the engine's, not at all.
+// remember keeps an answer: a good one on disk too, one against the image until the bridge ends,
+// and any other failure, which may be the engine's, not at all.
 func (s *Sandbox) remember(key string, p Python, err error) {
 	m := &s.probes
 	m.mu.Lock()
@@ -57,7 +57,7 @@ func (s *Sandbox) remember(key string, p Python, err error) {
 	}
 }
 
-// readMemory reads what was written down, and takes of it what makes sense. Anything else is as if it weren't there.
+// readMemory reads what was written down. A file that makes no sense is as if it weren't there.
 func readMemory(path string) map[string]Python {
 	good := map[string]Python{}
 	f, err := os.Open(path)
@@ -65,24 +65,21 @@ func readMemory(path string) map[string]Python {
 		return good
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxMemoryFile+1))
-	if err != nil || len(b) > maxMemoryFile {
-		return good
-	}
 	var read map[string]Python
-	if json.Unmarshal(b, &read) != nil || len(read) > maxMemories {
+	if json.NewDecoder(io.LimitReader(f, maxMemoryFile)).Decode(&read) != nil {
 		return good
 	}
 	for key, p := range read {
-		if oldEnough(runtime.Image{}, p) == nil {
+		if oldEnough(runtime.Image{}, p) == nil && len(good) < maxMemories {
 			good[key] = p
 		}
 	}
 	return good
 }
 
-// writeMemory replaces the file as a whole, so that another bridge reads the old one or the new one.
-func writeMemory(dir string, good map[string]Python) (err error) {
+// writeMemory replaces the file as a whole, so that another bridge reads the old one or the new
+// one.
+func writeMemory(dir string, good map[string]Python) error {
 	b, err := json.Marshal(good)
 	if err != nil {
 		return err
@@ -90,17 +87,14 @@ func writeMemory(dir string, good map[string]Python) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, memoryFile+".*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Close())
+	path := filepath.Join(dir, memoryFile)
+	whole := path + "." + rand.Text()
+	err = os.WriteFile(whole, b, 0o600)
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, memoryFile))
+		err = os.Rename(whole, path)
 	}
 	if err != nil {
-		return fmt.Errorf("%w", errors.Join(err, os.Remove(f.Name())))
+		return errors.Join(err, os.Remove(whole))
 	}
 	return nil
 }

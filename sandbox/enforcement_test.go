@@ -12,43 +12,43 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestKeepers: what doctor says of a limit is what a run is given.
-func TestKeepers(t *testing.T) {
+// TestEnforcements: what doctor says of a limit is what a run is given.
+func TestEnforcements(t *testing.T) {
 	cfg := Config{Limits: runtime.Limits{Memory: 512 << 20, PIDs: 128, CPUs: 1.5, NoFile: 1024, Shm: 16 << 20},
-		OutputLimit: 256 << 10, ArtifactLimit: 1 << 20, MaxCalls: 1000, Concurrency: 8, StartTimeout: time.Second, MaxTimeout: time.Minute}
+		OutputLimit: 256 << 10, ArtifactLimit: 1 << 20, MaxCalls: 1000, StartTimeout: time.Second, MaxTimeout: time.Minute}
 	all := runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
 	tests := []struct {
 		name  string
 		facts runtime.Facts
 		cpus  float64
-		want  map[string]KeptBy
+		want  map[string]EnforcedBy
 		rlim  map[string]int64
 		watch entrypoint.Watch
 		cores int
 	}{
 		{"an engine that keeps all", runtime.Facts{Enforces: all}, 1.5,
-			map[string]KeptBy{"memory": ByEngine, "pids": ByEngine, "cpus": ByEngine}, nil, entrypoint.Watch{}, 0},
+			map[string]EnforcedBy{"memory": ByEngine, "pids": ByEngine, "cpus": ByEngine}, nil, entrypoint.Watch{}, 0},
 		{"one that keeps none", runtime.Facts{}, 1.5,
-			map[string]KeptBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByAffinity},
+			map[string]EnforcedBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByAffinity},
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 2},
 		{"users of its own", runtime.Facts{OwnUsers: true, Enforces: runtime.Enforced{Memory: true}}, 1,
-			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByAffinity}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 1},
+			map[string]EnforcedBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByAffinity}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 1},
 		{"a kernel of its own", runtime.Facts{OwnKernel: true, Enforces: all}, 1.5,
-			map[string]KeptBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByEngine}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 0},
+			map[string]EnforcedBy{"memory": ByEngine, "pids": ByRlimit, "cpus": ByEngine}, map[string]int64{"nproc": 128}, entrypoint.Watch{}, 0},
 		{"a kernel of its own, rootless", runtime.Facts{OwnKernel: true}, 2,
-			map[string]KeptBy{"memory": ByWatch, "pids": ByRlimit, "cpus": ByNone}, map[string]int64{"as": 512<<20 + asSlack, "nproc": 128},
+			map[string]EnforcedBy{"memory": ByWatch, "pids": ByRlimit, "cpus": ByNone}, map[string]int64{"as": 512<<20 + asSlack, "nproc": 128},
 			entrypoint.Watch{MemoryBytes: 512 << 20}, 2},
-		{"all cores", runtime.Facts{}, 0, map[string]KeptBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByNone},
+		{"all cores", runtime.Facts{}, 0, map[string]EnforcedBy{"memory": ByWatch, "pids": ByWatch, "cpus": ByNone},
 			map[string]int64{"as": 512<<20 + asSlack}, entrypoint.Watch{MemoryBytes: 512 << 20, Processes: 128}, 0},
 	}
-	always := map[string]KeptBy{"nofile": ByRlimit, "core": ByRlimit, "/ipc": ByEngine, "/tmp": ByEngine, "/workspace": ByEngine, "/dev/shm": ByEngine,
+	always := map[string]EnforcedBy{"nofile": ByRlimit, "core": ByRlimit, "/ipc": ByEngine, "/tmp": ByEngine, "/workspace": ByEngine, "/dev/shm": ByEngine,
 		"output": ByBridge, "files handed over": ByBridge, "calls": ByBridge, "time": ByBridge}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := cfg
 			cfg.Limits.CPUs = tt.cpus
-			got := map[string]KeptBy{}
-			for _, k := range Keepers(tt.facts, cfg) {
+			got := map[string]EnforcedBy{}
+			for _, k := range Enforcements(tt.facts, cfg) {
 				got[k.Limit] = k.By
 				if k.Value == "" || (k.By == ByWatch || k.By == ByNone) && k.Means == "" {
 					t.Errorf("%+v says too little", k)

@@ -1,0 +1,272 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// prepareMax bounds how long runs that prepare the engine may extend a queued run's wait.
+const prepareMax = 20 * time.Minute
+
+// admission is the one queue of runs. It bounds how many runs take place and how many containers
+// are alive, and owns the warm guests, since a run that gets one needs no new container. A run is
+// admitted with a warm guest or with room for a container, in the order of arrival. It is safe for
+// concurrent use.
+//
+// An admitted run may have to wait for the engine or its image. While one does, the patience of
+// those in the queue is not used up: once admitted, they would wait for the same thing.
+type admission struct {
+	maxRuns, maxContainers int
+	room                   int           // runs that may wait
+	patience               time.Duration // the longest that one waits
+
+	mu         sync.Mutex
+	runs       int                // admitted
+	containers int                // alive, on their way to their end, or about to be started
+	warm       map[class][]*guest // ready and idle, oldest first
+	waiting    []*ticket          // oldest first
+	closed     bool               // no guest is kept warm
+	rejoined   int                // of waiting: admitted before, and first in the queue
+	preparing  int                // of runs
+}
+
+// A ticket is a run's place in the queue, and then what the run was admitted with.
+type ticket struct {
+	class   class         // of the guest that the run could use
+	again   bool          // it was admitted before, and needs another container
+	granted chan struct{} // closed when the run may go on
+	guest   *guest        // nil: the run may start a container
+}
+
+// A QueueError says why a run was not admitted. Its text is one sentence, and Hint the next step.
+type QueueError struct {
+	Running, Waiting int // when the run gave up, itself not counted
+	Preparing        int // of those that run
+	Waited           time.Duration
+	Full             bool // there was no room to wait in
+
+	extended bool // Waited is longer than the patience, since others prepared meanwhile
+}
+
+func (e *QueueError) Error() string {
+	preparing := ""
+	if e.Preparing > 0 {
+		preparing = fmt.Sprintf(", %d of them still waiting for the engine or the image,", e.Preparing)
+	}
+	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running, preparing, e.Waiting)
+	switch {
+	case e.Full:
+		return "the queue is full (MCP_BRIDGE_QUEUE), so the code was not run: " + state
+	case e.extended:
+		return fmt.Sprintf("the code was not run: it waited in the queue for %v, which is longer than "+
+			"MCP_BRIDGE_QUEUE_TIMEOUT and the %v for which others may prepare: %s", e.Waited, prepareMax, state)
+	}
+	return fmt.Sprintf("the code was not run: it waited in the queue for %v (MCP_BRIDGE_QUEUE_TIMEOUT): %s", e.Waited, state)
+}
+
+// Hint names the next step for a person.
+func (e *QueueError) Hint() string {
+	if e.Preparing > 0 {
+		return "call again in a few minutes, since an image may take that long to come; `mcp-bridge doctor` says what is missing"
+	}
+	return "call again when some of the calls have ended, and do more work in each run"
+}
+
+// enter admits a run, or waits until it can be admitted. The error is a *QueueError, or ctx's.
+// After nil, leave must be called, and the ticket used up: by its guest, a container or giveBack.
+// queued is called once the run has its place, and waits whenever there is something new to say of
+// the wait.
+func (a *admission) enter(ctx context.Context, t *ticket, queued func(), waits func(string)) error {
+	if ctx.Err() != nil {
+		queued()
+		return context.Cause(ctx)
+	}
+	full := a.join(t)
+	queued()
+	if full != nil {
+		return full
+	}
+	select {
+	case <-t.granted:
+		return nil
+	default:
+	}
+	began := time.Now()
+	a.wait(ctx, t, waits)
+	gaveUp := a.quit(t)
+	switch {
+	case ctx.Err() != nil:
+		if gaveUp == nil { // admitted in the same moment
+			a.giveBack(t)
+			a.leave()
+		}
+		return context.Cause(ctx)
+	case gaveUp != nil:
+		waited := time.Since(began)
+		gaveUp.Waited, gaveUp.extended = waited.Round(time.Second/10), waited > a.patience+time.Second/2
+		return gaveUp
+	}
+	return nil
+}
+
+// join puts a ticket into the queue, where there is room.
+func (a *admission) join(t *ticket) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.granted = make(chan struct{})
+	if len(a.waiting)-a.rejoined >= a.room && !a.free(t) {
+		return &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing, Full: true}
+	}
+	a.waiting = append(a.waiting, t)
+	a.grant()
+	return nil
+}
+
+// rejoin waits for another container, before all runs that have none yet. The error is ctx's.
+func (a *admission) rejoin(ctx context.Context, t *ticket) error {
+	a.mu.Lock()
+	t.again, t.guest, t.granted = true, nil, make(chan struct{})
+	a.waiting = slices.Insert(a.waiting, a.rejoined, t)
+	a.rejoined++
+	a.grant()
+	a.mu.Unlock()
+	select {
+	case <-t.granted:
+		if ctx.Err() == nil {
+			return nil
+		}
+	case <-ctx.Done():
+	}
+	if a.quit(t) == nil {
+		a.giveBack(t)
+	}
+	return context.Cause(ctx)
+}
+
+// free reports whether a run could be admitted if no other waited. It is called with mu held.
+func (a *admission) free(t *ticket) bool {
+	return len(a.waiting) == 0 && a.runs < a.maxRuns && (len(a.warm[t.class]) > 0 || a.containers < a.maxContainers)
+}
+
+// grant admits those who are first in the queue while there is room. It is called with mu held,
+// after every change that may have made room.
+func (a *admission) grant() {
+	for len(a.waiting) > 0 {
+		t := a.waiting[0]
+		if !t.again && a.runs >= a.maxRuns {
+			return
+		}
+		t.guest = a.pop(t.class)
+		if t.guest == nil {
+			if a.containers >= a.maxContainers {
+				return
+			}
+			a.containers++
+		}
+		if t.again {
+			a.rejoined--
+		} else {
+			a.runs++
+		}
+		a.waiting = slices.Delete(a.waiting, 0, 1)
+		close(t.granted)
+	}
+}
+
+// wait returns when the run is admitted, ctx has ended or the patience is used up.
+func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
+	step := max(a.patience/100, time.Millisecond)
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	told := -1
+	for left, most := a.patience, a.patience+prepareMax; left > 0 && most > 0; most -= step {
+		a.mu.Lock()
+		preparing := a.preparing
+		a.mu.Unlock()
+		if preparing != told {
+			waits(a.waitingFor(preparing))
+			told = preparing
+		}
+		select {
+		case <-t.granted:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if preparing == 0 {
+			left -= step
+		}
+	}
+}
+
+// waitingFor returns what a run in the queue waits for.
+func (a *admission) waitingFor(preparing int) string {
+	if preparing > 0 {
+		return fmt.Sprintf("waiting for one of %d calls to end, %d of which wait for the engine or the image", a.maxRuns, preparing)
+	}
+	return fmt.Sprintf("waiting for one of %d runs to end", a.maxRuns)
+}
+
+// prepare marks the run as waiting for the engine or the image until done is called.
+func (a *admission) prepare() (done func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.preparing++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.preparing--
+	}
+}
+
+// quit takes a ticket out of the queue and returns how things are then, or nil where the ticket was
+// granted already.
+func (a *admission) quit(t *ticket) *QueueError {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.waiting, t)
+	if i < 0 {
+		return nil
+	}
+	a.waiting = slices.Delete(a.waiting, i, i+1)
+	if t.again {
+		a.rejoined--
+	}
+	a.grant() // those behind it may want another class
+	return &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing}
+}
+
+// leave ends an admitted run.
+func (a *admission) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.runs--
+	a.grant()
+}
+
+// giveBack returns what a granted ticket holds, unused.
+func (a *admission) giveBack(t *ticket) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch g := t.guest; {
+	case g == nil:
+		a.containers--
+	case a.closed:
+		g.discard()
+	default:
+		a.warm[g.class] = slices.Insert(a.warm[g.class], 0, g)
+	}
+	a.grant()
+}
+
+// containerGone makes room for another container.
+func (a *admission) containerGone() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.containers--
+	a.grant()
+}

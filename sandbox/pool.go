@@ -1,0 +1,261 @@
+package sandbox
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// Times of the pool that need no tuning.
+const (
+	warmAge     = 10 * time.Minute      // the longest that a guest waits for its run
+	refillDelay = 20 * time.Millisecond // so that what was just begun runs first
+	firstRetry  = time.Second           // after a start that failed; twice as long after each further one
+	lastRetry   = time.Minute
+	provenAge   = time.Minute // of a guest that shows that guests don't just die
+)
+
+// A class is what a warm guest must have in common with the run that gets it.
+type class struct {
+	engine, endpoint, image string
+	ownUsers                bool
+	enforces                runtime.Enforced
+}
+
+func (m machine) class() class {
+	return class{m.facts.Engine, m.facts.Endpoint, m.image.ID, m.facts.OwnUsers, m.facts.Enforces}
+}
+
+// pool keeps Config.Standby guests warm from the first run on, until there was none for
+// Config.StandbyIdle. The guests themselves are admission's.
+type pool struct {
+	wake chan struct{} // full when a guest was taken or lost
+
+	mu       sync.Mutex
+	keeping  bool
+	used     time.Time // when a run last asked for a guest
+	failures int       // starts that failed and guests that died, since one served a run or lived for provenAge
+	retry    time.Time // no start before that
+}
+
+// pop takes the oldest guest of a class that is still alive. It is called with mu held.
+func (a *admission) pop(c class) *guest {
+	for len(a.warm[c]) > 0 {
+		g := a.warm[c][0]
+		a.warm[c] = a.warm[c][1:]
+		if !g.over() && time.Since(g.begun) < warmAge {
+			return g
+		}
+		g.discard()
+	}
+	return nil
+}
+
+// keepWarm notes that a run asks for a guest, and has the pool refilled.
+func (s *Sandbox) keepWarm() {
+	p := &s.pool
+	if s.cfg.Standby == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used = time.Now()
+	if !p.keeping && s.enter() == nil {
+		p.keeping = true
+		go s.refill()
+	}
+	p.nudge()
+}
+
+func (p *pool) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// refill starts what is missing, one at a time, and sees that those that wait still answer. It ends
+// with the sandbox, or when no run has come for Config.StandbyIdle.
+func (s *Sandbox) refill() {
+	defer s.runs.Done()
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	soon := time.NewTimer(0)
+	defer soon.Stop()
+	<-soon.C
+	for waits := false; ; {
+		select {
+		case <-s.life.Done():
+			return
+		case <-s.pool.wake:
+			if !waits { // calls that follow each other closely must not put it off for ever
+				soon.Reset(refillDelay)
+				waits = true
+			}
+			continue
+		case <-soon.C:
+			waits = false
+		case <-tick.C:
+			s.inspect()
+		}
+		for s.startMissing() {
+		}
+		if s.idle() {
+			return
+		}
+	}
+}
+
+// idle reports whether no run has come for so long that no guest is kept warm, and retires them
+// then.
+func (s *Sandbox) idle() bool {
+	p := &s.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.used) < s.cfg.StandbyIdle {
+		return false
+	}
+	p.keeping = false
+	s.retireWarm(func(*guest) bool { return true })
+	return true
+}
+
+// startMissing starts one guest if one is missing and may be started now, and reports whether it
+// did.
+func (s *Sandbox) startMissing() bool {
+	m := s.found()
+	if m == nil || s.life.Err() != nil {
+		return false // the next run looks for the engine
+	}
+	c, p := m.class(), &s.pool
+	s.retireWarm(func(g *guest) bool { return g.class != c })
+	p.mu.Lock()
+	wanted := time.Since(p.used) < s.cfg.StandbyIdle && !time.Now().Before(p.retry)
+	p.mu.Unlock()
+	if !wanted || !s.admission.reserve(c, s.cfg.Standby) {
+		return false
+	}
+	g := s.startGuest(*m)
+	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
+	defer stop()
+	bad := g.await(s.cfg.StartTimeout)
+	if g.up.IsZero() || bad > 0 {
+		g.discard()
+		pause := p.failed()
+		if s.life.Err() == nil {
+			s.log.Warn("a container could not be started ahead",
+				"cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
+		}
+		return false
+	}
+	if now := s.renew(s.life, m); now != nil {
+		g.machine, g.class = *now, now.class() // the driver may have learned what its engine can't do
+	}
+	s.admission.add(g)
+	return true
+}
+
+// reserve takes room for one more guest of a class, if fewer than most are warm and no run needs
+// it.
+func (a *admission) reserve(c class, most int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.waiting) > 0 || len(a.warm[c]) >= most || a.containers >= a.maxContainers {
+		return false
+	}
+	a.containers++
+	return true
+}
+
+// add makes a guest warm, or gives it to the run that is first in the queue.
+func (a *admission) add(g *guest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		g.discard()
+		return
+	}
+	a.warm[g.class] = append(a.warm[g.class], g)
+	a.grant()
+}
+
+// close retires all warm guests, and every one that comes back later.
+func (a *admission) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, guests := range a.warm {
+		for _, g := range guests {
+			g.discard()
+		}
+	}
+	clear(a.warm)
+}
+
+// retireWarm ends the warm guests that which selects.
+func (s *Sandbox) retireWarm(which func(*guest) bool) {
+	a := &s.admission
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c, guests := range a.warm {
+		a.warm[c] = slices.DeleteFunc(guests, func(g *guest) bool {
+			retired := which(g)
+			if retired {
+				g.discard()
+			}
+			return retired
+		})
+		if len(a.warm[c]) == 0 {
+			delete(a.warm, c)
+		}
+	}
+}
+
+// inspect pings the warm guests, which would end themselves otherwise, and retires those that don't
+// answer or are too old.
+func (s *Sandbox) inspect() {
+	s.admission.mu.Lock()
+	var list []*guest
+	for _, guests := range s.admission.warm {
+		list = append(list, guests...)
+	}
+	s.admission.mu.Unlock()
+	var all sync.WaitGroup
+	for _, g := range list {
+		all.Go(func() {
+			old := time.Since(g.begun) >= warmAge
+			switch {
+			case old || !g.check(s.life):
+				s.retireWarm(func(warm *guest) bool {
+					if warm == g && !old {
+						s.pool.failed()
+					}
+					return warm == g
+				})
+			case time.Since(g.up) >= provenAge:
+				s.pool.proved()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// proved ends the pause after failures: guests live as they should.
+func (p *pool) proved() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures, p.retry = 0, time.Time{}
+}
+
+// failed makes the next start wait, longer after each failure.
+func (p *pool) failed() (pause time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures++
+	pause = min(lastRetry, firstRetry<<min(p.failures-1, 10))
+	p.retry = time.Now().Add(pause)
+	return pause
+}
