@@ -72,7 +72,7 @@ func TestSeenResults(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 		box := b.catalog().shelf.known(b.catalog().byName["github"])
-		if got := box.provider(); !strings.Contains(got.Stub, shape) || !strings.Contains(got.Tools["me"].Description, shape) {
+		if got := box.provider(); !strings.Contains(got.Tools["me"].Stub, shape) || !strings.Contains(got.Tools["me"].Description, shape) {
 			t.Errorf("%s: the guest is told %+v", name, got.Tools["me"])
 		}
 	}

@@ -135,9 +135,16 @@ func (b *toolbox) makeProvider() entrypoint.Provider {
 		}
 		p.Tools[told.SafeName] = told
 	}
-	stub := stubs.Module(p)
-	if room = maxStub; room.takes(stub, maxStub) {
-		p.Stub = stub
+	stubs.Declare(&p)
+	room = maxStub
+	if !room.takes(p.Stub, maxStub) {
+		p.Stub = ""
+	}
+	for _, t := range named {
+		if told := p.Tools[b.aliases[t.Name]]; !room.takes([]any{told.Stub, told.Keys}, maxStub) {
+			told.Stub, told.Keys = "", nil
+			p.Tools[told.SafeName] = told
+		}
 	}
 	return p
 }

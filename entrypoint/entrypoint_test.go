@@ -34,9 +34,9 @@ func TestSource(t *testing.T) {
 		t.Errorf("the first module is %.20q…, and there are %d bytes of code", boot, len(code))
 	}
 	want := []string{
-		"__init__", "artifacts", "boot", "calls", "checks", "child", "confine", "content", "display", "ending", "errors",
+		"__init__", "arguments", "artifacts", "boot", "calls", "checks", "child", "confine", "content", "display", "ending", "errors",
 		"execute", "exhausted", "expressions", "figures", "foreign", "handover", "heir", "helpers", "hints", "host", "inputs", "leftover", "limits", "link", "lookups", "loop",
-		"mcp_runtime", "mime", "names", "output", "progress", "pytypes", "ready", "requests", "resources", "results", "run", "schemas", "servers", "shapes",
+		"mcp_runtime", "mime", "names", "output", "progress", "ready", "requests", "resources", "results", "run", "schemas", "servers",
 		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {

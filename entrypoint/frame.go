@@ -111,8 +111,8 @@ type Provider struct {
 	// provider "runtime", tool "load_server", input {"server": name}, whose result is a Provider with Tools.
 	Tools map[string]Tool `json:"tools"`
 
-	// Stub is the tools as Python declarations (package stubs), which the guest puts into /ipc/servers/<alias>.py for code to
-	// read; it is never executed. It comes with Tools; empty when it would be too long.
+	// Stub begins the Python module of declarations (package stubs) that the tools' own stubs go on
+	// with. The guest puts it into /ipc/servers/<alias>.py. It comes with Tools.
 	Stub string `json:"stub,omitempty"`
 
 	// Gone are names and safe names of tools that the server had when it was last heard of, and no longer has: searches may have
@@ -131,6 +131,17 @@ type Tool struct {
 	Description  string          `json:"description,omitempty"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+
+	// Stub declares the tool as a function of Python (package stubs). The guest parses it, and has
+	// the tool's parameters, types, defaults and documentation from it. It is empty when it would be
+	// too long: the tool takes any keyword arguments then.
+	Stub string `json:"stub,omitempty"`
+
+	// Keys are the JSON keys of parameters whose names in Python differ.
+	Keys map[string]string `json:"keys,omitempty"`
+
+	// Wrapped says that a result is sent as {"result": value}, and that Stub declares the value.
+	Wrapped bool `json:"wrapped,omitempty"`
 }
 
 // RuntimeProvider is the name of the built-in provider whose tools are the runtime's own helpers.

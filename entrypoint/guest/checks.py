@@ -52,7 +52,7 @@ class Checker:
         kinds = schemas.kinds(schema)
         if not kinds or any(schemas.is_kind(value, kind) for kind in kinds):
             return None
-        return Problem(path, f"must be {expected(self._root, schema)}, not {shown(value)}")
+        return Problem(path, f"must be {schemas.described(self._root, schema)}, not {shown(value)}")
 
     def _members(self, value: Any, schema: Schema, path: str, depth: int) -> Problem | None:
         if isinstance(value, list):
@@ -94,14 +94,8 @@ class Checker:
                 deeper = [found for found in found_all if found and found.path != path]
                 if len(deeper) == 1:  # one of them was meant
                     return deeper[0]
-                return Problem(path, f"must be {expected(self._root, {key: branches})}, not {shown(value)}")
+                return Problem(path, f"must be {schemas.described(self._root, {key: branches})}, not {shown(value)}")
         return None
-
-
-def expected(root: Any, schema: Schema) -> str:
-    from guest.pytypes import Builder, text
-
-    return text(Builder(schemas.Document(root), "").type_of(schema, "", 0), "dict")
 
 
 def shown(value: Any) -> str:

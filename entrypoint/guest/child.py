@@ -28,7 +28,7 @@ STANDBY = 20  # milliseconds without an execute after which none is expected soo
 # first, so that an execute that comes meanwhile doesn't wait for all of it.
 AHEAD = (
     "selectors", "subprocess", "socket", "ssl", "concurrent.futures", "inspect", "asyncio",
-    "guest.schemas", "guest.signatures", "guest.tools",
+    "guest.arguments", "guest.signatures", "guest.tools",
 )  # fmt: skip
 OUT = "out"  # below HOME: files that are left here are handed over
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Iterable
 from itertools import islice, takewhile
 
@@ -76,25 +74,6 @@ def one_edit(wrong: str, name: str) -> bool:
     begin = len(list(same))
     a, b = wrong[begin:], name[begin:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and len(b) > 1 and a[2:] == b[2:])
-
-
-def identifier(name: str) -> str:
-    """A property's name as it can be written before a `=`; the bridge's stubs have the same rule."""
-    text = re.sub("[^A-Za-z0-9_]+", "_", name) or "_"
-    if text.startswith("__"):  # which checkers take for a parameter by position only
-        text = "_" + text.lstrip("_")
-    if text[0].isdigit():
-        text = "_" + text
-    return text + "_" if keyword.iskeyword(text) or text == "__debug__" else text
-
-
-def free(name: str, taken: set[str]) -> str:
-    """The name, with a number behind it when it is taken; it is taken then."""
-    unique, n = name, 2
-    while unique in taken:
-        unique, n = f"{name}{'' if name == '_' else '__'}{n}", n + 1
-    taken.add(unique)
-    return unique
 
 
 class UnknownName(KeyError):

@@ -1,133 +1,67 @@
-"""How a tool presents itself: inspect.signature, help() and __doc__. Imported at the first touch of a tool."""
+"""What a tool takes and gives, read from its declaration, which the bridge writes (entrypoint/stubs). It is parsed, never run."""
 
 from __future__ import annotations
 
+import ast
 import inspect
-import json
-from typing import Any, Literal, get_args, get_origin
 
-from guest import schemas, wire
-from guest.pytypes import Builder, class_name, is_union, text, union
-from guest.shapes import Parameter, Shape
+from guest import wire
+from guest.typed import Any
 
-_BOUNDS = (
-    *("format", "pattern", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
-)
-MAX_NOTE = 300  # characters
-MAX_DESCRIPTION = 8 << 10
+_NO_OBJECTS = {"str", "int", "float", "bool", "None", "list", "Literal"}
 
 
-class Presented:
-    """The signature of a tool and its documentation."""
+class Annotation(str):
+    """A type as it is written. Its repr is without quotes, since inspect shows that."""
 
-    def __init__(self, shape: Shape, meta: wire.Frame) -> None:
-        self._shape, self._meta = shape, meta
-        builder = Builder(shape.document, class_name(str(meta["safeName"])))
-        self._notes: list[tuple[Parameter, str]] = []
-        parameters = [self._parameter(parameter, builder) for parameter in shape.parameters]
-        if shape.rest:
-            parameters.append(inspect.Parameter(shape.rest, inspect.Parameter.VAR_KEYWORD, annotation=Any))
-        output = meta.get("outputSchema")
-        returns: Any = Any
-        builders = [builder]
-        if isinstance(output, dict):
-            builders.append(Builder(schemas.Document(output), class_name(str(meta["safeName"]))))
-            inner = schemas.wrapped(output)
-            returns = builders[1].type_of(output if inner is None else inner, "Result", 0)
-        self.signature = inspect.Signature(parameters, return_annotation=returns)
-        self.annotations = {p.name: p.annotation for p in parameters} | {"return": returns}
-        self.doc = self._documentation(builders)
-
-    def _parameter(self, parameter: Parameter, builder: Builder) -> inspect.Parameter:
-        annotation = builder.type_of(parameter.schema, parameter.property, 0)
-        note, default = remark(self._shape.document, parameter.schema), inspect.Parameter.empty
-        if not parameter.required:
-            default, note = _default(self._shape.document, parameter.schema, annotation, note)
-            if default is None:
-                annotation = union([annotation, None])
-        self._notes.append((parameter, note))
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Parameter(parameter.name, kind, default=default, annotation=annotation)
-
-    def _documentation(self, builders: list[Builder]) -> str:
-        meta = self._meta
-        said = str(meta.get("description") or "").strip()
-        if len(said) > MAX_DESCRIPTION:
-            said = said[:MAX_DESCRIPTION] + " […]"
-        if meta["originalName"] != meta["safeName"]:
-            said += f"\n\nThe server's own name of it is {_quoted(str(meta['originalName']))}."
-        lines = []
-        for parameter, note in self._notes:
-            name = parameter.name if parameter.name == parameter.property else f"{parameter.name} ({_quoted(parameter.property)})"
-            if note or name != parameter.name:
-                lines.append(f"    {name}: {note}".rstrip())
-        if lines:
-            said += "\n\nParameters:\n" + "\n".join(lines)
-        for builder in builders:
-            for made, schema in builder.records.values():
-                said += f"\n\n{made.__name__} is a dict:\n" + "\n".join(_members(builder.document, made, schema))
-        return said.strip()
+    __repr__ = str.__str__
 
 
-def _members(document: schemas.Document, made: Any, schema: schemas.Schema) -> list[str]:
-    lines = []
-    for key, annotation in made.__annotations__.items():
-        note = remark(document, schemas.child(schema, "properties").get(key))
-        optional = "" if key in made.__required_keys__ else ", optional"
-        lines.append(f"    {key}: {text(annotation)}{optional}" + (f"; {note}" if note else ""))
-    return lines
+class Parameter:
+    """One argument: `name` as it is written before a "=", `key` as the server knows it."""
+
+    def __init__(self, name: str, key: str, node: ast.expr | None, default: ast.expr | None) -> None:
+        self.name, self.key, self.required = name, key, default is None
+        self.takes_object = node is None or _takes_object(node)
+        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        value = empty if default is None else ast.literal_eval(default)
+        self.shown = inspect.Parameter(name, kind, default=value, annotation=_text(node))
 
 
-def _default(document: schemas.Document, schema: Any, annotation: Any, note: str) -> tuple[Any, str]:
-    """The default that the schema names, where it is a scalar of the type; None for every other, which the note tells."""
-    default = document.effective(schema).get("default") if isinstance(schema, dict) else None
-    if default is None:
-        return None, note
-    if isinstance(default, (str, int, float)) and _fits(default, annotation):
-        return default, note
-    if not (shown := compact(document, default)):
-        return None, note
-    return None, f"{note} (default {shown})" if note else f"default {shown}"
+class Declared:
+    """The declaration of one tool: its parameters, required ones first, and what help() shows."""
+
+    def __init__(self, meta: wire.Frame) -> None:
+        stub = str(meta.get("stub") or f"def {meta['safeName']}(**kwargs: Any) -> Any: ...")
+        parsed = compile(stub, "<stub>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        assert isinstance(parsed, ast.Module) and isinstance(parsed.body[-1], ast.FunctionDef)
+        function, keys = parsed.body[-1], meta.get("keys") or {}
+        given, defaults = function.args.args, function.args.defaults
+        values = [None] * (len(given) - len(defaults)) + defaults
+        self.parameters = [
+            Parameter(one.arg, keys.get(one.arg, one.arg), one.annotation, value)
+            for one, value in zip(given, values, strict=True)
+        ]
+        self.open = function.args.kwarg is not None
+        shown = [parameter.shown for parameter in self.parameters]
+        if function.args.kwarg is not None:
+            rest = function.args.kwarg
+            shown.append(inspect.Parameter(rest.arg, inspect.Parameter.VAR_KEYWORD, annotation=_text(rest.annotation)))
+        self.signature = inspect.Signature(shown, return_annotation=_text(function.returns))
+        self.annotations = {one.name: one.annotation for one in shown} | {"return": _text(function.returns)}
+        said = ast.get_docstring(function) or ("" if meta.get("stub") else str(meta.get("description") or ""))
+        classes = stub[: stub.index(f"def {function.name}(")] if len(parsed.body) > 1 else ""
+        self.doc = f"{said}\n\n{classes.strip()}".strip()
 
 
-def _fits(value: Any, annotation: Any) -> bool:
-    parts = get_args(annotation) if is_union(annotation) else (annotation,)
-    if type(value) in parts or Any in parts or (type(value) is int and float in parts):
-        return True
-    exact = [other for part in parts if get_origin(part) is Literal for other in get_args(part)]
-    return any(type(value) is type(other) and value == other for other in exact)
+def _text(node: ast.expr | None) -> Annotation:
+    return Annotation(ast.unparse(node) if node is not None else "Any")
 
 
-def remark(document: schemas.Document, schema: Any) -> str:
-    """What a schema says besides its type, on one line: its description and bounds."""
-    if not isinstance(schema, dict):
-        return ""
-    schema = document.effective(schema)
-    said = schema.get("description")
-    if not document.spend_text(len(said) if isinstance(said, str) else 0):
-        return ""
-    said = one_line(said, MAX_NOTE) if isinstance(said, str) else ""
-    also = []
-    for key in _BOUNDS:
-        value = schema.get(key)
-        if isinstance(value, (str, int, float)) and value is not False and (shown := compact(document, value)):
-            also.append(f"{key} {shown}")
-    return f"{said} ({', '.join(also)})" if said and also else said + ", ".join(also)
-
-
-def compact(document: schemas.Document, value: Any) -> str:
-    """A JSON value on one line; empty once the budget is spent."""
-    if document.left < 0:
-        return ""
-    said = json.dumps(value, ensure_ascii=False)
-    return one_line(said, 100) if document.spend_text(len(said)) else ""
-
-
-def _quoted(name: str) -> str:
-    return f'"{one_line(name, MAX_NOTE)}"'
-
-
-def one_line(said: str, limit: int) -> str:
-    said = " ".join(said.split())
-    return said if len(said) <= limit else said[: limit - 1] + "…"
+def _takes_object(node: ast.expr) -> bool:
+    """Whether a dict may be a value of a type: a dict[...], a TypedDict or Any, or one of several that is."""
+    if isinstance(node, ast.BinOp):
+        return _takes_object(node.left) or _takes_object(node.right)
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return not (isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in _NO_OBJECTS))

@@ -20,8 +20,7 @@ DIR = "/ipc/servers"
 _ALIAS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _NOT_YET = "# The tools of the MCP server %s, mcp_%s in code, are not known: it hasn't been asked yet.\n"
 _HOW = "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations are here then.\n"
-_TOO_LONG = "# The declarations of the tools of the MCP server %s, mcp_%s in code, are too long to be sent here.\n"
-_OTHERWISE = "# dir(mcp_%s) has their names, help(mcp_%s.<name>) says what one does.\n"
+_TOO_LONG = "\n\n# The declaration of %s is too long to be sent here; help(mcp_%s.%s) says what it does.\n"
 
 
 class Files:
@@ -137,8 +136,7 @@ class _Open:
         return repr(_open)
 
 
-def _text(server: Server, provider: Any) -> str:
-    stub = provider.get("stub") if isinstance(provider, dict) else None
-    if isinstance(stub, str) and stub:
-        return stub
-    return _TOO_LONG % (json.dumps(server._name), server._alias) + _OTHERWISE % (server._alias, server._alias)
+def _text(server: Server, provider: wire.Frame | None) -> str:
+    tools = sorted((server._known or {}).items())
+    stubs = [str(tool.get("stub") or _TOO_LONG % (name, server._alias, name)) for name, tool in tools]
+    return str((provider or {}).get("stub") or "") + "".join(stubs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from guest import results, schemas, wire
+from guest import results, wire
 from guest.calls import Request
 from guest.link import Link
 
@@ -27,24 +27,23 @@ class Maker:
     """Makes the function of one tool. Metadata becomes attributes of it, never text that is compiled."""
 
     def __init__(self, link: Link, server: str, alias: str, meta: wire.Frame) -> None:
-        from guest.shapes import Shape
-        from guest.signatures import Presented
+        from guest.arguments import Arguments
+        from guest.signatures import Declared
 
         self._link, self._server = link, server
         self._name = str(meta["safeName"])
         self._module = f"mcp.servers.{alias}"
-        self._shape = Shape(f"mcp_{alias}.{self._name}", meta)
-        self._presented = Presented(self._shape, meta)
-        output = meta.get("outputSchema")
-        self._declared, self._wrapped = isinstance(output, dict), schemas.wrapped(output) is not None
+        self._declared = Declared(meta)
+        self._takes = Arguments(f"mcp_{alias}.{self._name}", meta, self._declared)
+        self._typed, self._wrapped = isinstance(meta.get("outputSchema"), dict), bool(meta.get("wrapped"))
         self._seen: Any = None  # of the last value, for what is said of an error
 
     def make(self, limit: float | None = None, observer: Callback | None = None) -> Tool:
         """The function, with a time limit for one result to come, and with who hears how far a call is."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            given = self._shape.encode(args, kwargs)
-            request = Request(self._link, self._shape.called, self._server, self._name, given, self._finish)
+            given = self._takes.encode(args, kwargs)
+            request = Request(self._link, self._takes.called, self._server, self._name, given, self._finish)
             request.timeout, request.progress = limit, observer
             return request.now()
 
@@ -66,15 +65,15 @@ class Maker:
 
         made: Any = call
         made.options, made.seen = options, lambda: self._seen
-        made.__name__, made.__qualname__, made.__module__ = self._name, self._shape.called, self._module
-        made.__doc__ = self._presented.doc or None
-        made.__signature__, made.__annotations__ = self._presented.signature, dict(self._presented.annotations)
+        made.__name__, made.__qualname__, made.__module__ = self._name, self._takes.called, self._module
+        made.__doc__ = self._declared.doc or None
+        made.__signature__, made.__annotations__ = self._declared.signature, dict(self._declared.annotations)
         tool: Tool = made
         return tool
 
     def _finish(self, frame: wire.Frame) -> Any:
         if not frame.get("ok"):
             results.failure(frame, self._server, self._name)
-        value = results.value(frame.get("result"), self._server, self._name, self._declared, self._wrapped)
+        value = results.value(frame.get("result"), self._server, self._name, self._typed, self._wrapped)
         self._seen = results.outline(value)
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import marshal
 import os
 import re
@@ -17,6 +18,8 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from guest.schemas import described
 
 HERE = Path(__file__).resolve().parent.parent
 PATIENCE = 20.0  # seconds to wait for anything; only a failing test waits so long
@@ -157,10 +160,28 @@ class Ran:
             self.stderr = re.sub(r"\[files in /workspace are gone after the run: .*\n", "", self.stderr)
 
 
+def declared(tool: Frame) -> Frame:
+    """A tool with a declaration of its parameters as the bridge adds it, in plain words: package stubs has the real ones."""
+    schema = tool.get("inputSchema")
+    schema = schema if isinstance(schema, dict) else {}
+    properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
+    required: list[str] = schema.get("required", [])
+    names = {re.sub("[^A-Za-z0-9_]", "_", key) + "_" * keyword.iskeyword(key): key for key in [*required, *properties]}
+    given = []
+    for name, key in names.items():
+        given.append(f"{name}: {described(schema, properties.get(key))}" + " = None" * (key not in required))
+    if schema.get("additionalProperties", not isinstance(schema.get("properties"), dict)) is not False:
+        given.append("**kwargs: Any")
+    doc = f"    {json.dumps(tool.get('description', ''))}\n"
+    stub = f"\n\ndef {tool['safeName']}({', '.join(given)}) -> Any:\n{doc}    raise NotImplementedError\n"
+    return {**tool, "stub": stub, "keys": {name: key for name, key in names.items() if name != key}}
+
+
 def provider(*tools: str, name: str = "shop", **schema: Any) -> Frame:
     """A provider whose tools take any arguments, or those of a schema."""
-    described = {tool: {"safeName": tool, "originalName": tool, "inputSchema": {"type": "object", **schema}} for tool in tools}
-    return {"name": name, "alias": name, "description": "", "tools": described}
+    schema = {"type": "object", **schema}
+    known = {tool: declared({"safeName": tool, "originalName": tool, "inputSchema": schema}) for tool in tools}
+    return {"name": name, "alias": name, "description": "", "tools": known}
 
 
 def text(said: str) -> Frame:

@@ -10,7 +10,9 @@ import unittest
 from typing import Any
 
 from guest.results import SerializationError
-from guest.shapes import Shape
+from guest.arguments import Arguments
+from guest.signatures import Declared
+from guest_tests.host import declared
 
 EDIT = {
     "type": "object",
@@ -52,13 +54,18 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+def taking(schema: Any, called: str = "f", **meta: Any) -> Arguments:
+    described = declared({"safeName": "f", "inputSchema": schema}) | meta
+    return Arguments(called, described, Declared(described))
+
+
 class Colour(str, enum.Enum):
     NAME = "name"
 
 
-class Arguments(unittest.TestCase):
+class Checked(unittest.TestCase):
     def setUp(self) -> None:
-        self.shape = Shape("mcp_fs.find", {"inputSchema": SCHEMA})
+        self.shape = taking(SCHEMA, "mcp_fs.find")
 
     def sent(self, *args: Any, **kwargs: Any) -> Any:
         return json.loads(self.shape.encode(args, kwargs))
@@ -128,7 +135,8 @@ class Arguments(unittest.TestCase):
     def test_an_object_that_is_one_of_several(self) -> None:
         one = {"properties": {"kind": {"const": "a"}, "x": {"type": "string"}}, "required": ["kind", "x"]}
         two = {"properties": {"kind": {"const": "b"}, "y": {"type": "integer"}}, "required": ["kind"]}
-        shape = Shape("f", {"inputSchema": {"type": "object", "oneOf": [one, two]}})
+        stub = "def f(kind: Literal['a', 'b'], x: str | None = None, y: int | None = None, **kwargs: Any) -> Any: ..."
+        shape = taking({"type": "object", "oneOf": [one, two]}, stub=stub)
         self.assertEqual(json.loads(shape.encode(("b",), {"y": 1})), {"kind": "b", "y": 1})
         with self.assertRaisesRegex(TypeError, "must be Literal"):
             shape.encode(("c",), {})
@@ -141,11 +149,11 @@ class Arguments(unittest.TestCase):
         value: Any = 1
         for _ in range(60):
             value = [value]
-        self.assertEqual(json.loads(Shape("f", {"inputSchema": schema}).encode((value,), {})), {"a": value})
+        self.assertEqual(json.loads(taking(schema).encode((value,), {})), {"a": value})
 
     def test_a_megabyte_is_checked_quickly_enough_to_be_sent(self) -> None:
         values = list(range(100_000))
-        shape = Shape("f", {"inputSchema": {"properties": {"a": {"type": "array", "items": {"type": "integer"}}}}})
+        shape = taking({"properties": {"a": {"type": "array", "items": {"type": "integer"}}}})
         self.assertEqual(json.loads(shape.encode((values,), {})), {"a": values})
         with self.assertRaisesRegex(TypeError, r"a\[5\] must be int"):
             shape.encode(([*range(5), "x"],), {})
@@ -160,9 +168,9 @@ class Arguments(unittest.TestCase):
             {"properties": 5},
         ):
             with self.subTest(schema=schema):
-                self.assertEqual(json.loads(Shape("f", {"inputSchema": schema}).encode((), {"x y": 1})), {"x y": 1})
+                self.assertEqual(json.loads(taking(schema).encode((), {"x y": 1})), {"x y": 1})
         with self.assertRaisesRegex(TypeError, "no parameter 'x'; there are no parameters"):
-            Shape("f", {"inputSchema": {"type": "object", "properties": {}}}).encode((), {"x": 1})
+            taking({"type": "object", "properties": {}}).encode((), {"x": 1})
 
 
 if __name__ == "__main__":

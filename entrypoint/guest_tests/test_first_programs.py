@@ -9,7 +9,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from guest_tests.host import HERE, Frame, Guest, Ran
+from guest_tests.host import HERE, Frame, Guest, Ran, declared
 
 FOLDER = HERE / "testdata" / "programs"
 SCRIPTS = {path.stem: path for path in FOLDER.glob("*.json")} | {"github": HERE.parent / "bridge" / "fixture" / "github.json"}
@@ -23,7 +23,8 @@ class Server:
         self.name = name
         self.script: Frame = json.loads(SCRIPTS[name].read_text(encoding="utf-8"))
         self.tools = {
-            tool["name"]: {"safeName": tool["name"], "originalName": tool["name"], **tool} for tool in self.script["tools"]
+            tool["name"]: declared({"safeName": tool["name"], "originalName": tool["name"], **tool})
+            for tool in self.script["tools"]
         }
 
     def __call__(self, call: Frame) -> Frame:

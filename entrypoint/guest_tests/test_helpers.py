@@ -16,13 +16,14 @@ PRICE: Frame = {
     "originalName": "get-price",
     "description": "The price of an item.",
     "inputSchema": {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]},
+    "stub": "def get_price(item: str) -> Any: ...\n",
 }
 SHOP: Frame = {
     "name": "Shop 1",
     "alias": "shop_1",
     "description": "A shop.",
     "tools": {"get_price": PRICE},
-    "stub": "def get_price(): ...\n",
+    "stub": "",
 }
 DOC: Frame = {
     "server": "Shop 1",
@@ -333,14 +334,14 @@ class Files(unittest.TestCase):
 
     def test_there_from_the_start(self) -> None:
         done = self.ran("import os\nprint(os.listdir(D))\nprint(open(D + '/shop_1.py').read())", SHOP)
-        self.assertEqual((done.stdout, self.host.asked), ("['shop_1.py']\ndef get_price(): ...\n\n", []))
+        self.assertEqual((done.stdout, self.host.asked), ("['shop_1.py']\ndef get_price(item: str) -> Any: ...\n\n", []))
 
     def test_opening_one_loads_its_server(self) -> None:
         for read in ("open(D + '/shop_1.py').read()", "__import__('pathlib').Path(D, 'shop_1.py').read_text()"):
             with self.subTest(read):
                 self.host.asked.clear()
                 done = self.ran(f"print({read})\nprint({read}, mcp_shop_1)", {**SHOP, "tools": None})
-                self.assertEqual(done.stdout.count("def get_price(): ...\n"), 2)
+                self.assertEqual(done.stdout.count("def get_price(item: str) -> Any: ...\n"), 2)
                 self.assertEqual(self.host.asked, [("runtime", "load_server", {"server": "Shop 1"})])
 
     def test_not_known_yet(self) -> None:
@@ -349,7 +350,7 @@ class Files(unittest.TestCase):
         before, _, after = done.stdout.partition("\n\n")
         self.assertIn('MCP server "evil\\n\\"\\"\\"", mcp_shop_1 in code, are not known', before)
         self.assertEqual([line for line in before.splitlines() if not line.startswith("#")], [])
-        self.assertEqual(after, "def get_price(): ...\n\n")
+        self.assertEqual(after, "def get_price(item: str) -> Any: ...\n\n")
 
     def test_a_server_that_does_not_start(self) -> None:
         done = self.ran(

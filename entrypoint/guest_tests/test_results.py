@@ -7,7 +7,7 @@ import json
 import unittest
 from typing import Any
 
-from guest import lookups, results, schemas
+from guest import lookups, results
 from guest_tests.host import Frame, Ran, provider, run, text
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
@@ -17,20 +17,20 @@ PDF = {"type": "resource", "resource": {"uri": "a:1", "blob": "AAE=", "mimeType"
 CAPTION = {"type": "text", "text": "caption"}
 
 
-def value(*content: Frame, structured: Any = None, output: Any = None) -> Any:
+def value(*content: Frame, structured: Any = None, output: Any = None, wrapped: bool = False) -> Any:
     result = {"content": list(content)} | ({} if structured is None else {"structuredContent": structured})
-    return results.value(result, "s", "t", output is not None, schemas.wrapped(output) is not None)
+    return results.value(result, "s", "t", output is not None, wrapped)
 
 
 def sent(said: str) -> Frame:
     return {"type": "text", "text": said}
 
 
-def ran(code: str, result: Frame, output: Any = None) -> Ran:
+def ran(code: str, result: Frame, output: Any = None, wrapped: bool = False) -> Ran:
     """Runs code whose r is the result."""
     shop = provider("get")
     if output is not None:
-        shop["tools"]["get"]["outputSchema"] = output
+        shop["tools"]["get"] |= {"outputSchema": output, "wrapped": wrapped}
     return run(f"r = mcp_shop.get()\n{code}", [shop], lambda frame: {"ok": True, "result": result})
 
 
@@ -124,32 +124,19 @@ class Parsed(unittest.TestCase):
         self.assertEqual(ran("r", text("a\nb")).stdout, "'a\\nb'\n")
 
 
-def output(inner: Any, **more: Any) -> Any:
-    return {"type": "object", "properties": {"result": inner}, "required": ["result"], **more}
-
-
 class Wrapped(unittest.TestCase):
     def test_values(self) -> None:
-        for inner, plain in (({"type": "array"}, [1]), ({"type": "object"}, {"a": 1}), ({"type": "string"}, "42"), (True, "x")):
-            for marked in ({}, {"x-fastmcp-wrap-result": True}, {"additionalProperties": False}):
-                made = value(sent("ignored"), structured={"result": plain}, output=output(inner, **marked))
-                self.assertEqual((made, made.structured, made["result"]), (plain, {"result": plain}, plain))
+        for plain in ([1], {"a": 1}, "42", "x"):
+            made = value(sent("ignored"), structured={"result": plain}, output={}, wrapped=True)
+            self.assertEqual((made, made.structured, made["result"]), (plain, {"result": plain}, plain))
         for scalar in (1, 1.5, True, None):
-            made = value(sent("ignored"), structured={"result": scalar}, output=output({}))
+            made = value(sent("ignored"), structured={"result": scalar}, output={}, wrapped=True)
             self.assertEqual((made, type(made)), (scalar, type(scalar)))
 
     def test_what_is_not_wrapped(self) -> None:
-        for schema, structured in (
-            (output({}, additionalProperties=True), {"result": 1}),
-            (output({}, additionalProperties={"type": "string"}), {"result": 1}),
-            ({"type": "object", "properties": {"result": {}, "next": {}}}, {"result": 1}),
-            ({"type": "object", "properties": {"value": {}}}, {"value": 1}),
-            (output({}), {"result": 1, "more": 2}),
-            (output({}), {"other": 2}),
-        ):
-            self.assertEqual(value(structured=structured, output=schema), structured)
-        self.assertEqual(value(structured={"result": 1}), {"result": 1})
-        self.assertEqual(value(sent("[1]"), output=output({})), [1])  # the server breaks its word
+        for wrapped, structured in ((False, {"result": 1}), (True, {"result": 1, "more": 2}), (True, {"other": 2})):
+            self.assertEqual(value(structured=structured, output={}, wrapped=wrapped), structured)
+        self.assertEqual(value(sent("[1]"), output={}, wrapped=True), [1])  # the server breaks its word
 
 
 class Shown(unittest.TestCase):
@@ -286,7 +273,7 @@ class Slips(unittest.TestCase):
                 self.assertNotIn("did you mean items", message)
         number = {"content": [], "structuredContent": {"result": 5}}
         for code, want in (("print(r.text)", "write print(r)"), ("print(r['result'])", "write print(r)")):
-            self.assertIn(want, ran(code, number, output({"type": "integer"})).error["message"])
+            self.assertIn(want, ran(code, number, {}, wrapped=True).error["message"])
 
     def test_only_where_it_helps(self) -> None:
         for code in ("import os; os.text", "print(None.text2)", "(5).foo", "r.apend", "x = {}\nx.foo", "[][{}:]", "{}[()]"):

@@ -114,7 +114,7 @@ func (t pyType) standard(v any) (string, bool) {
 
 var notInIdentifier = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
-// identifier is a property's name as it can be written before a "=": guest/names.py has the same rule.
+// identifier returns a property's name as it can be written before a "=".
 func identifier(name string) string {
 	text := notInIdentifier.ReplaceAllString(name, "_")
 	if strings.HasPrefix(text, "__") {

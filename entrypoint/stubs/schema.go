@@ -54,7 +54,7 @@ func open(s *object) bool {
 }
 
 // unwrapped is the schema of the value that code gets: that of the property "result" where a server's library, such as FastMCP,
-// sends every value in an object with that one property. guest/schemas.py has the same rule.
+// sends every value in an object with that one property.
 func unwrapped(output *object) any {
 	properties, extra := output.child("properties"), output.get("additionalProperties")
 	if len(properties.keys) != 1 || properties.get("result") == nil || !slices.Equal(kinds(output), []string{"object"}) {

@@ -1,9 +1,10 @@
-// Package stubs writes Python declarations of a server's tools from their JSON Schemas: what a person or a model reads to know
-// how a tool is called, and what mypy and pyright check code against.
+// Package stubs writes Python declarations of a server's tools from their JSON Schemas. People and
+// models read them to know how a tool is called, mypy and pyright check code against them, and the
+// guest shows the signature and documentation of each as the tool's own (guest/signatures.py).
 //
-// The text is never executed by the guest, which makes its functions from the schemas themselves (guest/signatures.py); a test
-// holds the two to the same signatures. Metadata is foreign: whatever it holds, the text compiles under Python 3.10 and newer,
-// declares every tool, and stays within maxModule or a little more. The same metadata always gives the same text.
+// The guest parses a declaration and never executes it. Metadata is foreign: whatever it holds, the
+// text compiles under Python 3.10 and newer, declares every tool, and stays within maxModule or a
+// little more. The same metadata always gives the same text.
 package stubs
 
 import (
@@ -27,26 +28,41 @@ const (
 	maxLiterals   = 100     // of one enum; a longer one is the type of its values
 )
 
-// Module is the stub of a server as one Python module. Tools are in the order of their safe names.
+// Module returns the stub of a server as one Python module, its tools in the order of their aliases.
 func Module(p entrypoint.Provider) string {
+	p.Tools = maps.Clone(p.Tools)
+	Declare(&p)
+	text := p.Stub
+	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
+		text += p.Tools[alias].Stub
+	}
+	return text
+}
+
+// Declare sets what a guest is told of how the tools of p are called: the declaration of each, and
+// what comes before them all in a module.
+func Declare(p *entrypoint.Provider) {
 	m := newModule()
 	for _, name := range reservedClasses {
 		m.taken[name] = true
 	}
-	var body strings.Builder
+	length := 0
 	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
-		body.WriteString(m.function(alias, p.Tools[alias], body.Len() > maxModule || m.steps > maxAllSteps))
+		t := p.Tools[alias]
+		m.declare(alias, &t, length > maxModule || m.steps > maxAllSteps)
+		length += len(t.Stub)
+		p.Tools[alias] = t
 	}
-	return header(p) + m.imports() + body.String()
+	p.Stub = header(*p) + m.imports()
 }
 
-// Declarations is what Module says of the tools alone, for a reader who knows the rest: no header and no imports.
+// Declarations returns what Module says of the tools alone: no header and no imports.
 func Declarations(p entrypoint.Provider) string {
-	m := newModule()
+	p.Tools = maps.Clone(p.Tools)
+	Declare(&p)
 	var body strings.Builder
 	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
-		text := m.function(alias, p.Tools[alias], body.Len() > maxModule || m.steps > maxAllSteps)
-		body.WriteString(strings.TrimSuffix(text, unimplemented) + "    ...\n")
+		body.WriteString(strings.TrimSuffix(p.Tools[alias].Stub, unimplemented) + "    ...\n")
 	}
 	return strings.TrimLeft(body.String(), "\n")
 }
@@ -77,6 +93,7 @@ type function struct {
 	parameters []parameter
 	rest       string // the name of **kwargs, when it takes others too
 	result     pyType
+	wrapped    bool // the server's library sends the result as {"result": result}
 	classes    []class
 }
 
@@ -106,7 +123,9 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 		return f
 	}
 	b = newBuilder(m, output, className(alias))
-	f.result = b.typeOf(unwrapped(output), "Result", 0)
+	inner := unwrapped(output)
+	f.wrapped = inner != any(output)
+	f.result = b.typeOf(inner, "Result", 0)
 	m.note(f.result)
 	f.classes = append(f.classes, b.classes...)
 	m.steps += maxSteps - b.document.left
@@ -116,13 +135,15 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 // unimplemented is the body of each function.
 const unimplemented = "    raise NotImplementedError\n"
 
-// function is the text of one tool, its classes before it.
-func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
+// declare sets the declaration of one tool, with its classes before it.
+func (m *module) declare(alias string, t *entrypoint.Tool, bare bool) {
 	if bare {
 		m.anyType = true
-		return fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n%s", alias, unimplemented)
+		t.Stub = fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n%s",
+			alias, unimplemented)
+		return
 	}
-	f := m.read(alias, t)
+	f := m.read(alias, *t)
 	var text strings.Builder
 	for _, c := range f.classes {
 		text.WriteString(c.text())
@@ -134,11 +155,18 @@ func (m *module) function(alias string, t entrypoint.Tool, bare bool) string {
 	}
 	m.anyType = m.anyType || f.rest != ""
 	fmt.Fprintf(&text, "\n\n%s\n", line)
-	if doc := documentation(alias, t, f.parameters); doc != "" {
+	if doc := documentation(alias, *t, f.parameters); doc != "" {
 		fmt.Fprintf(&text, "    %s\n", docstring(doc, "    "))
 	}
-	text.WriteString(unimplemented)
-	return text.String()
+	t.Stub, t.Wrapped, t.Keys = text.String()+unimplemented, f.wrapped, nil
+	for _, p := range f.parameters {
+		if p.name != p.property {
+			if t.Keys == nil {
+				t.Keys = map[string]string{}
+			}
+			t.Keys[p.name] = p.property
+		}
+	}
 }
 
 // imports are the names that the declarations use.

@@ -84,6 +84,37 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// TestDeclare: what a guest is told of a tool beside its declaration.
+func TestDeclare(t *testing.T) {
+	for _, tc := range []struct {
+		name, input, output string
+		keys                map[string]string
+		wrapped             bool
+	}{
+		{"nothing", ``, ``, nil, false},
+		{"names as they are", `{"properties":{"a":{},"b_2":{}}}`, `{"type":"object"}`, nil, false},
+		{"other names", `{"properties":{"class":{},"a-b":{},"a.b":{},"x":{}}}`, ``,
+			map[string]string{"class_": "class", "a_b": "a-b", "a_b__2": "a.b"}, false},
+		{"a wrapped value", ``, `{"type":"object","properties":{"result":{"type":"array"}},"required":["result"]}`, nil, true},
+		{"wrapped, and no more", ``, `{"properties":{"result":true},"additionalProperties":false}`, nil, true},
+		{"more than that", ``, `{"type":"object","properties":{"result":{}},"additionalProperties":true}`, nil, false},
+		{"others of a type", ``, `{"properties":{"result":{}},"additionalProperties":{"type":"string"}}`, nil, false},
+		{"two members", ``, `{"type":"object","properties":{"result":{},"next":{}}}`, nil, false},
+		{"another name", ``, `{"type":"object","properties":{"value":{}}}`, nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := entrypoint.Provider{Name: "s", Alias: "s", Tools: map[string]entrypoint.Tool{
+				"f": {InputSchema: json.RawMessage(tc.input), OutputSchema: json.RawMessage(tc.output)},
+			}}
+			Declare(&p)
+			got := p.Tools["f"]
+			if diff := cmp.Diff(tc.keys, got.Keys); diff != "" || got.Wrapped != tc.wrapped || !strings.Contains(got.Stub, "\ndef f(") {
+				t.Errorf("wrapped: %t, keys (-want +got):\n%s", got.Wrapped, diff)
+			}
+		})
+	}
+}
+
 // BenchmarkModule is the stub of GitHub's 26 tools; the bridge makes it once for a list of tools.
 func BenchmarkModule(b *testing.B) {
 	p := server(b, "testdata/servers/github.json")
