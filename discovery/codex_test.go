@@ -3,7 +3,7 @@ package discovery
 import "testing"
 
 // TestCodexRequirements: an administrator's list holds for all of Codex's servers, by name and by
-// what they are, and for nobody else's.
+// what they are, and for no other host's.
 func TestCodexRequirements(t *testing.T) {
 	const (
 		config = "[mcp_servers.s]\ncommand = \"x\"\nargs = [\"1\"]\n[mcp_servers.h]\nurl = " +

@@ -116,7 +116,7 @@ func (s *scan) run() Catalog {
 			h.Look(s.Reader)
 		}
 	}
-	return s.catalog.finish()
+	return s.finish()
 }
 
 // paths returns the paths of a host's file.

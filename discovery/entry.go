@@ -92,7 +92,7 @@ func (s *scan) unapproved(e *config.Entry) config.Refusal {
 	case config.NobodyAsks:
 		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
 			"said so, and "+
-			e.Source.Host+" asks nobody", config.ListIt)
+			e.Source.Host+" doesn't ask", config.ListIt)
 	}
 	for _, t := range [][2]string{{"command", e.Command}, {"envFile", e.EnvFile}} {
 		// What a project has may run only in a project that the user trusts.

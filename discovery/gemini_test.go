@@ -56,7 +56,7 @@ func TestGeminiTrust(t *testing.T) {
 		distrust = "Gemini CLI doesn't trust this folder, in " + rules +
 			" (Gemini CLI, trusted folders), and uses no servers in it"
 		unasked = "p: the bridge doesn't start what a project brings along unless its user has said so, " +
-			"and Gemini CLI asks nobody where folderTrust is switched off"
+			"and Gemini CLI doesn't ask where folderTrust is switched off"
 		until  = "Gemini CLI uses no servers in this folder until it is trusted"
 		system = "/etc/gemini-cli/settings.json"
 	)

@@ -30,8 +30,8 @@ func TestHosts(t *testing.T) {
 	const github = "gh: http https://api.githubcopilot.com/mcp/"
 	codeProblems := []string{
 		"box: VS Code runs it in a sandbox of its own, which the bridge can't do",
-		"file: its envFile asks for an input of VS Code, which nobody else can read",
-		"key: its env.KEY asks for an input of VS Code, which nobody else can read",
+		"file: its envFile asks for an input of VS Code, which nothing else can read",
+		"key: its env.KEY asks for an input of VS Code, which nothing else can read",
 		"off: it is disabled there",
 	}
 	for _, tt := range []struct {

@@ -233,7 +233,7 @@ func TestPluginOptions(t *testing.T) {
 		`"default": 7}}, "mcpServers": {"s": {"command": "x", "args": ["${user_config.key}", ` +
 		`"${user_config.n}"]}}}`
 	const lacks = "plugin:p:s: its args[0] needs the plugin's option key, which isn't in Claude Code's " +
-		"settings: it isn't set, or kept where nobody else can read it"
+		"settings: it isn't set, or kept where nothing else can read it"
 	set := func(key string) string {
 		return `{"enabledPlugins": {"p@m": true}, "pluginConfigs": {"p@m": {"options": {"key": ` + key +
 			`}}}}`

@@ -117,7 +117,7 @@ trust_level = "trusted"
 			[]string{"a: a in /w"}, []string{"/home/u/.opencode.json: it is not read: the earlier " +
 				"mcp-bridge did, and no host does", "b: it is disabled there",
 				"theirs: the bridge doesn't start what a project brings along unless its user has said " +
-					"so, and OpenCode asks nobody"}},
+					"so, and OpenCode doesn't ask"}},
 		{"OpenCode, a variable under its own name", linux("KEY=k"), tree{
 			"/home/u/.config/opencode/opencode.json": `{"mcp": {"s": {"type": "local", "command": ["s"],
 				"environment": {"KEY": "{env:KEY}"}}}}`}, []string{"s: s KEY=k"}, nil},
@@ -197,7 +197,7 @@ extensions:
 `}, []string{"far: http https://far/mcp Authorization: Bearer t " + `allow ["one"]`, "github: npx -y gh 123 HOST=github.com PORT=8080 TOKEN=t"},
 			[]string{"developer: it is built into Goose, which alone can start it",
 				"off: it is disabled there",
-				"secret: its variable NO is in the keyring of Goose, which nobody else can read", "todo: it is a part of Goose itself"}},
+				"secret: its variable NO is in the keyring of Goose, which nothing else can read", "todo: it is a part of Goose itself"}},
 		{"Continue", linux(vars...), tree{
 			"/home/u/.continue/config.yaml": "name: mine\nversion: 0.0.1\nmcpServers:\n  - name: a\n    " +
 				"command: a\n    args: [\"${{ secrets.KEY }}\"]\n    cwd: /w\n" +
@@ -210,9 +210,9 @@ extensions:
 			"/home/u/.continue/mcpServers/ignored.txt": "x"},
 			[]string{"a: a k in /w", "far: http https://far A: b Authorization: Bearer t", "j: j"},
 			[]string{"theirs: the bridge doesn't start what a project brings along unless its user has " +
-				"said so, and Continue asks nobody",
+				"said so, and Continue doesn't ask",
 				"/home/u/.continue/config.yaml: entry 4 of its list of servers has no name", "/home/u/.continue/config.yaml: entry 5 of its list of servers is a string, not an object",
-				"lost: its env.K asks for ${{ … }}, which nobody but Continue can fill in"}},
+				"lost: its env.K asks for ${{ … }}, which only Continue can fill in"}},
 		{"Kiro and Amazon Q", linux(vars...), tree{
 			"/home/u/.kiro/settings/mcp.json": `{"mcpServers": {"a": {"command": "a", "env": {"K": ` +
 				`"${KEY}"}, "autoApprove": ["x"], "disabledTools": ["y"]}, "off": {"command": "x", ` +
@@ -266,8 +266,8 @@ extensions:
 			"i": {"type": "http", "url": "https://i", "headers": {"A": "Bearer ${input:key}"}}, "c": {"command": "x", "args": ["${command:pick}"]}}}`},
 			[]string{"u: http http://localhost/mcp/sub {Off:true ClientID: ClientSecret: Scopes:[] " +
 				"CallbackPort:0 MetadataURL: Resource:} at /run/x.sock"}, []string{
-				"c: its args[0] asks for ${command}, which nobody but VS Code can fill in",
-				"i: its headers.A asks for an input of VS Code, which nobody else can read", "p: its url is of the kind pipe:, which isn't HTTP",
+				"c: its args[0] asks for ${command}, which only VS Code can fill in",
+				"i: its headers.A asks for an input of VS Code, which nothing else can read", "p: its url is of the kind pipe:, which isn't HTTP",
 				"v: its url names a Unix socket that can't be connected to here"}},
 		{"home-manager's file, and our own dialect", linux(vars...), tree{
 			"/home/u/.config/mcp/mcp.json": `{"mcpServers": {"a": {"command": "a", "env": {"K": ` +

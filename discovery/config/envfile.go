@@ -9,7 +9,7 @@ import (
 // maxVariables bounds how many variables are taken from one file.
 const maxVariables = 1000
 
-// envFile adds the variables of the file that an entry names, but for those that the entry sets
+// envFile adds the variables of the file that an entry names except those that the entry sets
 // itself. A relative path counts from the directory of the entry's own file, never from the working
 // directory: a project must not set the variables of the user's own servers.
 func (e *Entry) envFile(r *Reader) Refusal {

@@ -56,7 +56,7 @@ func (r *Reader) Names(dir string) ([]string, error) {
 
 // Join returns the path of a name in a directory.
 func (r *Reader) Join(dir, name string) string {
-	return strings.TrimRight(dir, `/\\`) + r.Native("/"+name)
+	return strings.TrimRight(dir, `/\`) + r.Native("/"+name)
 }
 
 // IsJSON reports whether a name ends in .json.

@@ -57,7 +57,7 @@ func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
 			e.SetEnv(name, v)
 		} else if !bad.Refused() && e.Env[name] == "" {
 			bad = Refusal{"its variable " + Display(name) + " is in the keyring of " + e.Source.Host +
-				", which nobody else can read",
+				", which nothing else can read",
 				"set " + Display(name) + " in the environment that mcp-bridge is started with"}
 		}
 	}

@@ -116,7 +116,7 @@ func Match(pattern, name string) (bool, error) {
 	return path.Match(noSlashes.Replace(pattern), noSlashes.Replace(name))
 }
 
-// literals are the characters that path.Match acts on, but for the stars.
+// literals are the characters that path.Match acts on, except the stars.
 var literals = strings.NewReplacer(`[`, `\[`, `\`, `\\`)
 
 // MatchStars is Match for patterns in which only * and ? stand for others.

@@ -62,7 +62,7 @@ func NewReader(fsys fs.FS, env Env, dirs []Dir, memory map[string]*Document) *Re
 		values: map[string]value{}, memory: memory, listed: map[string]bool{},
 		rules: map[string]map[string]bool{}, order: map[Source]int{},
 	}
-	r.Places.Windows = env.GOOS == "windows"
+	r.Windows = env.GOOS == "windows"
 	r.Places = newPlaces(env, dirs, func(p string) bool {
 		_, err := r.Stat(p)
 		return err != nil || r.owners.Foreign(p)

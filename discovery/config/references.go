@@ -115,7 +115,7 @@ func (e *Entry) read(r *Reader, p string) (string, Refusal) {
 
 // only refuses a reference that the host alone can fill in.
 func (f *filling) only(what string) Refusal {
-	return f.refuse(" asks for "+what+", which nobody but "+f.entry.Source.Host+" can fill in", writeIt)
+	return f.refuse(" asks for "+what+", which only "+f.entry.Source.Host+" can fill in", writeIt)
 }
 
 func pattern(text string, resolve func(f *filling, g []string) (string, Refusal)) *References {
@@ -141,7 +141,7 @@ var (
 			}
 			return "", f.refuse(" needs the plugin's option "+Display(g[2])+", which isn't in Claude Code's "+
 				"settings: "+
-				"it isn't set, or kept where nobody else can read it", "list the server in a file of "+
+				"it isn't set, or kept where nothing else can read it", "list the server in a file of "+
 				"MCP_BRIDGE_CONFIG, with the value")
 		})
 
@@ -230,7 +230,7 @@ func fillEditor(f *filling, g []string) (string, Refusal) {
 		}
 		return path.Base(f.reader.Clean(env.Dir)), Refusal{}
 	case "input":
-		return "", f.refuse(" asks for an input of "+f.entry.Source.Host+", which nobody else can read",
+		return "", f.refuse(" asks for an input of "+f.entry.Source.Host+", which nothing else can read",
 			writeIt)
 	}
 	return "", f.only("${" + Display(kind) + "}")

@@ -229,7 +229,7 @@ func (g *geminiRules) approved(e *config.Entry) config.Refusal {
 	if g.trusting {
 		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
 			"said so, "+
-			"and Gemini CLI asks nobody where folderTrust is switched off", config.ListIt)
+			"and Gemini CLI doesn't ask where folderTrust is switched off", config.ListIt)
 	}
 	dir := g.r.ProjectOf(e.Source.Path)
 	if word, _ := g.folder(dir); word != trusted {

@@ -207,7 +207,7 @@ func permissions(v config.Value) config.Object {
 }
 
 // toolRules makes one list of tools and permission. A permission that depends on what a tool is
-// called with says nothing of the tool, but for what it says of *, which is how OpenCode asks about
+// called with says nothing of the tool except what it says of *, which is how OpenCode asks about
 // a server's tools. What is to be asked about isn't hidden.
 func (o *openCodeRules) toolRules() (rules []config.ToolRule) {
 	older := config.Object{}

@@ -41,7 +41,7 @@ func New(fsys fs.FS, env discovery.Env) *Watcher {
 // has been called.
 func (w *Watcher) Catalog() discovery.Catalog { return w.latest }
 
-// Run searches anew after each change on disk until ctx ends, and hands every catalog whose servers
+// Run searches again after each change on disk until ctx ends, and hands every catalog whose servers
 // or problems differ from the last one's to found, which it waits for. It is called once. It
 // doesn't wait for a search that is going on when ctx ends, which a slow disk or a very large file
 // may keep: what that finds is dropped.
@@ -61,7 +61,7 @@ func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
 	}
 }
 
-// look searches anew after each change and hands the catalogs over, until ctx ends.
+// look searches again after each change and hands the catalogs over, until ctx ends.
 func (w *Watcher) look(ctx context.Context, catalogs chan<- discovery.Catalog) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
