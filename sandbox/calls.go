@@ -60,7 +60,8 @@ func (n *session) toolCancel(f entrypoint.FromGuest) {
 }
 
 // errCancelled is the result of a call that the code has cancelled.
-var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled, Message: "the code has cancelled this call"}
+var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled,
+	Message: "the code has cancelled this call"}
 
 // result has the host answer a call once there is room for the result. When call, the call's
 // context, has ended, that is the answer.

@@ -54,7 +54,8 @@ func TestHeldResults(t *testing.T) {
 			n.untaken.spend(t.Context(), maxUntaken) // the guest has all that it may have
 			host.calls.Add(fit + 3)
 			for id := range fit + 3 {
-				n.toolCall(t.Context(), entrypoint.FromGuest{CallID: strconv.Itoa(round*100 + id), Provider: "shop", Tool: "big"})
+				n.toolCall(t.Context(), entrypoint.FromGuest{CallID: strconv.Itoa(round*100 + id), Provider: "shop",
+					Tool: "big"})
 			}
 			synctest.Wait()
 			if held := s.resultsHeld.Load(); held != fit*each || n.unsent.bytes != held {

@@ -44,7 +44,8 @@ type preparing struct {
 // in it. Concurrent callers and runs share one attempt, which ends when none of them waits any
 // more; a failure is not remembered. Errors are *runtime.UnavailableError, *runtime.ImageError and
 // *UnfitError, each with a hint, or the driver's own.
-func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python, error) {
+func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python,
+	error) {
 	m, err := s.prepareFor(ctx, nil, p)
 	return m.facts, m.image, m.python, err
 }

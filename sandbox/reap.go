@@ -18,7 +18,8 @@ const (
 func (s *Sandbox) reap(ctx context.Context) error {
 	gone, err := runtime.Reap(ctx, s.driver, s.cfg.Owner)
 	for _, o := range gone {
-		s.log.Info("container of a dead bridge is removed", "container", o.Name, "owner_pid", o.Owner.PID, "was_running", o.Running)
+		s.log.Info("container of a dead bridge is removed", "container", o.Name, "owner_pid", o.Owner.PID,
+			"was_running", o.Running)
 	}
 	return err
 }

@@ -85,7 +85,8 @@ func (n *session) order() ([]byte, error) {
 		Providers: providers,
 	}, entrypoint.MaxFrame)
 	if err != nil {
-		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass data through a tool, or name fewer servers", err)
+		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass "+
+			"data through a tool, or name fewer servers", err)
 	}
 	return line, nil
 }
@@ -206,20 +207,23 @@ func (n *session) artifact(f entrypoint.FromGuest) {
 // Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to
 // about 1,024 at a time.
 const (
-	maxPending      = 4096
-	maxHelpers      = 64                      // of the runtime's own; upstream bounds those of each server
-	maxPendingBytes = 64 << 20                // of their inputs; and of results that could not be sent yet, before further calls wait
+	maxPending = 4096
+	maxHelpers = 64 // of the runtime's own; upstream bounds those of each server
+	// of their inputs; and of results that could not be sent yet, before further calls wait
+	maxPendingBytes = 64 << 20
 	maxUnsent       = 512 << 20               // of these at most; a result beyond is dropped, and its call fails
 	allUnsent       = maxUnsent + maxUnsent/4 // of all runs, but for a share of each
-	maxUntaken      = 16 << 20                // bytes of results that are with the guest's supervisor, before further ones wait
-	maxCallID       = 128                     // bytes
-	maxCallName     = 4 << 10                 // bytes of a server's or tool's name
+	// bytes of results that are with the guest's supervisor, before further ones wait
+	maxUntaken  = 16 << 20
+	maxCallID   = 128     // bytes
+	maxCallName = 4 << 10 // bytes of a server's or tool's name
 )
 
 // toolCall has one call answered in a goroutine of its own, so that the guest's output is still
 // read.
 func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
-	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName || len(f.Tool) > maxCallName ||
+	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName ||
+		len(f.Tool) > maxCallName ||
 		n.executed.IsZero() || n.callIDs[f.CallID] || n.pending.Load() >= maxPending {
 		n.badFrames++
 		return
@@ -234,7 +238,8 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 		refuse("this run has made %d tool calls, which is the limit of one run", n.sandbox.cfg.MaxCalls)
 		return
 	case n.pendingBytes.Load()+size > maxPendingBytes:
-		refuse("the calls under way hold %d MiB of arguments, which is the limit; wait for some of them", maxPendingBytes>>20)
+		refuse("the calls under way hold %d MiB of arguments, which is the limit; wait for some of them",
+			maxPendingBytes>>20)
 		return
 	}
 	n.callIDs[f.CallID] = true
@@ -269,7 +274,8 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 
 var errUnsent = &entrypoint.CallError{
 	Code: entrypoint.CodeOutputLimit,
-	Message: fmt.Sprintf("the tool's answer was dropped: results that the code has not read yet may hold %d MiB of a run, and %d of all runs; read them before you ask for more, or ask for less at a time",
+	Message: fmt.Sprintf("the tool's answer was dropped: results that the code has not read yet may hold %d "+
+		"MiB of a run, and %d of all runs; read them before you ask for more, or ask for less at a time",
 		maxUnsent>>20, allUnsent>>20),
 }
 
@@ -298,7 +304,8 @@ func (n *session) answer(ctx context.Context, id string, result json.RawMessage,
 	line, err := n.stdin.Encode(frame)
 	var bad *entrypoint.FrameError
 	if errors.As(err, &bad) {
-		line, err = n.stdin.Encode(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: unsendable(bad)})
+		line, err = n.stdin.Encode(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id,
+			Error: unsendable(bad)})
 	}
 	if err == nil && n.untaken.spend(ctx, int64(len(line))) {
 		err = n.stdin.WriteLine(line)
@@ -310,11 +317,13 @@ func (n *session) answer(ctx context.Context, id string, result json.RawMessage,
 
 func unsendable(bad *entrypoint.FrameError) *entrypoint.CallError {
 	if bad.Limit == 0 {
-		return &entrypoint.CallError{Code: entrypoint.CodeInternal, Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
+		return &entrypoint.CallError{Code: entrypoint.CodeInternal,
+			Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
 	}
 	return &entrypoint.CallError{
-		Code:    entrypoint.CodeOutputLimit,
-		Message: fmt.Sprintf("the tool's answer of %d bytes can't be passed on: %v; ask the tool for less at a time", bad.Size, bad),
+		Code: entrypoint.CodeOutputLimit,
+		Message: fmt.Sprintf("the tool's answer of %d bytes can't be passed on: %v; ask the tool for less at a "+
+			"time", bad.Size, bad),
 	}
 }
 

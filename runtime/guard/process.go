@@ -56,7 +56,8 @@ func LaunchTracked(cmd *exec.Cmd, groups Groups) (*Process, error) { return laun
 
 func launch(cmd *exec.Cmd, groups Groups, tracked bool) (*Process, error) {
 	lead(cmd)
-	p := &Process{cmd: cmd, tracked: tracked, unmark: func() {}, exited: make(chan struct{}), reap: make(chan struct{}), gone: make(chan struct{})}
+	p := &Process{cmd: cmd, tracked: tracked, unmark: func() {}, exited: make(chan struct{}),
+		reap: make(chan struct{}), gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go p.live(groups, started) // ends when the child is reaped; End waits for that
 	if err := <-started; err != nil {
