@@ -68,8 +68,9 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 	}
 	<-c.ended
 	var dirs []string
-	for _, d := range runtimeDirs(t) {
-		if !slices.Contains(before, d) {
+	for _, d := range runtimeDirs(t) { // other bridges of this user may come and go
+		o, _ := runtime.OwnerNamed(filepath.Base(d), runtime.Self())
+		if !slices.Contains(before, d) && o.PID == pid {
 			dirs = append(dirs, d)
 		}
 	}
