@@ -27,7 +27,7 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 		ID:        n.req.ID,
 		Output:    n.captured.chunks(),
 		Truncated: n.captured.dropped,
-		Calls:     len(n.callIDs),
+		Calls:     len(n.calls.ids),
 
 		Unfiltered: n.unfiltered, Note: n.note,
 	}
@@ -157,7 +157,7 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 }
 
 // unexplained says that something killed the code, and that the guest can't say what: the engine
-// may. The kernel kills for want of memory by no other signal.
+// may. The kernel's memory killer uses no other signal.
 func unexplained(w entrypoint.Wait) bool {
 	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes"
 }

@@ -19,7 +19,7 @@ const (
 	ByRlimit   EnforcedBy = "rlimit"   // set by the guest before any code runs, hard
 	ByAffinity EnforcedBy = "affinity" // the guest binds the code to whole cores before any of it runs
 	ByWatch    EnforcedBy = "watch"    // the guest's first process adds up what the others use, and kills them
-	ByNone     EnforcedBy = "none"     // nobody
+	ByNone     EnforcedBy = "none"
 )
 
 // Enforcement says of one limit who keeps it on an engine.

@@ -112,6 +112,6 @@ func suits(i runtime.Image, f runtime.Facts) error {
 		Image: i,
 		Err:   fmt.Errorf("it is made for %s, and the engine's machine is %s", i.Arch, f.Arch),
 		Next: fmt.Sprintf("name an image for %s in MCP_BRIDGE_IMAGE, or remove this one and let it be pulled "+
-			"anew: mcp-bridge image pull", f.Arch),
+			"again: mcp-bridge image pull", f.Arch),
 	}
 }

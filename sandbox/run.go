@@ -238,7 +238,7 @@ func (n *session) acquire(ctx context.Context, order []byte) (*guest, error) {
 	if len(n.inputs) > 0 {
 		order = nil // the files come before it
 	}
-	defer s.keepWarm()
+	defer s.pool.keepWarm()
 	for {
 		g := n.ticket.guest
 		if g == nil {
@@ -281,7 +281,7 @@ func (n *session) rejoin(ctx context.Context) error {
 // container then goes away by itself, and Close waits for that; where the guest's word isn't
 // enough, run waits too.
 func (n *session) run(caller context.Context, g *guest, order []byte) (Result, error) {
-	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
+	n.stdin, n.calls.stdin, n.cancel, n.abandon = g.stdin, g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
@@ -303,7 +303,7 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 			n.req.Began(warm)
 		}
 		n.start(ctx, g.ordered, order)
-		n.readFrames(ctx, g.frames)
+		n.readFrames(context.WithValue(ctx, clockKey{}, n.clock), g.frames)
 	}
 	n.ended = time.Now()
 	n.stopClock()
@@ -356,9 +356,13 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 		case entrypoint.TypeOutput:
 			n.output(f)
 		case entrypoint.TypeToolCall:
-			n.toolCall(ctx, f)
+			if !n.calls.begin(ctx, f) {
+				n.badFrames++
+			}
 		case entrypoint.TypeToolCancel:
-			n.toolCancel(f)
+			if !n.calls.cancel(f.CallID) {
+				n.badFrames++
+			}
 		case entrypoint.TypeArtifact:
 			n.artifact(f)
 		case entrypoint.TypeDone:
@@ -368,7 +372,7 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 			}
 			n.done = &f
 		case entrypoint.TypeTaken:
-			n.untaken.settle(f.Bytes)
+			n.calls.untaken.settle(f.Bytes)
 		case entrypoint.TypeReady, entrypoint.TypeStarted, entrypoint.TypePong:
 		default:
 			n.badFrames++

@@ -110,8 +110,7 @@ const (
 type Result struct {
 	ID     string
 	Status Status
-	// of the process that ran the code; 128+n after signal n; -1 when it was stopped or nobody
-	// knows
+	// of the process that ran the code; 128+n after signal n; -1 when it was stopped or is not known
 	ExitCode int
 	Signal   int    // that ended it, or 0
 	Message  string // for the model: what ended the run, Limit included; empty when Status is StatusOK
@@ -291,7 +290,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		maxRuns: cfg.MaxRuns, maxContainers: cfg.MaxContainers, room: cfg.Queue, patience: cfg.QueueTimeout,
 		warm: map[class][]*guest{},
 	}
-	s.pool.wake = make(chan struct{}, 1)
+	s.pool.sandbox, s.pool.wake = s, make(chan struct{}, 1)
 	spec := s.spec(cfg.Images[0])
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)

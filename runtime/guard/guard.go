@@ -89,7 +89,7 @@ func New(cfg Config) (*Guard, error) {
 
 // Begin starts the watchdog, if none runs, and returns once its process is there: what is begun
 // after that, it ends. It may be called as often as one likes. A watchdog that dies is started
-// again, at once or with the next registration, and told everything anew.
+// again, at once or with the next registration, and told everything again.
 func (g *Guard) Begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
