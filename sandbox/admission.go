@@ -183,7 +183,7 @@ func (a *admission) grant() {
 
 // wait returns when the run is admitted, ctx has ended or the patience is used up.
 func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
-	step := max(a.patience/100, time.Millisecond)
+	step := min(max(a.patience/100, time.Millisecond), time.Second)
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	told := -1

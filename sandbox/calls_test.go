@@ -275,8 +275,8 @@ func TestTimeoutNamesWhatItWaitedFor(t *testing.T) {
 	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{
 		Code: "mcp_shop.echo(text='a')\nmcp_shop.slow()", Timeout: 5 * time.Second, Providers: shop("echo", "slow"),
 	}, host)
-	want := regexp.MustCompile(`^The code was stopped after 5s, its time limit,
-		while it waited for mcp_shop\.slow \(\d\.\ds\)\.$`)
+	want := regexp.MustCompile(`^The code was stopped after 5s, its time limit, ` +
+		`while it waited for mcp_shop\.slow \(\d\.\ds\)\.$`)
 	if err != nil || r.Status != sandbox.StatusTimeout || r.ExitCode != -1 || !want.MatchString(r.Message) {
 		t.Errorf("got %s %d %q, %v, want %s", r.Status, r.ExitCode, r.Message, err, want)
 	}

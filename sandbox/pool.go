@@ -160,12 +160,11 @@ func (p *pool) startMissing() bool {
 	return true
 }
 
-// reserve takes room for one more guest of a class, if fewer than most are warm and no run needs
-// it.
+// reserve takes room for one more guest of a class, if fewer than most are warm.
 func (a *admission) reserve(c class, most int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.waiting) > 0 || len(a.warm[c]) >= most || a.containers >= a.maxContainers {
+	if len(a.warm[c]) >= most || a.containers >= a.maxContainers {
 		return false
 	}
 	a.containers++
