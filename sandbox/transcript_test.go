@@ -77,7 +77,8 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 				t.Fatal(err)
 			}
 			inputs = append(inputs, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
-		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel && want.Status == string(sandbox.StatusCancelled):
+		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel &&
+			want.Status == string(sandbox.StatusCancelled):
 			go func() {
 				select {
 				case <-p.turn[i]:
@@ -225,7 +226,8 @@ func (p *player) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 			entrypoint.ToolResult
 			sandbox.Progress
 		}
-		if l.From != transcript.Host || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID || r.Error != nil && r.Error.Code == entrypoint.CodeCancelled {
+		if l.From != transcript.Host || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID ||
+			r.Error != nil && r.Error.Code == entrypoint.CodeCancelled {
 			continue
 		}
 		select {
