@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -182,12 +181,13 @@ func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
-	if !isRequest(m) {
+	x := exchange{r, m}
+	if !x.isRequest() {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, postTimeout)
 		defer stop()
 	}
-	err := r.post(ctx, m)
+	err := x.post(ctx)
 	var known *exchangeError
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -221,35 +221,6 @@ func (r *remote) sendPosts() {
 	}
 }
 
-func isRequest(m *jsonrpc.Message) bool { return m.Method != "" && m.ID != nil }
-
-// post sends a message, and receives what is said in answer to it.
-func (r *remote) post(ctx context.Context, m *jsonrpc.Message) error {
-	h := r.describe(ctx, m)
-	h.Set("Content-Type", textJSON)
-	h.Set("Accept", textJSON+", "+textEvents)
-	resp, err := r.do(ctx, http.MethodPost, m.Raw, h)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		return r.refused(m, h, resp)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	r.learn(resp)
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	switch {
-	case !isRequest(m) || r.isSSE(): // the answer, if there is one, comes over the stream
-		return closeWith(resp)
-	case media == textEvents:
-		return r.stream(ctx, m, resp.Body)
-	case media == textJSON:
-		return r.whole(m, resp.Body)
-	}
-	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
-		contentType(media), resp.StatusCode, origin(r.s.server))
-}
-
 // describe returns what headers say of a message.
 func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	now, h := r.now(), http.Header{}
@@ -267,7 +238,7 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	}
 	var tool struct{ Name string }
 	if m.Method == string(mcp.MethodToolsCall) && json.Unmarshal(m.Params, &tool) == nil {
-		if definition := r.s.definition(ctx, tool.Name); definition != nil {
+		if definition := r.s.tools.definition(ctx, tool.Name); definition != nil {
 			for name, value := range mcp.GenerateParamHeaders(definition, m.Params) {
 				h.Set(name, value)
 			}

@@ -70,7 +70,7 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.listTools(ctx)
+	tools, err := s.tools.get(ctx)
 	if err != nil {
 		return nil, s.wrap("listing its tools", err)
 	}
@@ -274,7 +274,7 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.StartTimeout)
 	defer cancel()
-	err = s.connect(ctx)
+	err = handshake{s}.connect(ctx)
 	if err == nil {
 		e.hints = s.hints // of this dial alone until it is done
 		return s, nil

@@ -95,7 +95,8 @@ func newSession(cfg Config, server discovery.Server, h hints) *session {
 		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), hints: h, ready: make(chan struct{}),
 		dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	s.tools.turn, s.tools.news = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.tools.s, s.tools.turn, s.tools.news = s, make(chan struct{}, 1), make(chan struct{}, 1)
+	s.changes.s = s
 	s.limiter = newLimiter(cfg.MaxCalls, cfg.MaxQueue)
 	s.idle = &idleTimer{after: cfg.IdleTimeout, end: func() {
 		s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout))
@@ -199,9 +200,9 @@ func (s *session) run() {
 	var following sync.WaitGroup
 	listening, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	following.Go(func() { s.listen(listening) })
+	following.Go(func() { s.changes.listen(listening) })
 	if s.cfg.Listed != nil {
-		following.Go(s.follow)
+		following.Go(s.tools.follow)
 	}
 	defer following.Wait()
 	select {
