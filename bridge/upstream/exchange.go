@@ -71,13 +71,14 @@ func (x exchange) post(ctx context.Context) error {
 func (x exchange) whole(body io.Reader) error {
 	raw, err := io.ReadAll(io.LimitReader(body, int64(x.r.s.cfg.MaxLine)+1))
 	if err != nil {
-		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done isn't known", err)
+		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done "+
+			"isn't known", err)
 	}
 	if len(raw) > x.r.s.cfg.MaxLine {
 		return x.tooLong()
 	}
 	if x.r.s.conn.Receive(raw); x.waits() {
-		return errors.New("its answer is none to what it was asked")
+		return errors.New("its answer isn't one to what it was asked")
 	}
 	return nil
 }
@@ -107,7 +108,8 @@ func (x exchange) stream(ctx context.Context, body io.Reader) error {
 		h.Set("Last-Event-ID", last.id)
 		rest, err := x.r.get(ctx, h)
 		if err != nil {
-			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); whether the work was done isn't known", err)
+			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); "+
+				"whether the work was done isn't known", err)
 		}
 		defer func() { _ = rest.Close() }()
 		body = rest
@@ -150,7 +152,8 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 		return nil, exchange{r, &jsonrpc.Message{}}.refused(h, resp)
 	case media != textEvents:
 		_ = closeWith(resp)
-		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events", contentType(media))}
+		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events",
+			contentType(media))}
 	}
 	return resp.Body, nil
 }
@@ -183,8 +186,8 @@ func (r *remote) listen(ctx context.Context) {
 
 func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
 
-// openStream opens the older transport's stream of all messages, which lives until streams ends, and
-// waits for the event that tells where messages are posted to.
+// openStream opens the older transport's stream of all messages, which lives until streams ends,
+// and waits for the event that tells where messages are posted to.
 func (r *remote) openStream(ctx, streams context.Context) error {
 	opening, cancel := context.WithCancel(streams)
 	stop := context.AfterFunc(ctx, cancel)
@@ -245,8 +248,8 @@ func (r *remote) readStream(body io.Reader, begun func()) error {
 	}
 }
 
-// authorized is what every HTTP request passes. The configured headers and a login's token go to the
-// configured origin and nowhere else, whatever the server says.
+// authorized is what every HTTP request passes. The configured headers and a login's token go to
+// the configured origin and nowhere else, whatever the server says.
 type authorized struct{ r *remote }
 
 // RoundTrip implements http.RoundTripper.
@@ -265,10 +268,12 @@ func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *remote) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case discovery.OriginOf(req.URL) != discovery.OriginOf(r.url):
-		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent to no other; "+
-			"if that is right, write its URL in %s", r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(r.s.server))}
+		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent "+
+			"to no other; if that is right, write its URL in %s",
+			r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(r.s.server))}
 	case req.Method != via[0].Method:
-		return &exchangeError{errors.New("it redirects in a way that would lose the message (a GET in place of a POST)")}
+		return &exchangeError{errors.New("it redirects in a way that would lose the message (a GET in place " +
+			"of a POST)")}
 	case len(via) > maxRedirects:
 		return &exchangeError{fmt.Errorf("it redirects more than %d times", maxRedirects)}
 	}
@@ -324,8 +329,8 @@ func contentType(media string) string {
 	return media
 }
 
-// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can be
-// used again, but not waited for: the server may never end it.
+// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can
+// be used again, but not waited for: the server may never end it.
 func closeWith(resp *http.Response) error {
 	if 0 < resp.ContentLength && resp.ContentLength <= errorBody {
 		late := time.AfterFunc(unwantedWait, func() { _ = resp.Body.Close() })

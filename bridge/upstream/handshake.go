@@ -57,10 +57,10 @@ func (h handshake) connect(ctx context.Context) error {
 	return h.plain(ctx, err)
 }
 
-// shakeEither makes a handshake of the newer protocol or the older one. Over HTTP the newer one comes
-// first, as the specification of 2026-07-28 has it (basic/transports/streamable-http, Backward
-// Compatibility). Over pipes the older one does: a server that ignores server/discover costs
-// seconds there, and some die of it.
+// shakeEither makes a handshake of the newer protocol or the older one. Over HTTP the newer one
+// comes first, as the specification of 2026-07-28 has it (basic/transports/streamable-http,
+// Backward Compatibility). Over pipes the older one does: a server that ignores server/discover
+// costs seconds there, and some die of it.
 func (h handshake) shakeEither(ctx context.Context) error {
 	modern := h.hints.modern || h.peer.modernFirst() && !h.hints.older
 	err := h.shake(ctx, modern)
@@ -80,8 +80,8 @@ func (h handshake) shakeEither(ctx context.Context) error {
 	return second
 }
 
-// mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that leaves
-// it open whether the server knows the older one.
+// mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that
+// leaves it open whether the server knows the older one.
 func mayBeOlder(err error) bool {
 	var failed *exchangeError
 	var login *LoginError
@@ -171,7 +171,9 @@ func (h handshake) client() mcp.Implementation {
 func (h handshake) initialize(ctx context.Context) error {
 	var result mcp.InitializeResult
 	err := h.hello(ctx, string(mcp.MethodInitialize), map[string]any{
-		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "capabilities": h.can.capabilities(), "clientInfo": h.client(),
+		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION,
+		"capabilities":    h.can.capabilities(),
+		"clientInfo":      h.client(),
 	}, &result)
 	if err != nil {
 		return err
@@ -235,7 +237,9 @@ func (h handshake) discover(ctx context.Context) error {
 }
 
 // met notes what a server said of itself.
-func (h handshake) met(ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string) error {
+func (h handshake) met(
+	ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string,
+) error {
 	h.about = about{
 		version: h.mask.text(text.First(who.Name+" "+who.Version, maxTold)),
 		purpose: purpose(who, instructions, h.mask),
@@ -275,7 +279,8 @@ func (h handshake) plain(ctx context.Context, err error) error {
 	case h.broke(err), h.peer.left() == nil && h.isDying(): // a process whose pipes broke is about to
 		return h.ended(ctx)
 	case len(supported(err)) > 0:
-		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s", h.mask.text(strings.Join(supported(err), ", ")))
+		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s",
+			h.mask.text(strings.Join(supported(err), ", ")))
 	default:
 		return fmt.Errorf("it answered the handshake wrongly: %s", h.mask.text(err.Error()))
 	}
@@ -288,8 +293,9 @@ func (s *session) cut(failed *exchangeError) bool {
 }
 
 // loopTo returns an error where a connection with this answer to the handshake would be one to
-// ourselves. A bridge on another machine, which has its own servers, is a server like any other. One
-// at a URL on this machine, behind a gateway that has started it, reads the same files as we do.
+// ourselves. A bridge on another machine, which has its own servers, is a server like any other.
+// One at a URL on this machine, behind a gateway that has started it, reads the same files as we
+// do.
 func (h handshake) loopTo(capabilities mcp.ServerCapabilities) error {
 	said, ok := capabilities.Experimental[SelfCapability].(map[string]any)
 	if !ok {
@@ -300,7 +306,8 @@ func (h handshake) loopTo(capabilities mcp.ServerCapabilities) error {
 	if remote && !here(h.server.URL) && (h.cfg.Instance == "" || instance != h.cfg.Instance) {
 		return nil
 	}
-	return fmt.Errorf("%w, or one like it on this machine, behind a command or an address that doesn't tell; take it out of %s",
+	return fmt.Errorf("%w, or one like it on this machine, behind a command or an address that doesn't "+
+		"tell; take it out of %s",
 		ErrSelf, h.server.Source)
 }
 
@@ -311,7 +318,8 @@ func here(raw string) bool {
 	if err != nil || discovery.OnThisMachine(u) {
 		return err == nil
 	}
-	if name, err := os.Hostname(); err == nil && name != "" && strings.EqualFold(name, strings.TrimSuffix(u.Hostname(), ".")) {
+	if name, err := os.Hostname(); err == nil && name != "" &&
+		strings.EqualFold(name, strings.TrimSuffix(u.Hostname(), ".")) {
 		return true
 	}
 	host, err := netip.ParseAddr(u.Hostname())

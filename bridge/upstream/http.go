@@ -69,7 +69,7 @@ type connection struct {
 func newRemote(s *session) (*remote, error) {
 	u, err := url.Parse(s.server.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("its URL is none of http or https; correct it in %s", origin(s.server))
+		return nil, fmt.Errorf("its URL has neither http nor https; correct it in %s", origin(s.server))
 	}
 	r := &remote{
 		s: s, url: u, base: newTransport(), posts: make(chan *jsonrpc.Message, maxPosts),
@@ -78,7 +78,9 @@ func newRemote(s *session) (*remote, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if socket := s.server.Socket; socket != "" {
 		dial := r.base.DialContext
-		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "unix", socket) }
+		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dial(ctx, "unix", socket)
+		}
 	}
 	r.credentials = newCredentials(s, u)
 	r.client = &http.Client{Transport: authorized{r}, CheckRedirect: r.redirect}
@@ -175,8 +177,8 @@ func (r *remote) modernFirst() bool { return !r.isSSE() }
 
 func (r *remote) serve() { r.work.Go(r.sendPosts) }
 
-// Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable HTTP
-// is answered when it returns nil.
+// Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable
+// HTTP is answered when it returns nil.
 func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -206,8 +208,8 @@ func (r *remote) Post(m *jsonrpc.Message) bool {
 	return true
 }
 
-// sendPosts sends them one after the other, so that a server that is slow costs one connection. What
-// goes wrong is seen by those that it concerns, by the connection or by their own time.
+// sendPosts sends them one after the other, so that a server that is slow costs one connection.
+// What goes wrong is seen by those that it concerns, by the connection or by their own time.
 func (r *remote) sendPosts() {
 	for {
 		select {

@@ -45,7 +45,8 @@ type peer interface {
 	said() string
 }
 
-// session is the connection to one server, from its start until it and everything it started is gone.
+// session is the connection to one server, from its start until it and everything it started is
+// gone.
 //
 // It ends when the server does, when either side of the connection breaks, or when the pool closes
 // it; fail is the only way in. Three channels tell how far it is: dying (no new requests), over
@@ -153,12 +154,14 @@ func (s *session) fail(reason error) {
 
 // endedItself reports whether a session that is dying was ended by its server.
 func (s *session) endedItself() bool {
-	return s.isDying() && (errors.Is(s.reason, errOutputEnded) || errors.Is(s.reason, errInputClosed) || errors.Is(s.reason, errLeft))
+	return s.isDying() && (errors.Is(s.reason, errOutputEnded) || errors.Is(s.reason, errInputClosed) ||
+		errors.Is(s.reason, errLeft))
 }
 
 // failure returns why the server could not be started, with the last that it said.
 func (s *session) failure(err error) *ServerError {
-	return &ServerError{Server: s.server.Name, Op: opStart, Err: err, Stderr: s.peer.said(), Logged: s.logged.tail()}
+	return &ServerError{Server: s.server.Name, Op: opStart, Err: err, Stderr: s.peer.said(),
+		Logged: s.logged.tail()}
 }
 
 // wrap adds what this layer knows to an error of the session.

@@ -14,8 +14,8 @@ import (
 // goodHold is from when on a request that was held open for changes counts as a good one.
 const goodHold = 10 * time.Second
 
-// A subscription is the request by which changes are heard. Over the newer protocol a server tells of
-// them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
+// A subscription is the request by which changes are heard. Over the newer protocol a server tells
+// of them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
 type subscription struct {
 	s *session
 
@@ -69,8 +69,8 @@ func (c *subscription) cancelled(params json.RawMessage) {
 	}
 }
 
-// listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as the
-// session does. It isn't use: a server that is never called is ended all the same.
+// listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as
+// the session does. It isn't use: a server that is never called is ended all the same.
 func (c *subscription) listen(ctx context.Context) {
 	if !outlasts(c.s, c.s.ready) || c.s.meta == nil || !c.s.about.tells {
 		return

@@ -56,7 +56,8 @@ func (c *toolCache) get(ctx context.Context) ([]Tool, error) {
 		return slices.Clone(c.list), nil
 	}
 	now, heard := c.stale.Load(), c.s.changes.heard.Load()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.s.cfg.ListTimeout, fmt.Errorf("it did not list its tools within %v", c.s.cfg.ListTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.s.cfg.ListTimeout,
+		fmt.Errorf("it did not list its tools within %v", c.s.cfg.ListTimeout))
 	defer cancel()
 	list, age, err := c.fetch(ctx)
 	if err != nil {
@@ -100,14 +101,15 @@ func badHeaders(t Tool) string {
 	if !bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
 		return ""
 	}
-	if err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: t.Name, RawInputSchema: t.InputSchema}); err != nil {
+	if err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: t.Name,
+		RawInputSchema: t.InputSchema}); err != nil {
 		return text.Line(err.Error())
 	}
 	return ""
 }
 
-// readTool reads one definition field by field, so that an odd one costs nothing but itself. What it
-// says to people and models is made safe to show here, for all that is made of it.
+// readTool reads one definition field by field, so that an odd one costs nothing but itself. What
+// it says to people and models is made safe to show here, for all that is made of it.
 func readTool(raw json.RawMessage) (Tool, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -125,7 +127,8 @@ func readTool(raw json.RawMessage) (Tool, bool) {
 	return t, t.Name != ""
 }
 
-// inHeaders reports whether requests are described in headers too: by the newer protocol, over HTTP.
+// inHeaders reports whether requests are described in headers too: by the newer protocol, over
+// HTTP.
 func (s *session) inHeaders() bool { return s.meta != nil && s.peer.left() == nil }
 
 // definition returns a tool as it was last listed, for the arguments that it wants in headers; nil
@@ -165,7 +168,8 @@ func ageOf(page map[string]json.RawMessage) time.Duration {
 	if json.Unmarshal(orNull(page["ttlMs"]), &ms) != nil || ms == nil {
 		return unheardAge
 	}
-	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())), float64(maxAge.Milliseconds()))) * time.Millisecond
+	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())),
+		float64(maxAge.Milliseconds()))) * time.Millisecond
 }
 
 // listed tells of a list that the server has just given. The caller has the cache's turn: lists are
