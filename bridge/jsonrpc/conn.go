@@ -14,8 +14,9 @@ import (
 
 // A Carrier takes messages to the peer. Its methods are called concurrently.
 type Carrier interface {
-	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a request
-	// comes in the same exchange, Send may return once Receive has been given it, or an error.
+	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a
+	// request comes in the same exchange, Send may return once Receive has been given it, or an
+	// error.
 	Send(ctx context.Context, m *Message) error
 	// Post hands over m.Raw without blocking, and reports whether it was taken.
 	Post(m *Message) bool
@@ -96,7 +97,9 @@ func (c *Conn) NewID() json.RawMessage {
 
 // Call sends a request and returns its raw result. The error is the cause of the end of ctx, after
 // which the peer is told to stop, an *Error of the peer, ErrNoResult, Close's, or the carrier's.
-func (c *Conn) Call(ctx context.Context, id json.RawMessage, method string, params any) (json.RawMessage, error) {
+func (c *Conn) Call(
+	ctx context.Context, id json.RawMessage, method string, params any,
+) (json.RawMessage, error) {
 	m, err := request(id, method, params)
 	if err != nil {
 		return nil, err
@@ -195,8 +198,8 @@ func (c *Conn) resolve(m *Message) bool {
 	return c.Resolve(m.ID, m.Result, nil)
 }
 
-// Close ends all calls and the handlers' contexts, with the cause of the first end of the latter. It doesn't block, and does
-// nothing when called again. Messages that still come are ignored.
+// Close ends all calls and the handlers' contexts, with the cause of the first end of the latter.
+// It doesn't block, and does nothing when called again. Messages that still come are ignored.
 func (c *Conn) Close(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -89,7 +89,7 @@ func decode(raw []byte) Message {
 	}
 	switch {
 	case err != nil:
-	case m.ID != nil && (len(m.ID) > maxID || m.ID[0] == '{' || m.ID[0] == '[' || m.ID[0] == 't' || m.ID[0] == 'f'):
+	case m.ID != nil && (len(m.ID) > maxID || bytes.IndexByte([]byte("{[tf"), m.ID[0]) >= 0):
 		m.ID, m.Err = nil, errID
 	case m.Method == "" && m.Result == nil && m.Error == nil && m.ID == nil:
 		m.Err = errNoMessage

@@ -151,7 +151,8 @@ func (l *Lines) HangUp(grace time.Duration) error {
 		case <-t.C:
 		}
 	}
-	if d, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now()) == nil {
+	if d, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok &&
+		d.SetWriteDeadline(time.Now()) == nil {
 		<-l.ended
 	}
 	return ErrNotReading

@@ -41,12 +41,14 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("the message is longer than %d bytes, which is the limit", e.Limit)
 }
 
-// ends is how much is kept of both ends of a line that is too long: peers write the id first or last.
+// ends is how much is kept of both ends of a line that is too long: peers write the id first or
+// last.
 const ends = 256
 
 var (
 	idFirst = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,`)
-	idLast  = regexp.MustCompile(`[,{]\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+	idLast  = regexp.MustCompile(`[,{]\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*` +
+		`(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 )
 
 // Next returns the next line without its newline, which the last line needn't have. The line is

@@ -93,14 +93,16 @@ func (c *Conn) accept(m *Message, in *batch) (run func()) {
 	default:
 		c.work.Go(r.Turn.Pass)
 		r.Answer(nil, &Error{Code: CodeBusy, Message: fmt.Sprintf(
-			"%d requests are under way, which is the limit; send this one again when one of them has ended", cap(c.slots))})
+			"%d requests are under way, which is the limit; "+
+				"send this one again when one of them has ended", cap(c.slots))})
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	r.cancel = cancel
 	if !c.enter(r) {
 		refusal := &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(
-			"request id %s is that of a request under way: an id is used once (MCP, base protocol); this one is not worked on", r.ID)}
+			"request id %s is that of a request under way: "+
+				"an id is used once (MCP, base protocol); this one is not worked on", r.ID)}
 		// Under its own id, the refusal would pass for the answer to the other one.
 		r.ID, handle = nil, func(context.Context) (any, error) { return nil, refusal }
 	}

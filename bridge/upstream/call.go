@@ -17,7 +17,9 @@ import (
 
 // request sends one request and waits for its raw result until ctx ends; the server is then told
 // that nothing waits for it. Its errors are those of exchange.
-func (s *session) request(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+func (s *session) request(
+	ctx context.Context, method string, params map[string]any,
+) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -38,9 +40,11 @@ func (s *session) request(ctx context.Context, method string, params map[string]
 	return result, err
 }
 
-// exchange sends a request with an id and waits for its raw result. The error is ctx's, a *RPCError,
-// or what ended the session or the exchange.
-func (s *session) exchange(ctx context.Context, id json.RawMessage, method string, params any) (json.RawMessage, error) {
+// exchange sends a request with an id and waits for its raw result. The error is ctx's, a
+// *RPCError, or what ended the session or the exchange.
+func (s *session) exchange(
+	ctx context.Context, id json.RawMessage, method string, params any,
+) (json.RawMessage, error) {
 	result, err := s.conn.Call(ctx, id, method, params)
 	var refusal *jsonrpc.Error
 	var failed *exchangeError
@@ -78,8 +82,8 @@ func (s *session) used(ctx context.Context) (done func()) {
 	return s.idle.use()
 }
 
-// metaFor returns what a request carries beside its parameters. A request's id is its progress token;
-// the trace that ctx belongs to, if any, is told as SEP-414 has it.
+// metaFor returns what a request carries beside its parameters. A request's id is its progress
+// token; the trace that ctx belongs to, if any, is told as SEP-414 has it.
 func (s *session) metaFor(ctx context.Context, id json.RawMessage, progress bool) map[string]any {
 	traced := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, traced)
@@ -100,8 +104,8 @@ func (s *session) metaFor(ctx context.Context, id json.RawMessage, progress bool
 	return meta
 }
 
-// work sends one request for a caller when it is that one's turn, and bounds how long the server may
-// take, the answers to what it asks included. Its errors are those of converse.
+// work sends one request for a caller when it is that one's turn, and bounds how long the server
+// may take, the answers to what it asks included. Its errors are those of converse.
 func (s *session) work(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	switch err := s.limiter.enter(ctx, s.over); {
 	case errors.Is(err, errLeft):

@@ -23,16 +23,19 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
-// Logins hands out the tokens that the user's logins have left. Its methods may be called concurrently.
+// Logins hands out the tokens that the user's logins have left. Its methods may be called
+// concurrently.
 type Logins interface {
-	// Token is an access token for a server, renewed if need be, or empty where there is none. refused is the one that the server
-	// has just refused, which is not handed out again; empty for none.
+	// Token returns an access token for a server, renewed if need be, or empty where there is none.
+	// refused is the one that the server has just refused, which is not handed out again; empty for
+	// none.
 	Token(ctx context.Context, server discovery.Server, refused string) (string, error)
-	// Close waits for renewals under way, within a bound of less than CloseTimeout. Token fails from now on.
+	// Close waits for renewals under way, within a bound of less than CloseTimeout. Token fails
+	// from now on.
 	Close()
 }
 
-// credentials are what a server's configuration has us send with every request, and to nobody else.
+// credentials are what a server's configuration has us send with every request, to it alone.
 type credentials struct {
 	server  discovery.Server
 	mask    *mask
@@ -53,7 +56,8 @@ func newCredentials(s *session, u *url.URL) *credentials {
 		c.environ = os.Environ()
 	}
 	c.helper = newHelper(c.server, c.environ, s.cfg.Guard)
-	if s.server.OAuth.Off || !discovery.Confidential(u) { // what a user has written down may go out in the clear, but no login
+	// What a user has written down may go out in the clear, but no login.
+	if s.server.OAuth.Off || !discovery.Confidential(u) {
 		c.logins = nil
 	}
 	for name, value := range s.server.Headers {
@@ -69,10 +73,12 @@ func newCredentials(s *session, u *url.URL) *credentials {
 }
 
 // reserved are headers of the protocol, which no configuration may set.
-var reserved = []string{"Accept", "Connection", "Content-Length", "Content-Type", "Last-Event-Id", "Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding"}
+var reserved = []string{"Accept", "Connection", "Content-Length", "Content-Type", "Last-Event-Id",
+	"Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding"}
 
-// apply sets the headers of a request, and says what it took for them. refused is what the server has just refused, in whose place there
-// is something else now where that can be had. What the configuration says goes before a login.
+// apply sets the headers of a request, and returns what it took for them. It doesn't take again
+// what the server has just refused, if it can get something else. What the configuration says goes
+// before a login.
 func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent) (used sent, err error) {
 	set := func(name, value string) {
 		switch name = textproto.CanonicalMIMEHeaderKey(name); {
@@ -89,7 +95,8 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 	if c.server.BearerTokenEnv != "" {
 		token := lookupVariable(c.environ, c.server.BearerTokenEnv)
 		if token == "" {
-			return used, fmt.Errorf("the variable %s is not set, from which its configuration takes the token to send", c.server.BearerTokenEnv)
+			return used, fmt.Errorf("the variable %s is not set, from which its configuration takes the token "+
+				"to send", c.server.BearerTokenEnv)
 		}
 		set("Authorization", "Bearer "+token)
 	}
@@ -116,7 +123,8 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 	return used, nil
 }
 
-// configured says whether the authorization comes from the configuration, so that no login would be used.
+// configured reports whether the authorization comes from the configuration, so that no login would
+// be used.
 func (c *credentials) configured() bool {
 	if c.server.BearerTokenEnv != "" || c.server.OAuth.Off {
 		return true
@@ -134,7 +142,7 @@ func (c *credentials) configured() bool {
 	return false
 }
 
-// lookupVariable is the value of a variable in a list like os.Environ; the last one counts.
+// lookupVariable returns the value of a variable in a list like os.Environ; the last one counts.
 func lookupVariable(environ []string, name string) (value string) {
 	for _, kv := range environ {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
@@ -149,10 +157,11 @@ const (
 	helperOutput  = 64 << 10         // bytes of what it prints
 )
 
-// helper is the configured program that prints headers, if there is one, and what it has printed. Of several callers who want something
-// else than it has printed one runs it, under its own context, and the others take what comes of that, or wait until their contexts end.
+// helper is the configured program that prints headers, if there is one, and what it has printed.
+// Of several callers who want something else than it has printed one runs it, under its own
+// context, and the others take what comes of that, or wait until their contexts end.
 type helper struct {
-	run  func(context.Context) (map[string]string, error) // nil: there is none
+	run  func(context.Context) (map[string]string, error) // nil: no program is configured
 	turn chan struct{}                                    // has room for one: who runs it
 
 	mu  sync.Mutex
@@ -163,7 +172,7 @@ type helper struct {
 type helped struct {
 	headers map[string]string // that it has printed
 	run     int               // in which of its runs; 0 for none
-	runs    int               // that have ended, but for those that a caller gave up
+	runs    int               // that have ended, not counting those that a caller gave up
 	err     error             // of the last one
 }
 
@@ -178,15 +187,16 @@ func newHelper(srv discovery.Server, environment []string, groups Guard) *helper
 			return nil, fmt.Errorf("the headersHelper of its configuration: %w", err)
 		}
 		if json.Unmarshal(out, &headers) != nil {
-			return nil, errors.New("the headersHelper of its configuration: it printed something else than a JSON object of strings")
+			return nil, errors.New("the headersHelper of its configuration: it printed something else than a " +
+				"JSON object of strings")
 		}
 		return headers, nil
 	}
 	return h
 }
 
-// headers are what the program has printed since the run whose headers were refused; 0 for none. It is run for them if need be: once for
-// all who wait, also where it fails.
+// headers are what the program has printed since the run whose headers were refused; 0 for none. It
+// is run for them if need be: once for all who wait, also where it fails.
 func (h *helper) headers(ctx context.Context, refused int) (helped, error) {
 	before := h.last()
 	if h.run == nil || before.run > refused {
@@ -221,9 +231,12 @@ func (h *helper) last() helped {
 	return h.now
 }
 
-// runHelper runs the program in a process group of its own, with a server's minimal environment and its variables. What it prints on stderr is
-// not shown: a program that handles secrets may well print one.
-func runHelper(caller context.Context, srv discovery.Server, environment []string, groups Guard) ([]byte, error) {
+// runHelper runs the program in a process group of its own, with a server's minimal environment and
+// its variables. What it prints on stderr is not shown: a program that handles secrets may well
+// print one.
+func runHelper(
+	caller context.Context, srv discovery.Server, environment []string, groups Guard,
+) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(caller, helperTimeout)
 	defer cancel()
 	cmd := exec.Command("/bin/sh", "-c", srv.HeadersHelper)

@@ -15,11 +15,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// depthVar counts how many bridges a process is below, so that a bridge that was configured as its own server can see it.
+// depthVar counts how many bridges a process is below, so that a bridge that was configured as its
+// own server can see it.
 const depthVar = "MCP_BRIDGE_DEPTH"
 
-// inherited are the variables that every server gets from the bridge's own environment: where it is and who the user is, and
-// nothing that could be a secret. LC_* come in addition.
+// inherited are the variables that every server gets from the bridge's own environment: where it is
+// and who the user is, and nothing that could be a secret. LC_* come in addition.
 var inherited = []string{
 	"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SHELL", "TERM", "TZ",
 	"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -27,11 +28,13 @@ var inherited = []string{
 
 // inheritedWindows come in addition there: without them many programs don't start.
 var inheritedWindows = []string{
-	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE",
-	"PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR",
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT",
+	"PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT",
+	"USERNAME", "USERPROFILE", "WINDIR",
 }
 
-// environ is the environment of one server: the few variables that are inherited, its own, and the depth.
+// environ is the environment of one server: the few variables that are inherited, its own, and the
+// depth.
 func environ(own map[string]string, from []string) []string {
 	vars := map[string]string{}
 	depth := 0
@@ -61,15 +64,16 @@ func environ(own map[string]string, from []string) []string {
 	return env
 }
 
-// command makes the command of one server, without its standard streams. It has no context: a server outlives the call that
-// it was started for.
+// command makes the command of one server, without its standard streams. It has no context: a
+// server outlives the call that it was started for.
 func command(s discovery.Server, from []string) (*exec.Cmd, error) {
 	if s.Command == "" {
 		return nil, errors.New("it has no command; only servers that are started as a program (stdio) can be used")
 	}
 	if s.Dir != "" {
 		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("its working directory %s does not exist; make it, or correct it in %s", s.Dir, origin(s))
+			return nil, fmt.Errorf("its working directory %s does not exist; make it, or correct it in %s",
+				s.Dir, origin(s))
 		}
 	}
 	path, err := lookPath(s.Command, s.Env["PATH"])
@@ -83,7 +87,8 @@ func command(s discovery.Server, from []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// lookPath finds a program as the server itself would: in its own PATH where its configuration sets one.
+// lookPath finds a program as the server itself would: in its own PATH where its configuration sets
+// one.
 func lookPath(name, path string) (string, error) {
 	if path == "" || filepath.Base(name) != name || goruntime.GOOS == "windows" {
 		if filepath.Base(name) != name {
@@ -93,11 +98,13 @@ func lookPath(name, path string) (string, error) {
 	}
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && filepath.IsAbs(file) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := os.Stat(file); err == nil && filepath.IsAbs(file) && info.Mode().IsRegular() &&
+			info.Mode()&0o111 != 0 {
 			return file, nil
 		}
 	}
-	return "", fmt.Errorf("%q is in no directory of the PATH that its configuration sets: %w", name, exec.ErrNotFound)
+	return "", fmt.Errorf("%q is in no directory of the PATH that its configuration sets: %w",
+		name, exec.ErrNotFound)
 }
 
 // startError adds the next step to a failure of the system to start a program.

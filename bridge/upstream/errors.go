@@ -16,8 +16,8 @@ var (
 	ErrClosed = errors.New("the connections to the servers are closed")
 )
 
-// ServerError says what went wrong with one server. Err is a *RPCError where the server itself said so, the caller's context
-// error where that ended the call, ErrClosed, or what ended the session.
+// ServerError says what went wrong with one server. Err is a *RPCError where the server itself said
+// so, the caller's context error where that ended the call, ErrClosed, or what ended the session.
 type ServerError struct {
 	Server string // name
 	Op     string // what was being done: `calling the tool "x"`
@@ -39,7 +39,7 @@ func (e *ServerError) Error() string {
 
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// with is the same with another reason.
+// with returns the same error with another reason.
 func (e *ServerError) with(reason error) *ServerError {
 	other := *e
 	other.Err = reason
@@ -55,7 +55,7 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// textOf is the string that raw encodes, or raw itself where it is something else.
+// textOf returns the string that raw encodes, or raw itself where it is something else.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -69,10 +69,10 @@ var (
 	errOutputEnded = errors.New("it closed its output")
 	errInputClosed = errors.New("it closed its input")
 	errLeft        = errors.New("it ended")
-	errIdle        = errors.New("it was ended since nobody used it")
+	errIdle        = errors.New("it was ended as unused")
 )
 
-// endError is why a session ended, and when there is another one. Whoever knows that better says it in place of this error.
+// endError is why a session ended, and when there is another one.
 type endError struct {
 	why   string
 	again string        // what is done then: "starts it again"
@@ -86,12 +86,12 @@ func (e *endError) Error() string {
 	return e.why + "; the next call " + e.again
 }
 
-// over is why a session ended whose server is started again by the next call.
+// over returns why a session ended whose server is started again by the next call.
 func over(format string, a ...any) error {
 	return &endError{why: fmt.Sprintf(format, a...), again: "starts it again"}
 }
 
-// onlyAfter is err, which ended a session, where its server isn't started again so soon.
+// onlyAfter returns err, which ended a session, where its server isn't started again so soon.
 func onlyAfter(err error, pause time.Duration) error {
 	var end *endError
 	if pause <= 0 || !errors.As(err, &end) {
@@ -100,7 +100,7 @@ func onlyAfter(err error, pause time.Duration) error {
 	return &endError{end.why, end.again, pause.Round(100 * time.Millisecond)}
 }
 
-// reasonOf is why a session ended or a server didn't start, for who says by themselves when it is tried again.
+// reasonOf returns why a session ended or a server didn't start, without when it is tried again.
 func reasonOf(err error) string {
 	var end *endError
 	if errors.As(err, &end) {
@@ -109,7 +109,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// lineTooLongError ends a session: the rest of the stream can't be trusted to be lines.
+// lineTooLongError returns why a session ends that was sent a line beyond the limit.
 func lineTooLongError(limit int) error {
 	return over("it sent a line of more than %d bytes, which is the limit, and is ended", limit)
 }

@@ -38,13 +38,15 @@ func newEventReader(src io.Reader, limit int) *eventReader {
 
 var errTooLong = errors.New("an event is beyond the limit")
 
-// next reads one event that has data, an id or a new time to retry. An event that is cut off is none.
+// next reads one event that has data, an id or a new time to retry. One that is cut off is left
+// out.
 func (r *eventReader) next() (e event, err error) {
 	var hasData bool
 	size := 0
 	for {
 		line, err := r.lines.Next()
-		if size += len(line) + 1; size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || errors.As(err, new(*jsonrpc.TooLongError)) {
+		size += len(line) + 1
+		if size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || errors.As(err, new(*jsonrpc.TooLongError)) {
 			return event{}, errTooLong
 		}
 		if err != nil {

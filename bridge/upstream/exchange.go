@@ -21,45 +21,82 @@ const (
 	unwantedWait = 100 * time.Millisecond // for a body that isn't wanted
 )
 
-// waits reports whether a request still waits for its answer.
-func (r *remote) waits(m *jsonrpc.Message) (waits bool) {
-	r.s.conn.Waiting(m.ID, func() { waits = true })
+// An exchange is one message of ours over HTTP, and what is answered to it.
+type exchange struct {
+	r *remote
+	m *jsonrpc.Message
+}
+
+// isRequest reports whether the message wants an answer.
+func (x exchange) isRequest() bool { return x.m.Method != "" && x.m.ID != nil }
+
+// waits reports whether the request still waits for its answer.
+func (x exchange) waits() (waits bool) {
+	x.r.s.conn.Waiting(x.m.ID, func() { waits = true })
 	return waits
 }
 
-func (r *remote) tooLong() error {
-	return fmt.Errorf("its answer is longer than %d bytes, which is the limit", r.s.cfg.MaxLine)
+func (x exchange) tooLong() error {
+	return fmt.Errorf("its answer is longer than %d bytes, which is the limit", x.r.s.cfg.MaxLine)
+}
+
+// post sends the message, and receives what is said in answer to it.
+func (x exchange) post(ctx context.Context) error {
+	h := x.r.describe(ctx, x.m)
+	h.Set("Content-Type", textJSON)
+	h.Set("Accept", textJSON+", "+textEvents)
+	resp, err := x.r.do(ctx, http.MethodPost, x.m.Raw, h)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return x.refused(h, resp)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	x.r.learn(resp)
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case !x.isRequest() || x.r.isSSE(): // the answer, if there is one, comes over the stream
+		return closeWith(resp)
+	case media == textEvents:
+		return x.stream(ctx, resp.Body)
+	case media == textJSON:
+		return x.whole(resp.Body)
+	}
+	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
+		contentType(media), resp.StatusCode, origin(x.r.s.server))
 }
 
 // whole receives an answer of one JSON text.
-func (r *remote) whole(m *jsonrpc.Message, body io.Reader) error {
-	raw, err := io.ReadAll(io.LimitReader(body, int64(r.s.cfg.MaxLine)+1))
+func (x exchange) whole(body io.Reader) error {
+	raw, err := io.ReadAll(io.LimitReader(body, int64(x.r.s.cfg.MaxLine)+1))
 	if err != nil {
-		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done isn't known", err)
+		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done "+
+			"isn't known", err)
 	}
-	if len(raw) > r.s.cfg.MaxLine {
-		return r.tooLong()
+	if len(raw) > x.r.s.cfg.MaxLine {
+		return x.tooLong()
 	}
-	if r.s.conn.Receive(raw); r.waits(m) {
-		return errors.New("its answer is none to what it was asked")
+	if x.r.s.conn.Receive(raw); x.waits() {
+		return errors.New("its answer isn't one to what it was asked")
 	}
 	return nil
 }
 
 // stream receives an answer of many messages, up to the one that was asked for. Over the older
 // protocol a server may end it before, once it has sent an event's id, and is asked for the rest.
-func (r *remote) stream(ctx context.Context, m *jsonrpc.Message, body io.Reader) error {
+func (x exchange) stream(ctx context.Context, body io.Reader) error {
 	last := event{}
 	for {
-		err := r.receive(body, &last, func() bool { return !r.waits(m) })
+		err := x.r.receive(body, &last, func() bool { return !x.waits() })
 		switch {
-		case !r.waits(m):
+		case !x.waits():
 			return nil
 		case errors.Is(err, errTooLong):
-			return r.tooLong()
+			return x.tooLong()
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.Is(err, io.EOF) || !last.hasID || r.now().modern:
+		case !errors.Is(err, io.EOF) || !last.hasID || x.r.now().modern:
 			return errors.New("the connection ended before the answer came; whether the work was done isn't known")
 		}
 		select {
@@ -67,11 +104,12 @@ func (r *remote) stream(ctx context.Context, m *jsonrpc.Message, body io.Reader)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		h := r.describe(ctx, nil)
+		h := x.r.describe(ctx, nil)
 		h.Set("Last-Event-ID", last.id)
-		rest, err := r.get(ctx, h)
+		rest, err := x.r.get(ctx, h)
 		if err != nil {
-			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); whether the work was done isn't known", err)
+			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); "+
+				"whether the work was done isn't known", err)
 		}
 		defer func() { _ = rest.Close() }()
 		body = rest
@@ -111,10 +149,11 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode/100 != 2:
-		return nil, r.refused(&jsonrpc.Message{}, h, resp)
+		return nil, exchange{r, &jsonrpc.Message{}}.refused(h, resp)
 	case media != textEvents:
 		_ = closeWith(resp)
-		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events", contentType(media))}
+		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events",
+			contentType(media))}
 	}
 	return resp.Body, nil
 }
@@ -147,8 +186,8 @@ func (r *remote) listen(ctx context.Context) {
 
 func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
 
-// openStream opens the older transport's stream of all messages, which lives until streams ends, and
-// waits for the event that tells where messages are posted to.
+// openStream opens the older transport's stream of all messages, which lives until streams ends,
+// and waits for the event that tells where messages are posted to.
 func (r *remote) openStream(ctx, streams context.Context) error {
 	opening, cancel := context.WithCancel(streams)
 	stop := context.AfterFunc(ctx, cancel)
@@ -209,8 +248,8 @@ func (r *remote) readStream(body io.Reader, begun func()) error {
 	}
 }
 
-// authorized is what every HTTP request passes. The configured headers and a login's token go to the
-// configured origin and nowhere else, whatever the server says.
+// authorized is what every HTTP request passes. The configured headers and a login's token go to
+// the configured origin and nowhere else, whatever the server says.
 type authorized struct{ r *remote }
 
 // RoundTrip implements http.RoundTripper.
@@ -229,10 +268,12 @@ func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *remote) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case discovery.OriginOf(req.URL) != discovery.OriginOf(r.url):
-		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent to no other; "+
-			"if that is right, write its URL in %s", r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(r.s.server))}
+		return &exchangeError{fmt.Errorf("it redirects to %s, and what is configured for one origin is sent "+
+			"to no other; if that is right, write its URL in %s",
+			r.s.mask.text(req.URL.Scheme+"://"+req.URL.Host), origin(r.s.server))}
 	case req.Method != via[0].Method:
-		return &exchangeError{errors.New("it redirects in a way that would lose the message (a GET in place of a POST)")}
+		return &exchangeError{errors.New("it redirects in a way that would lose the message (a GET in place " +
+			"of a POST)")}
 	case len(via) > maxRedirects:
 		return &exchangeError{fmt.Errorf("it redirects more than %d times", maxRedirects)}
 	}
@@ -288,8 +329,8 @@ func contentType(media string) string {
 	return media
 }
 
-// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can be
-// used again, but not waited for: the server may never end it.
+// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can
+// be used again, but not waited for: the server may never end it.
 func closeWith(resp *http.Response) error {
 	if 0 < resp.ContentLength && resp.ContentLength <= errorBody {
 		late := time.AfterFunc(unwantedWait, func() { _ = resp.Body.Close() })

@@ -67,7 +67,7 @@ func TestListsAreTold(t *testing.T) {
 func TestWhatAServerCallsItself(t *testing.T) {
 	for name, want := range map[string]string{"shop": "shop 1.2", strings.Repeat("ä", 1000): strings.Repeat("ä", maxTold/2-1) + "…"} {
 		s := newSession(Config{}.withDefaults(), discovery.Server{}, hints{})
-		if err := s.met(t.Context(), false, mcp.Implementation{Name: name, Version: "1.2"}, mcp.ServerCapabilities{}, ""); err != nil {
+		if err := (handshake{s}).met(t.Context(), false, mcp.Implementation{Name: name, Version: "1.2"}, mcp.ServerCapabilities{}, ""); err != nil {
 			t.Error(err)
 		}
 		if got := s.about.version; got != want && (len(want) < 100 || len(got) > maxTold || strings.Contains(got, "\ufffd")) {

@@ -245,8 +245,8 @@ func TestFailuresOverHTTP(t *testing.T) {
 		{"failure", "502 Bad Gateway: [31mno upstream[0m for ***"},
 		{"html", "text/html"},
 		{"nothing", "it answered with nothing (status 202)"},
-		{"other id", "none to what it was asked"},
-		{"no json", "none to what it was asked"},
+		{"other id", "isn't one to what it was asked"},
+		{"no json", "isn't one to what it was asked"},
 		{"scope", `mcp-bridge login fake --scope files:write`},
 		{"forbidden", "403 Forbidden"},
 		{"unauthorized", "mcp-bridge login fake"},
@@ -377,7 +377,7 @@ func TestStartsOverHTTP(t *testing.T) {
 		h          http.HandlerFunc
 	}{
 		{"nobody there", "connection refused", func(s *discovery.Server) { s.URL = gone.URL }, nil},
-		{"no URL", "none of http or https", func(s *discovery.Server) { s.URL = "ftp://x/" }, nil},
+		{"no URL", "neither http nor https", func(s *discovery.Server) { s.URL = "ftp://x/" }, nil},
 		{"slow headers", "did not answer within", nil, func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body) // else nobody sees that the client has gone
 			<-r.Context().Done()

@@ -40,45 +40,48 @@ type about struct {
 	tells   bool   // it tells that its tools have changed
 }
 
+// handshake makes the MCP connection of a session.
+type handshake struct{ *session }
+
 // connect makes the MCP connection, and refuses one to ourselves. It remembers for the next session
 // what worked: which of the two protocols and, over HTTP, which transport.
-func (s *session) connect(ctx context.Context) error {
-	err := s.shakeEither(ctx)
-	if err != nil && ctx.Err() == nil && s.peer.instead(err) {
+func (h handshake) connect(ctx context.Context) error {
+	err := h.shakeEither(ctx)
+	if err != nil && ctx.Err() == nil && h.peer.instead(err) {
 		var self *selfError
-		if second := s.shakeEither(ctx); second == nil || errors.As(second, &self) {
-			s.hints.other = !s.hints.other
+		if second := h.shakeEither(ctx); second == nil || errors.As(second, &self) {
+			h.hints.other = !h.hints.other
 			err = second
 		}
 	}
-	return s.plain(ctx, err)
+	return h.plain(ctx, err)
 }
 
-// shakeEither makes a handshake of the newer protocol or the older one. Over HTTP the newer one comes
-// first, as the specification of 2026-07-28 has it (basic/transports/streamable-http, Backward
-// Compatibility). Over pipes the older one does: a server that ignores server/discover costs
-// seconds there, and some die of it.
-func (s *session) shakeEither(ctx context.Context) error {
-	modern := s.hints.modern || s.peer.modernFirst() && !s.hints.older
-	err := s.shake(ctx, modern)
+// shakeEither makes a handshake of the newer protocol or the older one. Over HTTP the newer one
+// comes first, as the specification of 2026-07-28 has it (basic/transports/streamable-http,
+// Backward Compatibility). Over pipes the older one does: a server that ignores server/discover
+// costs seconds there, and some die of it.
+func (h handshake) shakeEither(ctx context.Context) error {
+	modern := h.hints.modern || h.peer.modernFirst() && !h.hints.older
+	err := h.shake(ctx, modern)
 	if slices.Contains(supported(err), mcp.LATEST_PROTOCOL_VERSION) {
-		err = s.shake(ctx, modern) // it names the very version that it was asked by
+		err = h.shake(ctx, modern) // it names the very version that it was asked by
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if !s.refused(err) && (!modern || !mayBeOlder(err)) || modern && isModern(err) {
+	if !h.refused(err) && (!modern || !mayBeOlder(err)) || modern && isModern(err) {
 		return err
 	}
-	second := s.shake(ctx, !modern)
+	second := h.shake(ctx, !modern)
 	if second != nil && (!modern || isModern(second)) {
 		return err // what it said first
 	}
 	return second
 }
 
-// mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that leaves
-// it open whether the server knows the older one.
+// mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that
+// leaves it open whether the server knows the older one.
 func mayBeOlder(err error) bool {
 	var failed *exchangeError
 	var login *LoginError
@@ -108,15 +111,15 @@ func isModern(err error) bool {
 }
 
 // refused reports whether a server answered with an error, or wrongly.
-func (s *session) refused(err error) bool {
+func (h handshake) refused(err error) bool {
 	var failed *exchangeError
 	var self *selfError
-	return !s.broke(err) && !errors.As(err, &failed) && !errors.As(err, &self)
+	return !h.broke(err) && !errors.As(err, &failed) && !errors.As(err, &self)
 }
 
 // broke reports whether an error is the end of the connection.
-func (s *session) broke(err error) bool {
-	end := context.Cause(s.conn.Context())
+func (h handshake) broke(err error) bool {
+	end := context.Cause(h.conn.Context())
 	return errors.Is(err, jsonrpc.ErrHungUp) || end != nil && errors.Is(err, end)
 }
 
@@ -126,18 +129,18 @@ type selfError struct{ error }
 func (e *selfError) Unwrap() error { return e.error }
 
 // shake makes one handshake, of the newer protocol or the older one.
-func (s *session) shake(ctx context.Context, modern bool) error {
-	s.meta = nil
-	if err := s.peer.open(ctx, modern); err != nil {
+func (h handshake) shake(ctx context.Context, modern bool) error {
+	h.meta = nil
+	if err := h.peer.open(ctx, modern); err != nil {
 		return err
 	}
 	if !modern {
-		return s.initialize(ctx)
+		return h.initialize(ctx)
 	}
 	// A server that doesn't answer this may answer the other handshake.
-	asking, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout/2)
+	asking, cancel := context.WithTimeout(ctx, h.cfg.StartTimeout/2)
 	defer cancel()
-	err := s.discover(asking)
+	err := h.discover(asking)
 	if err != nil && asking.Err() != nil && ctx.Err() == nil {
 		return &exchangeError{err}
 	}
@@ -145,12 +148,12 @@ func (s *session) shake(ctx context.Context, modern bool) error {
 }
 
 // hello makes one request of a handshake.
-func (s *session) hello(ctx context.Context, method string, params, result any) error {
-	raw, err := s.conn.Call(ctx, s.conn.NewID(), method, params)
+func (h handshake) hello(ctx context.Context, method string, params, result any) error {
+	raw, err := h.conn.Call(ctx, h.conn.NewID(), method, params)
 	var refusal *jsonrpc.Error
 	switch {
 	case errors.As(err, &refusal):
-		return s.masked(refusal)
+		return h.masked(refusal)
 	case err != nil:
 		return err
 	}
@@ -160,15 +163,17 @@ func (s *session) hello(ctx context.Context, method string, params, result any) 
 	return nil
 }
 
-func (s *session) client() mcp.Implementation {
-	return mcp.Implementation{Name: s.cfg.ClientName, Version: s.cfg.ClientVersion}
+func (h handshake) client() mcp.Implementation {
+	return mcp.Implementation{Name: h.cfg.ClientName, Version: h.cfg.ClientVersion}
 }
 
 // initialize makes the handshake of the older protocol.
-func (s *session) initialize(ctx context.Context) error {
+func (h handshake) initialize(ctx context.Context) error {
 	var result mcp.InitializeResult
-	err := s.hello(ctx, string(mcp.MethodInitialize), map[string]any{
-		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "capabilities": s.can.capabilities(), "clientInfo": s.client(),
+	err := h.hello(ctx, string(mcp.MethodInitialize), map[string]any{
+		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION,
+		"capabilities":    h.can.capabilities(),
+		"clientInfo":      h.client(),
 	}, &result)
 	if err != nil {
 		return err
@@ -177,69 +182,71 @@ func (s *session) initialize(ctx context.Context) error {
 	if mcp.IsModernProtocol(version) || !mcp.IsValidProtocolVersion(version) {
 		return fmt.Errorf("the version %.40q of the protocol isn't known here", version)
 	}
-	s.peer.agreed(version)
-	if err := s.conn.Notify(ctx, string(mcp.MethodNotificationInitialized), nil); err != nil {
+	h.peer.agreed(version)
+	if err := h.conn.Notify(ctx, string(mcp.MethodNotificationInitialized), nil); err != nil {
 		return err
 	}
 	if result.Capabilities.Logging != nil {
-		if err := s.askForLogs(ctx); err != nil {
+		if err := h.askForLogs(ctx); err != nil {
 			return err
 		}
 	}
-	return s.met(ctx, false, result.ServerInfo, result.Capabilities, result.Instructions)
+	return h.met(ctx, false, result.ServerInfo, result.Capabilities, result.Instructions)
 }
 
 // askForLogs tells a server what to log. Its answer isn't waited for.
-func (s *session) askForLogs(ctx context.Context) error {
-	params := fmt.Appendf(nil, `{"level":%q}`, s.cfg.LogLevel)
+func (h handshake) askForLogs(ctx context.Context) error {
+	params := fmt.Appendf(nil, `{"level":%q}`, h.cfg.LogLevel)
 	m := &jsonrpc.Message{
 		ID: json.RawMessage(`"b-log"`), Method: "logging/setLevel", Params: params,
 		Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"b-log","method":"logging/setLevel","params":%s}`, params),
 	}
-	if s.peer.left() == nil { // over HTTP sending it means to wait for the answer
-		s.peer.Post(m)
+	if h.peer.left() == nil { // over HTTP sending it means to wait for the answer
+		h.peer.Post(m)
 		return nil
 	}
-	return s.peer.Send(ctx, m)
+	return h.peer.Send(ctx, m)
 }
 
 // discover makes the handshake of the newer protocol.
-func (s *session) discover(ctx context.Context) error {
+func (h handshake) discover(ctx context.Context) error {
 	meta := map[string]any{
 		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
-		mcp.MetaKeyClientInfo:      s.client(),
-		mcp.MetaKeyLogLevel:        s.cfg.LogLevel,
+		mcp.MetaKeyClientInfo:      h.client(),
+		mcp.MetaKeyLogLevel:        h.cfg.LogLevel,
 	}
 	greeting := map[string]any{
 		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
-		mcp.MetaKeyClientInfo:      s.client(), mcp.MetaKeyClientCapabilities: Abilities{}.capabilities(),
+		mcp.MetaKeyClientInfo:      h.client(), mcp.MetaKeyClientCapabilities: Abilities{}.capabilities(),
 	}
 	var result mcp.DiscoverResult
-	err := s.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{"_meta": greeting}, &result)
+	err := h.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{"_meta": greeting}, &result)
 	if err != nil {
 		return err
 	}
 	if len(result.SupportedVersions) == 0 {
 		return errors.New("its answer to server/discover names no version of the protocol")
 	}
-	s.peer.agreed(mcp.LATEST_PROTOCOL_VERSION)
-	s.meta = meta
+	h.peer.agreed(mcp.LATEST_PROTOCOL_VERSION)
+	h.meta = meta
 	var info mcp.Implementation
 	if said := result.GetResultMeta().ServerInfo(); said != nil {
 		info = *said
 	}
-	return s.met(ctx, true, info, result.Capabilities, result.Instructions)
+	return h.met(ctx, true, info, result.Capabilities, result.Instructions)
 }
 
 // met notes what a server said of itself.
-func (s *session) met(ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string) error {
-	s.about = about{
-		version: s.mask.text(text.First(who.Name+" "+who.Version, maxTold)),
-		purpose: purpose(who, instructions, s.mask),
+func (h handshake) met(
+	ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string,
+) error {
+	h.about = about{
+		version: h.mask.text(text.First(who.Name+" "+who.Version, maxTold)),
+		purpose: purpose(who, instructions, h.mask),
 		tells:   can.Tools != nil && can.Tools.ListChanged,
 	}
-	s.hints.modern, s.hints.older = modern, !modern
-	if loop := s.loopTo(can); loop != nil {
+	h.hints.modern, h.hints.older = modern, !modern
+	if loop := h.loopTo(can); loop != nil {
 		return &selfError{loop}
 	}
 	return ctx.Err() // the last message may have been late
@@ -257,7 +264,7 @@ func purpose(who mcp.Implementation, instructions string, m *mask) string {
 }
 
 // plain returns an error of the handshake for a caller.
-func (s *session) plain(ctx context.Context, err error) error {
+func (h handshake) plain(ctx context.Context, err error) error {
 	var failed *exchangeError
 	var self *selfError
 	switch {
@@ -267,14 +274,15 @@ func (s *session) plain(ctx context.Context, err error) error {
 		return self.error
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &failed) && !s.cut(failed):
+	case errors.As(err, &failed) && !h.cut(failed):
 		return failed.err
-	case s.broke(err), s.peer.left() == nil && s.isDying(): // a process whose pipes broke is about to
-		return s.ended(ctx)
+	case h.broke(err), h.peer.left() == nil && h.isDying(): // a process whose pipes broke is about to
+		return h.ended(ctx)
 	case len(supported(err)) > 0:
-		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s", s.mask.text(strings.Join(supported(err), ", ")))
+		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s",
+			h.mask.text(strings.Join(supported(err), ", ")))
 	default:
-		return fmt.Errorf("it answered the handshake wrongly: %s", s.mask.text(err.Error()))
+		return fmt.Errorf("it answered the handshake wrongly: %s", h.mask.text(err.Error()))
 	}
 }
 
@@ -285,20 +293,22 @@ func (s *session) cut(failed *exchangeError) bool {
 }
 
 // loopTo returns an error where a connection with this answer to the handshake would be one to
-// ourselves. A bridge on another machine, which has its own servers, is a server like any other. One
-// at a URL on this machine, behind a gateway that has started it, reads the same files as we do.
-func (s *session) loopTo(capabilities mcp.ServerCapabilities) error {
+// ourselves. A bridge on another machine, which has its own servers, is a server like any other.
+// One at a URL on this machine, behind a gateway that has started it, reads the same files as we
+// do.
+func (h handshake) loopTo(capabilities mcp.ServerCapabilities) error {
 	said, ok := capabilities.Experimental[SelfCapability].(map[string]any)
 	if !ok {
 		return nil
 	}
 	instance, _ := said["instance"].(string)
-	remote := s.server.Transport == discovery.HTTP || s.server.Transport == discovery.SSE
-	if remote && !here(s.server.URL) && (s.cfg.Instance == "" || instance != s.cfg.Instance) {
+	remote := h.server.Transport == discovery.HTTP || h.server.Transport == discovery.SSE
+	if remote && !here(h.server.URL) && (h.cfg.Instance == "" || instance != h.cfg.Instance) {
 		return nil
 	}
-	return fmt.Errorf("%w, or one like it on this machine, behind a command or an address that doesn't tell; take it out of %s",
-		ErrSelf, s.server.Source)
+	return fmt.Errorf("%w, or one like it on this machine, behind a command or an address that doesn't "+
+		"tell; take it out of %s",
+		ErrSelf, h.server.Source)
 }
 
 // here reports whether a URL leads to this machine, by its name or by an address of any of its
@@ -308,7 +318,8 @@ func here(raw string) bool {
 	if err != nil || discovery.OnThisMachine(u) {
 		return err == nil
 	}
-	if name, err := os.Hostname(); err == nil && name != "" && strings.EqualFold(name, strings.TrimSuffix(u.Hostname(), ".")) {
+	if name, err := os.Hostname(); err == nil && name != "" &&
+		strings.EqualFold(name, strings.TrimSuffix(u.Hostname(), ".")) {
 		return true
 	}
 	host, err := netip.ParseAddr(u.Hostname())

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -70,7 +69,7 @@ type connection struct {
 func newRemote(s *session) (*remote, error) {
 	u, err := url.Parse(s.server.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("its URL is none of http or https; correct it in %s", origin(s.server))
+		return nil, fmt.Errorf("its URL has neither http nor https; correct it in %s", origin(s.server))
 	}
 	r := &remote{
 		s: s, url: u, base: newTransport(), posts: make(chan *jsonrpc.Message, maxPosts),
@@ -79,7 +78,9 @@ func newRemote(s *session) (*remote, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if socket := s.server.Socket; socket != "" {
 		dial := r.base.DialContext
-		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, "unix", socket) }
+		r.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dial(ctx, "unix", socket)
+		}
 	}
 	r.credentials = newCredentials(s, u)
 	r.client = &http.Client{Transport: authorized{r}, CheckRedirect: r.redirect}
@@ -176,18 +177,19 @@ func (r *remote) modernFirst() bool { return !r.isSSE() }
 
 func (r *remote) serve() { r.work.Go(r.sendPosts) }
 
-// Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable HTTP
-// is answered when it returns nil.
+// Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable
+// HTTP is answered when it returns nil.
 func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
-	if !isRequest(m) {
+	x := exchange{r, m}
+	if !x.isRequest() {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, postTimeout)
 		defer stop()
 	}
-	err := r.post(ctx, m)
+	err := x.post(ctx)
 	var known *exchangeError
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -206,8 +208,8 @@ func (r *remote) Post(m *jsonrpc.Message) bool {
 	return true
 }
 
-// sendPosts sends them one after the other, so that a server that is slow costs one connection. What
-// goes wrong is seen by those that it concerns, by the connection or by their own time.
+// sendPosts sends them one after the other, so that a server that is slow costs one connection.
+// What goes wrong is seen by those that it concerns, by the connection or by their own time.
 func (r *remote) sendPosts() {
 	for {
 		select {
@@ -219,35 +221,6 @@ func (r *remote) sendPosts() {
 			return
 		}
 	}
-}
-
-func isRequest(m *jsonrpc.Message) bool { return m.Method != "" && m.ID != nil }
-
-// post sends a message, and receives what is said in answer to it.
-func (r *remote) post(ctx context.Context, m *jsonrpc.Message) error {
-	h := r.describe(ctx, m)
-	h.Set("Content-Type", textJSON)
-	h.Set("Accept", textJSON+", "+textEvents)
-	resp, err := r.do(ctx, http.MethodPost, m.Raw, h)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		return r.refused(m, h, resp)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	r.learn(resp)
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	switch {
-	case !isRequest(m) || r.isSSE(): // the answer, if there is one, comes over the stream
-		return closeWith(resp)
-	case media == textEvents:
-		return r.stream(ctx, m, resp.Body)
-	case media == textJSON:
-		return r.whole(m, resp.Body)
-	}
-	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
-		contentType(media), resp.StatusCode, origin(r.s.server))
 }
 
 // describe returns what headers say of a message.
@@ -267,7 +240,7 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	}
 	var tool struct{ Name string }
 	if m.Method == string(mcp.MethodToolsCall) && json.Unmarshal(m.Params, &tool) == nil {
-		if definition := r.s.definition(ctx, tool.Name); definition != nil {
+		if definition := r.s.tools.definition(ctx, tool.Name); definition != nil {
 			for name, value := range mcp.GenerateParamHeaders(definition, m.Params) {
 				h.Set(name, value)
 			}

@@ -12,49 +12,53 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// refused takes an answer of failure to a message that was sent with the headers h. An error that the
-// server answers a request with is received, and no error here.
-func (r *remote) refused(m *jsonrpc.Message, h http.Header, resp *http.Response) error {
+// refused takes an answer of failure to the message, which was sent with the headers h. An error
+// that the server answers a request with is received, and no error here.
+func (x exchange) refused(h http.Header, resp *http.Response) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
-		return r.unauthorized(challengedScope(resp.Header, bearer), false)
-	case resp.StatusCode == http.StatusForbidden && challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
-		return r.unauthorized(challengedScope(resp.Header, challengeError), true)
+		return x.r.unauthorized(challengedScope(resp.Header, bearer), false)
+	case resp.StatusCode == http.StatusForbidden &&
+		challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
+		return x.r.unauthorized(challengedScope(resp.Header, challengeError), true)
 	case forgot(h, resp, body):
-		r.s.fail(errSessionGone)
+		x.r.s.fail(errSessionGone)
 		return errSessionGone
-	case r.isRefusal(m, resp, body):
+	case x.isRefusal(resp, body):
 		return nil
 	}
-	err := r.failure(resp, body)
-	if r.isFirst(m) && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
+	err := x.r.failure(resp, body)
+	if x.isFirst() && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden &&
+		resp.StatusCode != http.StatusTooManyRequests {
 		return &otherTransportError{err}
 	}
 	return err
 }
 
 // isFirst reports whether a request is the first one of its transport.
-func (r *remote) isFirst(m *jsonrpc.Message) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.conn.begun && (r.sse || m.Method == string(mcp.MethodInitialize) || m.Method == string(mcp.MethodServerDiscover))
+func (x exchange) isFirst() bool {
+	x.r.mu.Lock()
+	defer x.r.mu.Unlock()
+	return !x.r.conn.begun && (x.r.sse || x.m.Method == string(mcp.MethodInitialize) ||
+		x.m.Method == string(mcp.MethodServerDiscover))
 }
 
 // unauthorized says what can be done about it.
 func (r *remote) unauthorized(scope string, more bool) error {
 	if r.credentials.configured() {
-		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s", origin(r.s.server))
+		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s",
+			origin(r.s.server))
 	}
 	return &LoginError{Server: r.s.server.Name, Scope: r.s.mask.text(scope), More: more}
 }
 
-// sessionText tells the servers that answer 400 where the protocol wants 404 for a session they don't know.
+// sessionText tells the servers that answer 400 where the protocol wants 404 for a session they
+// don't know.
 var sessionText = regexp.MustCompile(`(?i)session`)
 
 // forgot reports whether the server doesn't know the session of a message any more.
@@ -62,19 +66,22 @@ func forgot(h http.Header, resp *http.Response, body []byte) bool {
 	if h.Get(mcp.HeaderSessionID) == "" || h.Get("Content-Type") == "" { // as of a message
 		return false
 	}
-	return resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest && sessionText.Match(body)
+	return resp.StatusCode == http.StatusNotFound ||
+		resp.StatusCode == http.StatusBadRequest && sessionText.Match(body)
 }
 
-// isRefusal receives a failure that is a JSON-RPC error for what was asked, and reports whether it is.
-func (r *remote) isRefusal(m *jsonrpc.Message, resp *http.Response, body []byte) bool {
+// isRefusal receives a failure that is a JSON-RPC error for what was asked, and reports whether it
+// is.
+func (x exchange) isRefusal(resp *http.Response, body []byte) bool {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var said struct{ Error json.RawMessage }
-	if !isRequest(m) || r.isSSE() || media != textJSON || json.Unmarshal(body, &said) != nil || len(said.Error) == 0 || said.Error[0] != '{' {
+	if !x.isRequest() || x.r.isSSE() || media != textJSON || json.Unmarshal(body, &said) != nil ||
+		len(said.Error) == 0 || said.Error[0] != '{' {
 		return false
 	}
 	// Some servers answer under an id of null.
-	r.s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, said.Error))
-	return !r.waits(m)
+	x.r.s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, x.m.ID, said.Error))
+	return !x.waits()
 }
 
 func (r *remote) failure(resp *http.Response, body []byte) error {

@@ -18,7 +18,8 @@ func newLimiter(calls, queue int) *limiter {
 	return &limiter{slots: make(chan struct{}, calls), queue: make(chan struct{}, queue)}
 }
 
-// enter waits for a turn until ctx ends or over is closed, for which it says errLeft. After nil, leave must be called.
+// enter waits for a turn until ctx ends or over is closed, for which it returns errLeft. After nil,
+// leave must be called.
 func (l *limiter) enter(ctx context.Context, over <-chan struct{}) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -29,7 +30,8 @@ func (l *limiter) enter(ctx context.Context, over <-chan struct{}) error {
 	case l.queue <- struct{}{}:
 		defer func() { <-l.queue }()
 	default:
-		return fmt.Errorf("%d calls of it are under way and %d wait, which is the limit; call it less at once", cap(l.slots), cap(l.queue))
+		return fmt.Errorf("%d calls of it are under way and %d wait, which is the limit; call it less at once",
+			cap(l.slots), cap(l.queue))
 	}
 	select {
 	case l.slots <- struct{}{}:
@@ -43,7 +45,7 @@ func (l *limiter) enter(ctx context.Context, over <-chan struct{}) error {
 
 func (l *limiter) leave() { <-l.slots }
 
-// idleTimer ends a session that nobody has used for a while. It is safe for concurrent use.
+// idleTimer ends a session that hasn't been used for a while. It is safe for concurrent use.
 type idleTimer struct {
 	after time.Duration // negative: never
 	end   func()
@@ -55,7 +57,7 @@ type idleTimer struct {
 	over  bool
 }
 
-// begin begins to look at a session that can be used from now on.
+// begin starts the timer of a session that can be used from now on.
 func (t *idleTimer) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,14 +81,14 @@ func (t *idleTimer) look() {
 	}
 }
 
-// touch says that the session is about to be used.
+// touch notes that the session is about to be used.
 func (t *idleTimer) touch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = time.Now()
 }
 
-// use says that the session is used until done is called.
+// use keeps the session from being ended until done is called.
 func (t *idleTimer) use() (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +101,7 @@ func (t *idleTimer) use() (done func()) {
 	}
 }
 
-// stop ends the looking.
+// stop stops the timer.
 func (t *idleTimer) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +119,8 @@ const (
 // errBarren is why a session counts as a start that failed.
 var errBarren = errors.New("it started, and ended before it had answered anything")
 
-// backoff keeps a server that doesn't start from being started by each call anew. Its user guards it.
+// backoff keeps a server that doesn't start from being started by every call. It has no lock of its
+// own.
 type backoff struct {
 	failed int // in a row
 	last   error
@@ -136,10 +139,10 @@ func (b *backoff) failure(err error) {
 // success notes that the server is of use.
 func (b *backoff) success() { *b = backoff{} }
 
-// pause is for how long the server isn't started from now on.
+// pause returns for how long the server isn't started from now on.
 func (b *backoff) pause() time.Duration { return max(0, time.Until(b.until)) }
 
-// refusal is why the server isn't started now; nil when it may be.
+// refusal returns why the server isn't started now; nil when it may be.
 func (b *backoff) refusal() error {
 	left := b.pause()
 	if left == 0 {
@@ -158,6 +161,7 @@ type backoffError struct {
 func (e *backoffError) Unwrap() error { return e.last }
 
 func (e *backoffError) Error() string {
-	return fmt.Sprintf("it failed %d times in a row, and is started again by a call in %v or later; the last time: %s",
+	return fmt.Sprintf("it failed %d times in a row, and is started again by a call in %v or later; the "+
+		"last time: %s",
 		e.times, e.left.Round(100*time.Millisecond), reasonOf(e.last))
 }

@@ -66,8 +66,8 @@ func TestOwnListsAreNoUse(t *testing.T) {
 	s.idle.last = long
 	s.idle.mu.Unlock()
 	for range 3 {
-		s.changed()
-		if _, err := s.listTools(ownWork(t.Context())); err != nil {
+		s.tools.changed()
+		if _, err := s.tools.get(ownWork(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestOwnListsAreNoUse(t *testing.T) {
 	s.tools.turn <- struct{}{} // an own list is under way
 	listed := make(chan error, 1)
 	go func() {
-		_, err := s.listTools(t.Context())
+		_, err := s.tools.get(t.Context())
 		listed <- err
 	}()
 	eventually(t, "a caller that waits is a user", func() bool { return !resting() })

@@ -66,7 +66,7 @@ func listening(answer func(s *session, id json.RawMessage) error) (s *session, a
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		s.listen(ctx)
+		s.changes.listen(ctx)
 		close(done)
 	}()
 	return s, asked, func() {
@@ -192,28 +192,28 @@ func TestAgeOfLists(t *testing.T) {
 		}
 		keep(time.Minute)
 		time.Sleep(time.Minute - 1)
-		if !s.fresh() {
+		if !s.tools.fresh() {
 			t.Error("a list is too old before its time")
 		}
-		if time.Sleep(time.Nanosecond); s.fresh() {
+		if time.Sleep(time.Nanosecond); s.tools.fresh() {
 			t.Error("a list is good beyond its time")
 		}
 		keep(time.Minute)
 		close(wait)
 		synctest.Wait()
-		if time.Sleep(time.Minute); s.fresh() {
+		if time.Sleep(time.Minute); s.tools.fresh() {
 			t.Error("a list of before it was listened to counts as one of afterwards")
 		}
 		keep(time.Minute)
-		if time.Sleep(24 * time.Hour); !s.fresh() {
+		if time.Sleep(24 * time.Hour); !s.tools.fresh() {
 			t.Error("a list is too old though it would have been told of a change")
 		}
-		if s.tools.stale.Add(1); s.fresh() {
+		if s.tools.stale.Add(1); s.tools.fresh() {
 			t.Error("a list is good after a change")
 		}
 		keep(time.Minute)
 		end()
-		if time.Sleep(time.Minute); s.fresh() {
+		if time.Sleep(time.Minute); s.tools.fresh() {
 			t.Error("a list is good for ever though nobody listens any more")
 		}
 	})

@@ -27,8 +27,9 @@ var (
 	tools = Kind{string(mcp.MethodToolsList), "tools", "tools"}
 )
 
-// List is all that a server lists of a kind, of all its pages, each as it was sent. A server that doesn't know the kind lists
-// nothing. It is asked anew each time. The server is started if need be.
+// List returns all that a server lists of a kind, of all its pages, each as it was sent. A server
+// that doesn't know the kind lists nothing. It is asked each time. The server is started if need
+// be.
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMessage, error) {
@@ -38,7 +39,8 @@ func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout, fmt.Errorf("it did not list its %s within %v", kind.name, s.cfg.ListTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout,
+		fmt.Errorf("it did not list its %s within %v", kind.name, s.cfg.ListTimeout))
 	defer cancel()
 	var all []json.RawMessage
 	_, err = s.pages(ctx, kind, func(item json.RawMessage) int {
@@ -56,26 +58,32 @@ func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMe
 
 // ReadResource returns a server's ReadResourceResult as it sent it. Its errors are those of Call.
 func (p *Pool) ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error) {
-	return p.ask(ctx, server, "reading the resource "+fmt.Sprintf("%q", uri), string(mcp.MethodResourcesRead), map[string]any{"uri": uri})
+	return p.ask(ctx, server, "reading the resource "+fmt.Sprintf("%q", uri), string(mcp.MethodResourcesRead),
+		map[string]any{"uri": uri})
 }
 
-// GetPrompt returns a server's GetPromptResult as it sent it. args is a JSON object, or nil for none. Its errors are those of
-// Call.
-func (p *Pool) GetPrompt(ctx context.Context, server, name string, args json.RawMessage) (json.RawMessage, error) {
+// GetPrompt returns a server's GetPromptResult as it sent it. args is a JSON object, or nil for
+// none. Its errors are those of Call.
+func (p *Pool) GetPrompt(
+	ctx context.Context, server, name string, args json.RawMessage,
+) (json.RawMessage, error) {
 	params := map[string]any{"name": name}
 	if len(args) > 0 {
 		params["arguments"] = args
 	}
-	return p.ask(ctx, server, fmt.Sprintf("asking for the prompt %q", name), string(mcp.MethodPromptsGet), params)
+	return p.ask(ctx, server, fmt.Sprintf("asking for the prompt %q", name), string(mcp.MethodPromptsGet),
+		params)
 }
 
-// Complete returns a server's CompleteResult for a value that is being typed as it sent it. params are those of completion/complete.
-// Its errors are those of Call.
+// Complete returns a server's CompleteResult for a value that is being typed as it sent it. params
+// are those of completion/complete. Its errors are those of Call.
 func (p *Pool) Complete(ctx context.Context, server string, params map[string]any) (json.RawMessage, error) {
 	return p.ask(ctx, server, "asking for completions", string(mcp.MethodCompletionComplete), params)
 }
 
-func (p *Pool) ask(ctx context.Context, server, op, method string, params map[string]any) (json.RawMessage, error) {
+func (p *Pool) ask(
+	ctx context.Context, server, op, method string, params map[string]any,
+) (json.RawMessage, error) {
 	ctx, unpin := p.Pin(ctx)
 	defer unpin()
 	s, err := p.session(ctx, server)
@@ -89,9 +97,11 @@ func (p *Pool) ask(ctx context.Context, server, op, method string, params map[st
 	return result, nil
 }
 
-// pages reads all pages of a list and hands each item to take, which says how many it has kept. It says how long the list is good. A
-// server that doesn't know the method has none.
-func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawMessage) int) (age time.Duration, err error) {
+// pages reads all pages of a list and hands each item to take, which returns how many it has kept.
+// It returns how long the list is good. A server that doesn't know the method has none.
+func (s *session) pages(
+	ctx context.Context, kind Kind, take func(item json.RawMessage) int,
+) (age time.Duration, err error) {
 	cursors, size := map[string]bool{}, 0
 	age = maxAge
 	for cursor := ""; ; {
@@ -121,13 +131,15 @@ func (s *session) pages(ctx context.Context, kind Kind, take func(item json.RawM
 			kept = take(item)
 		}
 		if size += len(raw); kept > maxTools || size > s.cfg.MaxList {
-			return 0, fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name, maxTools, s.cfg.MaxList)
+			return 0, fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name,
+				maxTools, s.cfg.MaxList)
 		}
 		if cursor = textOf(orNull(page["nextCursor"])); cursor == "" {
 			return age, nil
 		}
 		if cursors[cursor] || len(cursors) >= maxPages {
-			s.cfg.Log.Warn("a list doesn't end, and what came until now is used", "server", s.server.Name, "list", kind.name, "pages", len(cursors)+1)
+			s.cfg.Log.Warn("a list doesn't end, and what came until now is used",
+				"server", s.server.Name, "list", kind.name, "pages", len(cursors)+1)
 			return age, nil
 		}
 		cursors[cursor] = true

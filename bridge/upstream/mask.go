@@ -19,8 +19,8 @@ const (
 	longPart  = 8 // of a URL's path: what is so long may be the secret of a webhook
 )
 
-// mask hides the values that a server's configuration gives it, and those learned later, from every text that is shown. It may be
-// used concurrently.
+// mask hides the values that a server's configuration gives it, and those learned later, from every
+// text that is shown. It may be used concurrently.
 type mask struct {
 	replacer atomic.Pointer[strings.Replacer]
 
@@ -29,15 +29,18 @@ type mask struct {
 	learned []string // the maxLearned that came up last
 }
 
-// maxLearned bounds the values that come up in the course of a session: tokens, and what a program prints.
+// maxLearned bounds the values that come up in the course of a session: tokens, and what a program
+// prints.
 const maxLearned = 64
 
 var (
 	secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|credential|auth|header|cookie|webhook|dsn)`)
 
-	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error without them tells nobody what is
-	// wrong. So do addresses in which nothing is hidden; see plainURL.
-	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[-+]?[0-9]*\.?[0-9]+|(?i:true|false)|[a-z-]{1,5}|` +
+	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error
+	// without them doesn't tell what is wrong. So do addresses in which nothing is hidden; see
+	// plainURL.
+	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[-+]?[0-9]*\.?[0-9]+|` +
+		`(?i:true|false)|[a-z-]{1,5}|` +
 		`[a-z]{2,3}_[A-Z]{2}(\.[A-Za-z0-9-]{3,10})?(@[a-z]+)?|C\.(UTF-8|utf8))$`)
 
 	address    = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
@@ -48,10 +51,11 @@ var (
 	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
-// newMask makes a mask for the values of the environment and of the arguments that may be secrets. In the environment that is
-// every value whose name says so, and every other but plain ones. In the arguments it is what an option or a variable is given
-// whose name says so, and every address with a user, a query or a long part in its path. What is hidden in an address is
-// masked also where it comes alone.
+// newMask makes a mask for the values of the environment and of the arguments that may be secrets.
+// In the environment that is every value whose name says so, and every other but plain ones. In the
+// arguments it is what an option or a variable is given whose name says so, and every address with
+// a user, a query or a long part in its path. What is hidden in an address is masked also where it
+// comes alone.
 func newMask(env map[string]string, args []string) *mask {
 	var values []string
 	add := func(v string) {
@@ -81,9 +85,11 @@ func newMask(env map[string]string, args []string) *mask {
 	return m
 }
 
-// HideNamed makes a function that hides, in what a person is shown before deciding on it, what the configuration of some servers says to
-// be secret: the values of variables, headers, options and arguments whose names say so, a registered client's secret, and what is hidden
-// in the addresses among the others. Plain values stay: hidden, they would leave nothing to decide on. The function may be used concurrently.
+// HideNamed makes a function that hides, in what a person is shown before deciding on it, what the
+// configuration of some servers says to be secret: the values of variables, headers, options and
+// arguments whose names say so, a registered client's secret, and what is hidden in the addresses
+// among the others. Plain values stay: hidden, they would leave nothing to decide on. The function
+// may be used concurrently.
 func HideNamed(servers map[string]discovery.Server) func(text string) string {
 	var all mask
 	for _, s := range servers {
@@ -157,8 +163,9 @@ func plainURL(v string) bool {
 		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return len(part) >= longPart })
 }
 
-// hidden is what a value that may be secret consists of, as far as that may be secret too when it comes alone: what follows
-// an authentication scheme, and users, passwords, queries and long parts of paths, as written and decoded.
+// hidden is what a value that may be secret consists of, as far as that may be secret too when it
+// comes alone: what follows an authentication scheme, and users, passwords, queries and long parts
+// of paths, as written and decoded.
 func hidden(v string) (parts []string) {
 	for _, m := range authScheme.FindAllStringSubmatch(v, -1) {
 		parts = append(parts, m[1])
@@ -191,7 +198,8 @@ func hidden(v string) (parts []string) {
 	return parts
 }
 
-// escaped is v as it stands in the strings of JSON and of program text, where that is something else.
+// escaped is v as it stands in the strings of JSON and of program text, where that is something
+// else.
 func escaped(v string) (forms []string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -207,8 +215,8 @@ func escaped(v string) (forms []string) {
 
 func (m *mask) text(s string) string { return m.replacer.Load().Replace(s) }
 
-// json masks valid JSON, in its strings however they are escaped. What is no JSON afterwards, as a number was masked, becomes
-// a string.
+// json masks valid JSON, in its strings however they are escaped. What is no JSON afterwards, as a
+// number was masked, becomes a string.
 func (m *mask) json(raw json.RawMessage) json.RawMessage {
 	masked := jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
 		var s string
@@ -230,7 +238,8 @@ func (m *mask) json(raw json.RawMessage) json.RawMessage {
 
 var (
 	// token matches what well-known services issue as keys and tokens, wherever it stands.
-	token = regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|hf_|lin_|eyJ)[A-Za-z0-9_.-]{4,}`)
+	token = regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|AIza|hf_|lin_|eyJ)` +
+		`[A-Za-z0-9_.-]{4,}`)
 
 	queryValue = regexp.MustCompile(`([?&][^=&#\s]+=)[^&#\s]+`)
 	fragment   = regexp.MustCompile(`#\S+`)

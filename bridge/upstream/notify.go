@@ -65,9 +65,9 @@ func (s *session) notified(m *jsonrpc.Message) {
 	case "":
 		s.peer.noise(m.Raw)
 	case string(mcp.MethodNotificationToolsListChanged):
-		s.changed()
+		s.tools.changed()
 	case string(mcp.MethodNotificationCancelled):
-		s.unsubscribed(m.Params)
+		s.changes.cancelled(m.Params)
 	case mcp.MethodNotificationSubscriptionsAcknowledged:
 		s.changes.acknowledged(m.Params)
 	case string(mcp.MethodNotificationMessage):

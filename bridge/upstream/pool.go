@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// A Pool holds one connection to each of the configured servers. It is made by NewPool; its methods may be called
-// concurrently.
+// A Pool holds one connection to each of the configured servers. It is made by NewPool; its methods
+// may be called concurrently.
 type Pool struct {
 	cfg    Config
 	ctx    context.Context // of everything that outlives a call; ended by Close
@@ -34,7 +34,7 @@ type entry struct {
 	hints  hints
 	live   *session // the latest, perhaps dying; nil before the first
 	dial   *dial    // under way; nil for none
-	held   int      // by so many generations; none: it is to end
+	held   int      // by how many generations; 0: it is to end
 
 	backoff backoff
 	failed  *ServerError // the latest failure that counts there
@@ -58,9 +58,10 @@ func NewPool(cfg Config) *Pool {
 	return p
 }
 
-// Tools is the list of a server's tools, of all its pages. The server is started if need be. The list is kept while the
-// session lives and the server doesn't say that it changed. A tool without a name is left out and logged; one with an odd
-// schema isn't. The slice is the caller's, the raw fields in it are not to be changed.
+// Tools returns the list of a server's tools, of all its pages. The server is started if need be.
+// The list is kept while the session lives and the server doesn't say that it changed. A tool
+// without a name is left out and logged; one with an odd schema isn't. The slice is the caller's,
+// the raw fields in it are not to be changed.
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
@@ -70,20 +71,22 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.listTools(ctx)
+	tools, err := s.tools.get(ctx)
 	if err != nil {
 		return nil, s.wrap("listing its tools", err)
 	}
 	return tools, nil
 }
 
-// Call calls a tool with a JSON object, or nil for none, and returns the CallToolResult as the server sent it, byte for
-// byte, but for bytes that are no UTF-8, which are replaced by U+FFFD. A result with isError is a result. The server is
-// started if need be; a call is sent once or not at all, and again only where a result over the newer protocol asks for that, with the
-// answers of the client that ctx has: see WithClient.
+// Call calls a tool with a JSON object, or nil for none, and returns the CallToolResult as the
+// server sent it, byte for byte, except bytes that are no UTF-8, which are replaced by U+FFFD. A
+// result with isError is a result. The server is started if need be; a call is sent once or not at
+// all, and again only where a result over the newer protocol asks for that, with the answers of the
+// client that ctx has: see WithClient.
 //
-// The error is ErrUnknownServer, ErrClosed, or a *ServerError around a *RPCError, the context's error, or what ended the
-// session. When ctx ends Call returns at once and the server is told to stop.
+// The error is ErrUnknownServer, ErrClosed, or a *ServerError around a *RPCError, the context's
+// error, or what ended the session. When ctx ends Call returns at once and the server is told to
+// stop.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	ctx, unpin := p.Pin(ctx)
 	defer unpin()
@@ -98,9 +101,10 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 	return result, nil
 }
 
-// Close ends every server with everything it started: it closes their stdin, then sends SIGTERM, then SIGKILL, to all at the
-// same time, within CloseTimeout as a whole. Calls in flight fail with ErrClosed. It may be called more than once; all calls
-// return when the first does. The error names servers of which something could not be ended.
+// Close ends every server with everything it started: it closes their stdin, then sends SIGTERM,
+// then SIGKILL, to all at the same time, within CloseTimeout as a whole. Calls in flight fail with
+// ErrClosed. It may be called more than once; all calls return when the first does. The error names
+// servers of which something could not be ended.
 func (p *Pool) Close() error { return p.close() }
 
 func (p *Pool) shutDown() error {
@@ -131,14 +135,15 @@ func (p *Pool) shutDown() error {
 	slices.Sort(left)
 	switch {
 	case len(left) > 0:
-		return fmt.Errorf("processes of these servers could not be ended within %v: %s", p.cfg.CloseTimeout, strings.Join(left, ", "))
+		return fmt.Errorf("processes of these servers could not be ended within %v: %s", p.cfg.CloseTimeout,
+			strings.Join(left, ", "))
 	case !ended:
 		return fmt.Errorf("the servers were not ended within %v", p.cfg.CloseTimeout)
 	}
 	return nil
 }
 
-// session is the connection to a server, made if there is none.
+// session returns the connection to a server, made if need be.
 func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	able := able(ctx)
 	p.mu.Lock()
@@ -173,7 +178,7 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	}
 }
 
-// startable is why a server isn't started now; nil when it may be. The caller has p.mu.
+// startable returns why a server isn't started now; nil when it may be. The caller has p.mu.
 func (p *Pool) startable(e *entry) error {
 	if p.cfg.Refuse != nil {
 		if err := p.cfg.Refuse(e.server); err != nil {
@@ -183,7 +188,8 @@ func (p *Pool) startable(e *entry) error {
 	return e.resting()
 }
 
-// ready says whether there is a connection that can be used, and keeps it from being ended as unused. The caller has p.mu.
+// ready reports whether there is a connection that can be used, and keeps it from being ended as
+// unused. The caller has p.mu.
 func (e *entry) ready() bool {
 	if e.live == nil || e.dial != nil {
 		return false
@@ -192,9 +198,11 @@ func (e *entry) ready() bool {
 	return !e.live.isDying()
 }
 
-// resting is why a server that failed again and again isn't started now; nil when it may be. The caller has p.mu.
+// resting returns why a server that failed again and again isn't started now; nil when it may be.
+// The caller has p.mu.
 func (e *entry) resting() error {
-	if s := e.live; s != nil && s != e.judged && e.dial == nil && s.isDying() { // connect judges one that it makes
+	// A session that is being made is judged by connect.
+	if s := e.live; s != nil && s != e.judged && e.dial == nil && s.isDying() {
 		e.judged = s
 		switch {
 		case s.answered.Load():
@@ -210,7 +218,7 @@ func (e *entry) resting() error {
 	return nil
 }
 
-// pause is for how long a server that failed again and again isn't started from now on.
+// pause returns for how long a server that failed again and again isn't started from now on.
 func (p *Pool) pause(e *entry) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +226,7 @@ func (p *Pool) pause(e *entry) time.Duration {
 	return e.backoff.pause()
 }
 
-// connect carries out one dial, under the pool's context, whoever still waits for it.
+// connect carries out one dial, under the pool's context, also when its callers have left.
 func (p *Pool) connect(e *entry, d *dial) {
 	began := time.Now()
 	s, err := p.start(e, d.able)
@@ -248,8 +256,8 @@ func (p *Pool) connect(e *entry, d *dial) {
 	close(d.done)
 }
 
-// start starts a server and makes the connection. A session that was there before must be gone first: the server may hold
-// something that there is only one of.
+// start starts a server and makes the connection. A session that was there before must be gone
+// first: the server may hold something that there is only one of.
 func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	p.mu.Lock()
 	before := e.live
@@ -274,7 +282,7 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.StartTimeout)
 	defer cancel()
-	err = s.connect(ctx)
+	err = handshake{s}.connect(ctx)
 	if err == nil {
 		e.hints = s.hints // of this dial alone until it is done
 		return s, nil
@@ -304,7 +312,8 @@ type Health struct {
 	Stderr, Logged string // the last that it said, as in ServerError, also where nothing is wrong
 }
 
-// Check starts a server if need be and lists its tools. It returns soon after ctx ends. It may be called concurrently.
+// Check starts a server if need be and lists its tools. It returns soon after ctx ends. It may be
+// called concurrently.
 func (p *Pool) Check(ctx context.Context, server string) (h Health) {
 	ctx, unpin := p.Pin(ctx)
 	defer unpin()
@@ -322,7 +331,8 @@ func (p *Pool) Check(ctx context.Context, server string) (h Health) {
 	return h
 }
 
-// Running reports whether a server has a connection that the next call would use, so that asking it starts nothing.
+// Running reports whether a server has a connection that the next call would use, so that asking it
+// starts nothing.
 func (p *Pool) Running(ctx context.Context, server string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

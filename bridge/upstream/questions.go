@@ -28,10 +28,10 @@ type Client interface {
 	// Abilities are told to the servers that are started by a call for this client.
 	Abilities() Abilities
 
-	// Answer answers elicitation/create or roots/list with a raw result. Parameters are those of the
-	// server, valid JSON, at most MaxQuestion bytes. It ends soon after ctx, which belongs to the call
-	// during which the server asks. A *RPCError reaches the server as it is, the text of another error
-	// with a code of ours.
+	// Answer answers elicitation/create or roots/list with a raw result. Parameters are those of
+	// the server, valid JSON, at most MaxQuestion bytes. It ends soon after ctx, which belongs to
+	// the call during which the server asks. A *RPCError reaches the server as it is, the text of
+	// another error with a code of ours.
 	Answer(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
@@ -39,7 +39,8 @@ const (
 	// MaxQuestion bounds the parameters of a server's request, in bytes.
 	MaxQuestion = 1 << 20
 
-	// maxQuestions is how many requests of one server are answered at a time; further ones are refused.
+	// maxQuestions is how many requests of one server are answered at a time; further ones are
+	// refused.
 	maxQuestions = 8
 )
 
@@ -178,7 +179,8 @@ func (q *questions) whose(method string, params json.RawMessage) (caller, error)
 	}
 	switch {
 	case !slices.Contains(askable, method):
-		return refuse(jsonrpc.CodeMethodNotFound, "the client doesn't support %s", method[:min(len(method), noiseSize)])
+		return refuse(jsonrpc.CodeMethodNotFound, "the client doesn't support %s",
+			method[:min(len(method), noiseSize)])
 	case len(params) > MaxQuestion:
 		return refuse(jsonrpc.CodeInvalidParams, "the request is longer than %d bytes", MaxQuestion)
 	}
@@ -190,23 +192,27 @@ func (q *questions) whose(method string, params json.RawMessage) (caller, error)
 	}
 	for _, c := range q.calls {
 		if c.client != youngest.client {
-			return refuse(jsonrpc.CodeBusy, "calls for several clients are under way, and it can't be told which of them this is for")
+			return refuse(jsonrpc.CodeBusy,
+				"calls for several clients are under way, and it can't be told which of them this is for")
 		}
 	}
 	if youngest.client == nil {
-		return refuse(jsonrpc.CodeMethodNotFound, "the client doesn't support %s: no call for one that could answer is under way", method)
+		return refuse(jsonrpc.CodeMethodNotFound,
+			"the client doesn't support %s: no call for one that could answer is under way", method)
 	}
 	return youngest, nil
 }
 
 // ask has a client answer what the server asks, during the call that ctx belongs to.
-func (q *questions) ask(ctx context.Context, c Client, method string, params json.RawMessage) (json.RawMessage, error) {
+func (q *questions) ask(
+	ctx context.Context, c Client, method string, params json.RawMessage,
+) (json.RawMessage, error) {
 	result, err := c.Answer(ctx, q.server, method, orNull(params))
 	switch {
 	case err == nil && !json.Valid(result):
 		return nil, errors.New("the client's answer is no JSON")
 	case err != nil && ctx.Err() != nil:
-		return nil, &RPCError{Code: jsonrpc.CodeBusy, Message: "the call in whose course this was asked has ended"}
+		return nil, &RPCError{Code: jsonrpc.CodeBusy, Message: "the call during which this was asked has ended"}
 	}
 	return result, err
 }

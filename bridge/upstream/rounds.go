@@ -13,8 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Over the newer protocol a server asks in its result: that says what the server wants to know, and the request is made again with the
-// answers (MCP 2026-07-28, multi round-trip requests).
+// Over the newer protocol a server asks in its result: that says what the server wants to know, and
+// the request is made again with the answers (MCP 2026-07-28, multi round-trip requests).
 const (
 	maxRounds = 10      // in which one call may ask
 	maxPut    = 4       // of these in a row that ask nothing, but to be called again
@@ -23,11 +23,13 @@ const (
 	maxState  = 1 << 20 // bytes that a server may have us say back to it
 )
 
-// firstPut is the pause before a request is made again that a server has only put off; it is doubled each time.
+// firstPut is the pause before a request is made again that a server has only put off; it is
+// doubled each time.
 const firstPut = 100 * time.Millisecond
 
-// asking are the methods in whose results a server may ask.
-var asking = []string{string(mcp.MethodToolsCall), string(mcp.MethodPromptsGet), string(mcp.MethodResourcesRead)}
+// asking are the methods whose results may ask.
+var asking = []string{string(mcp.MethodToolsCall), string(mcp.MethodPromptsGet),
+	string(mcp.MethodResourcesRead)}
 
 // A question is one that stands in a result.
 type question struct {
@@ -41,10 +43,12 @@ type inputRequired struct {
 	state     json.RawMessage     // nil for none
 }
 
-// converse makes a request, and makes it again with the answers as long as its result asks something. The questions go to the client of
-// the call, one after the other. Its errors are those of request; what can't be answered is one too, for the server has no use for half
-// of the answers.
-func (s *session) converse(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+// converse makes a request, and makes it again with the answers as long as its result asks
+// something. The questions go to the client of the call, one after the other. Its errors are those
+// of request; what can't be answered is one too, for the server has no use for half of the answers.
+func (s *session) converse(
+	ctx context.Context, method string, params map[string]any,
+) (json.RawMessage, error) {
 	put := 0
 	for round := 0; ; round++ {
 		result, err := s.request(ctx, method, params)
@@ -62,7 +66,8 @@ func (s *session) converse(ctx context.Context, method string, params map[string
 			return nil, fmt.Errorf("it asks for input in its answer to %s, where the protocol has none", method)
 		}
 		if round == maxRounds {
-			return nil, fmt.Errorf("it has asked for input %d times in the course of one call, which is the limit", maxRounds)
+			return nil, fmt.Errorf("it has asked for input %d times in the course of one call, which is the limit",
+				maxRounds)
 		}
 		asked, err := readInput(result)
 		if err != nil {
@@ -72,7 +77,8 @@ func (s *session) converse(ctx context.Context, method string, params map[string
 			put = 0
 		}
 		if put > maxPut {
-			return nil, fmt.Errorf("it has put the call off %d times in a row, which is the limit; try it later", maxPut)
+			return nil, fmt.Errorf("it has put the call off %d times in a row, which is the limit; try it later",
+				maxPut)
 		}
 		if put > 0 && !s.waits(ctx, firstPut<<(put-1)) {
 			return nil, s.ended(ctx)
@@ -86,7 +92,7 @@ func (s *session) converse(ctx context.Context, method string, params map[string
 	}
 }
 
-// waits says whether nothing has ended meanwhile.
+// waits reports whether nothing has ended meanwhile.
 func (s *session) waits(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -104,7 +110,7 @@ func setOrDelete(params map[string]any, key string, value any, set bool) {
 	}
 }
 
-// typeOf is what kind of result one is; empty where it doesn't say, as in the older protocol.
+// typeOf returns what kind of result one is; empty where it doesn't say, as in the older protocol.
 func typeOf(result json.RawMessage) mcp.ResultType {
 	var fields map[string]json.RawMessage
 	if !bytes.Contains(result, []byte(`"resultType"`)) || json.Unmarshal(result, &fields) != nil {
@@ -113,10 +119,11 @@ func typeOf(result json.RawMessage) mcp.ResultType {
 	return mcp.ResultType(textOf(fields["resultType"]))
 }
 
-// readInput is what a result asks, within bounds.
+// readInput returns what a result asks, within bounds.
 func readInput(result json.RawMessage) (*inputRequired, error) {
 	var fields, questions map[string]json.RawMessage
-	if json.Unmarshal(result, &fields) != nil || json.Unmarshal(orNull(fields["inputRequests"]), &questions) != nil {
+	if json.Unmarshal(result, &fields) != nil ||
+		json.Unmarshal(orNull(fields["inputRequests"]), &questions) != nil {
 		return nil, errors.New("its questions are no object")
 	}
 	asked := &inputRequired{questions: map[string]question{}}
@@ -127,14 +134,15 @@ func readInput(result json.RawMessage) (*inputRequired, error) {
 	case len(questions) == 0 && asked.state == nil:
 		return nil, errors.New("it says neither what it asks nor of what it is to be told again")
 	case len(questions) > maxInputs || len(fields["inputRequests"]) > maxAsked:
-		return nil, fmt.Errorf("it asks more than %d questions at once, or in more than %d bytes", maxInputs, maxAsked)
+		return nil, fmt.Errorf("it asks more than %d questions at once, or in more than %d bytes", maxInputs,
+			maxAsked)
 	case len(asked.state) > maxState:
 		return nil, fmt.Errorf("what it wants to be told again is longer than %d bytes", maxState)
 	}
 	for name, raw := range questions {
 		var q map[string]json.RawMessage
 		if json.Unmarshal(raw, &q) != nil || !slices.Contains(askable, textOf(q["method"])) {
-			return nil, fmt.Errorf("the question %.40q is none of %v", name, askable)
+			return nil, fmt.Errorf("the question %.40q is not among %v", name, askable)
 		}
 		asked.questions[name] = question{textOf(q["method"]), q["params"]}
 	}
@@ -154,7 +162,9 @@ func (s *session) put(ctx context.Context, q question) (json.RawMessage, error) 
 }
 
 // answers returns those of the call's client; nil where nothing is asked.
-func (s *session) answers(ctx context.Context, questions map[string]question) (map[string]json.RawMessage, error) {
+func (s *session) answers(
+	ctx context.Context, questions map[string]question,
+) (map[string]json.RawMessage, error) {
 	if len(questions) == 0 {
 		return nil, nil
 	}

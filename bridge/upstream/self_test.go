@@ -89,7 +89,7 @@ func TestBridgesByURL(t *testing.T) {
 	for _, tt := range tests {
 		for _, transport := range []discovery.Transport{discovery.HTTP, discovery.SSE} {
 			s := &session{cfg: Config{Instance: "ours"}, server: discovery.Server{Transport: transport, URL: tt.url}}
-			if err := s.loopTo(tt.said); errors.Is(err, ErrSelf) != tt.self {
+			if err := (handshake{s}).loopTo(tt.said); errors.Is(err, ErrSelf) != tt.self {
 				t.Errorf("%s: got %v, want one that says it is us: %v", tt.url, err, tt.self)
 			}
 		}

@@ -45,7 +45,8 @@ type peer interface {
 	said() string
 }
 
-// session is the connection to one server, from its start until it and everything it started is gone.
+// session is the connection to one server, from its start until it and everything it started is
+// gone.
 //
 // It ends when the server does, when either side of the connection breaks, or when the pool closes
 // it; fail is the only way in. Three channels tell how far it is: dying (no new requests), over
@@ -95,7 +96,8 @@ func newSession(cfg Config, server discovery.Server, h hints) *session {
 		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), hints: h, ready: make(chan struct{}),
 		dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	s.tools.turn, s.tools.news = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.tools.s, s.tools.turn, s.tools.news = s, make(chan struct{}, 1), make(chan struct{}, 1)
+	s.changes.s = s
 	s.limiter = newLimiter(cfg.MaxCalls, cfg.MaxQueue)
 	s.idle = &idleTimer{after: cfg.IdleTimeout, end: func() {
 		s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout))
@@ -152,12 +154,14 @@ func (s *session) fail(reason error) {
 
 // endedItself reports whether a session that is dying was ended by its server.
 func (s *session) endedItself() bool {
-	return s.isDying() && (errors.Is(s.reason, errOutputEnded) || errors.Is(s.reason, errInputClosed) || errors.Is(s.reason, errLeft))
+	return s.isDying() && (errors.Is(s.reason, errOutputEnded) || errors.Is(s.reason, errInputClosed) ||
+		errors.Is(s.reason, errLeft))
 }
 
 // failure returns why the server could not be started, with the last that it said.
 func (s *session) failure(err error) *ServerError {
-	return &ServerError{Server: s.server.Name, Op: opStart, Err: err, Stderr: s.peer.said(), Logged: s.logged.tail()}
+	return &ServerError{Server: s.server.Name, Op: opStart, Err: err, Stderr: s.peer.said(),
+		Logged: s.logged.tail()}
 }
 
 // wrap adds what this layer knows to an error of the session.
@@ -199,9 +203,9 @@ func (s *session) run() {
 	var following sync.WaitGroup
 	listening, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	following.Go(func() { s.listen(listening) })
+	following.Go(func() { s.changes.listen(listening) })
 	if s.cfg.Listed != nil {
-		following.Go(s.follow)
+		following.Go(s.tools.follow)
 	}
 	defer following.Wait()
 	select {

@@ -75,7 +75,7 @@ func TestHandshakeThatEndsLate(t *testing.T) {
 		return nil
 	}})
 	defer s.conn.Close(ErrClosed)
-	if err := s.shake(ctx, false); !errors.Is(err, context.Canceled) {
+	if err := (handshake{s}).shake(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

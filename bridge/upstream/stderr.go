@@ -17,8 +17,8 @@ const (
 	noiseSize = 200      // of a line on stdout that is no message
 )
 
-// ring keeps the last of what a server wrote to its stderr, and of its stdout what was no message. It never blocks the
-// server. It may be used concurrently.
+// ring keeps the last of what a server wrote to its stderr, and of its stdout what was no message.
+// It never blocks the server. It may be used concurrently.
 type ring struct {
 	mask *mask
 

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	exitWait  = 500 * time.Millisecond // for the exit of a server that closed its output, to be able to say how it ended
+	exitWait  = 500 * time.Millisecond // for the exit of a server that closed its output, to tell how it ended
 	leftGrace = 500 * time.Millisecond // for what a server left behind, between SIGTERM and SIGKILL
 	drainWait = 300 * time.Millisecond // for the rest of the output of a server that has ended
 )

@@ -14,9 +14,11 @@ import (
 // goodHold is from when on a request that was held open for changes counts as a good one.
 const goodHold = 10 * time.Second
 
-// A subscription is the request by which changes are heard. Over the newer protocol a server tells of
-// them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
+// A subscription is the request by which changes are heard. Over the newer protocol a server tells
+// of them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
 type subscription struct {
+	s *session
+
 	mu    sync.Mutex
 	id    string       // of the request; empty for none
 	count int64        // that have been acknowledged
@@ -56,26 +58,26 @@ func (c *subscription) is(id string) bool {
 	return id != "" && id == c.id
 }
 
-// unsubscribed ends the request by which changes are heard, where a server over pipes says that it
+// cancelled ends the request by which changes are heard, where a server over pipes says that it
 // will tell no more: by cancelling what it was asked, which is its right for this request alone.
-func (s *session) unsubscribed(params json.RawMessage) {
+func (c *subscription) cancelled(params json.RawMessage) {
 	var n struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(params, &n) == nil && s.changes.is(textOf(n.ID)) {
-		s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
+	if json.Unmarshal(params, &n) == nil && c.is(textOf(n.ID)) {
+		c.s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
 	}
 }
 
-// listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as the
-// session does. It isn't use: a server that is never called is ended all the same.
-func (s *session) listen(ctx context.Context) {
-	if !outlasts(s, s.ready) || s.meta == nil || !s.about.tells {
+// listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as
+// the session does. It isn't use: a server that is never called is ended all the same.
+func (c *subscription) listen(ctx context.Context) {
+	if !outlasts(c.s, c.s.ready) || c.s.meta == nil || !c.s.about.tells {
 		return
 	}
-	for pause := time.Duration(0); outlasts(s, time.After(pause)); {
+	for pause := time.Duration(0); outlasts(c.s, time.After(pause)); {
 		began := time.Now()
-		heard, err := s.subscribe(ctx)
+		heard, err := c.subscribe(ctx)
 		var refusal *RPCError
 		var login *LoginError
 		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
@@ -90,12 +92,12 @@ func (s *session) listen(ctx context.Context) {
 
 // subscribe makes one such request and holds it open until either side ends it. It reports whether
 // the server has acknowledged it.
-func (s *session) subscribe(ctx context.Context) (heard bool, err error) {
-	id := s.conn.NewID()
-	s.changes.begin(textOf(id))
-	defer func() { heard = s.changes.begin("") }()
-	_, err = s.exchange(ctx, id, string(mcp.MethodSubscriptionsListen), map[string]any{
-		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": s.metaFor(ctx, id, false),
+func (c *subscription) subscribe(ctx context.Context) (heard bool, err error) {
+	id := c.s.conn.NewID()
+	c.begin(textOf(id))
+	defer func() { heard = c.begin("") }()
+	_, err = c.s.exchange(ctx, id, string(mcp.MethodSubscriptionsListen), map[string]any{
+		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": c.s.metaFor(ctx, id, false),
 	})
 	return heard, err
 }

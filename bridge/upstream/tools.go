@@ -30,6 +30,7 @@ const (
 
 // toolCache keeps a session's tools until the server says that they changed.
 type toolCache struct {
+	s     *session
 	stale atomic.Int64  // raised by every notification
 	news  chan struct{} // has room for one: the tools have changed
 	turn  chan struct{} // has room for one: who lists. It guards what follows
@@ -41,24 +42,24 @@ type toolCache struct {
 	heard int64         // the subscription when the list was begun
 }
 
-// listTools returns the server's tools, from the cache if they didn't change. Of several callers one
+// get returns the server's tools, from the cache if they didn't change. Of several callers one
 // lists, under its own context, and the others wait under theirs.
-func (s *session) listTools(ctx context.Context) ([]Tool, error) {
-	defer s.used(ctx)() // also while another one lists
-	c := &s.tools
+func (c *toolCache) get(ctx context.Context) ([]Tool, error) {
+	defer c.s.used(ctx)() // also while another one lists
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if s.fresh() {
+	if c.fresh() {
 		return slices.Clone(c.list), nil
 	}
-	now, heard := c.stale.Load(), s.changes.heard.Load()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout, fmt.Errorf("it did not list its tools within %v", s.cfg.ListTimeout))
+	now, heard := c.stale.Load(), c.s.changes.heard.Load()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.s.cfg.ListTimeout,
+		fmt.Errorf("it did not list its tools within %v", c.s.cfg.ListTimeout))
 	defer cancel()
-	list, age, err := s.fetchTools(ctx)
+	list, age, err := c.fetch(ctx)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = context.Cause(ctx)
@@ -66,21 +67,21 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 		return nil, err
 	}
 	c.valid, c.asOf, c.list, c.at, c.age, c.heard = true, now, list, time.Now(), age, heard
-	s.listed(slices.Clone(list))
+	c.listed(slices.Clone(list))
 	return slices.Clone(list), nil
 }
 
-// fetchTools reads all pages, and says how long they are good.
-func (s *session) fetchTools(ctx context.Context) (list []Tool, age time.Duration, err error) {
+// fetch reads all pages, and says how long they are good.
+func (c *toolCache) fetch(ctx context.Context) (list []Tool, age time.Duration, err error) {
 	names, position := map[string]bool{}, 0
-	age, err = s.pages(ctx, tools, func(raw json.RawMessage) int {
+	age, err = c.s.pages(ctx, tools, func(raw json.RawMessage) int {
 		t, ok := readTool(raw)
-		if s.inHeaders() {
+		if c.s.inHeaders() {
 			t.Invalid = badHeaders(t)
 		}
 		if !ok || names[t.Name] {
-			s.cfg.Log.Warn("a tool without a name, or with another's, is left out",
-				"server", s.server.Name, "position", position, "tool", t.Name)
+			c.s.cfg.Log.Warn("a tool without a name, or with another's, is left out",
+				"server", c.s.server.Name, "position", position, "tool", t.Name)
 		} else {
 			names[t.Name] = true
 			list = append(list, t)
@@ -100,14 +101,15 @@ func badHeaders(t Tool) string {
 	if !bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
 		return ""
 	}
-	if err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: t.Name, RawInputSchema: t.InputSchema}); err != nil {
+	if err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{Name: t.Name,
+		RawInputSchema: t.InputSchema}); err != nil {
 		return text.Line(err.Error())
 	}
 	return ""
 }
 
-// readTool reads one definition field by field, so that an odd one costs nothing but itself. What it
-// says to people and models is made safe to show here, for all that is made of it.
+// readTool reads one definition field by field, so that an odd one costs nothing but itself. What
+// it says to people and models is made safe to show here, for all that is made of it.
 func readTool(raw json.RawMessage) (Tool, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -125,19 +127,20 @@ func readTool(raw json.RawMessage) (Tool, bool) {
 	return t, t.Name != ""
 }
 
-// inHeaders reports whether requests are described in headers too: by the newer protocol, over HTTP.
+// inHeaders reports whether requests are described in headers too: by the newer protocol, over
+// HTTP.
 func (s *session) inHeaders() bool { return s.meta != nil && s.peer.left() == nil }
 
 // definition returns a tool as it was last listed, for the arguments that it wants in headers; nil
 // where it wasn't.
-func (s *session) definition(ctx context.Context, tool string) *mcp.Tool {
+func (c *toolCache) definition(ctx context.Context, tool string) *mcp.Tool {
 	select {
-	case s.tools.turn <- struct{}{}:
-		defer func() { <-s.tools.turn }()
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil
 	}
-	for _, t := range s.tools.list {
+	for _, t := range c.list {
 		if t.Name == tool && t.Invalid == "" && bytes.Contains(t.InputSchema, []byte(`"x-mcp-header"`)) {
 			return &mcp.Tool{Name: t.Name, RawInputSchema: t.InputSchema}
 		}
@@ -147,14 +150,13 @@ func (s *session) definition(ctx context.Context, tool string) *mcp.Tool {
 
 // fresh reports whether the list is as the server would give it now, as far as can be known. The
 // caller has the cache's turn.
-func (s *session) fresh() bool {
-	c := &s.tools
+func (c *toolCache) fresh() bool {
 	switch {
 	case !c.valid || c.asOf != c.stale.Load():
 		return false
-	case s.meta == nil: // it tells of changes by itself
+	case c.s.meta == nil: // it tells of changes by itself
 		return true
-	case c.heard != 0 && c.heard == s.changes.heard.Load(): // it would have told since
+	case c.heard != 0 && c.heard == c.s.changes.heard.Load(): // it would have told since
 		return true
 	}
 	return time.Since(c.at) < c.age
@@ -166,22 +168,23 @@ func ageOf(page map[string]json.RawMessage) time.Duration {
 	if json.Unmarshal(orNull(page["ttlMs"]), &ms) != nil || ms == nil {
 		return unheardAge
 	}
-	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())), float64(maxAge.Milliseconds()))) * time.Millisecond
+	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())),
+		float64(maxAge.Milliseconds()))) * time.Millisecond
 }
 
 // listed tells of a list that the server has just given. The caller has the cache's turn: lists are
 // told in their order.
-func (s *session) listed(list []Tool) {
-	if s.cfg.Listed != nil {
-		s.cfg.Listed(s.server, s.about.version, s.about.purpose, list)
+func (c *toolCache) listed(list []Tool) {
+	if c.s.cfg.Listed != nil {
+		c.s.cfg.Listed(c.s.server, c.s.about.version, c.s.about.purpose, list)
 	}
 }
 
 // changed notes that the server's tools have changed. It doesn't block.
-func (s *session) changed() {
-	s.tools.stale.Add(1)
+func (c *toolCache) changed() {
+	c.stale.Add(1)
 	select {
-	case s.tools.news <- struct{}{}:
+	case c.news <- struct{}{}:
 	default:
 	}
 }
@@ -189,28 +192,28 @@ func (s *session) changed() {
 // follow lists the tools again when the server says that they changed, once they have been listed,
 // until the session is dying. So what keeps lists for later needn't wait for the next caller. A
 // burst of changes is one list.
-func (s *session) follow() {
-	for outlasts(s, s.tools.news) {
-		if !outlasts(s, time.After(settle)) {
+func (c *toolCache) follow() {
+	for outlasts(c.s, c.news) {
+		if !outlasts(c.s, time.After(settle)) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(ownWork(context.Background()), s.cfg.ListTimeout)
-		if s.hasListed() {
-			_, _ = s.listTools(ctx) // the next caller hears of an error; the end of the session ends it too
+		ctx, cancel := context.WithTimeout(ownWork(context.Background()), c.s.cfg.ListTimeout)
+		if c.wasAsked() {
+			_, _ = c.get(ctx) // the next caller hears of an error; the end of the session ends it too
 		}
 		cancel()
-		if !outlasts(s, time.After(relistRest)) {
+		if !outlasts(c.s, time.After(relistRest)) {
 			return
 		}
 	}
 }
 
-// hasListed reports whether the tools were ever asked for. It doesn't wait for a list under way.
-func (s *session) hasListed() bool {
+// wasAsked reports whether the tools were ever asked for. It doesn't wait for a list under way.
+func (c *toolCache) wasAsked() bool {
 	select {
-	case s.tools.turn <- struct{}{}:
-		defer func() { <-s.tools.turn }()
-		return s.tools.valid
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+		return c.valid
 	default:
 		return true
 	}

@@ -9,9 +9,10 @@ import (
 )
 
 // errRetired is why the session of a server ends that is no longer configured as it was.
-var errRetired = errors.New("its configuration has changed or is gone, and nobody uses it any more")
+var errRetired = errors.New("its configuration has changed or is gone, and it isn't in use any more")
 
-// A generation is the set of servers between two Updates. Whoever has pinned it goes on with it, whatever is configured since.
+// A generation is the set of servers between two Updates. What has pinned it goes on with it,
+// whatever is configured since.
 type generation struct {
 	entries map[string]*entry
 	pins    int
@@ -19,9 +20,9 @@ type generation struct {
 
 type pinKey struct{ *Pool }
 
-// Pin has everything done under the context that it returns be done with the servers as they are configured now, until
-// release is called, which has to be. A context that has a pin already keeps that one. It may be called concurrently; release
-// may be called more than once.
+// Pin has everything done under the context that it returns be done with the servers as they are
+// configured now, until release is called, which has to be. A context that has a pin already keeps
+// that one. It may be called concurrently; release may be called more than once.
 func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func()) {
 	if g, _ := ctx.Value(pinKey{p}).(*generation); g != nil {
 		return ctx, func() {}
@@ -33,10 +34,11 @@ func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func())
 	return context.WithValue(ctx, pinKey{p}, g), sync.OnceFunc(func() { p.unpin(g) })
 }
 
-// Update replaces the configured servers. One that is configured as before keeps its connection. One that has changed is
-// started anew by the next call that isn't pinned to the old definition; the old one, and one that is gone, are closed as soon
-// as no pin holds them. It closes nothing itself that is in use, starts nothing and returns at once. It may be called
-// concurrently with everything; after Close it does nothing.
+// Update replaces the configured servers. One that is configured as before keeps its connection.
+// One that has changed is started again by the next call that isn't pinned to the old definition;
+// the old one, and one that is gone, are closed when no pin holds them. It closes nothing itself
+// that is in use, starts nothing and returns at once. It may be called concurrently with
+// everything; after Close it does nothing.
 func (p *Pool) Update(servers []discovery.Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +51,8 @@ func (p *Pool) Update(servers []discovery.Server) {
 	p.release(before)
 }
 
-// generation takes over the entries of old whose definitions are the same. The caller has p.mu, or is NewPool.
+// generation takes over the entries of old whose definitions are the same. The caller has p.mu, or
+// is NewPool.
 func (p *Pool) generation(servers []discovery.Server, old map[string]*entry) *generation {
 	g := &generation{entries: make(map[string]*entry, len(servers))}
 	for _, s := range servers {
@@ -72,8 +75,8 @@ func (p *Pool) unpin(g *generation) {
 	p.release(g)
 }
 
-// release takes one pin away, and with the last one the hold on the entries, unless the generation is the current one. The
-// caller has p.mu.
+// release takes one pin away, and with the last one the hold on the entries, unless the generation
+// is the current one. The caller has p.mu.
 func (p *Pool) release(g *generation) {
 	if g.pins--; g.pins > 0 || g == p.current {
 		return
@@ -90,7 +93,7 @@ func (p *Pool) release(g *generation) {
 	}
 }
 
-// sessions are those that have been started, of which some may have ended. The caller has p.mu.
+// sessions returns those that have been started, of which some may have ended. The caller has p.mu.
 func (p *Pool) sessions() (all []*session) {
 	for e := range p.known {
 		if e.live != nil {
@@ -100,7 +103,8 @@ func (p *Pool) sessions() (all []*session) {
 	return all
 }
 
-// find is the entry of a server, in the generation that ctx has pinned or else in the current one. The caller has p.mu.
+// find returns the entry of a server, in the generation that ctx has pinned or else in the current
+// one. The caller has p.mu.
 func (p *Pool) find(ctx context.Context, server string) *entry {
 	if g, _ := ctx.Value(pinKey{p}).(*generation); g != nil {
 		return g.entries[server]

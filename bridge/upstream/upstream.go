@@ -1,14 +1,18 @@
-// Package upstream keeps the connections to the user's MCP servers: one lazily started, persistent client for each, shared
-// by all calls. It hands out what a server said as it said it: raw tool definitions, raw results, raw errors.
+// Package upstream keeps the connections to the user's MCP servers: one lazily started, persistent
+// client for each, shared by all calls. It hands out what a server said as it said it: raw tool
+// definitions, raw results, raw errors.
 //
-// A Pool starts a server with the first call that needs it, under its own context; who waits for that waits under the
-// caller's. A server that died is started again by the next call, and no call is ever repeated of which nothing
-// was heard: a tool may have done its work before the connection broke. Close ends every server with everything it started, within a bound.
+// A Pool starts a server with the first call that needs it, under its own context; who waits for
+// that waits under the caller's. A server that died is started again by the next call, and no call
+// is ever repeated of which nothing was heard: a tool may have done its work before the connection
+// broke. Close ends every server with everything it started, within a bound.
 //
-// A server is a program of ours (process.go) or at a URL (remote.go): a session has one peer, and is the same over both.
+// A server is a program of ours (stdio.go) or at a URL (http.go): a session has one peer, and is
+// the same over both.
 //
-// What a server is given is its own configuration and a minimal environment, never the bridge's. What it sends is bounded
-// (the length of a line, the number of pages, what it leaves unread), and whatever it does breaks at most its own session.
+// What a server is given is its own configuration and a minimal environment, never the bridge's.
+// What it sends is bounded (the length of a line, the number of pages, what it leaves unread), and
+// whatever it does breaks at most its own session.
 //
 // The package knows nothing of guest code, of policy, or of how results are shown.
 package upstream
@@ -21,19 +25,24 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// Config is what a Pool is made from. The zero value of each field but Servers means the default that it names.
+// Config is what a Pool is made from. The zero value of each field but Servers means the default
+// that it names.
 type Config struct {
 	Servers []discovery.Server // by unique names
 
-	// Guard is told the process group of every server, so that they end with the bridge even when it is killed. Nil: nobody is.
+	// Guard is told the process group of every server, so that they end with the bridge even when
+	// it is killed. Nil: there is no guard.
 	Guard Guard
-	// Logins has the tokens for servers that want a login; the pool closes it. Nil: nobody has logged in anywhere.
+	// Logins has the tokens for servers that want a login; the pool closes it. Nil: there are no
+	// logins.
 	Logins Logins
-	// Listed is told the tools of a server each time when it has listed them, by request or because they changed, with the name and
-	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long, since the caller of the list waits. It may be nil.
+	// Listed is told the tools of a server each time when it has listed them, by request or because
+	// they changed, with the name and version that it gave itself, and the beginning of what it
+	// says it is for. It is called concurrently and must not block long, since the caller of the
+	// list waits. It may be nil.
 	Listed func(server discovery.Server, version, purpose string, tools []Tool)
-	// Refuse says why a server may not be started, or nil. It is called before each start, concurrently, and must not block. Nil
-	// refuses none.
+	// Refuse says why a server may not be started, or nil. It is called before each start,
+	// concurrently, and must not block. Nil refuses none.
 	Refuse func(server discovery.Server) error
 	// Log takes one line for each server that was started or ended. Nil: silence.
 	Log *slog.Logger
@@ -42,7 +51,7 @@ type Config struct {
 	ListTimeout  time.Duration // for all pages of one list; 20 s
 	StallTimeout time.Duration // how long a server may leave its input unread while there is some; 60 s
 	CallTimeout  time.Duration // for one call, beside its context; 10 min
-	IdleTimeout  time.Duration // without use, until a server is ended; the next call starts it again. 15 min; negative: never
+	IdleTimeout  time.Duration // without use, until a server is ended; 15 min; negative: never
 	CloseTimeout time.Duration // for Close as a whole; 5 s
 
 	MaxCalls int // of one server at a time, lists not counted; further ones wait. 64
@@ -59,13 +68,14 @@ type Config struct {
 	Environ       []string // the environment to take the few variables from that every server gets; os.Environ()
 }
 
-// A Guard is told of every process group while it exists. Its method is called concurrently and must not block long.
+// A Guard is told of every process group while it exists. Its method is called concurrently and
+// must not block long.
 type Guard interface {
 	Group(pgid int) (forget func())
 }
 
-// Tool is one tool as its server defines it. The raw fields are the server's own JSON, which need not be valid schemas;
-// those it didn't send are nil.
+// Tool is one tool as its server defines it. The raw fields are the server's own JSON, which need
+// not be valid schemas; those it didn't send are nil.
 type Tool struct {
 	Name, Title, Description string
 
