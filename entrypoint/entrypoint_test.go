@@ -34,10 +34,13 @@ func TestSource(t *testing.T) {
 		t.Errorf("the first module is %.20q…, and there are %d bytes of code", boot, len(code))
 	}
 	want := []string{
-		"__init__", "arguments", "artifacts", "boot", "calls", "checks", "child", "confine", "content", "display", "ending", "errors",
-		"execute", "exhausted", "expressions", "figures", "foreign", "handover", "heir", "helpers", "hints", "host", "inputs", "leftover", "limits", "link", "lookups", "loop",
-		"mcp_runtime", "mime", "names", "output", "progress", "ready", "requests", "resources", "results", "run", "schemas", "servers",
-		"signatures", "streams", "stubs", "supervisor", "surroundings", "tools", "tracebacks", "typed", "values", "watch", "wire",
+		"__init__", "arguments", "artifacts", "attribute_hints", "awaitable", "boot", "calls", "checks",
+		"child", "confine", "container_hints", "content", "display", "displayhook", "errors", "execute",
+		"expressions", "fastexit", "files", "helpers", "hints", "host", "light_typing", "limits", "link",
+		"lookup_hints", "loop", "mcp_runtime", "mime", "mounts", "name_hints", "names", "not_python",
+		"outcome", "output", "progress", "pyplot_backend", "rendering", "requests", "resources", "results",
+		"run", "schemas", "servers", "signatures", "streams", "stubs", "supervisor", "tools", "tracebacks",
+		"values", "watch", "wire",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(modules))); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)

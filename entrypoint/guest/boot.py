@@ -1,7 +1,7 @@
 """Makes what came over stdin importable, then hands over to the supervisor.
 
-Every module is compiled under a file name of its own, and its loader can give its source, so that a traceback reads as if
-the files were there.
+Every module is compiled under a file name of its own, and its loader can give its source, so that a
+traceback reads as if the files were there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from types import CodeType, ModuleType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+    from typing import Any
 
 PACKAGE = "guest"
 
@@ -21,8 +22,9 @@ PACKAGE = "guest"
 class Sources:
     """Finds and loads `guest` and `guest.*`.
 
-    sources is a JSON object of module name to source text, or that object compressed; compiled is the code of all modules, each
-    compressed by itself, or nothing. A module is unpacked when it is imported, and the sources when one is asked for.
+    sources is a JSON object of module name to source text, or that object compressed; compiled is
+    the code of all modules, each compressed by itself, or nothing. A module is unpacked when it is
+    imported, and the sources when one is asked for.
     """
 
     def __init__(self, sources: bytes, compiled: Mapping[str, bytes]) -> None:
@@ -52,12 +54,15 @@ class Sources:
         key = "__init__" if name == PACKAGE else name.removeprefix(PACKAGE + ".")
         return key if (name == PACKAGE or key != name) and key in (self._compiled or self._sources) else None
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         key = self._key(name)
         if key is None:
             return None
         # importlib.machinery's, without importing that.
-        spec = type(sys.__spec__)(name, self, origin=file_name(key), is_package=name == PACKAGE)  # type: ignore[arg-type]
+        kind: Any = type(sys.__spec__)
+        spec: ModuleSpec = kind(name, self, origin=file_name(key), is_package=name == PACKAGE)
         spec.has_location = True
         return spec
 
@@ -86,8 +91,12 @@ def file_name(key: str) -> str:
 
 
 def compiled(data: bytes) -> dict[str, bytes]:
-    """The second argument of Sources, where there is code and it is for this very Python: see Compiler in entrypoint.go."""
-    magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER  # importlib.util's; to import that takes a millisecond
+    """The second argument of Sources, where there is code and it is for this very Python: see
+    Compiler in entrypoint.go.
+    """
+    magic = sys.modules[
+        "_frozen_importlib_external"
+    ].MAGIC_NUMBER  # importlib.util's; to import that takes a millisecond
     if not data.startswith(magic):
         return {}
     import marshal
