@@ -33,7 +33,7 @@ func (s scripted) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	if s.before != "" {

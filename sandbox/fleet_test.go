@@ -169,7 +169,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 // guest ends with its stdin, or after its code.
 func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtime.Stdio) {
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return
 	}
 	f.mu.Lock()

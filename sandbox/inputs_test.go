@@ -38,7 +38,7 @@ func (c *collecting) Run(ctx context.Context, spec runtime.Spec, std runtime.Std
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, nil
 	}
 	fmt.Fprintln(std.Stdout, `{"type":"ready","protocol":1,"python":"3.12.0","seccomp":true,"pid":1}`)

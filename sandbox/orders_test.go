@@ -37,7 +37,7 @@ func (e erratic) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return e.exit, nil
 	}
 	heard := make(chan struct{}, 1000)

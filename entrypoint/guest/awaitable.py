@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from guest.typed import Any
+from guest.light_typing import Any
 
 
 class There:
-    """What awaiting gives at once: itself. So a value may be awaited by code that made it where no event loop ran yet."""
+    """What awaiting gives at once: itself.
+
+    So a value may be awaited by code that made it where no event loop ran yet.
+    """
 
     __slots__ = ()
 

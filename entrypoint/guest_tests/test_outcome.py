@@ -14,7 +14,8 @@ from guest_tests.host import PATIENCE, Guest, Ran, run
 def _runs(pid: int) -> bool:
     """Whether a process is there and no zombie, which is its parent's to collect.
 
-    In a namespace of its own its number says nothing here; but there nothing outlives the first process, whose end has been seen.
+    In a namespace of its own its number says nothing here; but there nothing outlives the first
+    process, whose end has been seen.
     """
     if os.environ.get("GUEST_UNDER"):
         return False
@@ -58,11 +59,12 @@ class Ending(unittest.TestCase):
             self.assertEqual(guest.status(), wire.EXIT_OK)
 
     def test_what_is_left_running_is_stopped_before_the_end_is_told_and_killed_after(self) -> None:
-        """Another program, which writes on and on: none of it comes behind done, and nothing of it is left."""
+        """Another program, which writes on and on: none of it comes behind done, and nothing of it
+        is left.
+        """
         code = (
-            "import subprocess, sys\n"
-            "left = subprocess.Popen([sys.executable, '-c', 'while True: print(1, flush=True)'], stderr=subprocess.DEVNULL)\n"
-            "print('pid', left.pid, file=sys.stderr, flush=True)"
+            "import subprocess, sys\nleft = subprocess.Popen([sys.executable, '-c', 'while True: print(1,"
+            " flush=True)'], stderr=subprocess.DEVNULL)\nprint('pid', left.pid, file=sys.stderr, flush=True)"
         )
         with Guest() as guest:
             guest.execute(code)
@@ -76,10 +78,13 @@ class Ending(unittest.TestCase):
             self.assertFalse(_runs(pid))
 
     def test_what_has_itself_continued_is_killed_all_the_same(self) -> None:
-        """The kernel sends it SIGCONT when the supervisor reads its pipe; it floods the link then, and is not listened to for long."""
+        """The kernel sends it SIGCONT when the supervisor reads its pipe; it floods the link then,
+        and is not listened to for long.
+        """
         code = (
             "import fcntl, os, signal, sys\n"
-            "link = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}'))\n"
+            "link = max(int(n) for n in os.listdir('/proc/self/fd') if"
+            " os.path.exists(f'/proc/self/fd/{n}'))\n"
             "left = os.fork()\n"
             "if left == 0:\n"
             "    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())\n"
@@ -127,7 +132,11 @@ class Ending(unittest.TestCase):
                 self.assertIn(number.name, ran.error["message"])
 
     def test_what_was_printed_before_a_crash_is_kept(self) -> None:
-        for end in ("import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)", "import ctypes; ctypes.string_at(0)"):
+        for end in (
+            "import os; os._exit(0)",
+            "import os; os.kill(os.getpid(), 9)",
+            "import ctypes; ctypes.string_at(0)",
+        ):
             with self.subTest(end):
                 self.assertEqual(run(f"print('before', end='')\n{end}").stdout, "before")
 
@@ -143,23 +152,43 @@ class Ending(unittest.TestCase):
 
     def test_threads_do_not_hold_back_an_error(self) -> None:
         for code, names in (
-            ("import threading\nthreading.Thread(target=time.sleep, args=(1000,), name='slow').start()\n1/0", "slow"),
-            ("ex = ThreadPoolExecutor(1, 'pool')\nfs = [ex.submit(time.sleep, 1000), ex.submit(int)]\n1/0", "pool_0"),
+            (
+                (
+                    "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
+                    " name='slow').start()\n1/0"
+                ),
+                "slow",
+            ),
+            (
+                "ex = ThreadPoolExecutor(1, 'pool')\nfs = [ex.submit(time.sleep, 1000), ex.submit(int)]\n1/0",
+                "pool_0",
+            ),
             ("ex = ThreadPoolExecutor(2)\nfs = ex.submit(int)\n1/0", ""),
-            ("import threading\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n1/0", ""),
+            (
+                (
+                    "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
+                    " daemon=True).start()\n1/0"
+                ),
+                "",
+            ),
         ):
             with self.subTest(code):
                 imports = "import time, atexit\nfrom concurrent.futures import ThreadPoolExecutor\n"
                 ran = run(f"{imports}atexit.register(print, 'handler')\n{code}")
                 said = f"[still running 0.5 s after the error, and ended: {names}]\n" if names else ""
-                self.assertEqual((ran.error["type"], ran.stdout, ran.stderr), ("ZeroDivisionError", "handler\n", said))
+                self.assertEqual(
+                    (ran.error["type"], ran.stdout, ran.stderr), ("ZeroDivisionError", "handler\n", said)
+                )
 
     def test_what_is_left_running_is_killed(self) -> None:
         ran = run("import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('started')")
         self.assertEqual((ran.ok, ran.stdout), (True, "started\n"))
 
     def test_a_fork_that_goes_on_is_no_second_run(self) -> None:
-        ran = run("import os\nif os.fork():\n    os.wait()\nelse:\n    raise ValueError('in the fork')\nprint('parent')")
+        ran = run(
+            "import os\nif os.fork():\n    os.wait()\nelse:\n    raise ValueError('in the"
+            " fork')\nprint('parent')"
+        )
         self.assertEqual((ran.ok, ran.stdout), (True, "parent\n"))
 
 
@@ -259,7 +288,9 @@ class Host(unittest.TestCase):
     def test_a_ping_is_answered_before_the_execute_behind_it(self) -> None:
         with Guest() as guest:
             guest.until("ready")
-            guest.raw(b'{"type":"ping","n":7}\n{"type":"execute","id":"run-1","code":"","options":{},"providers":[]}\n')
+            guest.raw(
+                b'{"type":"ping","n":7}\n{"type":"execute","id":"run-1","code":"","options":{},"providers":[]}\n'
+            )
             self.assertEqual([frame["type"] for frame in guest.until("started")], ["pong", "started"])
             guest.until("done")
 
@@ -286,7 +317,9 @@ class Host(unittest.TestCase):
             "too long": b'{"type":"cancel","id":"' + b"x" * (16 << 20) + b'"}\n',
             "second execute": execute + execute,
             "no code": b'{"type":"execute","id":"run-1","options":{},"providers":[]}\n',
-            "bad limits": b'{"type":"execute","id":"run-1","code":"","options":{"rlimits":{"as":"x"}},"providers":[]}\n',
+            "bad limits": (
+                b'{"type":"execute","id":"run-1","code":"","options":{"rlimits":{"as":"x"}},"providers":[]}\n'
+            ),
         }.items():
             with self.subTest(name), Guest() as guest:
                 guest.until("ready")

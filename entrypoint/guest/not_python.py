@@ -1,4 +1,6 @@
-"""What is said of code that can't be parsed since it is no Python: other languages, a notebook's commands, a shell's."""
+"""What is said of code that can't be parsed since it is no Python: other languages, a notebook's
+commands, a shell's.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,53 @@ from guest.expressions import MAX_LINE
 _NETWORK = {"curl", "wget", "git", "gh", "npm", "npx", "kubectl", "docker", "brew", "apt", "apt-get"}
 _SHELL = {
     *_NETWORK,
-    *("ls", "cd", "cat", "grep", "find", "echo", "export", "mkdir", "rm", "cp", "mv", "sed", "awk", "head", "tail", "jq"),
-    *("pip", "pip3", "uv", "uvx", "python", "python3", "node", "sudo", "make", "bash", "sh", "ps", "chmod", "pwd", "which"),
+    *(
+        "ls",
+        "cd",
+        "cat",
+        "grep",
+        "find",
+        "echo",
+        "export",
+        "mkdir",
+        "rm",
+        "cp",
+        "mv",
+        "sed",
+        "awk",
+        "head",
+        "tail",
+        "jq",
+    ),
+    *(
+        "pip",
+        "pip3",
+        "uv",
+        "uvx",
+        "python",
+        "python3",
+        "node",
+        "sudo",
+        "make",
+        "bash",
+        "sh",
+        "ps",
+        "chmod",
+        "pwd",
+        "which",
+    ),
 }
-_INSTALL = re.compile(r"^(sudo\s+)?((python3?|py)\s+-m\s+)?(pip3?|uv|conda|apt|apt-get|brew|npm)\b.*\b(install|add)\b")
+_INSTALL = re.compile(
+    r"^(sudo\s+)?((python3?|py)\s+-m\s+)?(pip3?|uv|conda|apt|apt-get|brew|npm)\b.*\b(install|add)\b"
+)
 _JAVASCRIPT = re.compile(
-    r"^\s*(const|let|var)\s+[\w{\[]|^\s*(async\s+)?function\b|=>|^\s*(console|JSON|Object)\.|^\s*(for|if|while)\s*\(.*\)\s*\{|"
-    r"^\s*//|^\s*import\s+.*\bfrom\s+['\"]|^\s*export\s+(const|default|async|function)\b|===|!==|\}\s*catch\s*\("
+    r"^\s*(const|let|var)\s+[\w{\[]|^\s*(async\s+)?function\b|=>|^\s*(console|JSON|Object)\."
+    r"|^\s*(for|if|while)\s*\(.*\)\s*\{|^\s*//|^\s*import\s+.*\bfrom\s+['\"]"
+    r"|^\s*export\s+(const|default|async|function)\b|===|!==|\}\s*catch\s*\("
 )
 _TYPESCRIPT = re.compile(
-    r"^\s*(interface|enum)\s+\w+|^\s*type\s+\w+\s*=\s*\{|^\s*(const|let|var)\s+\w+\s*:\s*\w|\)\s*:\s*(Promise|string|void|number)\b"
+    r"^\s*(interface|enum)\s+\w+|^\s*type\s+\w+\s*=\s*\{|^\s*(const|let|var)\s+\w+\s*:\s*\w"
+    r"|\)\s*:\s*(Promise|string|void|number)\b"
 )
 
 
@@ -48,7 +87,9 @@ def _command(line: str, proxies: list[str], installed: str) -> str:
         return f"{installed}: leave the line out"
     if line.split()[:1] and line.split()[0] in _NETWORK:
         way = (
-            f"call a tool of a server instead: {', '.join(proxies[:10])}" if proxies else "this run has no server to call instead"
+            f"call a tool of a server instead: {', '.join(proxies[:10])}"
+            if proxies
+            else "this run has no server to call instead"
         )
         return f"this is a command of a shell, and there is no network in here; {way}"
     quoted = '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -62,10 +103,20 @@ def _script(error: SyntaxError) -> str:
     if not typed and not any(_JAVASCRIPT.search(line) for line in lines):
         return ""
     mended = next(
-        (python for line in lines if _JAVASCRIPT.search(line) or _TYPESCRIPT.search(line) if (python := translated(line))), ""
+        (
+            python
+            for line in lines
+            if _JAVASCRIPT.search(line) or _TYPESCRIPT.search(line)
+            if (python := translated(line))
+        ),
+        "",
     )
     said = f"this is {'TypeScript' if typed else 'JavaScript'}, and run_python runs Python"
-    return f"{said}; write: {mended}" if mended else f"{said}: write it in Python, x = mcp_server.tool(name=value)"
+    return (
+        f"{said}; write: {mended}"
+        if mended
+        else f"{said}: write it in Python, x = mcp_server.tool(name=value)"
+    )
 
 
 def translated(line: str) -> str:
@@ -73,7 +124,9 @@ def translated(line: str) -> str:
     line = line.strip().rstrip(";").rstrip()
     if loop := re.fullmatch(r"for\s*\(\s*(?:const|let|var)\s+(\w+)\s+of\s+(.+)\)\s*\{?", line):
         return f"for {loop[1]} in {_expression(loop[2])}:"
-    if declared := re.fullmatch(r"(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(?:await\s+)?(.+)", line):
+    if declared := re.fullmatch(
+        r"(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(?:await\s+)?(.+)", line
+    ):
         wait = "await " if re.search(r"=\s*await\s", line) else ""
         python = f"{declared[1]} = {wait}{_expression(declared[2])}"
     elif shown := re.fullmatch(r"console\.\w+\((.*)\)", line):
@@ -85,9 +138,17 @@ def translated(line: str) -> str:
 
 def _expression(text: str) -> str:
     text = re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', text)
-    text = re.sub(r"`([^`]*)`", lambda found: 'f"' + re.sub(r"\$\{", "{", found[1]).replace('"', "'") + '"', text)
+    text = re.sub(
+        r"`([^`]*)`", lambda found: 'f"' + re.sub(r"\$\{", "{", found[1]).replace('"', "'") + '"', text
+    )
     text = re.sub(r"([\w.]+)\.length\b", r"len(\1)", text)
-    for script, python in ((r"===", "=="), (r"!==", "!="), (r"\btrue\b", "True"), (r"\bfalse\b", "False"), (r"\bnull\b", "None")):
+    for script, python in (
+        (r"===", "=="),
+        (r"!==", "!="),
+        (r"\btrue\b", "True"),
+        (r"\bfalse\b", "False"),
+        (r"\bnull\b", "None"),
+    ):
         text = re.sub(script, python, text)
     return re.sub(r"\bnew\s+", "", text)
 
@@ -108,8 +169,14 @@ def undefined(name: str, line: str, proxies: list[str], installed: str) -> str:
     if name in _SHELL and (line == name or line.startswith(f"{name} -")):
         return _command(line, proxies, installed)
     if name in ("console", "JSON"):
-        line = translated(line) or {"console": "print(value)", "JSON": "json.dumps(value), with import json"}[name]
+        line = (
+            translated(line)
+            or {"console": "print(value)", "JSON": "json.dumps(value), with import json"}[name]
+        )
         return f"this is JavaScript, and run_python runs Python; write: {line}"
     if name in ("require", "fetch", "document", "process", "module", "Promise"):
-        return "this is JavaScript, and run_python runs Python: write it in Python, x = mcp_server.tool(name=value)"
+        return (
+            "this is JavaScript, and run_python runs Python: write it in Python, x ="
+            " mcp_server.tool(name=value)"
+        )
     return ""

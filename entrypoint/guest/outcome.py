@@ -18,9 +18,8 @@ PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
 LEFT_MAX = 1 << 20  # bytes of requests that are looked through for a claim; a socket holds less
 
 _BROKEN = (
-    "the code has changed or used up something that the Python program which runs it needs, such as a module of the "
-    "standard library, "
-    "and that program broke down; its own traceback is at the end of stderr"
+    "the code has changed or used up something that the Python program which runs it needs, such as a module"
+    " of the standard library, and that program broke down; its own traceback is at the end of stderr"
 )
 _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),
@@ -36,25 +35,31 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     """
     status = run.status
     assert status is not None
-    # Not killed yet: to take the memory of what is left apart would hold up those who are to pass done on. Code can have itself
+    # Not killed yet: to take the memory of what is left apart would hold up those who are to pass
+    # done on. Code can have itself
     # continued, so nothing that takes its time is done before it is killed.
     kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
         for fd in sorted(output.open):
             os.write(2, wire.read_some(fd) or b"")
-        raise Stop(wire.EXIT_INTERNAL, f"the child that is to run the code ended before there was any: {_told(status)}")
+        raise Stop(
+            wire.EXIT_INTERNAL,
+            f"the child that is to run the code ended before there was any: {_told(status)}",
+        )
     run.begin(regardless=True)
     output.take_all()
     output.finish(PIPE_MAX)
     if requests:
         requests.drain(LEFT_MAX)
-    if run.id and (_holds_any(OUT) or (status == 0 and _holds_any(os.path.dirname(OUT), ("in", os.path.basename(OUT))))):
+    if run.id and (
+        _holds_any(OUT) or (status == 0 and _holds_any(os.path.dirname(OUT), ("in", os.path.basename(OUT))))
+    ):
         kill_all(run.child, collected=True)
-        from guest import leftover  # few runs leave files, and it takes longer than all the rest of a short run
+        from guest import files  # few runs leave files, and it takes longer than all the rest of a short run
 
-        leftover.hand_over(run, OUT, output.add)
+        files.hand_over(run, OUT, output.add)
         if status == 0 and not run.claim and not run.room.used():
-            leftover.tell_lost(OUT, output.add)
+            files.tell_lost(OUT, output.add)
         output.flush()
     sys.stderr.flush()
     run.send(done(run, status))
@@ -62,7 +67,9 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
 
 
 def _holds_any(path: str, but: tuple[str, ...] = ()) -> bool:
-    """_holds_any reports whether path is a directory with other entries than those; it looks no further than the first."""
+    """_holds_any reports whether path is a directory with other entries than those; it looks no
+    further than the first.
+    """
     try:
         with os.scandir(path) as entries:
             return any(entry.name not in but for entry in entries)
@@ -78,7 +85,9 @@ def done(run: Run, status: int) -> wire.Frame:
     killed = run.killed if number == signal.SIGKILL else ""
     oom = max(0, watch.oom_kills() - run.oom_before) if status != 0 else 0
     wait: wire.Frame = {"exited": exited, "status": code}
-    wait.update({name: value for name, value in (("signal", number), ("killed", killed), ("oom", oom)) if value})
+    wait.update(
+        {name: value for name, value in (("signal", number), ("killed", killed), ("oom", oom)) if value}
+    )
     frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
     frame["wait"] = wait
@@ -87,12 +96,16 @@ def done(run: Run, status: int) -> wire.Frame:
     elif number == signal.SIGKILL and oom:
         frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
     elif exited and code in (0, RAISED) and run.claim:
-        # What the child says of an exception can make a failure of a success, as when an exit handler ends it with 0; never
+        # What the child says of an exception can make a failure of a success, as when an exit
+        # handler ends it with 0; never
         # the other way round.
         frame["ok"] = False
         frame["error"] = run.claim
     elif not run.warm:
-        frame["error"] = {"code": "internal_error", "message": f"the guest failed before it ran the code: {_told(status)}"}
+        frame["error"] = {
+            "code": "internal_error",
+            "message": f"the guest failed before it ran the code: {_told(status)}",
+        }
     elif exited and run.broken:
         frame["error"] = {"code": "internal_error", "message": _BROKEN}
     elif not frame["ok"]:

@@ -1,4 +1,5 @@
-"""What the code can show and hand over beside text: `display`, `save_artifact`, and the value of a last expression.
+"""What the code can show and hand over beside text: `display`, `save_artifact`, and the value of a
+last expression.
 
 Here are only the names of that. What does the work is imported at its first use.
 """
@@ -10,9 +11,9 @@ import sys
 from collections.abc import Iterable
 from itertools import islice
 
+from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
 from guest.results import Content
-from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guest.display import Screen
@@ -22,7 +23,7 @@ PYPLOT = "matplotlib.pyplot"
 LOOKED_AT = 1000  # members of a list, tuple or dict that may be results with images
 
 
-class Handover:
+class Display:
     """The builtins `display` and `save_artifact` of one run, and its displayhook."""
 
     def __init__(self, link: Link) -> None:
@@ -45,16 +46,23 @@ class Handover:
         return self._made
 
     def display(self, *values: Any, mime: str | None = None) -> None:
-        """Shows values: figures and images as images, tables as text, bytes as what `mime` says, else the repr."""
+        """Shows values: figures and images as images, tables as text, bytes as what `mime` says,
+        else the repr.
+        """
         for value in values:
             self.screen().show(value, mime)
 
     def save_artifact(self, name: str, data: Any = ..., mime: str | None = None) -> str | list[str]:
-        """Hands a file over to the caller and gives the name that it has there. A path alone hands over that file.
+        """Hands a file over to the caller and gives the name that it has there.
 
-        data: bytes, str (the text itself, or the path of a file of the code's), a path (the file's contents), a figure,
-        an image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other file, unless the name
-        is of a text or of data). Several files of a result get numbers behind the name, and a list of names is given.
+        A path alone hands over that file.
+
+        data: bytes, str (the text itself, or the path of a file of the code's), a path (the file's
+        contents), a figure,
+        an image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other
+        file, unless the name
+        is of a text or of data). Several files of a result get numbers behind the name, and a list
+        of names is given.
         Raises ValueError when the files of the run have too many bytes together.
         """
         return self.screen().save(name, data, mime)
@@ -76,7 +84,9 @@ class Handover:
 
 
 def members(value: Any) -> Iterable[Any]:
-    """members returns the first values in a list, tuple or dict, or the value itself where it is none of these."""
+    """members returns the first values in a list, tuple or dict, or the value itself where it is
+    none of these.
+    """
     if type(value) not in (list, tuple, dict):
         return (value,)
     return islice(value.values() if type(value) is dict else value, LOOKED_AT)
@@ -88,6 +98,6 @@ class Pyplot:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name == PYPLOT and (matplotlib := sys.modules.get("matplotlib")) is not None:
             try:
-                matplotlib.rcParams["backend"] = "module://guest.figures"
+                matplotlib.rcParams["backend"] = "module://guest.pyplot_backend"
             except Exception:  # not the matplotlib that it seems to be
                 pass

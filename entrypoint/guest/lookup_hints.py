@@ -1,6 +1,4 @@
-"""Hints for failed lookups (a missing key, an index, text used as data),
-each with the corrected line.
-"""
+"""Hints for failed lookups, such as a missing key or text used as data, each with the corrected line."""
 
 from __future__ import annotations
 
@@ -10,109 +8,33 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable
-from itertools import islice
 
 from guest import names, results, wire
+from guest.attribute_hints import MAX_BEGINNING, MAX_KEY, attribute, beginning, is_short, listed, quoted
 from guest.expressions import PLAIN, SCALARS, Place, Unknown, entries, is_a
-from guest.typed import Any
+from guest.light_typing import Any
 
-MAX_KEYS = 20  # that are named
-MAX_KEY = 80  # characters of a key that are shown
-MAX_BEGINNING = 2_000  # items of a dict, or characters of a text, that are looked at
 MAX_JSON = 1_000_000  # characters of a text that is parsed
 
 _ENVIRONMENT = (
     "secrets stay with the servers, and no variable of the user's machine is in here: "
     "call a tool of the server that needs it, which has its own login"
 )
-_PARTS = (
-    "content",
-    "structured",
-    "structuredContent",
-    "text",
-    "json",
-    "images",
-    "result",
-    "isError",
-)
 _ENVELOPE = ("content", "structuredContent", "result", "isError")
 _METHODS = ("items", "keys", "values", "copy", "pop", "get", "update", "index", "count")
-_GET = re.compile(r"""\.get\(\s*(["'])([^"']*)\1\s*(?:,[^()]*)?\)""")
 
 
 def hint(error: BaseException, namespace: dict[str, Any]) -> str:
     """The sentence for an exception of Python's own, or "" where there is nothing to say."""
     text = error.args[0] if type(error) in _KINDS and error.args else ""
     for kind, pattern, rule in _RULES:
-        if type(error) is kind and (
-            not pattern or (type(text) is str and re.search(pattern, text))
-        ):
+        if type(error) is kind and (not pattern or (type(text) is str and re.search(pattern, text))):
             try:
                 if said := rule(error, Place(error)):
                     return said
             except Unknown:
                 pass
     return ""
-
-
-def attribute(value: Any, name: Any, line: str) -> str:
-    """What an AttributeError says of a tool's value, or of a part of one, or ""."""
-    if type(value) not in PLAIN + SCALARS or type(name) is not str:
-        return ""
-    if isinstance(value, dict):
-        return _attribute_of_dict(value, name, line)
-    if isinstance(value, list):
-        return _attribute_of_list(value, name, line)
-    if name in _PARTS and not isinstance(value, (str, tuple)):
-        return f"the value is this {type(value).__name__} itself; write {mended(line, name, '')}"
-    return ""
-
-
-def _attribute_of_list(value: list[Any], name: str, line: str) -> str:
-    first = value[0] if value else None
-    held: Any = first if is_a(first, dict) else {}
-    said = f"this is a list of {len(value):,}"
-    asked = _GET.findall(line) if name == "get" else []
-    if len(asked) == 1 and not dict.__contains__(held, asked[0][1]):
-        return f"{said}, without keys of its own; write {_GET.sub('', line)}"
-    if is_a(first, dict) and (dict.__contains__(held, name) or hasattr(dict, name)):
-        own = f"[{_quoted(name)}]" if dict.__contains__(held, name) else f".{name}"
-        return f"{said}; of its first item write {mended(line, name, f'[0]{own}')}"
-    return _as_text(name, line) if hasattr(str, name) else ""
-
-
-def _attribute_of_dict(value: dict[Any, Any], name: str, line: str) -> str:
-    if dict.__contains__(value, name):
-        write = mended(line, name, f"[{_quoted(name)}]")
-        for owner in set(re.findall(rf"\b(\w+)\.{re.escape(name)}\b", line)):
-            write = re.sub(rf"\b{owner}\.(\w+)\b(?!\s*\()", lambda found: _item(found, value), write)
-        return f"a dict has its keys in brackets; write {write}"
-    if hasattr(str, name):
-        return _as_text(name, line)
-    if near := names.nearest(name, [key for key, _ in _beginning(value) if type(key) is str]):
-        write = mended(line, name, f"[{_quoted(near)}]")
-        return f"this dict has no key {name!r}; did you mean {write}?"
-    if not value or names.nearest(name, dir(dict)):
-        return ""
-    return f"this dict has no key {_shown(name)!r}; its keys are {_listed(value)}"
-
-
-def _item(found: re.Match[str], value: dict[Any, Any]) -> str:
-    """An attribute as the item of that key, where there is one."""
-    owner, _, name = found[0].rpartition(".")
-    return f"{owner}[{_quoted(name)}]" if dict.__contains__(value, name) else found[0]
-
-
-def _as_text(name: str, line: str) -> str:
-    write = mended(line, name, f".text.{name}")
-    return f"the JSON text of a result is data already; for the text write {write}"
-
-
-def mended(line: str, name: str, to: str) -> str:
-    """The line with every .name of it changed, or the change alone where it has none."""
-    call = "" if to else r"(?:\(\))?"
-    changed = re.sub(rf"(?<=[\w\])])\.{re.escape(name)}\b{call}", lambda _: to, line)
-    return changed if changed != line and len(changed) <= 200 else f"value{to}"
 
 
 def _attribute(error: AttributeError, place: Place) -> str:
@@ -135,7 +57,7 @@ def _method(error: BaseException, place: Place) -> str:
     for node in place.nodes(ast.Attribute):
         above = place.above(node)
         if node.attr in _METHODS and not (isinstance(above, ast.Call) and above.func is node):
-            line = place.mended(node, f"{place.text(node.value)}[{_quoted(node.attr)}]")
+            line = place.mended(node, f"{place.text(node.value)}[{quoted(node.attr)}]")
             return f"a dict has its keys in brackets; write {line}"
     return ""
 
@@ -180,7 +102,7 @@ def _keys(held: dict[Any, Any], key: Any, written: str, above: ast.AST | None) -
     named = written if re.fullmatch(r"[\w.\[\]\"']+", written) else ""
     if not dict.__len__(held):
         return f"{named or 'the dict'} is empty"
-    said = f"the keys{f' of {named}' if named else ''} are {_listed(held)}"
+    said = f"the keys{f' of {named}' if named else ''} are {listed(held)}"
     if other := _elsewhere(held, key, above):
         return f"{said}; write: {written or 'r'}{other}"
     return said
@@ -188,20 +110,20 @@ def _keys(held: dict[Any, Any], key: Any, written: str, above: ast.AST | None) -
 
 def _elsewhere(held: dict[Any, Any], key: Any, above: ast.AST | None) -> str:
     """Where in a dict the code may find what it looked for with a key that isn't there."""
-    if not _is_short(key):
+    if not is_short(key):
         return ""
-    known = [(name, value) for name, value in _beginning(held) if _is_short(name)]
+    known = [(name, value) for name, value in beginning(held) if is_short(name)]
     lists = [name for name, value in known if is_a(value, list)]
     if is_a(key, int):
-        return f"[{_quoted(lists[0])}][{key}]" if len(lists) == 1 else ""
+        return f"[{quoted(lists[0])}][{key}]" if len(lists) == 1 else ""
     if near := names.nearest(str(key), [name for name, _ in known if type(name) is str], part=True):
-        return f"[{_quoted(near)}]"
+        return f"[{quoted(near)}]"
     for name, value in known:
         if is_a(value, dict) and dict.__contains__(value, key):
-            return f"[{_quoted(name)}][{_quoted(key)}]"
+            return f"[{quoted(name)}][{quoted(key)}]"
     if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant):
         outer = above.slice.value  # the key is one layer too many
-        return f"[{_quoted(outer)}]" if dict.__contains__(held, outer) else ""
+        return f"[{quoted(outer)}]" if dict.__contains__(held, outer) else ""
     return ""
 
 
@@ -228,8 +150,8 @@ def _loop(loop: ast.For | ast.AsyncFor | ast.comprehension, place: Place) -> str
     value = _seen(loop.iter, place)
     end = "" if isinstance(loop, ast.comprehension) else ":"
     if is_a(value, dict):
-        lists = [name for name, held in _beginning(value) if is_a(held, list) and _is_short(name)]
-        rather = f"{through}[{_quoted(lists[0])}]" if lists else f"{through}.values()"
+        lists = [name for name, held in beginning(value) if is_a(held, list) and is_short(name)]
+        rather = f"{through}[{quoted(lists[0])}]" if lists else f"{through}.values()"
         return f"the loop goes through the keys of a dict; write: for {target} in {rather}{end}"
     if is_a(value, str):
         lines = str.__getitem__(value, slice(MAX_BEGINNING)).splitlines()
@@ -275,7 +197,10 @@ def _list_index(error: BaseException, place: Place) -> str:
         first: Any = list.__getitem__(held, 0) if length else None
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if is_a(first, dict) and type(key) is str and not dict.__contains__(first, key):
-            return f"{written} is the list itself{count}: leave out [{index}]; the keys of its items are {_listed(first)}"
+            return (
+                f"{written} is the list itself{count}: leave out [{index}]; the keys of its items are"
+                f" {listed(first)}"
+            )
         write = f"{written}[0][{index}], or for x in {written}: x[{index}]"
         return f"{written} is a list{count}; write: {write}"
     return ""
@@ -354,39 +279,6 @@ def _no_json(error: BaseException, place: Place) -> str:
 
 def _text(written: str) -> str:
     return f"{written} is text, not data; write: print({written})"
-
-
-def _beginning(held: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    return list(islice(dict.items(held), MAX_BEGINNING))
-
-
-def _listed(held: dict[Any, Any]) -> str:
-    """The first keys of a dict, and how many more there are."""
-    listed, more = (
-        [_shown(key) for key in islice(dict.keys(held), MAX_KEYS)],
-        dict.__len__(held) - MAX_KEYS,
-    )
-    if more > 0:
-        return f"{', '.join(listed)} and {more:,} more"
-    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
-
-
-def _shown(key: Any) -> str:
-    """The beginning of a key's text; of an object, its class and address."""
-    if type(key) is str:
-        return key if len(key) <= MAX_KEY else f"{key[:MAX_KEY]}…"
-    return str(key) if _is_short(key) else object.__repr__(key)[:MAX_KEY]
-
-
-def _is_short(key: Any) -> bool:
-    """Whether a key can be written into a line of code."""
-    if type(key) is int:
-        return key.bit_length() <= 2 * MAX_KEY
-    return type(key) in SCALARS and (type(key) is not str or len(key) <= MAX_KEY)
-
-
-def _quoted(key: Any) -> str:
-    return json.dumps(key, ensure_ascii=False) if isinstance(key, str) else repr(key)
 
 
 _KINDS = (KeyError, IndexError, TypeError, AttributeError, json.JSONDecodeError)

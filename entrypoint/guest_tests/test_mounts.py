@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from guest import surroundings
+from guest import mounts
 
 PLAIN = """\
 600 500 0:60 / / ro,nodev,relatime - overlay overlay rw,lowerdir=/home/u/.local/share
@@ -19,12 +19,28 @@ PLAIN = """\
 609 608 0:67 / /sys/fs/cgroup ro - cgroup2 cgroup rw
 610 602 0:68 / /dev/mqueue rw - mqueue mqueue rw
 """
-DEVICES = ["core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"]
+DEVICES = [
+    "core",
+    "fd",
+    "full",
+    "mqueue",
+    "null",
+    "ptmx",
+    "pts",
+    "random",
+    "shm",
+    "stderr",
+    "stdin",
+    "stdout",
+    "tty",
+    "urandom",
+    "zero",
+]
 
 
 class TestExtra(unittest.TestCase):
     def test_a_container_as_asked_for(self) -> None:
-        self.assertEqual(surroundings.extra(PLAIN, DEVICES), [])
+        self.assertEqual(mounts.extra(PLAIN, DEVICES), [])
 
     def test_what_was_not_asked_for(self) -> None:
         for line, path in (
@@ -42,14 +58,14 @@ class TestExtra(unittest.TestCase):
             ("620 600 8:1 / /srv ro,nosuid - ext4 /dev/sda1 ro,size=4k", "/srv"),
         ):
             with self.subTest(path):
-                self.assertEqual(surroundings.extra(PLAIN + line + "\n", DEVICES), [path])
+                self.assertEqual(mounts.extra(PLAIN + line + "\n", DEVICES), [path])
 
     def test_what_covers_a_volume_of_the_image(self) -> None:
         line = "620 600 0:72 / /srv ro,nosuid,nodev,noexec,relatime - tmpfs tmpfs ro,size=4k,mode=555\n"
-        self.assertEqual(surroundings.extra(PLAIN + line, DEVICES), [])
+        self.assertEqual(mounts.extra(PLAIN + line, DEVICES), [])
 
     def test_a_device_that_is_no_mount(self) -> None:
-        self.assertEqual(surroundings.extra(PLAIN, [*DEVICES, "kvm"]), ["/dev/kvm"])
+        self.assertEqual(mounts.extra(PLAIN, [*DEVICES, "kvm"]), ["/dev/kvm"])
 
     def test_lines_of_another_form(self) -> None:
-        self.assertEqual(surroundings.extra("\n \nnonsense - \n", []), [])
+        self.assertEqual(mounts.extra("\n \nnonsense - \n", []), [])

@@ -1,4 +1,6 @@
-"""A backend of matplotlib: it draws as Agg does, and its show() hands the open figures over, as a notebook does."""
+"""A backend of matplotlib: it draws as Agg does, and its show() hands the open figures over, as a
+notebook does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import builtins
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas  # type: ignore[import-not-found]
 
-from guest.typed import Any
+from guest.light_typing import Any
 
 __all__ = ["FigureCanvas", "show"]
 

@@ -1,4 +1,7 @@
-"""Those names of typing that annotations need. To import typing itself takes as long as a fifth of the guest's start."""
+"""Those names of typing that annotations need.
+
+To import typing itself takes as long as a fifth of the guest's start.
+"""
 
 from __future__ import annotations
 

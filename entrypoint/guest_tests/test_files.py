@@ -13,14 +13,16 @@ from guest_tests.host import Frame, Guest
 
 def changed(directory: str) -> dict[str, tuple[str, str]]:
     """The guest with another directory for files: there is no /workspace outside a container."""
-    return {"inputs": ('IN = "/workspace/in"', f"IN = {directory!r}")}
+    return {"files": ('IN = "/workspace/in"', f"IN = {directory!r}")}
 
 
 def piece(name: str, data: bytes) -> Frame:
     return {"type": "file", "name": name, "data": base64.b64encode(data).decode()}
 
 
-@unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks into the directory; TestFilesInAndOut does so in a container")
+@unittest.skipIf(
+    os.environ.get("GUEST_UNDER"), "looks into the directory; TestFilesInAndOut does so in a container"
+)
 class Files(unittest.TestCase):
     def test_files_are_there_before_the_code(self) -> None:
         with tempfile.TemporaryDirectory() as base, Guest(changed(f"{base}/in")) as guest:
@@ -29,7 +31,10 @@ class Files(unittest.TestCase):
                 guest.send(piece("big.bin", big[start : start + (1 << 19)]))
             guest.send(piece("ü b.txt", b"one"))
             guest.send(piece("empty", b""))
-            code = f"import os\nprint(sorted((n, os.path.getsize(f'{base}/in/{{n}}')) for n in os.listdir('{base}/in')))"
+            code = (
+                f"import os\nprint(sorted((n, os.path.getsize(f'{base}/in/{{n}}')) for n in"
+                f" os.listdir('{base}/in')))"
+            )
             guest.execute(code)
             frames = guest.until("done")
             said = "".join(f["text"] for f in frames if f["type"] == "output")
