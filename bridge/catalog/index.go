@@ -49,17 +49,13 @@ type index struct {
 	all   []*word // sorted
 }
 
-// document is one tool by its words.
+// document is one tool that can be found.
 type document struct {
 	set  *Toolset
 	tool upstream.Tool
 
-	folded, full string // the name without and with its server's; see fold
-	own          []string
-
-	counts map[string]*[places]float64 // until it is weighed
-	totals [places]float64
-	room   int // for further words
+	folded, full string   // the name without and with its server's; see fold
+	own          []string // the name's words
 }
 
 // word is one word of all tools.
@@ -86,9 +82,7 @@ func newIndex(ctx context.Context, sets []*Toolset) (*index, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			d := newDocument(set, t, max(min(left, maxWords), maxNameWords))
-			left -= len(d.counts)
-			x.add(d)
+			left -= x.add(set, t, max(min(left, maxWords), maxNameWords))
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(x.words)) {
@@ -104,69 +98,54 @@ func (x *index) rarity(n int) float64 {
 	return math.Log(1 + (float64(len(x.tools)-n)+0.5)/(float64(n)+0.5))
 }
 
-// add adds a document with what its words weigh, and drops its counts.
-func (x *index) add(d *document) {
-	for text, counts := range d.counts {
-		weight := 0.0
-		for place, n := range counts {
-			weight += weights[place] * n / (1 - shorten + shorten*d.totals[place]/lengths[place])
-		}
-		w := x.words[text]
-		if w == nil {
-			w = &word{text: text}
-			x.words[text] = w
-		}
-		w.in = append(w.in, posting{len(x.tools), weight})
-	}
-	d.counts = nil
-	x.tools = append(x.tools, *d)
-}
-
-func newDocument(set *Toolset, t upstream.Tool, room int) *document {
-	d := &document{set: set, tool: t, folded: fold(t.Name), full: fold(set.Server.Name + t.Name), own: words(t.Name),
-		counts: map[string]*[places]float64{}, room: room}
-	d.count(inName, d.own)
-	d.count(inServer, words(set.Server.Name))
-	d.count(inTitle, words(t.Title))
+// add adds a tool by at most so many different words, and returns how many these are.
+func (x *index) add(set *Toolset, t upstream.Tool, most int) int {
+	d := document{set: set, tool: t, folded: fold(t.Name), full: fold(set.Server.Name + t.Name), own: words(t.Name)}
 	first, rest := summary(text.First(t.Description, maxText))
-	d.count(inSummary, words(first))
-	d.count(inRest, words(rest))
-	d.countParameters(t.InputSchema)
-	return d
-}
-
-func (d *document) count(place int, found []string) {
-	for _, w := range found {
-		d.totals[place]++
-		if d.counts[w] == nil {
-			if len(d.counts) >= d.room {
-				continue
+	names, notes := parameters(t.InputSchema)
+	found := map[string]float64{}
+	for place, all := range [places][]string{
+		inName: d.own, inServer: words(set.Server.Name), inTitle: words(t.Title),
+		inSummary: words(first), inRest: words(rest), inParameters: names, inNotes: notes,
+	} {
+		weight := weights[place] / (1 - shorten + shorten*float64(len(all))/lengths[place])
+		for _, text := range all {
+			if _, has := found[text]; has || len(found) < most {
+				found[text] += weight
 			}
-			d.counts[w] = new([places]float64)
 		}
-		d.counts[w][place]++
 	}
+	for text, weight := range found {
+		if x.words[text] == nil {
+			x.words[text] = &word{text: text}
+		}
+		x.words[text].in = append(x.words[text].in, posting{len(x.tools), weight})
+	}
+	x.tools = append(x.tools, d)
+	return len(found)
 }
 
-func (d *document) countParameters(schema json.RawMessage) {
+// parameters returns the words of the names and of the descriptions of a tool's parameters.
+func parameters(schema json.RawMessage) (names, notes []string) {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	if len(schema) > maxSchema || json.Unmarshal(schema, &s) != nil {
-		return
+		return nil, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		if len(d.counts) >= d.room {
-			return
+		if len(names)+len(notes) > maxWords {
+			break
 		}
-		d.count(inParameters, words(name))
+		names = append(names, words(name)...)
 		var property struct {
 			Description string `json:"description"`
 		}
 		if json.Unmarshal(s.Properties[name], &property) == nil {
-			d.count(inNotes, words(property.Description))
+			notes = append(notes, words(property.Description)...)
 		}
 	}
+	return names, notes
 }
 
 // ranking keeps the latest index. It is safe for concurrent use; its zero value is ready.

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
@@ -27,7 +26,6 @@ const (
 	maxFile    = 8 << 20  // bytes of one server's; of more the shapes of results go first
 	maxTotal   = 64 << 20 // bytes of all; the oldest go first
 	maxFiles   = 500      // of them, likewise
-	maxDirEnts = 10_000   // names in the directory that are looked at
 	maxPurpose = 1000     // bytes
 	maxHead    = 2 << 10  // bytes, more than the first line of a file takes
 )
@@ -36,10 +34,9 @@ const (
 const format = "mcp-bridge-tools-3"
 
 const (
-	suffix     = ".json"
-	unfinished = "new-" // the beginning of the names of files that are being written
-	lockName   = ".lock"
-	lockWait   = 5 * time.Second // for another process that saves
+	suffix   = ".json"
+	lockName = ".lock"
+	lockWait = 5 * time.Second // for another process that saves
 )
 
 // A List is what a server has said of its tools.
@@ -259,7 +256,7 @@ func (s *Store) tryChange(key string, do func(*head, *record)) error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-	} else if err := filelock.Replace(path, unfinished+"*", content); err != nil {
+	} else if err := filelock.Replace(path, "new-*", content); err != nil {
 		return err
 	}
 	s.prune(key + suffix)
@@ -289,28 +286,14 @@ func (s *Store) makeDir() error {
 	return os.Chmod(s.dir, 0o700)
 }
 
-// abandoned is the age from which a file that was never finished is removed.
-const abandoned = time.Hour
-
-// prune removes the oldest files beyond the bounds, except the one just written.
+// prune removes the oldest files beyond the bounds, except the one just written. Those of a process
+// that was killed while it wrote count too.
 func (s *Store) prune(but string) {
-	dir, err := os.Open(s.dir)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	entries, _ := dir.ReadDir(maxDirEnts)
+	entries, _ := os.ReadDir(s.dir)
 	var kept []fs.FileInfo
 	size := int64(0)
 	for _, e := range entries {
-		about, err := e.Info()
-		switch {
-		case err != nil || !about.Mode().IsRegular() || e.Name() == lockName:
-		case strings.HasPrefix(e.Name(), unfinished):
-			if time.Since(about.ModTime()) > abandoned {
-				_ = os.Remove(filepath.Join(s.dir, e.Name()))
-			}
-		default:
+		if about, err := e.Info(); err == nil && about.Mode().IsRegular() && e.Name() != lockName {
 			kept, size = append(kept, about), size+about.Size()
 		}
 	}

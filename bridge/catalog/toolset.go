@@ -21,9 +21,8 @@ import (
 // name doesn't fit, which code can still call by runtime.call_tool.
 const (
 	maxProvider    = 12 << 20 // bytes of all of it
-	maxNames       = 4 << 20  // bytes of these for the tools' names
 	maxStub        = 2 << 20  // bytes of these that the declarations may take
-	maxSchema      = 1 << 20  // bytes of one schema, before and after it is escaped
+	maxSchema      = 1 << 20  // bytes of one schema, before and after it is escaped, or of one name
 	maxDescription = 16 << 10 // bytes of one description, before it is escaped
 )
 
@@ -127,22 +126,27 @@ func (c *Catalog) Provider(t *Toolset) entrypoint.Provider {
 func (t *Toolset) makeProvider() entrypoint.Provider {
 	p := provider(t.Server)
 	p.Tools = make(map[string]entrypoint.Tool, len(t.tools))
-	named, names := t.fitting()
-	room := budget(maxProvider - maxStub - names)
-	if !room.takes(p, maxProvider) {
+	room := budget(maxProvider - maxStub)
+	var named []entrypoint.Tool
+	for _, tool := range t.tools {
+		name := entrypoint.Tool{SafeName: t.aliases[tool.Name], OriginalName: tool.Name}
+		if room.takes(map[string]entrypoint.Tool{name.SafeName: name}, maxSchema) {
+			named = append(named, t.told(tool))
+		}
+	}
+	if !room.takes(p.Description, maxProvider) {
 		p.Description = ""
 	}
 	for _, tool := range named {
-		told := t.told(tool)
-		for _, schema := range []*json.RawMessage{&told.InputSchema, &told.OutputSchema} {
+		for _, schema := range []*json.RawMessage{&tool.InputSchema, &tool.OutputSchema} {
 			if len(*schema) > 0 && !room.takes(*schema, maxSchema) {
 				*schema = nil
 			}
 		}
-		if !room.takes(told.Description, maxProvider) {
-			told.Description = ""
+		if !room.takes(tool.Description, maxProvider) {
+			tool.Description = ""
 		}
-		p.Tools[told.SafeName] = told
+		p.Tools[tool.SafeName] = tool
 	}
 	stubs.Declare(&p)
 	room = maxStub
@@ -156,19 +160,6 @@ func (t *Toolset) makeProvider() entrypoint.Provider {
 		}
 	}
 	return p
-}
-
-// fitting returns the tools whose names fit, with the bytes that these take.
-func (t *Toolset) fitting() ([]upstream.Tool, int) {
-	room := budget(maxNames)
-	named := make([]upstream.Tool, 0, len(t.tools))
-	for _, tool := range t.tools {
-		alias := t.aliases[tool.Name]
-		if room.takes(map[string]entrypoint.Tool{alias: {SafeName: alias, OriginalName: tool.Name}}, maxNames) {
-			named = append(named, tool)
-		}
-	}
-	return named, maxNames - int(room)
 }
 
 // budget is how many bytes of JSON there is room for.

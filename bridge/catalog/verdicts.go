@@ -72,41 +72,24 @@ func (c *Catalog) LastListed(server, tool string) (t upstream.Tool, known bool) 
 	return upstream.Tool{Name: tool}, false
 }
 
-// Unreachable returns why a call of that tool would reach nothing, as far as is known without
-// starting the server: a clause with the names that are near, or nothing where the tool is there.
-// Sure is false where the server has not listed its tools yet.
-func (c *Catalog) Unreachable(server, tool string) (why string, sure bool) {
-	if !c.Has(server) {
-		return c.Unknown(server, c.servers), true
-	}
-	if isMethod(tool) {
-		return "", true
-	}
-	set := c.known(server)
-	if set == nil {
-		return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", server), false
-	}
-	return set.without(tool), true
-}
-
-// UnreachableAt is Unreachable for several servers whose last lists are all known. It returns nothing
-// where one of them has the tool, or one has listed nothing yet.
-func (c *Catalog) UnreachableAt(servers []string, tool string) string {
-	if isMethod(tool) {
-		return ""
-	}
+// Unreachable returns why a call of that tool would reach nothing at any of these servers, as far as
+// is known without starting one: a clause with the names that are near, or nothing where one has the
+// tool. Sure is false where a server has not listed its tools yet.
+func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure bool) {
 	var all []string
-	why := ""
 	for _, name := range servers {
 		if !c.Has(name) {
-			continue
+			return c.Unknown(name, c.servers), true
+		}
+		if isMethod(tool) {
+			return "", true
 		}
 		set := c.known(name)
 		if set == nil {
-			return ""
+			return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", name), false
 		}
 		if why = set.without(tool); why == "" {
-			return ""
+			return "", true
 		}
 		all = append(all, toolNames(set.listed)...)
 	}
@@ -114,7 +97,7 @@ func (c *Catalog) UnreachableAt(servers []string, tool string) string {
 		why = fmt.Sprintf("there is no tool %q in the last list of any of its %d servers%s",
 			tool, len(servers), text.DidYouMean(tool, all))
 	}
-	return why
+	return why, true
 }
 
 // without says that the server has not listed a tool, with the names that are near. It returns

@@ -168,7 +168,8 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	fmt.Fprintf(a.stdout, "%s: in order; rules: %d, limits: %d\n", p.policy.Path(), rules, limits)
 	known := serverNames(p.catalog)
 	missing := func(names []string, tool string) string {
-		return p.bridge.Catalog().UnreachableAt(firstNames(p.catalog, names), tool)
+		why, sure := p.bridge.Catalog().Unreachable(tool, firstNames(p.catalog, names)...)
+		return map[bool]string{true: why}[sure]
 	}
 	for _, line := range slices.Concat(p.policy.Unused(known), p.policy.Missing(known, missing)) {
 		fmt.Fprintln(a.stdout, "warning: "+line)
@@ -268,7 +269,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 		where = " and started in this directory"
 	}
 	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; a policy that denies it still does\n", tool, s.Name, where)
-	if why, _ := p.bridge.Catalog().Unreachable(s.Name, tool); why != "" {
+	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
 	switch d := p.judgeListed(s, tool); {

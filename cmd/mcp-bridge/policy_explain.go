@@ -84,7 +84,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if beyond != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
-	switch why, sure := p.bridge.Catalog().Unreachable(s.Name, tool); {
+	switch why, sure := p.bridge.Catalog().Unreachable(tool, s.Name); {
 	case why != "" && sure:
 		return usageError{errors.New(why)}
 	case why != "":

@@ -46,7 +46,7 @@ func (a *app) toolsCmd() *cobra.Command {
 					}
 				}
 				if len(args) == 1 && len(names) == 0 {
-					why, _ := p.bridge.Catalog().Unreachable(args[0], "")
+					why, _ := p.bridge.Catalog().Unreachable("", args[0])
 					return usageError{errors.New(why)}
 				}
 				if len(names) == 0 && !f.json {
