@@ -82,7 +82,8 @@ func build(cfg Config, seen *seen, servers []discovery.Server, problems []discov
 	}
 	aliases := entrypoint.ServerAliases(names)
 	for _, d := range servers {
-		s := Server{Name: d.Name, Alias: aliases[d.Name], Description: d.Description, Held: cfg.Held != nil && cfg.Held(d)}
+		s := Server{Name: d.Name, Alias: aliases[d.Name], Description: d.Description}
+		s.Held = cfg.Held != nil && cfg.Held(d)
 		if s.Held {
 			s.Description = strings.TrimSpace(heldNote + " " + d.Description)
 		}
@@ -119,7 +120,8 @@ func provider(s Server) entrypoint.Provider {
 	return entrypoint.Provider{Name: s.Name, Alias: s.Alias, Description: s.Description}
 }
 
-// Definition returns how the server of a name is configured; the zero value for a name that none has.
+// Definition returns how the server of a name is configured; the zero value for a name that none
+// has.
 func (c *Catalog) Definition(name string) discovery.Server { return c.definitions[name] }
 
 // Definitions returns how all servers are configured, by name. The caller doesn't change them.
@@ -164,10 +166,11 @@ func (c *Catalog) Unknown(name string, among []Server) string {
 	name = text.Brief(name, args.MaxEcho)
 	names := Names(among)
 	if len(names) == 0 {
-		return fmt.Sprintf("there is no server %q, and none that can be used%s; `mcp-bridge servers` shows what was found where",
-			name, c.unread())
+		return fmt.Sprintf("there is no server %q, and none that can be used%s; "+
+			"`mcp-bridge servers` shows what was found where", name, c.unread())
 	}
-	return fmt.Sprintf("there is no server %q%s; there are: %s%s", name, text.DidYouMean(name, names), text.List(names), c.unread())
+	return fmt.Sprintf("there is no server %q%s; there are: %s%s",
+		name, text.DidYouMean(name, names), text.List(names), c.unread())
 }
 
 // unread returns a clause about the first file that can't be read, which may define any server, or
@@ -199,8 +202,9 @@ func (c *Catalog) Undefined(kind, message string) string {
 	return ""
 }
 
-// DecodeServers returns the servers that run_python's argument servers names, by real name or alias.
-// What is named twice counts once. The empty list is valid: no servers. Errors are args.Errors.
+// DecodeServers returns the servers that run_python's argument servers names, by real name or
+// alias. What is named twice counts once. The empty list is valid: no servers. Errors are
+// args.Errors.
 func (c *Catalog) DecodeServers(v json.RawMessage) ([]Server, error) {
 	var items []json.RawMessage
 	if json.Unmarshal(v, &items) != nil {
@@ -241,7 +245,8 @@ func ended(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		code = entrypoint.CodeTimeout
 	}
-	return &entrypoint.CallError{Code: code, Message: fmt.Sprintf("looking through the tools was given up: %v", err)}
+	err = fmt.Errorf("looking through the tools was given up: %w", err)
+	return &entrypoint.CallError{Code: code, Message: err.Error()}
 }
 
 func invalid(format string, a ...any) error {

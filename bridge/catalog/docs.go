@@ -68,7 +68,7 @@ type toolDoc struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
-	Cached       bool            `json:"cached,omitempty"` // this is what the server has said at AsOf; it has not been asked since
+	Cached       bool            `json:"cached,omitempty"` // the server has not been asked since AsOf
 	AsOf         string          `json:"asOf,omitempty"`   // as in RFC 3339
 	Score        float64         `json:"score,omitempty"`
 }
@@ -114,11 +114,12 @@ func (v View) Discovered(detailed bool) any {
 }
 
 func (v View) info(s Server) serverInfo {
-	return serverInfo{Name: s.Name, Alias: s.Alias, Description: s.Description, Allowed: slices.Contains(v.Allowed, s)}
+	allowed := slices.Contains(v.Allowed, s)
+	return serverInfo{Name: s.Name, Alias: s.Alias, Description: s.Description, Allowed: allowed}
 }
 
-// Describe returns what there is to say of a configured server, with its tools' names where the call
-// may use it.
+// Describe returns what there is to say of a configured server, with its tools' names where the
+// call may use it.
 func (v View) Describe(ctx context.Context, server string) (any, error) {
 	s, ok := v.Find(server)
 	if !ok {
@@ -167,8 +168,8 @@ func (v View) Docs(ctx context.Context, server, tool, detail string) (any, error
 	return docs, nil
 }
 
-// documented returns the tools of a server for a reader: those that are known, unless the server runs
-// or the wanted tool isn't among them. Then the server is asked, if the call may use it.
+// documented returns the tools of a server for a reader: those that are known, unless the server
+// runs or the wanted tool isn't among them. Then the server is asked, if the call may use it.
 func (v View) documented(ctx context.Context, server, wanted string) (*Toolset, error) {
 	s, err := v.Server(server)
 	if err != nil {
@@ -197,7 +198,7 @@ func (v View) SearchDocs(ctx context.Context, query, detail string, limit int) (
 		return nil, err
 	}
 	if strings.TrimSpace(query) == "" {
-		return nil, invalid("a search needs a query: words that say what the tool is to do, such as \"create issue\"")
+		return nil, invalid(`a search needs a query: words that say what the tool is to do, such as "create issue"`)
 	}
 	if limit == 0 {
 		limit = defaultHits

@@ -27,8 +27,12 @@ const (
 
 // How much a word counts by where it stands, and after how many words it begins to count less.
 var (
-	weights = [places]float64{inName: 2.5, inTitle: 1.5, inServer: 3, inSummary: 3, inRest: 0.6, inParameters: 1.2, inNotes: 0.2}
-	lengths = [places]float64{inName: 3, inTitle: 4, inServer: 2, inSummary: 9, inRest: 40, inParameters: 6, inNotes: 40}
+	weights = [places]float64{
+		inName: 2.5, inTitle: 1.5, inServer: 3, inSummary: 3, inRest: 0.6, inParameters: 1.2, inNotes: 0.2,
+	}
+	lengths = [places]float64{
+		inName: 3, inTitle: 4, inServer: 2, inSummary: 9, inRest: 40, inParameters: 6, inNotes: 40,
+	}
 )
 
 const (
@@ -98,9 +102,10 @@ func (x *index) rarity(n int) float64 {
 	return math.Log(1 + (float64(len(x.tools)-n)+0.5)/(float64(n)+0.5))
 }
 
-// add adds a tool by at most so many different words, and returns how many these are.
+// add adds a tool by at most that many different words, and returns their number.
 func (x *index) add(set *Toolset, t upstream.Tool, most int) int {
-	d := document{set: set, tool: t, folded: fold(t.Name), full: fold(set.Server.Name + t.Name), own: words(t.Name)}
+	d := document{set: set, tool: t, own: words(t.Name)}
+	d.folded, d.full = fold(t.Name), fold(set.Server.Name+t.Name)
 	first, rest := summary(text.First(t.Description, maxText))
 	names, notes := parameters(t.InputSchema)
 	found := map[string]float64{}
@@ -148,14 +153,16 @@ func parameters(schema json.RawMessage) (names, notes []string) {
 	return names, notes
 }
 
-// ranking keeps the latest index. It is safe for concurrent use; its zero value is ready.
+// ranking keeps the latest index: to make one of 142 tools takes 20 ms, and code may search in a
+// loop. It is safe for concurrent use; its zero value is ready.
 type ranking struct {
 	mu    sync.Mutex
 	sets  []*Toolset
 	index *index
 }
 
-// of returns the index of the tools of some servers: the one that is there while they stay the same.
+// of returns the index of the tools of some servers: the one that is there while they stay the
+// same.
 func (r *ranking) of(ctx context.Context, sets []*Toolset) (*index, error) {
 	r.mu.Lock()
 	x := r.index

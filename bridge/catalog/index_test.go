@@ -112,8 +112,8 @@ func wordy(tools, n int) []upstream.Tool {
 	return list
 }
 
-// TestIndexBounds: what a server lists, and what is asked, decide neither the size of the index nor how
-// long a search goes on; every tool is found by its name all the same.
+// TestIndexBounds: what a server lists, and what is asked, decide neither the size of the index nor
+// how long a search goes on; every tool is found by its name all the same.
 func TestIndexBounds(t *testing.T) {
 	const tools = 300
 	x := indexOf(t, "wordy", wordy(tools, 1000)...)
@@ -144,8 +144,8 @@ func TestIndexBounds(t *testing.T) {
 	}
 }
 
-// TestSameOrder: the same tools in another order, even ones that fit as well as each other, are found
-// in the same order.
+// TestSameOrder: the same tools in another order, even ones that fit as well as each other, are
+// found in the same order.
 func TestSameOrder(t *testing.T) {
 	tools := []upstream.Tool{{Name: "read_b"}, {Name: "read_a"}, {Name: "read_c"}}
 	want := []string{"read_a", "read_b", "read_c"}
@@ -169,8 +169,8 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestIndexIsMadeOnce: while the servers' lists stay the same, searches share an index; with another
-// list the search is another.
+// TestIndexIsMadeOnce: while the servers' lists stay the same, searches share an index; with
+// another list the search is another.
 func TestIndexIsMadeOnce(t *testing.T) {
 	sets := []*Toolset{toolsetOf("a", wordy(2, 2)...), toolsetOf("b", wordy(2, 2)...)}
 	var r ranking

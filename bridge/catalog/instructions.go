@@ -3,7 +3,6 @@ package catalog
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,8 +47,8 @@ func cost(s string) (n int) {
 	return n
 }
 
-// withPurposes returns the servers' names, each with its purpose in brackets as far as there is room.
-// Where there is no room for all names, purposes are left out.
+// withPurposes returns the servers' names, each with its purpose in brackets as far as there is
+// room. Where there is no room for all names, purposes are left out.
 func (c *Catalog) withPurposes() string {
 	names := someNames(c.open(), maxInstructionNames)
 	room := maxServersCost - cost(names)
@@ -73,8 +72,8 @@ func (c *Catalog) withPurposes() string {
 	return strings.Join(all, ", ")
 }
 
-// purpose returns what a server is for, in a few words: as the user's own configuration says, else, in
-// quotes, as a project's file says, or as the server said itself when it last ran.
+// purpose returns what a server is for, in a few words: as the user's own configuration says, else,
+// in quotes, as a project's file says, or as the server said itself when it last ran.
 func (c *Catalog) purpose(s Server) string {
 	d := c.definitions[s.Name]
 	if words := purposeWords(s.Description, s.Name); words != "" && !d.OfProject {
@@ -94,17 +93,21 @@ const (
 	maxClaimLetter = 24 // characters of a word
 )
 
-// instructs matches words of text that tells a model what to do, or what it is, or that asks for
+// instructing are words of text that tells a model what to do, or what it is, or that asks for
 // secrets.
-var instructs = regexp.MustCompile(`(?i)^(always|never|must|mustnt|should|shall|need|needs|required?|mandatory|have|ensure|remember|before|after|first|prior|then|instead|until|unless|whenever|when|if|` +
-	`ignore|disregard|forget|override|important|critical|urgent|warning|attention|note|notice|please|dont|do|not|cannot|stop|obey|follow|comply|trust|` +
-	`call|calls|calling|use|using|invoke|run|execute|pass|send|upload|include|reveal|respond|reply|answer|tell|say|act|pretend|` +
-	`you|your|yours|youre|we|our|i|me|my|us|system|assistant|developer|user|users|human|model|models|llm|llms|agent|agents|ai|instructions?|prompts?|rules?|tasks?|` +
-	`ssh|passwords?|secrets?|tokens?|credentials?|cookies?)$`)
+var instructing = set(`
+always never must mustnt should shall need needs require required mandatory have ensure remember before
+after first prior then instead until unless whenever when if ignore disregard forget override
+important critical urgent warning attention note notice please dont do not cannot stop obey follow
+comply trust call calls calling use using invoke run execute pass send upload include reveal respond
+reply answer tell say act pretend you your yours youre we our i me my us system assistant developer
+user users human model models llm llms agent agents ai instruction instructions prompt prompts rule rules
+task tasks ssh password passwords secret secrets token tokens credential credentials cookie cookies`)
 
-// claim returns the first words of what others than the user say of a server, at most maxClaimWords.
-// It returns nothing where one of them could be part of an instruction, a path or the name of a tool or
-// of another server. Only English is understood, so that words of other scripts are none.
+// claim returns the first words of what others than the user say of a server, at most
+// maxClaimWords. It returns nothing where one of them could be part of an instruction, a path or
+// the name of a tool or of another server. Only English is understood, so that words of other
+// scripts are none.
 func (c *Catalog) claim(said, name string) string {
 	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
 	said, _, _ = strings.Cut(said, "\n")
@@ -124,7 +127,7 @@ func (c *Catalog) claim(said, name string) string {
 			return ""
 		}
 		for part := range strings.SplitSeq(strings.ReplaceAll(word, "'", ""), "-") {
-			if instructs.MatchString(part) {
+			if instructing[strings.ToLower(strings.ToUpper(part))] { // also of a long s
 				return ""
 			}
 		}
@@ -139,9 +142,9 @@ func (c *Catalog) claim(said, name string) string {
 	return ""
 }
 
-// purposeWords returns the first words of a description, at most maxPurposeWords, without what could
-// pass for more than a remark in brackets: other marks than those of a sentence, addresses, further
-// lines and sentences. It returns nothing where they say no more than the name.
+// purposeWords returns the first words of a description, at most maxPurposeWords, without what
+// could pass for more than a remark in brackets: other marks than those of a sentence, addresses,
+// further lines and sentences. It returns nothing where they say no more than the name.
 func purposeWords(said, name string) string {
 	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
 	said, _, _ = strings.Cut(said, "\n")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// owned is what is said of a file, but for its owner.
+// owned is a file of another owner.
 type owned struct {
 	fs.FileInfo
 	uid int

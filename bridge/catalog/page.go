@@ -24,7 +24,7 @@ const (
 	maxSignature = 300       // characters of a signature in brief
 	maxLine      = 160       // and of what the tool does
 	maxAbout     = 2560      // bytes of a description that are looked at for that
-	maxReasons   = 5         // servers of which it is said why they were not searched, or how old what is known of them is
+	maxReasons   = 5         // servers that a remark names
 	maxReason    = 200       // characters of each
 )
 
@@ -49,26 +49,27 @@ type page struct {
 	unknown []unsearched
 }
 
-// SearchTools answers a call of search_tools: as text for a model, and in the structured mode as JSON
-// for programs. Hosts show the JSON instead of the text, and it is longer.
-func (v View) SearchTools(ctx context.Context, raw json.RawMessage, structured bool) (string, json.RawMessage, error) {
-	q, err := v.decodeQuery(raw)
-	if err != nil {
+// SearchTools answers a call of search_tools: as text for a model, and in the structured mode as
+// JSON for programs. Hosts show the JSON instead of the text, and it is longer.
+func (v View) SearchTools(
+	ctx context.Context, raw json.RawMessage, structured bool,
+) (said string, forPrograms json.RawMessage, err error) {
+	p := page{}
+	if p.query, err = v.decodeQuery(raw); err != nil {
 		return "", nil, err
 	}
-	p := page{query: q}
-	if p.hits, p.unknown, err = v.search(ctx, q.text, q.among); err != nil {
+	if p.hits, p.unknown, err = v.search(ctx, p.text, p.among); err != nil {
 		return "", nil, err
 	}
-	if p.from, err = offset(q.cursor, p.hits); err != nil {
+	if p.from, err = offset(p.cursor, p.hits); err != nil {
 		return "", nil, err
 	}
-	p.shown = p.hits[p.from:min(len(p.hits), p.from+q.limit)]
-	said := p.said()
-	if !structured {
-		return said, nil, nil
+	p.shown = p.hits[p.from:min(len(p.hits), p.from+p.limit)]
+	said = p.said()
+	if structured {
+		forPrograms = p.encoded(v)
 	}
-	return said, p.encoded(v), nil
+	return said, forPrograms, nil
 }
 
 // decodeQuery checks the arguments of search_tools by hand, as those of run_python.
@@ -78,7 +79,8 @@ func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
 		return q, err
 	}
 	var server string
-	for name, to := range map[string]*string{"query": &q.text, "server": &server, "detail": &q.detail, "cursor": &q.cursor} {
+	texts := map[string]*string{"query": &q.text, "server": &server, "detail": &q.detail, "cursor": &q.cursor}
+	for name, to := range texts {
 		if v := given[name]; v != nil && json.Unmarshal(v, to) != nil {
 			return q, args.Errorf("argument %q must be a string, not %s", name, args.Kind(v))
 		}
@@ -102,14 +104,16 @@ func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
 	case detailFull:
 		most = maxFull
 	default:
-		return q, args.Errorf(`argument "detail" is %q, %q or %q, not %.40q`, detailNames, detailBrief, detailFull, q.detail)
+		return q, args.Errorf(`argument "detail" is %q, %q or %q, not %.40q`,
+			detailNames, detailBrief, detailFull, q.detail)
 	}
 	limit, err := args.Integer("limit", given["limit"], usualHits[q.detail])
 	if err != nil {
 		return q, err
 	}
 	if limit <= 0 {
-		return q, args.Errorf(`argument "limit" must be a positive number of tools such as %d`, usualHits[detailBrief])
+		return q, args.Errorf(`argument "limit" must be a positive number of tools such as %d`,
+			usualHits[detailBrief])
 	}
 	q.limit = int(min(limit, most))
 	return q, nil
@@ -124,7 +128,8 @@ func offset(cursor string, hits []hit) (int, error) {
 	number, mark, _ := strings.Cut(cursor, "-")
 	from, err := strconv.Atoi(number)
 	if err != nil || from <= 0 || from >= len(hits) || mark != fingerprint(hits) {
-		return 0, args.Errorf(`argument "cursor" is of another search, or the tools have changed since: leave it out to start again`)
+		return 0, args.Errorf(`argument "cursor" is of another search, or the tools have changed since: ` +
+			`leave it out to start again`)
 	}
 	return from, nil
 }
@@ -147,7 +152,8 @@ func (p *page) next() string {
 	return fmt.Sprintf("%d-%s", to, fingerprint(p.hits))
 }
 
-// said returns the page for a model. It shows fewer hits than asked for where they would be too long.
+// said returns the page for a model. It shows fewer hits than asked for where they would be too
+// long.
 func (p *page) said() string {
 	body := p.cut()
 	var out strings.Builder
@@ -156,13 +162,15 @@ func (p *page) said() string {
 	case len(p.hits) == 0 && query == "":
 		out.WriteString("There are no tools.\n")
 	case len(p.hits) == 0:
-		fmt.Fprintf(&out, "Nothing fits %q. Try other words for what the tool does, or no query to see all.\n", query)
+		fmt.Fprintf(&out, "Nothing fits %q. "+
+			"Try other words for what the tool does, or no query to see all.\n", query)
 	case !fitting(p.hits):
 		fmt.Fprintf(&out, "Nothing fits %q. The nearest, which may do something else:\n", query)
 	}
 	out.WriteString(body)
 	if cursor := p.next(); cursor != "" {
-		fmt.Fprintf(&out, "[%d to %d of %d; cursor=%q goes on]\n", p.from+1, p.from+len(p.shown), len(p.hits), cursor)
+		to := p.from + len(p.shown)
+		fmt.Fprintf(&out, "[%d to %d of %d; cursor=%q goes on]\n", p.from+1, to, len(p.hits), cursor)
 	}
 	var old, unknown []string
 	for _, set := range setsOf(p.shown) {
@@ -271,9 +279,11 @@ type pageJSON struct {
 	Unknown []unsearched `json:"unknown,omitempty"`
 }
 
-// encoded returns the tools that the text shows, but not those whose very names are beyond the bound.
+// encoded returns the tools that the text shows, but not those whose very names are beyond the
+// bound.
 func (p *page) encoded(v View) json.RawMessage {
-	out := pageJSON{Results: []toolDoc{}, Total: len(p.hits), Cursor: p.next(), Unknown: p.unknown[:min(len(p.unknown), maxPage)]}
+	out := pageJSON{Results: []toolDoc{}, Total: len(p.hits), Cursor: p.next()}
+	out.Unknown = p.unknown[:min(len(p.unknown), maxPage)]
 	room := budget(maxPageJSON)
 	for _, h := range p.shown {
 		d := v.doc(h, p.detail)

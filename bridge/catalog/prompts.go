@@ -13,7 +13,8 @@ import (
 // asIs has the model show what the user asked for.
 const asIs = "Show me the following as it is. Call no tool.\n\n"
 
-// ServersPrompt returns which servers code can call, and which of those configured it can't, and why.
+// ServersPrompt returns which servers code can call, and which of those configured it can't, and
+// why.
 func (c *Catalog) ServersPrompt() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, asIs+"Code in run_python can call %d MCP servers.\n", len(c.servers))
@@ -29,18 +30,20 @@ func (c *Catalog) LoginPrompt(name string) string {
 		if len(remote) == 0 {
 			return asIs + "There are no remote servers to log in to. `mcp-bridge servers` shows where was looked.\n"
 		}
-		return asIs + fmt.Sprintf("Remote servers: %s. To log in to one, type this in a terminal: mcp-bridge login SERVER\n",
-			text.List(remote))
+		return asIs + fmt.Sprintf("Remote servers: %s. "+
+			"To log in to one, type this in a terminal: mcp-bridge login SERVER\n", text.List(remote))
 	}
 	s, ok := c.Find(name)
 	if !ok {
 		return asIs + c.Unknown(name, c.servers) + "\n"
 	}
 	if c.definitions[s.Name].URL == "" {
-		return asIs + fmt.Sprintf("Server %q is a program on this machine: there is nothing to log in to.\n", text.Line(s.Name))
+		return asIs + fmt.Sprintf("Server %q is a program on this machine: there is nothing to log in to.\n",
+			text.Line(s.Name))
 	}
 	return asIs + fmt.Sprintf("To log in to %s, type this in a terminal: mcp-bridge login %s\n"+
-		"The browser opens. The next call of the server uses the login.\n", text.Line(s.Name), text.ShellWord(s.Name))
+		"The browser opens. The next call of the server uses the login.\n",
+		text.Line(s.Name), text.ShellWord(s.Name))
 }
 
 // Remote returns the names of the servers that are reached by a URL.

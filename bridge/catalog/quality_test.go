@@ -100,8 +100,8 @@ func ranked(t testing.TB, x *index) finder {
 	}
 }
 
-// substring is what a search without an index does: tools that hold the whole query come first, then by how many of its words they
-// hold, and where that is the same in the order of the list.
+// substring is what a search without an index does: tools that hold the whole query come first,
+// then by how many of its words they hold, and where that is the same in the order of the list.
 func substring(servers []server) finder {
 	type document struct{ name, text string }
 	var all []document
@@ -184,8 +184,8 @@ func halves(all []label) (first, second []label) {
 	return first, second
 }
 
-// TestQuality measures the ranking over the labelled queries and holds it where it is. -v prints the table, and what isn't found
-// among the first five.
+// TestQuality measures the ranking over the labelled queries and holds it where it is. -v prints
+// the table, and what isn't found among the first five.
 func TestQuality(t *testing.T) {
 	servers := recorded(t)
 	all, fresh, kept := queries(t, "queries.txt"), queries(t, "fresh.txt"), queries(t, "held.txt")
@@ -230,8 +230,8 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// TestNothingFits holds how often a search is taken to have found nothing: for what no tool does, and, wrongly,
-// for what one does. -v prints the queries that are judged wrongly.
+// TestNothingFits holds how often a search is taken to have found nothing: for what no tool does,
+// and, wrongly, for what one does. -v prints the queries that are judged wrongly.
 func TestNothingFits(t *testing.T) {
 	text, err := os.ReadFile("testdata/absent.txt")
 	if err != nil {

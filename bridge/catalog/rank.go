@@ -47,7 +47,8 @@ func fitting(hits []hit) bool {
 	return slices.ContainsFunc(hits[:min(len(hits), mostLooked)], func(h hit) bool { return h.fit >= fitsFrom })
 }
 
-// hit is a tool that fits a query, and how well. A score means nothing beside those of another query.
+// hit is a tool that fits a query, and how well. A score means nothing beside those of another
+// query.
 type hit struct {
 	set   *Toolset
 	tool  upstream.Tool
@@ -115,8 +116,8 @@ func share(words []string, among map[string]bool) float64 {
 	return float64(n) / float64(max(len(words), 1))
 }
 
-// asked returns the words of a query, each of them once, with two of them also as one where the tools
-// have that, and abbreviations also written out.
+// asked returns the words of a query, each of them once, with two of them also as one where the
+// tools have that, and abbreviations also written out.
 func (x *index) asked(query string) []string {
 	given := words(query)
 	var out []string
@@ -202,7 +203,8 @@ func (x *index) prefixed(q string) []candidate {
 type match struct{ score, like float64 }
 
 // best returns, for each tool that has one of the candidates, the score of the one that scores best
-// there, and how important the word of the query is: as rare as the rarest candidate that is like it.
+// there, and how important the word of the query is: as rare as the rarest candidate that is like
+// it.
 func (x *index) best(alike []candidate) (map[int]match, float64) {
 	found, importance := map[int]match{}, 0.0
 	for _, c := range alike {

@@ -19,7 +19,8 @@ const (
 	maxSeenLong  = 1000    // and in a tool's description
 )
 
-// seen holds the shapes of results of tools without an output schema. It is safe for concurrent use.
+// seen holds the shapes of results of tools without an output schema. It is safe for concurrent
+// use.
 type seen struct {
 	store *Store
 	log   *slog.Logger
@@ -31,7 +32,7 @@ type seen struct {
 type seenServer struct {
 	shapes map[string]*shape // by the tools' real names
 	looked map[string]int    // bytes
-	names  map[string]bool   // of servers with this definition that have new shapes
+	isNew  bool              // a shape has changed since it was saved
 }
 
 func newSeen(store *Store, log *slog.Logger) *seen {
@@ -43,7 +44,7 @@ func (s *seen) of(d discovery.Server) *seenServer {
 	key := Key(d)
 	known := s.servers[key]
 	if known == nil {
-		known = &seenServer{shapes: s.store.seen(key), looked: map[string]int{}, names: map[string]bool{}}
+		known = &seenServer{shapes: s.store.seen(key), looked: map[string]int{}}
 		s.servers[key] = known
 	}
 	return known
@@ -86,7 +87,7 @@ func (c *Catalog) Note(s Server, tool upstream.Tool, result json.RawMessage) {
 	}
 	known.shapes[tool.Name] = merged // also the keys that were seen once
 	if before == nil || !sameShape(before, merged) {
-		known.names[s.Name] = true
+		known.isNew = true
 	}
 }
 
@@ -119,24 +120,24 @@ func onlyText(result json.RawMessage) string {
 // SaveNoted saves new shapes and renews the descriptions of the tools they belong to. The caller
 // calls it after an answer is written.
 func (c *Catalog) SaveNoted() {
-	type change struct {
-		shapes map[string]*shape
-		names  map[string]bool
-	}
-	changes := map[string]change{}
+	changed := map[string]map[string]*shape{}
 	c.seen.mu.Lock()
 	for key, known := range c.seen.servers {
-		if len(known.names) > 0 {
-			changes[key] = change{maps.Clone(known.shapes), known.names}
-			known.names = map[string]bool{}
+		if known.isNew {
+			changed[key], known.isNew = maps.Clone(known.shapes), false
 		}
 	}
 	c.seen.mu.Unlock()
-	for key, ch := range changes {
-		if err := c.seen.store.saveSeen(key, ch.shapes); err != nil {
+	if len(changed) == 0 {
+		return
+	}
+	for key, shapes := range changed {
+		if err := c.seen.store.saveSeen(key, shapes); err != nil {
 			c.seen.log.Warn("the shapes of a server's results could not be kept", "err", err)
 		}
-		for name := range ch.names {
+	}
+	for name, d := range c.definitions {
+		if changed[Key(d)] != nil {
 			c.renew(name)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // How long a search waits for servers, side by side.
 const (
-	searchWait  = 10 * time.Second       // for those that have to be started because nothing is known of their tools
+	searchWait  = 10 * time.Second       // for those that have to be started: nothing is known of their tools
 	relistWait  = 2 * time.Second        // for one that runs and may have other tools than are known
 	lateWait    = 250 * time.Millisecond // for one that an earlier search has waited for in vain
 	searchStart = 8                      // servers that are started at a time

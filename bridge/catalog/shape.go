@@ -59,8 +59,8 @@ type shapeField struct {
 	once     bool   // one object had it
 }
 
-// Of returns the shape of a JSON text that is an object or an array, and false for any other text,
-// or one that is too long.
+// shapeOf returns the shape of a JSON text that is an object or an array, and false for any other
+// text, or one that is too long.
 func shapeOf(text string) (*shape, bool) {
 	trimmed := strings.TrimSpace(text)
 	container := strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
@@ -204,8 +204,8 @@ func merge(a, b *shape) *shape {
 	return out
 }
 
-// mergeFields joins two objects. If they share no key, their keys are taken for data. An object whose
-// keys aren't known says nothing on which are optional.
+// mergeFields joins two objects. If they share no key, their keys are taken for data. An object
+// whose keys aren't known says nothing on which are optional.
 func (s *shape) mergeFields(a, b *shape) {
 	s.Value, s.Unsure = merge(a.Value, b.Value), a.Unsure || b.Unsure
 	knownA, knownB := a.Fields != nil || a.Empty, b.Fields != nil || b.Empty

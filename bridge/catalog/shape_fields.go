@@ -2,8 +2,8 @@ package catalog
 
 import "slices"
 
-// usualFields are names of fields that records of texts have. A mapping by people, places or projects
-// hardly has one of them as a key.
+// usualFields are names of fields that records of texts have. A mapping by people, places or
+// projects hardly has one of them as a key.
 var usualFields = []string{
 	"content", "description", "email", "id", "key", "kind", "login", "name", "path", "status", "text", "title",
 	"type", "uri", "url",

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Text returns the shape as a Python type, with objects as {key: type, key?: type}, in about most
+// text returns the shape as a Python type, with objects as {key: type, key?: type}, in about most
 // bytes: what is beyond is "…".
 func (s *shape) text(most int) string {
 	p := &shapePrinter{left: most}

@@ -129,15 +129,16 @@ func (s *Store) read(key string) (h head, r record, ok bool) {
 	return h, r, true
 }
 
-// open returns the first line of a file, and what follows it within most bytes; nil and nothing of a
-// file that can't be used.
+// open returns the first line of a file, and what follows it within most bytes; nil and nothing of
+// a file that can't be used.
 func (s *Store) open(key string, most int64) (h head, rest []byte) {
 	if s == nil {
 		return head{}, nil
 	}
 	content, err := s.content(key+suffix, most)
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
-	if err != nil || len(content) > maxFile || json.Unmarshal(line, &h) != nil || h.Format != format || h.Key != key {
+	known := json.Unmarshal(line, &h) == nil && h.Format == format && h.Key == key
+	if err != nil || len(content) > maxFile || !known {
 		return head{}, nil
 	}
 	return h, rest

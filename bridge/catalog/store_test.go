@@ -249,7 +249,8 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// TestKey: what is started, or reached, and with what, is in the key, and no secret can be read in it.
+// TestKey: what is started, or reached, and with what, is in the key, and no secret can be read in
+// it.
 func TestKey(t *testing.T) {
 	base := discovery.Server{Name: "a", Transport: discovery.Stdio, Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"TOKEN": "hunter2"}}
 	same := base

@@ -55,9 +55,10 @@ func (c *Catalog) RunTool(l Limits) mcp.Tool {
 		ReadOnlyHint: new(false), DestructiveHint: new(true), IdempotentHint: new(false), OpenWorldHint: new(true),
 	}
 	t.Meta = mcp.NewMetaFromMap(map[string]any{
-		// Claude Code shows results up to this size whole; above its own limit it shows 2 KB and a file's name.
+		// Claude Code shows results up to this size whole; above its own limit it shows 2 KB and a
+		// file's name.
 		"anthropic/maxResultSizeChars": l.Output*3/2 + besideOutput,
-		"anthropic/alwaysLoad":         true, // one small tool that leads to all others is not to be searched for first
+		"anthropic/alwaysLoad":         true, // it leads to all other tools
 	})
 	return t
 }
@@ -74,14 +75,16 @@ func OnlyReads() mcp.ToolAnnotation {
 // SearchTool returns search_tools as it is listed.
 func SearchTool(structured bool) mcp.Tool {
 	t := mcp.NewToolWithRawSchema(SearchTools,
-		"Find tools of the user's MCP servers by what they do (no query: all), as names, signatures (brief) or Python declarations (full).",
+		"Find tools of the user's MCP servers by what they do (no query: all), "+
+			"as names, signatures (brief) or Python declarations (full).",
 		json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"server":{"type":"string"},`+
 			`"detail":{"enum":["names","brief","full"]},"limit":{"type":"integer"},"cursor":{"type":"string"}}}`))
 	t.Title, t.Annotations = "Find tools", OnlyReads()
 	if structured { // pageJSON, as far as programs need to know it beforehand
 		t.RawOutputSchema = json.RawMessage(`{"type":"object","properties":{` +
 			`"results":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},` +
-			`"cursor":{"type":"string"},"unknown":{"type":"array","items":{"type":"object"}}},"required":["results","total"]}`)
+			`"cursor":{"type":"string"},"unknown":{"type":"array","items":{"type":"object"}}},` +
+			`"required":["results","total"]}`)
 	}
 	return t
 }
@@ -101,7 +104,7 @@ func (c *Catalog) InputSchema(l Limits) json.RawMessage {
 	if names := someNames(c.open(), maxToolNames); names != "" {
 		servers += " There are: " + names
 	}
-	seconds := fmt.Sprintf("Seconds; default %s, at most %s", text.Seconds(l.Timeout), text.Seconds(l.MaxTimeout))
+	seconds := "Seconds; default " + text.Seconds(l.Timeout) + ", at most " + text.Seconds(l.MaxTimeout)
 	properties := map[string]property{
 		"code": {Type: "string"}, "servers": texts(servers), "timeout": {Type: "number", Description: seconds},
 	}
@@ -119,7 +122,7 @@ func (c *Catalog) InputSchema(l Limits) json.RawMessage {
 	return raw
 }
 
-// someNames returns as many of the servers' names as fit into so many bytes of JSON, and how many
+// someNames returns as many of the servers' names as fit into limit bytes of JSON, and how many
 // more there are.
 func someNames(servers []Server, limit int) string {
 	var b strings.Builder

@@ -44,7 +44,7 @@ type Toolset struct {
 
 // toolset makes the toolset of a list, without the tools that are denied.
 func (c *Catalog) toolset(s Server, tools []upstream.Tool) *Toolset {
-	t := &Toolset{Server: s, listed: tools, denied: map[string]policy.Decision{}, byAlias: make(map[string]string, len(tools))}
+	t := &Toolset{Server: s, listed: tools, denied: map[string]policy.Decision{}, byAlias: map[string]string{}}
 	for _, tool := range tools {
 		if d := c.Judge(s.Name, tool); d.Verdict == policy.Deny {
 			t.denied[tool.Name] = d
@@ -72,8 +72,8 @@ func toolNames(tools []upstream.Tool) []string {
 	return names
 }
 
-// Find returns a tool by its alias or real name. An alias comes first: that is what frames have, and
-// another tool's real name may look the same.
+// Find returns a tool by its alias or real name. An alias comes first: that is what frames have,
+// and another tool's real name may look the same.
 func (t *Toolset) Find(name string) (upstream.Tool, bool) {
 	real := t.Real(name)
 	i := slices.IndexFunc(t.tools, func(tool upstream.Tool) bool { return tool.Name == real })
@@ -100,8 +100,8 @@ func (t *Toolset) Denied(name string) (policy.Decision, bool) {
 // maxRefusal bounds, in bytes, what a guest is told of why a tool may not be called.
 const maxRefusal = 500
 
-// refusals returns the names and aliases of tools that are denied, with the reasons, for a guest: as
-// many as of tools that are gone.
+// refusals returns the names and aliases of tools that are denied, with the reasons, for a guest:
+// as many as of tools that are gone.
 func (t *Toolset) refusals() map[string]string {
 	told := map[string]string{}
 	for _, tool := range t.listed {
@@ -168,7 +168,7 @@ type budget int
 // keyRoom is more than a member of an object takes besides its value.
 const keyRoom = 20
 
-// takes reports whether there is room for a value of at most so many bytes, and takes it. What is
+// takes reports whether there is room for a value of at most that many bytes, and takes it. What is
 // not JSON has no room.
 func (b *budget) takes(v any, most int) bool {
 	text, err := json.Marshal(v)
@@ -182,8 +182,10 @@ func (b *budget) takes(v any, most int) bool {
 
 // told returns a tool in the words of the protocol, without schemas that are too long.
 func (t *Toolset) told(tool upstream.Tool) entrypoint.Tool {
-	told := entrypoint.Tool{SafeName: t.aliases[tool.Name], OriginalName: tool.Name, Description: tool.Description,
-		InputSchema: tool.InputSchema, OutputSchema: tool.OutputSchema}
+	told := entrypoint.Tool{
+		SafeName: t.aliases[tool.Name], OriginalName: tool.Name, Description: tool.Description,
+		InputSchema: tool.InputSchema, OutputSchema: tool.OutputSchema,
+	}
 	if len(told.Description) > maxDescription {
 		told.Description = text.First(told.Description, maxDescription) + " […]"
 	}
@@ -199,7 +201,8 @@ func (t *Toolset) told(tool upstream.Tool) entrypoint.Tool {
 	return told
 }
 
-// shape returns what the results of a tool were seen to be, or nothing where it declares that itself.
+// shape returns what the results of a tool were seen to be, or nothing where it declares that
+// itself.
 func (t *Toolset) shape(tool upstream.Tool, most int) string {
 	if len(tool.OutputSchema) > 0 {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestListedOnce: aliases, declarations and index belong to a list of tools as long as it stays the same.
+// TestListedOnce: aliases, declarations and index belong to a list of tools as long as it stays the
+// same.
 func TestListedOnce(t *testing.T) {
 	c := New(quiet, []discovery.Server{{Name: "a"}, {Name: "b"}}, nil)
 	s := c.servers[0]

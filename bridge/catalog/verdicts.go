@@ -30,7 +30,8 @@ func isMethod(name string) bool { return slices.Contains(methods, name) }
 // of the policy. A tool that can't be called is denied.
 func (c *Catalog) Judge(server string, t upstream.Tool) policy.Decision {
 	if t.Invalid != "" {
-		return policy.Decision{Verdict: policy.Deny, Source: "its definition, which MCP doesn't allow", Reason: t.Invalid}
+		source := "its definition, which MCP doesn't allow"
+		return policy.Decision{Verdict: policy.Deny, Source: source, Reason: t.Invalid}
 	}
 	if by, hidden := c.definitions[server].HiddenBy(t.Name); hidden {
 		source := "the list of tools in " + by.String() + ", which hides it from models"
@@ -41,7 +42,8 @@ func (c *Catalog) Judge(server string, t upstream.Tool) policy.Decision {
 
 // Judged returns a tool as a policy knows it: by each name that the server has in some file.
 func (c *Catalog) Judged(server, tool string, annotations json.RawMessage) policy.Tool {
-	return policy.Tool{Server: server, Name: tool, Also: c.definitions[server].Names()[1:], Annotations: annotations}
+	also := c.definitions[server].Names()[1:]
+	return policy.Tool{Server: server, Name: tool, Also: also, Annotations: annotations}
 }
 
 // JudgeMethod returns the verdict on one of MCP's methods that code can ask a server for; false for
@@ -72,9 +74,9 @@ func (c *Catalog) LastListed(server, tool string) (t upstream.Tool, known bool) 
 	return upstream.Tool{Name: tool}, false
 }
 
-// Unreachable returns why a call of that tool would reach nothing at any of these servers, as far as
-// is known without starting one: a clause with the names that are near, or nothing where one has the
-// tool. Sure is false where a server has not listed its tools yet.
+// Unreachable returns why a call of that tool would reach nothing at any of these servers, as far
+// as is known without starting one: a clause with the names that are near, or nothing where one has
+// the tool. Sure is false where a server has not listed its tools yet.
 func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure bool) {
 	var all []string
 	for _, name := range servers {
@@ -86,7 +88,8 @@ func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure 
 		}
 		set := c.known(name)
 		if set == nil {
-			return fmt.Sprintf("it is not known whether there is such a tool: server %q has not listed its tools yet", name), false
+			return fmt.Sprintf("it is not known whether there is such a tool: "+
+				"server %q has not listed its tools yet", name), false
 		}
 		if why = set.without(tool); why == "" {
 			return "", true

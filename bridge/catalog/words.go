@@ -11,9 +11,10 @@ import (
 const maxText = 8 << 10
 
 // empty words say nothing of what a tool does.
-var empty = set(`a about all also am an and any are as at be by can could do does each etc for from had has have how i if in into is it
-its just like may me my of on onto or our out please should some somebody than that the their them then there these this those to
-us used using via want was we were what when which while who will with would you your`)
+var empty = set(`a about all also am an and any are as at be by can could do does each etc for from had
+has have how i if in into is it its just like may me my of on onto or our out please should some
+somebody than that the their them then there these this those to us used using via want was we were
+what when which while who will with would you your`)
 
 func set(text string) map[string]bool {
 	words := map[string]bool{}
@@ -41,9 +42,11 @@ func words(s string) []string {
 			end()
 			continue
 		}
-		lowerNext := i+1 < len(runes) && unicode.IsLower(runes[i+1]) && !pluralAt(runes, i+1)
-		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || unicode.IsUpper(runes[i-1]) && lowerNext) {
-			end()
+		if unicode.IsUpper(r) && i > 0 {
+			lowerNext := i+1 < len(runes) && unicode.IsLower(runes[i+1]) && !pluralAt(runes, i+1)
+			if unicode.IsLower(runes[i-1]) || unicode.IsUpper(runes[i-1]) && lowerNext {
+				end()
+			}
 		}
 		word = append(word, r)
 	}
@@ -53,7 +56,8 @@ func words(s string) []string {
 
 // pluralAt reports whether an s stands there at the end of a word, as in PRs and URLs.
 func pluralAt(runes []rune, i int) bool {
-	return runes[i] == 's' && (i+1 == len(runes) || !unicode.IsLetter(runes[i+1]) && !unicode.IsDigit(runes[i+1]))
+	last := i+1 == len(runes) || !unicode.IsLetter(runes[i+1]) && !unicode.IsDigit(runes[i+1])
+	return runes[i] == 's' && last
 }
 
 // summary returns the first sentence or line of a description, and what follows it.
@@ -69,7 +73,8 @@ func summary(text string) (first, rest string) {
 
 // endings are those of English plurals and verbs, the first that fits.
 var endings = []struct{ from, to string }{
-	{"ies", "y"}, {"sses", "ss"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"ings", ""}, {"ing", ""}, {"ied", "y"}, {"ed", ""}, {"s", ""},
+	{"ies", "y"}, {"sses", "ss"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"},
+	{"ings", ""}, {"ing", ""}, {"ied", "y"}, {"ed", ""}, {"s", ""},
 }
 
 // minStem is how many letters a stem keeps at least.
@@ -96,7 +101,8 @@ func stem(w string) string {
 	return w
 }
 
-// fold returns the same text for names that differ only in case, spaces, dots, dashes and underscores.
+// fold returns the same text for names that differ only in case, spaces, dots, dashes and
+// underscores.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
