@@ -154,7 +154,7 @@ func (t *Toolset) makeProvider() entrypoint.Provider {
 		p.Stub = ""
 	}
 	for _, tool := range named {
-		if told := p.Tools[t.aliases[tool.Name]]; !room.takes([]any{told.Stub, told.Keys}, maxStub) {
+		if told := p.Tools[tool.SafeName]; !room.takes([]any{told.Stub, told.Keys}, maxStub) {
 			told.Stub, told.Keys = "", nil
 			p.Tools[told.SafeName] = told
 		}
