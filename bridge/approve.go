@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -24,9 +25,6 @@ type Approvals interface {
 	// Approve takes that yes, and tells other bridges.
 	Approve(discovery.Server) (told int, err error)
 }
-
-// heldNote is what is said of a server that is held, before its own description.
-const heldNote = "New since the bridge started, or changed: it is not started before the user says yes."
 
 // Bounds of a definition that is shown in a question. What a longer one hides in its midst can't be
 // judged.
@@ -171,9 +169,9 @@ func howToApprove(s discovery.Server) string {
 }
 
 // allowed asks for a server of this run that was held when the run began.
-func (h *host) allowed(ctx context.Context, s entry) error {
-	if !s.held {
+func (h *host) allowed(ctx context.Context, s catalog.Server) error {
+	if !s.Held {
 		return nil
 	}
-	return h.starts.allow(ctx, h.catalog.definitions[s.name])
+	return h.starts.allow(ctx, h.catalog.Definition(s.Name))
 }

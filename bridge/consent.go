@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -69,9 +70,9 @@ func (c *consent) of(server, tool string) *inquiry {
 }
 
 // ask returns nil when the user allows the call. It waits for an answer until ctx ends, which withdraws the question.
-func (c *consent) ask(ctx context.Context, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
-	g, tool := GrantOf(c.definitions[s.name], t), t.Name
-	q := c.of(s.name, tool)
+func (c *consent) ask(ctx context.Context, s catalog.Server, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+	g, tool := GrantOf(c.definitions[s.Name], t), t.Name
+	q := c.of(s.Name, tool)
 	select {
 	case <-q.turn:
 		defer func() { q.turn <- struct{}{} }()
@@ -87,7 +88,7 @@ func (c *consent) ask(ctx context.Context, s entry, t upstream.Tool, args json.R
 		if err != nil {
 			return err
 		}
-		c.log.Info("the user was asked", "server", s.name, "tool", tool, "answer", answer)
+		c.log.Info("the user was asked", "server", s.Name, "tool", tool, "answer", answer)
 		if answer == answerOnce || answer == answerAlways && c.keep(g) {
 			return nil
 		}
@@ -145,7 +146,7 @@ func (c *consent) keep(g policy.Grant) bool {
 }
 
 // answer has the user answer. Whatever is no clear consent is a no.
-func (c *consent) answer(ctx context.Context, s entry, tool string, args json.RawMessage, d policy.Decision, change string) (string, error) {
+func (c *consent) answer(ctx context.Context, s catalog.Server, tool string, args json.RawMessage, d policy.Decision, change string) (string, error) {
 	form, offered := c.form(s, tool, args, d, change)
 	raw, err := c.client(ctx, string(mcp.MethodElicitationCreate), form)
 	switch {
@@ -153,7 +154,7 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 		return "", deniedCall(s, tool, "the call has ended before the user has answered")
 	case errors.Is(err, errCannotAsk):
 		return "", deniedCall(s, tool, fmt.Sprintf("%s has the user asked first, and %v.%s To allow it, run%s: mcp-bridge policy grant %s",
-			text.Safe(d.Why()), err, behind(change), c.where(s), text.ShellWord(policy.Literal(policy.Tool{Server: s.name, Name: tool}))))
+			text.Safe(d.Why()), err, behind(change), c.where(s), text.ShellWord(policy.Literal(policy.Tool{Server: s.Name, Name: tool}))))
 	case err != nil:
 		return "", deniedCall(s, tool, fmt.Sprintf("the user could not be asked: %v", err))
 	}
@@ -176,8 +177,8 @@ func (c *consent) answer(ctx context.Context, s entry, tool string, args json.Ra
 
 // where says in which directory a grant of a server's tool has to be given, as far as that counts: not its name, which is none of the
 // code's business.
-func (c *consent) where(s entry) string {
-	if c.definitions[s.name].StartedHere() {
+func (c *consent) where(s catalog.Server) string {
+	if c.definitions[s.Name].StartedHere() {
 		return " in the bridge's working directory"
 	}
 	return ""
@@ -189,7 +190,7 @@ func (c *consent) where(s entry) string {
 //
 // What the code chooses comes last and can't add lines. If some of its arguments are not shown, the
 // user can allow this call but none after it.
-func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Decision, change string) (question map[string]any, values []string) {
+func (c *consent) form(s catalog.Server, tool string, args json.RawMessage, d policy.Decision, change string) (question map[string]any, values []string) {
 	shown, left := showArguments(args, upstream.HideNamed(c.definitions))
 	values, labels := []string{answerOnce, answerRun}, []string{"Allow once", "Allow for this run"}
 	if c.grants != nil {
@@ -204,7 +205,7 @@ func (c *consent) form(s entry, tool string, args json.RawMessage, d policy.Deci
 	}
 	return map[string]any{
 		"message": text.Escape(fmt.Sprintf("Python code wants to call tool %q of server %q.\nYou are asked because of %s.%s\nArguments: %s",
-			tool, s.name, d.Why(), behind(change), shown)),
+			tool, s.Name, d.Why(), behind(change), shown)),
 		"requestedSchema": map[string]any{"type": "object", "properties": fields},
 	}, values
 }
@@ -217,6 +218,6 @@ func behind(s string) string {
 	return " " + s
 }
 
-func deniedCall(s entry, tool, why string) error {
-	return &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: fmt.Sprintf("tool %q of server %q was not called: %s", tool, s.name, why)}
+func deniedCall(s catalog.Server, tool, why string) error {
+	return &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: fmt.Sprintf("tool %q of server %q was not called: %s", tool, s.Name, why)}
 }

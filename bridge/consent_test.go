@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -52,7 +53,7 @@ func answer(word string) string {
 
 var (
 	askRule  = policy.Decision{Verdict: policy.Ask, Source: `rule "github.*" (policy.toml, line 3)`, Reason: "it costs money"}
-	guarded  = entry{name: "github", alias: "github"}
+	guarded  = catalog.Server{Name: "github", Alias: "github"}
 	defined  = discovery.Server{Name: "github", Transport: discovery.Stdio, Command: "gh", Env: map[string]string{"TOKEN": "hunter2hunter2", "N": "1"}}
 	atServer = map[string]discovery.Server{"github": defined}
 )

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -52,9 +53,9 @@ func TestHiddenText(t *testing.T) {
 			})
 			seen("search", found(t, b, `{"query":"t"}`))
 			seen("search in full", found(t, b, `{"query":"t","detail":"full"}`))
-			seen("manual", b.manual())
+			seen("manual", b.Catalog().Manual(b.limits))
 			change := describeChange(tool, []string{"description", "schema"})
-			form, _ := (&consent{}).form(entry{name: "s"}, veiled, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{}, change)
+			form, _ := (&consent{}).form(catalog.Server{Name: "s"}, veiled, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{}, change)
 			seen("consent", form["message"].(string))
 		})
 	}

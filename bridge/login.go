@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -58,7 +59,7 @@ func (l *logins) start(key string, logIn func(ctx context.Context) error) *login
 
 // withLogin calls do, and again after a login if the server wants one and the client can show a
 // page. The user is asked once in a run for each scope of a server.
-func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error)) (T, error) {
+func withLogin[T any](ctx context.Context, h *host, s catalog.Server, do func() (T, error)) (T, error) {
 	result, err := do()
 	var wants *upstream.LoginError
 	if h.login == nil || !errors.As(err, &wants) || !canOpenPages(ctx) {
@@ -66,7 +67,7 @@ func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error
 	}
 	resume := sandbox.OffClock(ctx) // also while the user is at the page
 	defer resume()
-	l := h.logins.start(s.name+" "+wants.Scope, func(ctx context.Context) error {
+	l := h.logins.start(s.Name+" "+wants.Scope, func(ctx context.Context) error {
 		return h.logIn(ctx, s, wants.Scope)
 	})
 	select {
@@ -82,19 +83,19 @@ func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error
 }
 
 // logIn has the user log in. A panic is an error: this isn't a goroutine of a call.
-func (h *host) logIn(ctx context.Context, s entry, scope string) (err error) {
+func (h *host) logIn(ctx context.Context, s catalog.Server, scope string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the login has panicked: %v", r)
-			h.log.Error("a login has panicked", "server", s.name, "err", err, "stack", string(debug.Stack()))
+			h.log.Error("a login has panicked", "server", s.Name, "err", err, "stack", string(debug.Stack()))
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	err = h.login(ctx, h.catalog.definitions[s.name], scope, func(ctx context.Context, page, about string) error {
+	err = h.login(ctx, h.catalog.Definition(s.Name), scope, func(ctx context.Context, page, about string) error {
 		raw, err := askClient(ctx, policyAsks, string(mcp.MethodElicitationCreate), map[string]any{
 			"mode": mcp.ElicitationModeURL, "url": page, "elicitationId": rand.Text(),
-			"message": fmt.Sprintf("The MCP server %q wants you to log in. %s", s.name, about),
+			"message": fmt.Sprintf("The MCP server %q wants you to log in. %s", s.Name, about),
 		})
 		var r struct {
 			Action string `json:"action"`
@@ -105,7 +106,7 @@ func (h *host) logIn(ctx context.Context, s entry, scope string) (err error) {
 		return err
 	})
 	if err != nil {
-		h.log.Info("not logged in", "server", s.name, "err", err)
+		h.log.Info("not logged in", "server", s.Name, "err", err)
 	}
 	return err
 }

@@ -11,9 +11,17 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// The names of the tools whose calls may start servers.
+const (
+	runPythonName   = catalog.RunPython
+	searchToolsName = catalog.SearchTools
 )
 
 // statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
@@ -80,8 +88,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	case err != nil:
 		return b.failed(ctx, id, err)
 	}
-	afterwards(ctx, func() { b.seen.flush(c) })
-	o := outcomeOf(id, a, res, b.output)
+	afterwards(ctx, c.SaveNoted)
+	o := outcomeOf(id, a, res, b.limits.Output)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.files != nil {
@@ -132,7 +140,8 @@ func (b *Bridge) unready(ctx context.Context) error {
 }
 
 func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
-	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: a.catalog.announced.discovered}
+	_, discovered := a.catalog.Announced()
+	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered}
 	if p != nil {
 		r.Output = p.printed
 	}
@@ -154,7 +163,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Outcome {
 	o := output.New(id, r, a.timeout, limit)
 	if r.Error != nil {
-		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
+		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {
 			o.Note(why)
 		}
 	}
@@ -162,7 +171,7 @@ func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Out
 		o.Note(a.clamped)
 	}
 	if r.Status == sandbox.StatusTimeout && a.timeout < a.most {
-		o.Note("to allow more time, give a longer timeout: up to " + seconds(a.most) + " s")
+		o.Note("to allow more time, give a longer timeout: up to " + text.Seconds(a.most) + " s")
 	}
 	return o
 }
