@@ -171,8 +171,7 @@ func profiles(env Env) tree {
 }
 
 // TestProjectPlaces: a file of a project's is found in the working directory and in the root of its
-// repository, on each system, and nobody's servers are started but those that their user has said
-// yes to.
+// repository, on each system, and only servers that the user has said yes to are started.
 func TestProjectPlaces(t *testing.T) {
 	const servers, code = `{"mcpServers": {"s": {"command": "x"}}}`, `{"servers": {"s": {"command": "x"}}}`
 	files := map[string]string{
