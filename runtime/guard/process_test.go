@@ -3,7 +3,6 @@
 package guard
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -193,8 +192,6 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 type unregistered struct{ lines strings.Builder }
 
 func (u *unregistered) Group(int) func() { return func() {} }
-
-func (u *unregistered) newMark() string { return rand.Text() }
 
 func (u *unregistered) Mark(mark string) func() {
 	u.lines.WriteString("1 mark " + mark + "\n")
