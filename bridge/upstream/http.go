@@ -180,6 +180,9 @@ func (r *remote) serve() { r.work.Go(r.sendPosts) }
 // Send implements jsonrpc.Carrier. All its errors are *exchangeError. A request over Streamable
 // HTTP is answered when it returns nil.
 func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
+	if r.ctx.Err() != nil { // hung up
+		return &exchangeError{r.ctx.Err()}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()

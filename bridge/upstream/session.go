@@ -74,6 +74,11 @@ type session struct {
 	logged   *ring                // what the server logs by the protocol
 	answered atomic.Bool          // it has answered something after the handshake
 
+	ending
+}
+
+// ending is how far the end of a session is, and why.
+type ending struct {
 	once   sync.Once
 	reason error // why it is dying
 	dying  chan struct{}
@@ -94,7 +99,7 @@ type hints struct {
 func newSession(cfg Config, server discovery.Server, h hints) *session {
 	s := &session{
 		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), hints: h, ready: make(chan struct{}),
-		dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
+		ending: ending{dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{})},
 	}
 	s.tools.s, s.tools.turn, s.tools.news = s, make(chan struct{}, 1), make(chan struct{}, 1)
 	s.changes.s = s

@@ -106,7 +106,7 @@ func TestQuestions(t *testing.T) {
 		if want := []string{`{"code":-32603,"message":"the bridge has failed on this request"}`}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %s, %v", got, err)
 		}
-		if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "client_test.go") {
+		if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "questions_test.go") {
 			t.Errorf("the log: %s", text)
 		}
 	})

@@ -57,6 +57,11 @@ func (f *far) heard(part string) bool {
 }
 
 func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if last := r.Header.Get("Last-Event-ID"); r.Method == http.MethodGet && strings.HasPrefix(last, "answer ") {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resumed\":true}}\n\n", strings.TrimPrefix(last, "answer "))
+		return
+	}
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
@@ -157,6 +162,10 @@ func (f *far) tool(w http.ResponseWriter, r *http.Request, m request) {
 	case "cut":
 		events("data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"resu", m.ID)
 		panic(http.ErrAbortHandler)
+	case "resumed":
+		events("id: answer %s\nretry: 1\ndata:\n\n", m.ID)
+	case "not resumed":
+		events("id: 1\nretry: 1\ndata:\n\n")
 	case "ended":
 		events(": nothing\n\n")
 	case "huge":
@@ -208,7 +217,7 @@ func TestAnswersOverHTTP(t *testing.T) {
 	srv, _ := web(t, discovery.HTTP, "/", f)
 	p := open(t, nil, secretive(srv))
 	for tool, want := range map[string]string{
-		"plain": `{"n":9007199254740993,  "f":1.0}`, "events": `{"n":9007199254740993}`, "twice": `{"n":1}`, "progress": `{}`, "ping": `{}`,
+		"plain": `{"n":9007199254740993,  "f":1.0}`, "events": `{"n":9007199254740993}`, "twice": `{"n":1}`, "progress": `{}`, "ping": `{}`, "resumed": `{"resumed":true}`,
 	} {
 		var seen []Progress
 		ctx := WithProgress(t.Context(), func(pr Progress) { seen = append(seen, pr) })
@@ -239,6 +248,7 @@ func TestFailuresOverHTTP(t *testing.T) {
 	for _, tt := range []struct{ tool, want string }{
 		{"cut", "whether the work was done isn't known"},
 		{"ended", "the connection ended before the answer came"},
+		{"not resumed", "its rest can't be had (it answered 405 Method Not Allowed)"},
 		{"huge", "longer than 1048576 bytes"},
 		{"huge event", "longer than 1048576 bytes"},
 		{"huge failure", "500 Internal Server Error: xxx"},
