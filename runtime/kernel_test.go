@@ -24,3 +24,14 @@ func TestStartedBy(t *testing.T) {
 		}
 	}
 }
+
+func TestKernelSince(t *testing.T) {
+	for release, want := range map[string]bool{
+		"6.1.0-13-amd64": true, "5.14.0": true, "5.14-rc1": true, "5.13.9": false, "4.19.0": false, "": false,
+		"x": false,
+	} {
+		if got := KernelSince(release, 5, 14); got != want {
+			t.Errorf("%q: got %v, want %v", release, got, want)
+		}
+	}
+}

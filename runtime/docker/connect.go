@@ -98,7 +98,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 
 // try reaches one endpoint, where nothing speaks against it, and asks what it is.
 func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
-	if err := d.MayUse(e.Endpoint); err != nil {
+	if err := e.MayUse(d.Name()); err != nil {
 		return nil, err
 	}
 	dial, err := d.dialer(e)

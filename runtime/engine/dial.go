@@ -107,12 +107,13 @@ func (e *Engine[C]) FindSocket(path string, refused error) (p Endpoint, ok bool)
 	return Endpoint{URL: "unix://" + path, Refused: refused}, true
 }
 
-// MayUse returns the error for an endpoint that is there and not used.
-func (e *Engine[C]) MayUse(p Endpoint) error {
+// MayUse returns the error of that engine for an endpoint that is there and not used.
+func (p Endpoint) MayUse(engine string) error {
 	if p.Refused == nil {
 		return nil
 	}
-	return e.Unavailable(p.URL, p.Refused, "if you trust who listens there, set MCP_BRIDGE_RUNTIME="+p.URL)
+	return &runtime.UnavailableError{Engine: engine, Endpoint: runtime.Redacted(p.URL), Err: p.Refused,
+		Next: "if you trust who listens there, set MCP_BRIDGE_RUNTIME=" + p.URL}
 }
 
 // Refusal words a refused endpoint for Facts.Lacks. It is empty for one that is used.

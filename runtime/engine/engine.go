@@ -251,7 +251,7 @@ func (e *Engine[C]) use(ctx context.Context) (c C, release func(), err error) {
 }
 
 // answers reports whether the engine answers within that time.
-func (e *Engine[C]) answers(c C, within time.Duration) bool {
+func answers(c Client, within time.Duration) bool {
 	if !c.There() {
 		return false
 	}
@@ -264,7 +264,7 @@ func (e *Engine[C]) answers(c C, within time.Duration) bool {
 // *UnavailableError where the engine has gone; the next use then connects again.
 func (e *Engine[C]) Lost(c C, err error) error {
 	switch {
-	case !e.answers(c, e.Times.Silence/2):
+	case !answers(c, e.Times.Silence/2):
 		return e.gone(c, err)
 	case e.cfg.Explain != nil:
 		return e.cfg.Explain(c, err, false)

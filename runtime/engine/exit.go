@@ -84,7 +84,7 @@ func (r *run[C]) leave(ctx context.Context, doubt bool) error {
 	if !r.silent.Load() {
 		late, cancel := r.late(ctx, true)
 		defer cancel()
-		if err = r.e.remove(late, r.c, r.id); unreachable(err) {
+		if err = remove(late, r.c, r.id); unreachable(err) {
 			err = r.removeAgain(late)
 		}
 	}
@@ -110,7 +110,7 @@ func (r *run[C]) removeAgain(ctx context.Context) error {
 	case c.Home() != r.c.Home():
 		return errAnother
 	}
-	return r.e.remove(ctx, c, r.id)
+	return remove(ctx, c, r.id)
 }
 
 // ErrUnreachable means that nothing listens at the engine's endpoint any more.
@@ -129,7 +129,7 @@ const (
 )
 
 // remove blocks until the container is gone, whatever removes it, or ctx has ended.
-func (e *Engine[C]) remove(ctx context.Context, c C, id string) error {
+func remove(ctx context.Context, c Client, id string) error {
 	for wait := removePause; ; wait = min(2*wait, maxRemovePause) {
 		err := c.Remove(ctx, id)
 		switch {

@@ -94,7 +94,7 @@ func (e *Engine[C]) payOnce(ctx context.Context) (done bool) {
 func (e *Engine[C]) removeInTime(ctx context.Context, c C, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Times.Cleanup)
 	defer cancel()
-	return e.remove(ctx, c, id)
+	return remove(ctx, c, id)
 }
 
 // Orphans implements runtime.Driver.

@@ -128,7 +128,7 @@ func (r *run[C]) outlive(ctx context.Context) (life context.Context, heard, end 
 	times := r.e.Times
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	silence := time.AfterFunc(times.Silence, func() {
-		if !r.e.answers(r.c, times.Silence) && life.Err() == nil {
+		if !answers(r.c, times.Silence) && life.Err() == nil {
 			r.silent.Store(true)
 			cancel(errNoAnswer)
 		}
@@ -139,7 +139,7 @@ func (r *run[C]) outlive(ctx context.Context) (life context.Context, heard, end 
 		mu.Lock()
 		defer mu.Unlock()
 		timer = time.AfterFunc(times.Cleanup/2, func() {
-			r.silent.Store(!r.e.answers(r.c, times.Silence/2))
+			r.silent.Store(!answers(r.c, times.Silence/2))
 			cancel(errNoAnswer)
 		})
 	})

@@ -79,7 +79,7 @@ func (f *finder) try(ctx context.Context, places []endpoint) (*connection, error
 
 // try dials an endpoint that nothing speaks against.
 func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
-	if err := d.MayUse(e.Endpoint); err != nil {
+	if err := e.MayUse(d.Name()); err != nil {
 		return nil, err
 	}
 	return d.dial(ctx, e)
