@@ -7,17 +7,20 @@ import (
 	"strings"
 )
 
-// Aliases returns for each name of a tool the one under which Python code knows it: lower case, every run of characters other
-// than a–z, 0–9 and _ is one _, and "tool" where no letter or digit is left. A digit in front gets a _ before it, an alias that
-// begins and ends with __ an x, and a name of Python's or of the guest's own a _ behind it.
+// Aliases returns for each name of a tool the one under which Python code knows it: lower case,
+// every run of characters other than a–z, 0–9 and _ is one _, and "tool" where no letter or digit
+// is left. A digit in front gets a _ before it, an alias that begins and ends with __ an x, and a
+// name of Python's or of the guest's own a _ behind it.
 //
-// Names that would have the same alias get __2, __3 and so on, in the order of the names, but a name that is its own alias
-// keeps it. So the same set of names always has the same aliases. Names given twice count once.
+// Names that would have the same alias get __2, __3 and so on, in the order of the names, but a
+// name that is its own alias keeps it. So the same set of names always has the same aliases. Names
+// given twice count once.
 func Aliases(names []string) map[string]string { return aliases(names, "tool", reserved, ofGuest) }
 
-// ServerAliases does so for the names of servers, which code knows as mcp_<alias>, where nothing is a builtin, and as the module
-// mcp.servers.<alias>. Where no letter or digit is left the alias is "server". mcp_servers is the mapping of all servers, so
-// the name "servers" gets a _ behind it too.
+// ServerAliases does so for the names of servers, which code knows as mcp_<alias>, where nothing is
+// a builtin, and as the module mcp.servers.<alias>. Where no letter or digit is left the alias is
+// "server". mcp_servers is the mapping of all servers, so the name "servers" gets a _ behind it
+// too.
 func ServerAliases(names []string) map[string]string {
 	return aliases(names, "server", keywords, []string{"servers"})
 }
@@ -72,19 +75,22 @@ func alias(name, none string, taboo [][]string) string {
 	return a
 }
 
-// ofGuest are the attributes of the guest's servers that tools would hide. A test compares it with the guest.
+// ofGuest are the attributes of the guest's servers that tools would hide. A test compares it with
+// the guest.
 var ofGuest = strings.Fields(`
-_alias _denied _description _extra _gone _known _link _listed _load _lock _made _name _on_load _request _since _then _tool
+_alias _denied _description _extra _gone _known _link _listed _load _lock _made _name _on_load
+_request _since _then _tool
 `)
 
-// keywords are those of Python that could be an alias. A test compares it with the Python that is there.
+// keywords are those of Python that could be an alias. A test compares it with the Python that is
+// there.
 var keywords = strings.Fields(`
-and as assert async await break class continue def del elif else except finally for from global if import in is
-lambda nonlocal not or pass raise return try while with yield
+and as assert async await break class continue def del elif else except finally for from global
+if import in is lambda nonlocal not or pass raise return try while with yield
 `)
 
-// reserved are the keywords and builtins of Python 3.10 to 3.14 that could be an alias. A test compares it with the Python
-// that is there.
+// reserved are the keywords and builtins of Python 3.10 to 3.14 that could be an alias. A test
+// compares it with the Python that is there.
 var reserved = strings.Fields(`
 abs aiter all and anext any as ascii assert async await
 bin bool break breakpoint bytearray bytes

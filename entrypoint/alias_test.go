@@ -49,7 +49,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestAliasesSimply compares with the definition, which is quadratic, on names that collide in every way.
+// TestAliasesSimply compares with the definition, which is quadratic, on names that collide in
+// every way.
 func TestAliasesSimply(t *testing.T) {
 	simple := func(names []string) map[string]string {
 		aliases, taken := map[string]string{}, map[string]bool{}

@@ -12,16 +12,19 @@ import (
 	"time"
 )
 
-// The benchmarks of the guest, as a plain process. Each stands beside the least that the same thing could cost, measured in the
-// same run: figures of different runs or machines say little. scripts/bench makes a table of them.
+// The benchmarks of the guest, as a plain process. Each stands beside the least that the same thing
+// could cost, measured in the same run: figures of different runs or machines say little.
+// scripts/bench makes a table of them.
 
-// samples collects what a round takes and reports the median and the 95th percentile instead of a mean.
+// samples collects what a round takes and reports the median and the 95th percentile instead of a
+// mean.
 func samples(b *testing.B, round func() time.Duration) {
 	b.Helper()
 	manySamples(b, 1, round)
 }
 
-// manySamples is for what is over so soon that the few rounds a benchmark is run for would say little.
+// manySamples is for what is over so soon that the few rounds a benchmark is run for would say
+// little.
 func manySamples(b *testing.B, each int, round func() time.Duration) {
 	b.Helper()
 	var all []time.Duration
@@ -56,7 +59,8 @@ type process struct {
 
 func startProcess(b *testing.B, argv ...string) *process {
 	b.Helper()
-	p := &process{cmd: exec.CommandContext(b.Context(), argv[0], argv[1:]...)} //nolint:gosec // the benchmarks' own commands
+	// the benchmarks' own commands
+	p := &process{cmd: exec.CommandContext(b.Context(), argv[0], argv[1:]...)} //nolint:gosec
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		b.Fatal(err)
@@ -115,7 +119,11 @@ func (g *guest) until(b *testing.B, kind string, see func(FromGuest)) FromGuest 
 func (g *guest) execute(b *testing.B, code string) {
 	b.Helper()
 	shop := Provider{Name: "shop", Alias: "shop", Tools: map[string]Tool{
-		"echo": {SafeName: "echo", OriginalName: "echo", InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)},
+		"echo": {
+			SafeName:     "echo",
+			OriginalName: "echo",
+			InputSchema:  json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`),
+		},
 	}}
 	if err := g.w.Write(Execute{Type: TypeExecute, ID: "r", Code: code, Providers: []Provider{shop}}); err != nil {
 		b.Fatal(err)
@@ -149,7 +157,8 @@ func done(b *testing.B, code string, see func(*guest, FromGuest)) func() time.Du
 
 func command(b *testing.B, argv ...string) func() time.Duration {
 	return func() time.Duration {
-		return took(b, exec.CommandContext(b.Context(), argv[0], argv[1:]...).Run) //nolint:gosec // the benchmarks' own commands
+		// the benchmarks' own commands
+		return took(b, exec.CommandContext(b.Context(), argv[0], argv[1:]...).Run) //nolint:gosec
 	}
 }
 
@@ -163,8 +172,14 @@ func BenchmarkReady(b *testing.B) {
 			return d
 		})
 	})
-	b.Run("baseline/python3_-I_-c_pass", func(b *testing.B) { samples(b, command(b, "python3", "-I", "-c", "pass")) })
-	b.Run("baseline/python3_-I_-S_-c_pass", func(b *testing.B) { samples(b, command(b, "python3", "-I", "-S", "-c", "pass")) })
+	b.Run(
+		"baseline/python3_-I_-c_pass",
+		func(b *testing.B) { samples(b, command(b, "python3", "-I", "-c", "pass")) },
+	)
+	b.Run(
+		"baseline/python3_-I_-S_-c_pass",
+		func(b *testing.B) { samples(b, command(b, "python3", "-I", "-S", "-c", "pass")) },
+	)
 }
 
 func BenchmarkExecute(b *testing.B) {
@@ -224,7 +239,10 @@ func BenchmarkGather(b *testing.B) {
 	b.Run("50", func(b *testing.B) {
 		samples(b, done(b, code, func(g *guest, f FromGuest) {
 			if f.Type == TypeToolCall {
-				time.AfterFunc(100*time.Millisecond, func() { g.answer(b, f.CallID, json.RawMessage(fmt.Sprintf(text, "x"))) })
+				time.AfterFunc(
+					100*time.Millisecond,
+					func() { g.answer(b, f.CallID, json.RawMessage(fmt.Sprintf(text, "x"))) },
+				)
 			}
 		}))
 	})

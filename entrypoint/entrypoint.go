@@ -1,13 +1,14 @@
-// Package entrypoint is both ends of one protocol: the Python guest that runs inside the container, and the Go side of the
-// frames that it speaks.
+// Package entrypoint is both ends of one protocol: the Python guest that runs inside the container,
+// and the Go side of the frames that it speaks.
 //
-// The container's command is Boot: a constant line of Python that reads Source from its standard input and runs it. From then
-// on both directions are frames, one JSON object a line (frame.go; Reader and Writer). The guest is two processes: a
-// supervisor, which alone holds the frames' descriptors, and the child that runs the code (guest/supervisor.py). The protocol's
-// document is testdata/transcripts, which both sides replay.
+// The container's command is Boot: a constant line of Python that reads Source from its standard
+// input and runs it. From then on both directions are frames, one JSON object a line (frame.go;
+// Reader and Writer). The guest is two processes: a supervisor, which alone holds the frames'
+// descriptors, and the child that runs the code (guest/supervisor.py). The protocol's document is
+// testdata/transcripts, which both sides replay.
 //
-// Nothing that a user or a server provides is ever part of Source: code and metadata are data in a frame. The package knows
-// nothing of containers, MCP clients or configuration.
+// Nothing that a user or a server provides is ever part of Source: code and metadata are data in a
+// frame. The package knows nothing of containers, MCP clients or configuration.
 package entrypoint
 
 import (
@@ -21,8 +22,8 @@ import (
 	"sync"
 )
 
-// The statuses with which the guest's process ends. With ExitDone it has sent its done; with every other one it says on its
-// standard error why it ended.
+// The statuses with which the guest's process ends. With ExitDone it has sent its done; with every
+// other one it says on its standard error why it ended.
 const (
 	ExitDone     = 0
 	ExitProtocol = 65 // the host sent a frame that the guest doesn't take
@@ -31,7 +32,8 @@ const (
 	ExitInternal = 70 // the guest itself failed
 )
 
-// The glob, not the folder: of a folder, embed leaves out what begins with "_", and __init__.py with it.
+// The glob, not the folder: of a folder, embed leaves out what begins with "_", and __init__.py
+// with it.
 //
 //go:embed guest/*.py
 var guestFiles embed.FS
@@ -39,14 +41,15 @@ var guestFiles embed.FS
 //go:embed boot.py
 var boot string
 
-// Boot is the command of the container. It is the same for every run; it needs a python3 of version 3.10 or newer.
+// Boot is the command of the container. It is the same for every run; it needs a python3 of version
+// 3.10 or newer.
 func Boot() []string {
 	return []string{"python3", "-I", "-B", "-c", boot}
 }
 
-// Source returns what is to be written to the guest's standard input before any frame: a line of two
-// lengths in decimal, and so many bytes of the module that is run first and of all modules. It is the
-// same for every run, and shared: don't change it.
+// Source returns what is to be written to the guest's standard input before any frame: a line of
+// two lengths in decimal, and so many bytes of the module that is run first and of all modules. It
+// is the same for every run, and shared: don't change it.
 func Source() []byte { return source() }
 
 var source = sync.OnceValue(func() []byte {

@@ -49,15 +49,16 @@ type Execute struct {
 	Providers []Provider `json:"providers"`
 }
 
-// File is a piece of a file that the code is to find. The first one of a name makes the file, and each adds to its
-// end. All come before the execute.
+// File is a piece of a file that the code is to find. The first one of a name makes the file, and
+// each adds to its end. All come before the execute.
 type File struct {
 	Type string `json:"type"`
 	Name string `json:"name"` // one part of a path
 	Data string `json:"data"` // base64
 }
 
-// Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes of these.
+// Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes
+// of these.
 type Options struct {
 	TimeoutMs        int64 `json:"timeoutMs"`
 	MemoryLimitBytes int64 `json:"memoryLimitBytes"`
@@ -65,18 +66,21 @@ type Options struct {
 	MaxLogChars      int   `json:"maxLogChars"`
 	MaxArtifactBytes int64 `json:"maxArtifactBytes"`
 
-	// Rlimits are set, hard and soft, in the process that runs the code before any of it runs: "as", "core", "cpu", "data",
-	// "fsize", "nofile", "nproc" in setrlimit(2)'s units. "as" counts on top of what the interpreter has mapped while it waited.
+	// Rlimits are set, hard and soft, in the process that runs the code before any of it runs:
+	// "as", "core", "cpu", "data", "fsize", "nofile", "nproc" in setrlimit(2)'s units. "as" counts
+	// on top of what the interpreter has mapped while it waited.
 	Rlimits map[string]int64 `json:"rlimits,omitempty"`
 
-	// Cores is how many cores the process that runs the code is bound to, with all that it starts. Zero means all there are.
+	// Cores is how many cores the process that runs the code is bound to, with all that it starts.
+	// Zero means all there are.
 	Cores int `json:"cores,omitempty"`
 
-	// Watch has the supervisor end the run when the processes of the container together pass a bound that the engine doesn't
-	// enforce. Zero means that bound isn't watched.
+	// Watch has the supervisor end the run when the processes of the container together pass a
+	// bound that the engine doesn't enforce. Zero means that bound isn't watched.
 	Watch Watch `json:"watch,omitzero"`
 
-	// Servers are all names that the code may ask for, each with its alias, whether or not its tools are known yet.
+	// Servers are all names that the code may ask for, each with its alias, whether or not its
+	// tools are known yet.
 	Discovered []Discovered `json:"discovered,omitempty"`
 }
 
@@ -92,26 +96,28 @@ type Discovered struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Provider is one server that the code may call. Its metadata is data: the guest never pastes it into Python text.
+// Provider is one server that the code may call. Its metadata is data: the guest never pastes it
+// into Python text.
 type Provider struct {
 	Name        string `json:"name"`  // the server's real name
 	Alias       string `json:"alias"` // mcp_<alias>; see Alias
 	Description string `json:"description,omitempty"`
 
-	// Tools by safe name. Null means not known yet: the guest asks for them at the first touch, with a tool_call of the
-	// provider "runtime", tool "load_server", input {"server": name}, whose result is a Provider with Tools.
+	// Tools by safe name. Null means not known yet: the guest asks for them at the first touch,
+	// with a tool_call of the provider "runtime", tool "load_server", input {"server": name}, whose
+	// result is a Provider with Tools.
 	Tools map[string]Tool `json:"tools"`
 
 	// Stub begins the Python module of declarations (package stubs) that the tools' own stubs go on
 	// with. The guest puts it into /ipc/servers/<alias>.py. It comes with Tools.
 	Stub string `json:"stub,omitempty"`
 
-	// Gone are names and safe names of tools that the server had when it was last heard of, and no longer has: searches may have
-	// told of them. It comes with Tools.
+	// Gone are names and safe names of tools that the server had when it was last heard of, and no
+	// longer has: searches may have told of them. It comes with Tools.
 	Gone []string `json:"gone,omitempty"`
 
-	// Denied are names and safe names of tools that the code may not call, each with what decides so: they are not among Tools. It
-	// comes with Tools.
+	// Denied are names and safe names of tools that the code may not call, each with what decides
+	// so: they are not among Tools. It comes with Tools.
 	Denied map[string]string `json:"denied,omitempty"`
 }
 
@@ -124,8 +130,8 @@ type Tool struct {
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 
 	// Stub declares the tool as a function of Python (package stubs). The guest parses it, and has
-	// the tool's parameters, types, defaults and documentation from it. It is empty when it would be
-	// too long: the tool takes any keyword arguments then.
+	// the tool's parameters, types, defaults and documentation from it. It is empty when it would
+	// be too long: the tool takes any keyword arguments then.
 	Stub string `json:"stub,omitempty"`
 
 	// Keys are the JSON keys of parameters whose names in Python differ.
@@ -150,8 +156,9 @@ type ToolResult struct {
 // MaxProgressText bounds the message of a Progress, in bytes.
 const MaxProgressText = 1000
 
-// Progress tells the code how far one of its ToolCalls is, as the server reports it. It is sent only of calls that ask for it, before
-// their ToolResult, and no more often than the code has use for: in between the latest report counts.
+// Progress tells the code how far one of its ToolCalls is, as the server reports it. It is sent
+// only of calls that ask for it, before their ToolResult, and no more often than the code has use
+// for: in between the latest report counts.
 type Progress struct {
 	Type     string   `json:"type"`
 	CallID   string   `json:"callId"`
@@ -181,8 +188,9 @@ type Ping struct {
 	N    int64  `json:"n"`
 }
 
-// FromGuest is any frame of the guest, decoded in one step. Which fields mean something depends on Type. None of it is
-// trusted further than a request for what the run may have anyway, or text to be shown.
+// FromGuest is any frame of the guest, decoded in one step. Which fields mean something depends on
+// Type. None of it is trusted further than a request for what the run may have anyway, or text to
+// be shown.
 type FromGuest struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
@@ -192,7 +200,8 @@ type FromGuest struct {
 	Python   string `json:"python,omitempty"`
 	PID      int    `json:"pid,omitempty"`
 	Seccomp  bool   `json:"seccomp,omitempty"` // the guest's own filter is in force
-	// Extra names what is in the container and was not asked for: mounts and devices of the host. Such a guest must not be used.
+	// Extra names what is in the container and was not asked for: mounts and devices of the host.
+	// Such a guest must not be used.
 	Extra []string `json:"extra,omitempty"`
 
 	Note string `json:"note,omitempty"` // why it isn't, for a person
@@ -224,13 +233,16 @@ type FromGuest struct {
 	Wait       *Wait           `json:"wait,omitempty"`
 
 	// taken
-	Bytes int64 `json:"bytes,omitempty"` // of all tool_result and progress frames so far, line ends included, that the guest need not hold any more
+	// Bytes counts all tool_result and progress frames so far, line ends included, that the guest need
+	// not hold any more.
+	Bytes int64 `json:"bytes,omitempty"`
 
 	// pong
 	N int64 `json:"n,omitempty"`
 }
 
-// DoneError is what the guest says of a failed run. Type, Message, Traceback and Line are the code's own word: text.
+// DoneError is what the guest says of a failed run. Type, Message, Traceback and Line are the
+// code's own word: text.
 type DoneError struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
@@ -241,9 +253,11 @@ type DoneError struct {
 
 // Wait is what the supervisor learned about the process that ran the code.
 type Wait struct {
-	Exited bool   `json:"exited"`           // it ended by exit, with Status
-	Status int    `json:"status"`           // exit status
-	Signal int    `json:"signal,omitempty"` // it was ended by this signal
-	Killed string `json:"killed,omitempty"` // why the supervisor itself ended it: "cancel", "memory", "processes"
-	OOM    int64  `json:"oom,omitempty"`    // processes of the container killed by the kernel for want of memory, by its own count
+	Exited bool `json:"exited"`           // it ended by exit, with Status
+	Status int  `json:"status"`           // exit status
+	Signal int  `json:"signal,omitempty"` // it was ended by this signal
+	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes".
+	Killed string `json:"killed,omitempty"`
+	// OOM counts the processes of the container that the kernel killed for lack of memory.
+	OOM int64 `json:"oom,omitempty"`
 }

@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// oddNames are names from Unicode's own tables: of each script and each category the first, a middle and the last character, as
-// they are and within a word; and those that mean something to Python or to the guest.
+// oddNames are names from Unicode's own tables: of each script and each category the first, a
+// middle and the last character, as they are and within a word; and those that mean something to
+// Python or to the guest.
 func oddNames() []string {
 	names := []string{
 		"", " ", "_", "__", "___", "-", ".", "/", "1", "1_", "__1", "a", "A", "ａ", "K", "\u212a", "ſ", "ﬁ", "İ", "ß", "été", "e\u0301te\u0301", "读", "写", "读 file",
@@ -39,8 +40,9 @@ func oddNames() []string {
 	return slices.Compact(names)
 }
 
-// TestNames: whatever tools and servers are called, each has an alias of its own that Python takes as a name, and the guest has
-// each under that alias, by attribute, by item, in dir() and by import.
+// TestNames: whatever tools and servers are called, each has an alias of its own that Python takes
+// as a name, and the guest has each under that alias, by attribute, by item, in dir() and by
+// import.
 func TestNames(t *testing.T) {
 	names := oddNames()
 	if len(names) < 400 {
@@ -56,7 +58,9 @@ func TestNames(t *testing.T) {
 			switch other, taken := by[a]; {
 			case taken:
 				t.Errorf("%s: %q and %q are both %q", what, other, name, a)
-			case !valid.MatchString(a), strings.HasPrefix(a, "__") && strings.HasSuffix(a, "__"), strings.Trim(a, "_") == "":
+			case !valid.MatchString(a),
+				strings.HasPrefix(a, "__") && strings.HasSuffix(a, "__"),
+				strings.Trim(a, "_") == "":
 				t.Errorf("%s: %q is %q", what, name, a)
 			}
 			by[a] = name

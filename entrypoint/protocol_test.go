@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestProtocolDocument: PROTOCOL.md has a row for every frame, error code and point of the specification that it began with, and
-// every transcript and test that it names is there.
+// TestProtocolDocument: PROTOCOL.md has a row for every frame, error code and point of the
+// specification that it began with, and every transcript and test that it names is there.
 func TestProtocolDocument(t *testing.T) {
 	data, err := os.ReadFile("PROTOCOL.md")
 	if err != nil {
@@ -22,7 +22,8 @@ func TestProtocolDocument(t *testing.T) {
 	}
 	document := string(data)
 	for name, value := range constants(t, "frame.go") {
-		if (strings.HasPrefix(name, "Type") || strings.HasPrefix(name, "Code")) && !strings.Contains(document, "\n| `"+value+"` |") {
+		if (strings.HasPrefix(name, "Type") || strings.HasPrefix(name, "Code")) &&
+			!strings.Contains(document, "\n| `"+value+"` |") {
 			t.Errorf("there is no row for %s, %q", name, value)
 		}
 	}
@@ -35,7 +36,9 @@ func TestProtocolDocument(t *testing.T) {
 	named := 0
 	for row := range strings.Lines(document) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), " | ")
-		if !strings.HasPrefix(row, "|") || strings.HasPrefix(row, "| ---") || strings.Contains(row, " test |") || strings.Contains(row, " played by |") {
+		if !strings.HasPrefix(row, "|") || strings.HasPrefix(row, "| ---") ||
+			strings.Contains(row, " test |") ||
+			strings.Contains(row, " played by |") {
 			continue
 		}
 		for _, m := range regexp.MustCompile("`([A-Za-z_]+)`").FindAllStringSubmatch(cells[len(cells)-1], -1) {
@@ -72,7 +75,8 @@ func constants(t *testing.T, file string) map[string]string {
 	return found
 }
 
-// testsOf are the names of all transcripts, of the Go tests of this package and of those that use it, and of the guest's own.
+// testsOf are the names of all transcripts, of the Go tests of this package and of those that use
+// it, and of the guest's own.
 func testsOf(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -6,12 +6,14 @@ import (
 	"testing"
 )
 
-// python is the python3 of this machine. Without one the test is skipped, or fails where nothing may be skipped.
+// python is the python3 of this machine. Without one the test is skipped, or fails where nothing
+// may be skipped.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
 	if err == nil {
-		err = exec.CommandContext(t.Context(), path, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").Run()
+		err = exec.CommandContext(t.Context(), path, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").
+			Run()
 	}
 	if err == nil {
 		return path
@@ -28,7 +30,18 @@ func TestPython(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; make python runs them under every Python")
 	}
-	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest", "discover", "-s", "guest_tests", "-t", ".")
+	cmd := exec.CommandContext(
+		t.Context(),
+		python(t),
+		"-B",
+		"-m",
+		"unittest",
+		"discover",
+		"-s",
+		"guest_tests",
+		"-t",
+		".",
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)
 	}

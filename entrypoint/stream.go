@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
-// MaxFrame is the most bytes that one frame may have, its line end included, each way. The guest holds itself to the same.
+// MaxFrame is the most bytes that one frame may have, its line end included, each way. The guest
+// holds itself to the same.
 const MaxFrame = 16 << 20
 
-// Silence is after what time without any frame of the host the guest ends itself. Ping more often than that.
+// Silence is after what time without any frame of the host the guest ends itself. Ping more often
+// than that.
 const Silence = 20 * time.Second
 
-// FrameError is a frame that can't be passed on. The stream that it was read from, or was to be written to, is still good.
+// FrameError is a frame that can't be passed on. The stream that it was read from, or was to be
+// written to, is still good.
 type FrameError struct {
 	Size   int64  // bytes of the line
 	Limit  int    // the limit that it passes; 0 when its size wasn't the trouble
@@ -47,9 +50,10 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
-// Read gives the next frame. A line that is no frame or is above the limit is a *FrameError; it is skipped, not held, and the
-// next Read goes on behind it. At the end of the stream it is io.EOF; any other error is the stream's own. What ends a waiting
-// Read is the end of the stream. A frame of an unknown type is no error.
+// Read gives the next frame. A line that is no frame or is above the limit is a *FrameError; it is
+// skipped, not held, and the next Read goes on behind it. At the end of the stream it is io.EOF;
+// any other error is the stream's own. What ends a waiting Read is the end of the stream. A frame
+// of an unknown type is no error.
 func (r *Reader) Read() (FromGuest, error) {
 	line, err := r.line()
 	if err != nil {
@@ -108,7 +112,11 @@ func (r *Reader) line() ([]byte, error) {
 		case size > int64(r.max):
 			return nil, &FrameError{Size: size, Limit: r.max, Start: start(r.buf)}
 		case err != nil: // without its end, the last line may not be whole; the next call gives err again
-			return nil, &FrameError{Size: size, Reason: "the stream ended in the middle of it", Start: start(r.buf)}
+			return nil, &FrameError{
+				Size:   size,
+				Reason: "the stream ended in the middle of it",
+				Start:  start(r.buf),
+			}
 		}
 		r.buf = bytes.TrimSuffix(r.buf, []byte("\n"))
 		return r.buf, nil
@@ -117,7 +125,8 @@ func (r *Reader) line() ([]byte, error) {
 
 func start(line []byte) string { return string(line[:min(len(line), 80)]) }
 
-// Writer writes frames. It may be used by several goroutines at once: each frame is one Write of the stream.
+// Writer writes frames. It may be used by several goroutines at once: each frame is one Write of
+// the stream.
 type Writer struct {
 	max int
 
@@ -133,8 +142,8 @@ func NewWriter(w io.Writer, max int) *Writer {
 	return &Writer{max: max, w: w}
 }
 
-// Write writes one frame. One above the limit, or that can't be JSON, is a *FrameError, and nothing of it is written; any
-// other error is the stream's own.
+// Write writes one frame. One above the limit, or that can't be JSON, is a *FrameError, and nothing
+// of it is written; any other error is the stream's own.
 func (w *Writer) Write(frame any) error {
 	line, err := w.Encode(frame)
 	if err != nil {
@@ -143,11 +152,12 @@ func (w *Writer) Write(frame any) error {
 	return w.WriteLine(line)
 }
 
-// Encode makes the line of a frame, its end included, for WriteLine. Its only error is a *FrameError, as of Write.
+// Encode makes the line of a frame, its end included, for WriteLine. Its only error is a
+// *FrameError, as of Write.
 func (w *Writer) Encode(frame any) ([]byte, error) { return Line(frame, w.max) }
 
-// Line makes the line of a frame, its end included, for any Writer's WriteLine. Its only error is a *FrameError: where the line
-// would be longer than max bytes, or the frame can't be JSON.
+// Line makes the line of a frame, its end included, for any Writer's WriteLine. Its only error is a
+// *FrameError: where the line would be longer than max bytes, or the frame can't be JSON.
 func Line(frame any, max int) ([]byte, error) {
 	line, err := marshal(frame)
 	if err != nil {
@@ -159,7 +169,8 @@ func Line(frame any, max int) ([]byte, error) {
 	return line, nil
 }
 
-// WriteLine writes a line that Encode made, or several, one behind the other, in one Write of the stream.
+// WriteLine writes a line that Encode made, or several, one behind the other, in one Write of the
+// stream.
 func (w *Writer) WriteLine(line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -108,7 +108,8 @@ func TestWrite(t *testing.T) {
 	}
 	b.Reset()
 	var frameError *FrameError
-	if err := w.Write(Execute{Code: strings.Repeat("x", 200)}); !errors.As(err, &frameError) || frameError.Limit != 200 {
+	if err := w.Write(Execute{Code: strings.Repeat("x", 200)}); !errors.As(err, &frameError) ||
+		frameError.Limit != 200 {
 		t.Errorf("above the limit: %v", err)
 	}
 	if err := w.Write(ToolResult{Result: json.RawMessage("{")}); !errors.As(err, &frameError) {
@@ -160,7 +161,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.b.Write(p)
 }
 
-// FuzzRead: no panic, nothing above the limit, and what was read reads the same when it is written again.
+// FuzzRead: no panic, nothing above the limit, and what was read reads the same when it is written
+// again.
 func FuzzRead(f *testing.F) {
 	all, err := transcript.Load(os.DirFS("testdata/transcripts"))
 	if err != nil {
@@ -232,7 +234,13 @@ func compacted(f FromGuest) FromGuest {
 func BenchmarkFrames(b *testing.B) {
 	for _, size := range []int{100, 64 << 10, 10 << 20} {
 		var stream bytes.Buffer
-		frame := FromGuest{Type: TypeOutput, ID: "run-1", Stream: "stdout", Seq: 1, Text: strings.Repeat("x", size)}
+		frame := FromGuest{
+			Type:   TypeOutput,
+			ID:     "run-1",
+			Stream: "stdout",
+			Seq:    1,
+			Text:   strings.Repeat("x", size),
+		}
 		b.Run(fmt.Sprintf("write/%d", size), func(b *testing.B) {
 			b.SetBytes(int64(size))
 			w := NewWriter(io.Discard, 0)

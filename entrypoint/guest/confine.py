@@ -28,10 +28,8 @@ ENGINE_OFF = "the engine's own seccomp profile is off"
 NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 # AF_UNIX, AF_INET, AF_INET6. AF_VSOCK, say, reaches the machine around a VM from any network namespace.
 FAMILIES = (1, 2, 10)
-AF_NETLINK, NETLINK_ROUTE = (
-    16,
-    0,
-)  # getaddrinfo and if_nameindex ask for interfaces by it; netfilter's has a past
+# getaddrinfo and if_nameindex ask for interfaces by it; netfilter's has a past
+AF_NETLINK, NETLINK_ROUTE = 16, 0
 SUPERVISOR = 1  # its process id in a container
 PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
 

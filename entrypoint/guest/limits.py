@@ -15,12 +15,8 @@ M_ARENA_MAX = -8  # of mallopt(3)
 NICENESS = 10  # a tenth of the supervisor's share of a core
 
 _NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "stack"}
-_ALWAYS = (
-    "core",
-    "memlock",
-    "msgqueue",
-    "nice",
-)  # 0: no dumps; no memory that nobody counts; no way back from NICENESS
+# 0: no dumps; no memory that isn't counted; no way back from NICENESS
+_ALWAYS = ("core", "memlock", "msgqueue", "nice")
 
 
 _mallopt: Callable[[int, int], object] | None = None  # of glibc; see prepare

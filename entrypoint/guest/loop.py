@@ -19,17 +19,13 @@ from guest.run import Run, Stop, kill_all
 from guest.watch import INTERVAL, Watch
 
 SOON = 0.003  # seconds after its start in which most short code has ended, or has something to say
-SMALL, LARGE = (
-    1 << 14,
-    1 << 18,
-)  # bytes that are read at a time: the second once there has been so much as the first
+# bytes that are read at a time: the second once there has been so much as the first
+SMALL, LARGE = 1 << 14, 1 << 18
 PARTING = 0.2  # seconds that the host has to hang up
-PARTING_WATCHED = (
-    0.01  # the same where nothing but a look at it bounds what is left of the run, and nobody looks any more
-)
-ENDING = (
-    5  # milliseconds that a child which is just ending has for it, before it is killed for using too much
-)
+# the same where nothing but a look at it bounds what is left of the run, and nobody looks any more
+PARTING_WATCHED = 0.01
+# milliseconds that a child which is just ending has for it, before it is killed for using too much
+ENDING = 5
 
 
 class Loop:

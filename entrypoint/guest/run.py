@@ -42,9 +42,8 @@ class Run:
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
         self.broken = False  # the child says that the guest's own part of it has failed
-        self.calls: dict[str, bool] = (
-            {}
-        )  # ids that wait for a result: whether the code has cancelled the call
+        # ids that wait for a result: whether the code has cancelled the call
+        self.calls: dict[str, bool] = {}
         self.held: dict[str, bytes] = {}  # calls that wait until there are fewer of those
         self.held_size = 0
         self.received = 0  # bytes of results and progress from the host

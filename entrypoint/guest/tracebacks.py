@@ -19,12 +19,8 @@ _KEPT = 100  # entries of such a one that are looked at, at either end
 
 _STDLIB = os.path.dirname(os.__file__) + "/"
 _INSTALLED = ("/site-packages/", "/dist-packages/")
-_OWN = (
-    wire.GUEST_FILES,
-    "/ipc/servers/",
-    "mcp.servers.",
-    "<mcp",
-)  # the guest, and the stubs that stand for tools
+# the guest, and the stubs that stand for tools
+_OWN = (wire.GUEST_FILES, "/ipc/servers/", "mcp.servers.", "<mcp")
 
 
 def render(error: BaseException) -> tuple[str, int]:

@@ -17,9 +17,9 @@ from guest.results import SerializationError
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1
 BYTES_MARK = "$base64"
-ROOM = (
-    wire.MAX_FRAME // 2
-)  # values that a frame can hold, of two bytes at least; a map or a list counts as four, for its memory
+# values that a frame can hold, of two bytes at least; a map or a list counts as four, for its
+# memory
+ROOM = wire.MAX_FRAME // 2
 
 
 def encode(arguments: dict[str, Any]) -> bytes:

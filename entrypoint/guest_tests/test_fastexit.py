@@ -70,7 +70,7 @@ class Watched(unittest.TestCase):
         bound with the other process.
         """
         held_up = ("fast.prepare()\n", "fast.prepare()\n        import time\n        time.sleep(0.5)\n")
-        changed = {"child": held_up, "loop": ("ENDING = 5", f"ENDING = {PATIENCE * 1000:.0f} ")}
+        changed = {"child": held_up, "loop": ("ENDING = 5", f"ENDING = {PATIENCE * 1000:.0f}")}
         ran = run("x = b'x' * (100 << 20)", changed=changed, watch={"memoryBytes": 200 * MIB})
         self.assertEqual((ran.ok, ran.wait), (True, {"exited": True, "status": 0}))
 

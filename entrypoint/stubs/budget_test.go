@@ -19,7 +19,8 @@ func repeated(n int, text string) string {
 	return strings.Join(all, ",")
 }
 
-// TestSteps: schemas that lead into themselves, or are long lists, cost what their size says, and lose nothing.
+// TestSteps: schemas that lead into themselves, or are long lists, cost what their size says, and
+// lose nothing.
 func TestSteps(t *testing.T) {
 	for _, tc := range []struct{ name, schema, want string }{
 		{"a hundred of itself", `{"properties":{"a":{"type":"string"}},"required":["a"],"allOf":[` + repeated(100, `{"$ref":"#"}`) + `]}`, `f(a: str) -> Any`},
@@ -35,14 +36,16 @@ func TestSteps(t *testing.T) {
 			if spent := maxSteps - d.left; spent > maxSteps/2 {
 				t.Errorf("%d steps for %d bytes", spent, len(tc.schema))
 			}
-			if got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(tc.schema)}); tc.want != "" && got != tc.want {
+			if got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(tc.schema)}); tc.want != "" &&
+				got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
 	}
 }
 
-// TestSpent: what is beyond the budget makes a schema say less, never that it takes no more than what was read.
+// TestSpent: what is beyond the budget makes a schema say less, never that it takes no more than
+// what was read.
 func TestSpent(t *testing.T) {
 	long := strings.Repeat("x", textStep*maxSteps)
 	input := `{"anyOf":[{"properties":{"a":{"const":1}}},{"properties":{"b":{"description":"` + long + `"}}},{"properties":{"c":{}}}]}`
@@ -52,24 +55,100 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// hostileSchemas cost, or are answered with, far more than their own size where each part is read as often as it is named.
+// hostileSchemas cost, or are answered with, far more than their own size where each part is read
+// as often as it is named.
 var hostileSchemas = map[string]string{
-	"references to itself, spelled in many ways": `{"allOf":[` + repeated(300, `{"$ref":"#/x%d/.."},{"$ref":"#/allOf/%d"},{"$ref":"#/%61llOf/%d"},{"$ref":"#"}`) + `]}`,
+	"references to itself, spelled in many ways": `{"allOf":[` + repeated(
+		300,
+		`{"$ref":"#/x%d/.."},{"$ref":"#/allOf/%d"},{"$ref":"#/%61llOf/%d"},{"$ref":"#"}`,
+	) + `]}`,
 	"folded twice at each level": `{"$ref":"#/$defs/d0","$defs":{` +
-		repeated(20, `"d%d":{"allOf":[{"$ref":"#/$defs/e%d"},{"$ref":"#/%24defs/e%d"},{"$ref":"#/$%64efs/e%d"}]}`) + `,` + nextLevels(20) + `}}`,
-	"alternatives that are one long schema":   `{"anyOf":[` + repeated(4000, `{"$ref":"#/$defs/a"}`) + `],"$defs":{"a":{"properties":{"p":{"description":"` + strings.Repeat("x", 500_000) + `"}}}}}`,
-	"a long literal that all parameters have": `{"properties":{` + repeated(500, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"enum":["` + strings.Repeat("x", 500_000) + `"]}}}`,
-	"a long note that all parameters have":    `{"properties":{` + repeated(500, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"description":"` + strings.Repeat("x y ", 200_000) + `"}}}`,
-	"a long default that all have":            `{"properties":{` + repeated(500, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"default":{"x":"` + strings.Repeat("x", 500_000) + `"}}}}`,
-	"a record of records by many names": `{"properties":{` + repeated(500, `"p%d":{"items":{"$ref":"#/$defs/a%d"}}`) + `},"$defs":{` +
-		repeated(500, `"a%d":{"$ref":"#/$defs/r","allOf":[{"properties":{"p%d":{}}}]}`) + `,"r":{"properties":{` + repeated(500, `"q%d":{"description":"note","properties":{"z":{}}}`) + `}}}}`,
-	"many records":        `{"properties":{"a":{"anyOf":[` + repeated(1500, `{"properties":{"a%d":{"properties":{"b":{}}}}}`) + `]}}}`,
-	"many literals":       `{"properties":{"a":{"anyOf":[` + repeated(900, `{"enum":[`+repeated(90, `"`+"%d"+`x"`)+`,"%d"]}`) + `]}}}`,
-	"one name in all":     `{"properties":{` + repeated(500, `"-%d-":{"properties":{"-":{"properties":{"a":{}}},"--":{"properties":{"a":{}}}}}`) + `}}`,
-	"a type in a list":    `{"properties":{` + repeated(400, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"type":[` + repeated(100_000, `"object"`) + `]}}}`,
-	"a long name of all":  `{"properties":{` + repeated(400, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{"properties":{"` + strings.Repeat("n", 500_000) + `":{"properties":{"z":{}}}}}}}`,
-	"nested and then big": `{"properties":{"a":{"default":` + strings.Repeat(`[`, 400) + `"` + strings.Repeat("x", 900_000) + `"` + strings.Repeat(`]`, 400) + `}}}`,
-	"all required":        `{"required":[` + repeated(60_000, `"p%d"`) + `],"properties":{` + repeated(30_000, `"p%d":{}`) + `}}`,
+		repeated(
+			20,
+			`"d%d":{"allOf":[{"$ref":"#/$defs/e%d"},{"$ref":"#/%24defs/e%d"},{"$ref":"#/$%64efs/e%d"}]}`,
+		) + `,` + nextLevels(20) + `}}`,
+	"alternatives that are one long schema": `{"anyOf":[` + repeated(
+		4000,
+		`{"$ref":"#/$defs/a"}`,
+	) + `],"$defs":{"a":{"properties":{"p":{"description":"` + strings.Repeat(
+		"x",
+		500_000,
+	) + `"}}}}}`,
+	"a long literal that all parameters have": `{"properties":{` + repeated(
+		500,
+		`"p%d":{"$ref":"#/$defs/a"}`,
+	) + `},"$defs":{"a":{"enum":["` + strings.Repeat(
+		"x",
+		500_000,
+	) + `"]}}}`,
+	"a long note that all parameters have": `{"properties":{` + repeated(
+		500,
+		`"p%d":{"$ref":"#/$defs/a"}`,
+	) + `},"$defs":{"a":{"description":"` + strings.Repeat(
+		"x y ",
+		200_000,
+	) + `"}}}`,
+	"a long default that all have": `{"properties":{` + repeated(
+		500,
+		`"p%d":{"$ref":"#/$defs/a"}`,
+	) + `},"$defs":{"a":{"default":{"x":"` + strings.Repeat(
+		"x",
+		500_000,
+	) + `"}}}}`,
+	"a record of records by many names": `{"properties":{` + repeated(
+		500,
+		`"p%d":{"items":{"$ref":"#/$defs/a%d"}}`,
+	) + `},"$defs":{` +
+		repeated(
+			500,
+			`"a%d":{"$ref":"#/$defs/r","allOf":[{"properties":{"p%d":{}}}]}`,
+		) + `,"r":{"properties":{` + repeated(
+		500,
+		`"q%d":{"description":"note","properties":{"z":{}}}`,
+	) + `}}}}`,
+	"many records": `{"properties":{"a":{"anyOf":[` + repeated(
+		1500,
+		`{"properties":{"a%d":{"properties":{"b":{}}}}}`,
+	) + `]}}}`,
+	"many literals": `{"properties":{"a":{"anyOf":[` + repeated(
+		900,
+		`{"enum":[`+repeated(90, `"`+"%d"+`x"`)+`,"%d"]}`,
+	) + `]}}}`,
+	"one name in all": `{"properties":{` + repeated(
+		500,
+		`"-%d-":{"properties":{"-":{"properties":{"a":{}}},"--":{"properties":{"a":{}}}}}`,
+	) + `}}`,
+	"a type in a list": `{"properties":{` + repeated(
+		400,
+		`"p%d":{"$ref":"#/$defs/a"}`,
+	) + `},"$defs":{"a":{"type":[` + repeated(
+		100_000,
+		`"object"`,
+	) + `]}}}`,
+	"a long name of all": `{"properties":{` + repeated(
+		400,
+		`"p%d":{"$ref":"#/$defs/a"}`,
+	) + `},"$defs":{"a":{"properties":{"` + strings.Repeat(
+		"n",
+		500_000,
+	) + `":{"properties":{"z":{}}}}}}}`,
+	"nested and then big": `{"properties":{"a":{"default":` + strings.Repeat(
+		`[`,
+		400,
+	) + `"` + strings.Repeat(
+		"x",
+		900_000,
+	) + `"` + strings.Repeat(
+		`]`,
+		400,
+	) + `}}}`,
+	"all required": `{"required":[` + repeated(
+		60_000,
+		`"p%d"`,
+	) + `],"properties":{` + repeated(
+		30_000,
+		`"p%d":{}`,
+	) + `}}`,
 }
 
 // nextLevels make each e of the schema's levels lead to the next d.
@@ -81,15 +160,18 @@ func nextLevels(n int) string {
 	return strings.Join(all, ",")
 }
 
-// TestHostileSchemas: no schema takes long or gives a long text, alone or in each of a server's tools. Steps are what bounds the
-// time; the deadline is far from it, for a busy machine.
+// TestHostileSchemas: no schema takes long or gives a long text, alone or in each of a server's
+// tools. Steps are what bounds the time; the deadline is far from it, for a busy machine.
 func TestHostileSchemas(t *testing.T) {
 	for name, schema := range hostileSchemas {
 		t.Run(name, func(t *testing.T) {
 			if !json.Valid([]byte(schema)) {
 				t.Fatal("the test's own schema is no JSON")
 			}
-			tool := entrypoint.Tool{InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
+			tool := entrypoint.Tool{
+				InputSchema:  json.RawMessage(schema),
+				OutputSchema: json.RawMessage(schema),
+			}
 			p := entrypoint.Provider{Name: "x", Alias: "x", Tools: map[string]entrypoint.Tool{}}
 			for i := range 8 {
 				p.Tools["x"+strings.Repeat("_", i)] = tool
@@ -106,11 +188,15 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// TestLongUnion: a type of very many alternatives is Any, as it is for the guest, whose Python takes long to join them.
+// TestLongUnion: a type of very many alternatives is Any, as it is for the guest, whose Python
+// takes long to join them.
 func TestLongUnion(t *testing.T) {
 	for n, want := range map[int]string{maxUnion: `f(a: FA | FA_2 | `, maxUnion + 1: `f(a: Any = None) -> Any`} {
 		input := `{"properties":{"a":{"anyOf":[` + repeated(n, `{"properties":{"x":{}}}`) + `]}}}`
-		if got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(input)}); !strings.HasPrefix(got, want) {
+		if got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(input)}); !strings.HasPrefix(
+			got,
+			want,
+		) {
 			t.Errorf("%d alternatives: %s", n, got)
 		}
 	}

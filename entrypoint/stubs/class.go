@@ -57,7 +57,8 @@ const maxClassName = 200 // bytes of it behind the tool's
 // neverClasses are the keywords in CapWords.
 var neverClasses = []string{"True", "False", "None"}
 
-// record makes the class of an object. Its place among the classes is after those that it needs, as far as they don't need it.
+// record makes the class of an object. Its place among the classes is after those that it needs, as
+// far as they don't need it.
 func (b *builder) record(s *object, name string, depth int) {
 	b.module.record = true
 	required := b.document.required(s)
@@ -84,7 +85,8 @@ func (m *module) note(t pyType) {
 	}
 }
 
-// shadowing are names that the types of other members need; a member of that name would take their place.
+// shadowing are names that the types of other members need; a member of that name would take their
+// place.
 var shadowing = []string{"str", "int", "float", "bool", "list", "dict", "Any", "Literal", "TypedDict"}
 
 // plain says whether a member can be declared as name: type.
@@ -113,7 +115,8 @@ func (c class) text() string {
 		fmt.Sprintf("\n\nclass %s(%[1]s_, %[1]s__):\n    pass\n", c.name)
 }
 
-// typedDict is one class, in the form of a call when a key is no name: there types are quoted, for they are evaluated at once.
+// typedDict is one class, in the form of a call when a key is no name: there types are quoted, for
+// they are evaluated at once.
 func typedDict(name string, members []member, base string, total bool) string {
 	var text strings.Builder
 	if slices.ContainsFunc(members, func(m member) bool { return !m.plain() }) {

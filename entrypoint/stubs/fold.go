@@ -2,8 +2,9 @@ package stubs
 
 import "slices"
 
-// document is a schema that its references lead into. It is read within a budget, for the server that sent it decides neither how
-// long the bridge works on it nor how much text comes of it. Without a budget left, schemas say less than they do.
+// document is a schema that its references lead into. It is read within a budget, for the server
+// that sent it decides neither how long the bridge works on it nor how much text comes of it.
+// Without a budget left, schemas say less than they do.
 type document struct {
 	root      any
 	left      int             // steps; below zero once there were too few
@@ -23,8 +24,9 @@ func (d *document) spend(n int) bool {
 // spendText is spend for work on n bytes of text.
 func (d *document) spendText(n int) bool { return d.spend(1 + n/textStep) }
 
-// effective is a schema with its reference followed and its allOf folded in: properties and required of all of them, and of
-// other keywords the first. It is s itself where there is nothing to fold.
+// effective is a schema with its reference followed and its allOf folded in: properties and
+// required of all of them, and of other keywords the first. It is s itself where there is nothing
+// to fold.
 func (d *document) effective(s *object) *object { return d.folded(s, 0) }
 
 func (d *document) folded(s *object, depth int) *object {
@@ -98,8 +100,8 @@ func (d *document) foldProperties(into, from *object) {
 	into.set(key, merged)
 }
 
-// alternatives is the schema of an object that is one of several: the properties of all of them, as any of them has it, and what
-// all of them require.
+// alternatives is the schema of an object that is one of several: the properties of all of them, as
+// any of them has it, and what all of them require.
 func (d *document) alternatives(s *object) *object {
 	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
 	if len(s.child("properties").keys) > 0 || len(branches) == 0 {
@@ -109,7 +111,10 @@ func (d *document) alternatives(s *object) *object {
 	for _, key := range s.keys {
 		out.set(key, s.get(key))
 	}
-	found, count, order := variants{kinds: map[string][]any{}, seen: map[[2]string]bool{}}, map[string]int{}, []string{}
+	found, count, order := variants{
+		kinds: map[string][]any{},
+		seen:  map[[2]string]bool{},
+	}, map[string]int{}, []string{}
 	for _, branch := range branches {
 		o, ok := branch.(*object)
 		if !ok {

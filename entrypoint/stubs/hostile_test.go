@@ -12,10 +12,14 @@ import (
 var nasty = []string{
 	`"""`, `""""`, `a"`, `\`, `\"""`, `"""\`, `'''`, "\n", "\r", "\r\n", "\x00", "\x0c", "\x1a", "\x85", "\u2028", "\u2029", "\u202e", "\ufeff",
 	"\U000e0041", "x\n    raise SystemExit(1)\n", "# -*- coding: utf-16 -*-", "{}", "%s", "\xff\xfe", `\N{DASH}`, `\x`, `\u12`, "]: Any", "\")",
-	strings.Repeat(`"`, 100), strings.Repeat(`\`, 99), "ſtr", "µ", "ª", "ⅷ", "print", "class", "None", "self", "__class__", "__x", "_", "1", "",
+	strings.Repeat(
+		`"`,
+		100,
+	), strings.Repeat(`\`, 99), "ſtr", "µ", "ª", "ⅷ", "print", "class", "None", "self", "__class__", "__x", "_", "1", "",
 }
 
-// TestHostile: every text of a tool is nasty, and the module compiles and declares every tool under Python's own eyes.
+// TestHostile: every text of a tool is nasty, and the module compiles and declares every tool under
+// Python's own eyes.
 func TestHostile(t *testing.T) {
 	c := compiler(t)
 	for _, s := range nasty {
@@ -48,7 +52,14 @@ func TestOddSchemas(t *testing.T) {
 	c := compiler(t)
 	wide := `{"type":"object","properties":{"a0":{}`
 	for i := range 5000 {
-		wide += `,"p` + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + `":{"type":"string"}`
+		wide += `,"p` + strings.Repeat(
+			"x",
+			i%50,
+		) + string(
+			rune('a'+i%26),
+		) + string(
+			rune('a'+i/26%26),
+		) + `":{"type":"string"}`
 	}
 	wide += `}}`
 	nested := strings.Repeat(`{"type":"object","properties":{"a":`, 400) + `{}` + strings.Repeat(`}}`, 400)
@@ -63,7 +74,12 @@ func TestOddSchemas(t *testing.T) {
 		`{"properties":{"a":{"type":"integer","default":` + strings.Repeat("9", 5000) + `}}}`, `{"a":`, wide, nested, strings.Repeat("[", 5000),
 	} {
 		alias := "t" + strings.Repeat("_", i)
-		p.Tools[alias] = entrypoint.Tool{SafeName: alias, OriginalName: alias, InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}
+		p.Tools[alias] = entrypoint.Tool{
+			SafeName:     alias,
+			OriginalName: alias,
+			InputSchema:  json.RawMessage(schema),
+			OutputSchema: json.RawMessage(schema),
+		}
 	}
 	c.check(t, p)
 }
@@ -76,7 +92,12 @@ func TestLongModule(t *testing.T) {
 		properties := `{"description":"` + description + `"},"x":{}`
 		for i := range 200 {
 			name := alias + strings.Repeat("_", i)
-			p.Tools[name] = entrypoint.Tool{SafeName: name, OriginalName: name, Description: description, InputSchema: json.RawMessage(`{"properties":{"a":` + properties + `}}`)}
+			p.Tools[name] = entrypoint.Tool{
+				SafeName:     name,
+				OriginalName: name,
+				Description:  description,
+				InputSchema:  json.RawMessage(`{"properties":{"a":` + properties + `}}`),
+			}
 		}
 	}
 	text := Module(p)
@@ -101,7 +122,13 @@ func TestSignature(t *testing.T) {
 		{"a result of one kind", `{"properties":{}}`, `{"type":"array","items":{"type":"string"}}`, `f() -> list[str]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(tc.input), OutputSchema: json.RawMessage(tc.output)})
+			got := Signature(
+				"f",
+				entrypoint.Tool{
+					InputSchema:  json.RawMessage(tc.input),
+					OutputSchema: json.RawMessage(tc.output),
+				},
+			)
 			if got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}

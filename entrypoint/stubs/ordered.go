@@ -6,7 +6,8 @@ import (
 	"errors"
 )
 
-// object is a JSON object with its keys in the order they were written: the order of a tool's positional parameters.
+// object is a JSON object with its keys in the order they were written: the order of a tool's
+// positional parameters.
 type object struct {
 	keys   []string
 	values map[string]any
@@ -54,7 +55,8 @@ func (o *object) strings(key string) []string {
 	return out
 }
 
-// parse gives nil, bool, string, json.Number, []any or *object. What is no JSON, or nested beyond what a schema is, is nil.
+// parse gives nil, bool, string, json.Number, []any or *object. What is no JSON, or nested beyond
+// what a schema is, is nil.
 func parse(raw json.RawMessage) any {
 	if len(raw) == 0 {
 		return nil

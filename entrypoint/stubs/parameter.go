@@ -30,7 +30,8 @@ func (p parameter) declared() string {
 	return p.name + ": " + p.typ.text() + " = " + p.standard
 }
 
-// parameters are a tool's arguments, required ones first, both in the order of the schema, and the name for further ones.
+// parameters are a tool's arguments, required ones first, both in the order of the schema, and the
+// name for further ones.
 func (b *builder) parameters(input any) ([]parameter, string) {
 	s, ok := input.(*object)
 	if !ok {
@@ -59,7 +60,12 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 		if len(out) == maxParameters {
 			return out, names.free("kwargs")
 		}
-		p := parameter{name: names.free(identifier(property)), property: property, required: i < len(first), schema: properties.get(property)}
+		p := parameter{
+			name:     names.free(identifier(property)),
+			property: property,
+			required: i < len(first),
+			schema:   properties.get(property),
+		}
 		p.typ = b.typeOf(p.schema, property, 0)
 		if p.required {
 			p.notes = b.document.remark(p.schema)
@@ -75,7 +81,8 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 	return out, ""
 }
 
-// standardOf sets the default, where Python text can hold it and the type allows it, and gives the notes.
+// standardOf sets the default, where Python text can hold it and the type allows it, and gives the
+// notes.
 func (p *parameter) standardOf(d *document) string {
 	p.standard = "None"
 	notes := d.remark(p.schema)
@@ -132,8 +139,10 @@ func identifier(name string) string {
 	return text
 }
 
-var keywords = strings.Fields(`False None True and as assert async await break class continue def del elif else except finally for
-from global if import in is lambda nonlocal not or pass raise return try while with yield __debug__`)
+var keywords = strings.Fields(
+	`False None True and as assert async await break class continue def del elif else except finally for
+from global if import in is lambda nonlocal not or pass raise return try while with yield __debug__`,
+)
 
 // nameSet gives each parameter a name of its own.
 type nameSet map[string]bool

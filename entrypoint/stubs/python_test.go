@@ -17,8 +17,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// checker compiles and runs modules that it is sent, one JSON string a line, and answers with their functions and with what it
-// found wrong. That a declaration did anything shows in its answer, or in there being none.
+// checker compiles and runs modules that it is sent, one JSON string a line, and answers with their
+// functions and with what it found wrong. That a declaration did anything shows in its answer, or
+// in there being none.
 const checker = `
 import ast, json, sys, warnings
 warnings.simplefilter("error")
@@ -52,12 +53,14 @@ type checking struct {
 	out *bufio.Reader
 }
 
-// compiler starts the process. Without a python3 the test is skipped, or fails where nothing may be skipped.
+// compiler starts the process. Without a python3 the test is skipped, or fails where nothing may be
+// skipped.
 func compiler(tb testing.TB) *checking {
 	tb.Helper()
 	path, err := exec.LookPath("python3")
 	if err == nil {
-		err = exec.CommandContext(tb.Context(), path, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").Run()
+		err = exec.CommandContext(tb.Context(), path, "-c", "import sys; sys.exit(sys.version_info < (3, 10))").
+			Run()
 	}
 	if err != nil {
 		if os.Getenv("CI") != "" {
@@ -144,7 +147,12 @@ func FuzzStubs(f *testing.F) {
 	}
 	c := compiler(f)
 	f.Fuzz(func(t *testing.T, name, description, input, output string) {
-		p := entrypoint.Provider{Name: name, Alias: "fuzz", Description: description, Tools: map[string]entrypoint.Tool{}}
+		p := entrypoint.Provider{
+			Name:        name,
+			Alias:       "fuzz",
+			Description: description,
+			Tools:       map[string]entrypoint.Tool{},
+		}
 		for real, alias := range entrypoint.Aliases([]string{name, "other"}) {
 			p.Tools[alias] = entrypoint.Tool{SafeName: alias, OriginalName: real, Description: description,
 				InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output)}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// resolve follows a reference into the schema it stands in. References to elsewhere aren't followed.
+// resolve follows a reference into the schema it stands in. References to elsewhere aren't
+// followed.
 func resolve(root any, ref string) (any, bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -44,7 +45,8 @@ func resolve(root any, ref string) (any, bool) {
 	return at, true
 }
 
-// open says whether an object takes members that its properties don't name: where it says so, and where it has no properties.
+// open says whether an object takes members that its properties don't name: where it says so, and
+// where it has no properties.
 func open(s *object) bool {
 	if extra, ok := s.values["additionalProperties"]; ok {
 		return extra != false
@@ -53,11 +55,12 @@ func open(s *object) bool {
 	return !ok || s.has("patternProperties")
 }
 
-// unwrapped is the schema of the value that code gets: that of the property "result" where a server's library, such as FastMCP,
-// sends every value in an object with that one property.
+// unwrapped is the schema of the value that code gets: that of the property "result" where a
+// server's library, such as FastMCP, sends every value in an object with that one property.
 func unwrapped(output *object) any {
 	properties, extra := output.child("properties"), output.get("additionalProperties")
-	if len(properties.keys) != 1 || properties.get("result") == nil || !slices.Equal(kinds(output), []string{"object"}) {
+	if len(properties.keys) != 1 || properties.get("result") == nil ||
+		!slices.Equal(kinds(output), []string{"object"}) {
 		return output
 	}
 	if extra != nil && extra != false {

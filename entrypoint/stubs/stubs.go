@@ -20,15 +20,17 @@ const (
 	maxModule     = 1 << 20 // bytes after which tools are declared without their types and documentation
 	maxParameters = 500     // of one tool; further ones go by **kwargs
 	maxTypes      = 2000    // types made of one schema; what is beyond is Any
-	maxSteps      = 100_000 // keys and items looked at in one schema, and textStep bytes of its text; what is beyond is Any
-	textStep      = 8
-	maxAllSteps   = 2 << 20 // of one module, after which tools are declared as after maxModule
-	maxDepth      = 12      // of schemas in each other; what is beyond is Any
-	maxUnion      = 100     // alternatives of one type; more are Any
-	maxLiterals   = 100     // of one enum; a longer one is the type of its values
+	// keys and items looked at in one schema, and textStep bytes of its text; what is beyond is Any
+	maxSteps    = 100_000
+	textStep    = 8
+	maxAllSteps = 2 << 20 // of one module, after which tools are declared as after maxModule
+	maxDepth    = 12      // of schemas in each other; what is beyond is Any
+	maxUnion    = 100     // alternatives of one type; more are Any
+	maxLiterals = 100     // of one enum; a longer one is the type of its values
 )
 
-// Module returns the stub of a server as one Python module, its tools in the order of their aliases.
+// Module returns the stub of a server as one Python module, its tools in the order of their
+// aliases.
 func Module(p entrypoint.Provider) string {
 	p.Tools = maps.Clone(p.Tools)
 	Declare(&p)
@@ -139,8 +141,11 @@ const unimplemented = "    raise NotImplementedError\n"
 func (m *module) declare(alias string, t *entrypoint.Tool, bare bool) {
 	if bare {
 		m.anyType = true
-		t.Stub = fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n%s",
-			alias, unimplemented)
+		t.Stub = fmt.Sprintf(
+			"\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n%s",
+			alias,
+			unimplemented,
+		)
 		return
 	}
 	f := m.read(alias, *t)
@@ -151,7 +156,12 @@ func (m *module) declare(alias string, t *entrypoint.Tool, bare bool) {
 	declared := f.declared()
 	line := fmt.Sprintf("def %s(%s) -> %s:", alias, strings.Join(declared, ", "), f.result.text())
 	if len(line) > lineWidth && len(declared) > 0 {
-		line = fmt.Sprintf("def %s(\n    %s,\n) -> %s:", alias, strings.Join(declared, ",\n    "), f.result.text())
+		line = fmt.Sprintf(
+			"def %s(\n    %s,\n) -> %s:",
+			alias,
+			strings.Join(declared, ",\n    "),
+			f.result.text(),
+		)
 	}
 	m.anyType = m.anyType || f.rest != ""
 	fmt.Fprintf(&text, "\n\n%s\n", line)
@@ -189,12 +199,18 @@ func (m *module) imports() string {
 
 func header(p entrypoint.Provider) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "The tools of the MCP server %s as code calls them: mcp_%s.<tool>(name=value).\n", quote(oneLine(p.Name, maxLine)), p.Alias)
+	fmt.Fprintf(
+		&text,
+		"The tools of the MCP server %s as code calls them: mcp_%s.<tool>(name=value).\n",
+		quote(oneLine(p.Name, maxLine)),
+		p.Alias,
+	)
 	if d := strings.TrimSpace(p.Description); d != "" {
 		fmt.Fprintf(&text, "\n%s\n", d)
 	}
-	text.WriteString("\nThese are declarations, made from the server's own list; nothing here calls a tool. Where an event loop runs, await the call.\n" +
-		"An optional parameter that is None isn't sent. A tool that fails raises ToolError. Where no type of a result is declared (Any),\n" +
+	text.WriteString("\nThese are declarations, made from the server's own list; nothing here calls a tool. " +
+		"Where an event loop runs, await the call.\nAn optional parameter that is None isn't sent. " +
+		"A tool that fails raises ToolError. Where no type of a result is declared (Any),\n" +
 		"a text that is one JSON object or array is that dict or list; any other text is a str.")
 	return docstring(text.String(), "") + "\n\n"
 }

@@ -108,7 +108,8 @@ func TestDeclare(t *testing.T) {
 			}}
 			Declare(&p)
 			got := p.Tools["f"]
-			if diff := cmp.Diff(tc.keys, got.Keys); diff != "" || got.Wrapped != tc.wrapped || !strings.Contains(got.Stub, "\ndef f(") {
+			if diff := cmp.Diff(tc.keys, got.Keys); diff != "" || got.Wrapped != tc.wrapped ||
+				!strings.Contains(got.Stub, "\ndef f(") {
 				t.Errorf("wrapped: %t, keys (-want +got):\n%s", got.Wrapped, diff)
 			}
 		})

@@ -17,8 +17,8 @@ const (
 	maxDescription = 8 << 10 // bytes of a tool's description
 )
 
-// quote is text as a Python string literal on one line. What doesn't print, or is taken for a line's end or a change of
-// direction, is escaped.
+// quote is text as a Python string literal on one line. What doesn't print, or is taken for a
+// line's end or a change of direction, is escaped.
 func quote(s string) string {
 	var out strings.Builder
 	out.WriteByte('"')
@@ -45,8 +45,8 @@ func quote(s string) string {
 	return text.Escape(out.String()) // fillers and selectors count as printable
 }
 
-// docstring is text between triple quotes, each of its lines after the first indented. It ends where it should whatever the
-// text holds.
+// docstring is text between triple quotes, each of its lines after the first indented. It ends
+// where it should whatever the text holds.
 func docstring(s, indent string) string {
 	s = strings.ReplaceAll(text.Safe(s), `\`, `\\`)
 	body := strings.TrimRight(s, `"`)
@@ -119,8 +119,20 @@ func encodeTo(out *bytes.Buffer, e *json.Encoder, v any) {
 }
 
 // bounds are the keywords that say more than a type can, in the order in which they are told.
-var bounds = []string{"format", "pattern", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf",
-	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems"}
+var bounds = []string{
+	"format",
+	"pattern",
+	"minimum",
+	"exclusiveMinimum",
+	"maximum",
+	"exclusiveMaximum",
+	"multipleOf",
+	"minLength",
+	"maxLength",
+	"minItems",
+	"maxItems",
+	"uniqueItems",
+}
 
 // remark is what a schema says besides its type: its description and bounds, on one line.
 func (d *document) remark(schema any) string {
@@ -152,14 +164,17 @@ func joinNotes(a, b string) string {
 	return a + " (" + b + ")"
 }
 
-// documentation is a tool's docstring: what the server says of it, and of each parameter what the signature doesn't show.
+// documentation is a tool's docstring: what the server says of it, and of each parameter what the
+// signature doesn't show.
 func documentation(alias string, t entrypoint.Tool, parameters []parameter) string {
 	said := strings.TrimSpace(t.Description)
 	if len(said) > maxDescription {
 		said = text.First(said, maxDescription) + " […]"
 	}
 	if t.OriginalName != "" && t.OriginalName != alias {
-		said = strings.TrimSpace(said + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".")
+		said = strings.TrimSpace(
+			said + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".",
+		)
 	}
 	var lines []string
 	for _, p := range parameters {

@@ -94,10 +94,18 @@ type builder struct {
 }
 
 func newBuilder(m *module, root any, base string) *builder {
-	return &builder{module: m, document: newDocument(root), base: base, refs: map[string]pyType{}, active: map[string]bool{}, left: maxTypes}
+	return &builder{
+		module:   m,
+		document: newDocument(root),
+		base:     base,
+		refs:     map[string]pyType{},
+		active:   map[string]bool{},
+		left:     maxTypes,
+	}
 }
 
-// typeOf is the type of the values that a schema allows, or a wider one. hint is for the name of a class.
+// typeOf is the type of the values that a schema allows, or a wider one. hint is for the name of a
+// class.
 func (b *builder) typeOf(schema any, hint string, depth int) pyType {
 	s, ok := schema.(*object)
 	if b.left--; !ok || b.left < 0 || !b.document.spend(1) || depth > maxDepth {
@@ -187,7 +195,13 @@ func kinds(s *object) []string {
 	return nil
 }
 
-var scalars = map[string]string{"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+var scalars = map[string]string{
+	"string":  "str",
+	"integer": "int",
+	"number":  "float",
+	"boolean": "bool",
+	"null":    "None",
+}
 
 func (b *builder) ofKind(kind string, s *object, hint string, depth int) pyType {
 	if name, ok := scalars[kind]; ok {
@@ -213,12 +227,15 @@ func (b *builder) ofKind(kind string, s *object, hint string, depth int) pyType 
 	return named("dict[str, Any]")
 }
 
-// isRecord says whether an object has members that are known by name, and no others of a type of their own.
+// isRecord says whether an object has members that are known by name, and no others of a type of
+// their own.
 func isRecord(s *object) bool {
 	if len(s.list("type")) > 1 {
 		return false
 	}
-	if k := kinds(s); len(k) != 1 || k[0] != "object" || len(s.child("properties").keys) == 0 || s.has("const") || s.has("enum") {
+	if k := kinds(s); len(k) != 1 || k[0] != "object" || len(s.child("properties").keys) == 0 ||
+		s.has("const") ||
+		s.has("enum") {
 		return false
 	}
 	extra, ok := s.get("additionalProperties").(*object)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Match says where got isn't what pattern wants, or nil. Objects must have the same fields, arrays the same length; see Text
-// for strings; the string "*" alone is any value.
+// Match says where got isn't what pattern wants, or nil. Objects must have the same fields, arrays
+// the same length; see Text for strings; the string "*" alone is any value.
 func Match(pattern, got json.RawMessage) error {
 	var p, g any
 	if err := decode(pattern, &p); err != nil {
@@ -96,11 +96,13 @@ func Text(pattern, got string) bool {
 
 // samples are values for fields whose value a transcript leaves open.
 var samples = map[string]any{
-	"durationMs": 1.5, "pid": 1, "python": "3.12.0", "seccomp": true, "options": map[string]any{}, "providers": []any{},
+	"durationMs": 1.5, "pid": 1, "python": "3.12.0", "seccomp": true,
+	"options": map[string]any{}, "providers": []any{},
 	"bytes": 1 << 20,
 }
 
-// Sample gives the frame of a line as it can be played: what the transcript leaves open has some value that fits.
+// Sample gives the frame of a line as it can be played: what the transcript leaves open has some
+// value that fits.
 func (l Line) Sample() json.RawMessage {
 	var v any
 	if err := decode(l.Frame, &v); err != nil {

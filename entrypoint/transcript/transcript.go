@@ -1,5 +1,6 @@
-// Package transcript reads the protocol's transcripts, entrypoint/testdata/transcripts, for whoever plays one side of them. The
-// README there says what the files mean; this package knows their form and nothing of playing them.
+// Package transcript reads the protocol's transcripts, entrypoint/testdata/transcripts, for whoever
+// plays one side of them. The README there says what the files mean; this package knows their form
+// and nothing of playing them.
 package transcript
 
 import (
@@ -43,7 +44,8 @@ type File struct {
 	Text string `json:"text"`
 }
 
-// Result is the decoded form of Transcript.Result. What is nil is not said; texts are patterns for Text.
+// Result is the decoded form of Transcript.Result. What is nil is not said; texts are patterns for
+// Text.
 type Result struct {
 	Status    string  `json:"status"`
 	ExitCode  *int    `json:"exitCode"`
@@ -78,14 +80,17 @@ func (l Line) Type() string {
 	return f.Type
 }
 
-// Load reads all transcripts of a folder, by name. A folder without any is an error: a test that plays none would pass unseen.
+// Load reads all transcripts of a folder, by name. A folder without any is an error: a test that
+// plays none would pass unseen.
 func Load(fsys fs.FS) ([]Transcript, error) {
 	names, err := fs.Glob(fsys, "*.txtar")
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no transcripts: there is no *.txtar here; see entrypoint/testdata/transcripts")
+		return nil, fmt.Errorf(
+			"no transcripts: there is no *.txtar here; see entrypoint/testdata/transcripts",
+		)
 	}
 	all := make([]Transcript, 0, len(names))
 	for _, name := range names {
