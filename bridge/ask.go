@@ -51,21 +51,19 @@ func (e *clientError) Error() string {
 
 // abilities are what a client has declared that it answers.
 type abilities struct {
-	form, url, sampling, tools, roots bool // tools for a model that is sampled
+	form, url, roots bool
 }
 
 // declared reads the capabilities of initialize. An elicitation that names no mode means forms (MCP 2025-11-25).
 func declared(raw json.RawMessage) abilities {
 	var c struct {
-		Sampling, Roots json.RawMessage
-		Elicitation     *struct{ Form, URL json.RawMessage }
+		Roots       json.RawMessage
+		Elicitation *struct{ Form, URL json.RawMessage }
 	}
 	if json.Unmarshal(raw, &c) != nil {
 		return abilities{}
 	}
-	a := abilities{sampling: given(c.Sampling) != nil, roots: given(c.Roots) != nil}
-	var sampling struct{ Tools json.RawMessage }
-	a.tools = a.sampling && json.Unmarshal(c.Sampling, &sampling) == nil && given(sampling.Tools) != nil
+	a := abilities{roots: given(c.Roots) != nil}
 	if e := c.Elicitation; e != nil {
 		a.url = given(e.URL) != nil
 		a.form = given(e.Form) != nil || !a.url
@@ -76,11 +74,6 @@ func declared(raw json.RawMessage) abilities {
 // lacks names what a client would need for a request and has not declared; empty for nothing.
 func (a abilities) lacks(method string, params any) string {
 	switch method {
-	case string(mcp.MethodSamplingCreateMessage):
-		if a.sampling && givesTools(fieldsOf(params)) {
-			return unless(a.tools, "sampling with tools")
-		}
-		return unless(a.sampling, "sampling")
 	case string(mcp.MethodListRoots):
 		return unless(a.roots, "roots")
 	case string(mcp.MethodElicitationCreate):
@@ -140,7 +133,7 @@ func newAsks(w *wire) *asks {
 	return a
 }
 
-// askClient has the client of the call that ctx belongs to answer a request, elicitation/create, sampling/createMessage or roots/list, and
+// askClient has the client of the call that ctx belongs to answer a request, elicitation/create or roots/list, and
 // returns its raw result. It waits for its turn, then for askTimeout at most, both off the code's clock and until ctx ends; the client
 // is then told that nobody waits any more.
 //

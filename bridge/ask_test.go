@@ -79,7 +79,7 @@ func TestAskClient(t *testing.T) {
 // TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is missing.
 func TestClientThatCannotBeAsked(t *testing.T) {
 	const form, url = `elicitation/create {"message":"m"}`, `elicitation/create {"mode":"url","message":"m","url":"https://example.org"}`
-	const sampling, tools, roots = `sampling/createMessage {}`, `sampling/createMessage {"tools":[]}`, `roots/list`
+	const sampling, roots = `sampling/createMessage {}`, `roots/list`
 	for _, tc := range []struct {
 		capabilities string
 		can          []string
@@ -87,8 +87,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 		{`{}`, nil},
 		{`{"elicitation":null}`, nil},
 		{`{"elicitation":{}}`, []string{form}},
-		{`{"elicitation":{"form":{}},"sampling":{}}`, []string{form, sampling}},
-		{`{"sampling":{"tools":{}}}`, []string{sampling, tools}},
+		{`{"elicitation":{"form":{}},"sampling":{"tools":{}}}`, []string{form}},
 		{`{"elicitation":{"url":{}}}`, []string{url}},
 		{`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`, []string{form, url, roots}},
 	} {
@@ -96,7 +95,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 			p := connect(t, asking(t))
 			p.introduce(tc.capabilities)
 			var can []string
-			for _, code := range []string{form, url, sampling, tools, roots, "tasks/list"} {
+			for _, code := range []string{form, url, sampling, roots, "tasks/list"} {
 				p.code(1, code)
 				f := p.next()
 				if f.Method != "" {
@@ -130,8 +129,8 @@ func TestNobodyToAsk(t *testing.T) {
 // TestCancelWhileAsking: the client is told that its answer isn't needed, and the run ends.
 func TestCancelWhileAsking(t *testing.T) {
 	p := connect(t, asking(t))
-	p.introduce(`{"sampling":{}}`)
-	p.code(1, `sampling/createMessage {}`)
+	p.introduce(`{"roots":{}}`)
+	p.code(1, `roots/list`)
 	q := p.next()
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	if f := p.next(); f.Method != "notifications/cancelled" || string(f.Params.RequestID) != string(q.ID) {
@@ -147,8 +146,8 @@ func TestCancelWhileAsking(t *testing.T) {
 // TestEndOfInputWhileAsking: nobody waits for an answer that can't come any more.
 func TestEndOfInputWhileAsking(t *testing.T) {
 	p := connect(t, asking(t))
-	p.introduce(`{"sampling":{}}`)
-	p.code(1, `sampling/createMessage {}`)
+	p.introduce(`{"roots":{}}`)
+	p.code(1, `roots/list`)
 	p.next()
 	p.in.Close()
 	if err := <-p.served; err != nil {

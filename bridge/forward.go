@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
@@ -35,13 +36,17 @@ func (f forwarder) Abilities() upstream.Abilities {
 
 // Answer implements upstream.Client. The client is told which server asks.
 func (f forwarder) Answer(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
-	if method == string(mcp.MethodListRoots) {
+	switch method {
+	case string(mcp.MethodElicitationCreate):
+	case string(mcp.MethodListRoots):
 		if !f.roots {
 			return nil, &upstream.RPCError{Code: mcp.METHOD_NOT_FOUND, Message: "the client's roots are not shared with servers"}
 		}
 		return told(askClient(ctx, serverAsks, method, nil))
+	default:
+		return nil, &upstream.RPCError{Code: mcp.METHOD_NOT_FOUND, Message: "the client doesn't support " + text.Line(method)}
 	}
-	fields, err := question(server, method, params)
+	fields, err := question(server, params)
 	if err != nil {
 		return nil, err
 	}

@@ -52,18 +52,14 @@ func TestQuestionsAreForwarded(t *testing.T) {
 	for _, tc := range []struct{ name, ask, asked, want string }{
 		{"a form", `{"method":"elicitation/create","params":{"message":"Your\u001b name?\u202e","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},"task":{},"_meta":{"progressToken":1}}}`,
 			`elicitation/create {"_meta":{"mcp-bridge/server":"github"},"message":"The MCP server \"github\" asks, by way of mcp-bridge: Your name?","requestedSchema":{"properties":{"n":{"default":9007199254740993,"type":"integer"}},"type":"object"}}`, `{"ok":9007199254740993}`},
-		{"a model", `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`,
-			`sampling/createMessage {"_meta":{"mcp-bridge/server":"github"},"maxTokens":5,"messages":[],"systemPrompt":"The MCP server \"github\" asks this, by way of mcp-bridge."}`, `{"ok":9007199254740993}`},
+		{"a model", `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`, "",
+			`"the client doesn't support sampling/createMessage (code -32601)"`},
 		{"roots", `{"method":"roots/list","params":{"x":1}}`, `roots/list `, `{"ok":9007199254740993}`},
 		{"a URL that was not declared", `{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://example.org"}}`, "",
 			`"the client can't be asked: it has not declared the capability elicitation by URL (code -32601)"`},
 		{"no message", `{"method":"elicitation/create","params":{"message":5}}`, "", `"it has no message (code -32602)"`},
 		{"no parameters", `{"method":"elicitation/create"}`, "", `"its parameters are no object (code -32602)"`},
-		{"a list", `{"method":"sampling/createMessage","params":[1]}`, "", `"its parameters are no object (code -32602)"`},
-		{"tools that were not declared", `{"method":"sampling/createMessage","params":{"messages":[],"tools":[]}}`, "",
-			`"the client can't be asked: it has not declared the capability sampling with tools (code -32601)"`},
-		{"a choice among them", `{"method":"sampling/createMessage","params":{"messages":[],"toolChoice":{"mode":"none"}}}`, "",
-			`"the client can't be asked: it has not declared the capability sampling with tools (code -32601)"`},
+		{"a list", `{"method":"elicitation/create","params":[1]}`, "", `"its parameters are no object (code -32602)"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := connect(t, forwards(t, true))
@@ -84,24 +80,10 @@ func TestQuestionsAreForwarded(t *testing.T) {
 	}
 	t.Run("a refusal", func(t *testing.T) {
 		p := connect(t, forwards(t, true))
-		p.introduce(`{"sampling":{}}`)
-		p.code(1, `{"method":"sampling/createMessage","params":{"messages":[]}}`)
+		p.introduce(`{"roots":{}}`)
+		p.code(1, `{"method":"roots/list"}`)
 		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"User rejected"}}`, p.next().ID)
 		if got := p.next().tool(t).Content[0].Text; got != `"User rejected (code -1)"` {
-			t.Errorf("the server was told %s", got)
-		}
-	})
-	t.Run("a model with tools", func(t *testing.T) {
-		p := connect(t, forwards(t, true))
-		p.introduce(`{"sampling":{"tools":{}}}`)
-		p.code(1, `{"method":"sampling/createMessage","params":{"messages":[],"tools":[{"name":"t","inputSchema":{}}]}}`)
-		f := p.next()
-		if want := `"tools":[{"inputSchema":{},"name":"t"}]}`; f.Method != "sampling/createMessage" || !strings.HasSuffix(string(f.raw), want) {
-			t.Errorf("the client was asked %s %s, want …%s", f.Method, f.raw, want)
-		}
-		const use = `{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"t","input":{}}],"model":"m","stopReason":"toolUse"}`
-		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, f.ID, use)
-		if got := p.next().tool(t).Content[0].Text; got != use {
 			t.Errorf("the server was told %s", got)
 		}
 	})

@@ -28,20 +28,16 @@ func TestHiddenText(t *testing.T) {
 					t.Errorf("%s: %+q", where, text)
 				}
 			}
-			for method, params := range map[string]string{
-				"elicitation/create": `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted + `,"description":` + quoted +
-					`,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`,
-				"sampling/createMessage": `{"messages":[{"role":"user","content":{"type":"text","text":` + quoted + `}}],"systemPrompt":` + quoted + `}`,
-			} {
-				asked, err := question("s"+veiled, method, json.RawMessage(params))
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen(method, string(encode(asked)))
+			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted +
+				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`
+			asked, err := question("s"+veiled, json.RawMessage(params))
+			if err != nil {
+				t.Fatal(err)
 			}
+			seen("question", string(encode(asked)))
 			for _, exact := range []string{`"enum":[` + quoted + `]`, `"default":` + quoted} {
 				params := `{"message":"m","requestedSchema":{"properties":{"x":{"type":"string",` + exact + `}}}}`
-				if _, err := question("s", "elicitation/create", json.RawMessage(params)); err == nil {
+				if _, err := question("s", json.RawMessage(params)); err == nil {
 					t.Errorf("%s is asked for", exact)
 				}
 			}

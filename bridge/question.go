@@ -51,17 +51,12 @@ var (
 )
 
 // question is a server's request as the client is sent it: what MCP has for it and nothing else, with the server's name.
-func question(server, method string, params json.RawMessage) (map[string]json.RawMessage, error) {
+func question(server string, params json.RawMessage) (map[string]json.RawMessage, error) {
 	from, err := members(params)
 	if err != nil {
 		return nil, invalidQuestion("its parameters are no object")
 	}
-	var asked map[string]json.RawMessage
-	if method == string(mcp.MethodSamplingCreateMessage) {
-		asked, err = samplingQuestion(server, from)
-	} else {
-		asked, err = elicitation(server, from)
-	}
+	asked, err := elicitation(server, from)
 	if err != nil {
 		return nil, invalidQuestion("%v", err)
 	}
