@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -16,10 +17,10 @@ func TestConfiguredServersCostNothing(t *testing.T) {
 			list = append(list, discovery.Server{Name: fmt.Sprintf("server%d", i)})
 		}
 		b := &Bridge{timeout: time.Second, maxTimeout: time.Second}
-		c := newCatalog(list, nil, nil, nil, newStarts(nil, nil).held)
+		c := newCatalog(list, nil, nil, nil, elicit.NewStarts(nil, nil).Held)
 		return testing.AllocsPerRun(100, func() {
 			a, err := b.decode(c, []byte(`{"code":"1"}`))
-			if r := b.request("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {
+			if r := sandboxRequest("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {
 				t.Errorf("got %d and %d of %d servers, %v", len(r.Providers), len(r.Discovered), servers, err)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -23,9 +24,9 @@ func asking(t testing.TB) *Bridge {
 		if text != "" {
 			params = json.RawMessage(text)
 		}
-		raw, err := askClient(ctx, serverAsks, method, params)
+		raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, method, params)
 		if err != nil {
-			return printed(fmt.Sprintf("error, none to ask %v: %v", errors.Is(err, errCannotAsk), err)), nil
+			return printed(fmt.Sprintf("error, none to ask %v: %v", errors.Is(err, elicit.ErrCannotAsk), err)), nil
 		}
 		return printed(string(raw)), nil
 	})
@@ -49,13 +50,16 @@ func (p *peer) code(id int, code string) {
 	p.run(id, string(args), "")
 }
 
+// How many questions of each asker a client has at a time, and in the course of one call.
+const maxAsking, maxAsks = 4, 50
+
 func TestAskClient(t *testing.T) {
 	const form = `elicitation/create {"message":"May I?","requestedSchema":{"type":"object"}}`
 	for _, tc := range []struct{ name, answer, want string }{
 		{"an answer", `"id":%s,"result":{"action":"accept","content":{"n":9007199254740993}}`, `{"action":"accept","content":{"n":9007199254740993}}`},
 		{"an id as text", `"id":"%s","result":{"action":"decline"}`, `{"action":"decline"}`},
 		{"an error", `"id":%s,"error":{"code":-1,"message":"user rejected\u001b[2J"}`, `error, none to ask false: the client refused: user rejected[2J (code -1)`},
-		{"an odd error", `"id":%s,"error":"no"`, `error, none to ask false: the client refused: an error that can't be read (code -32603)`},
+		{"an odd error", `"id":%s,"error":"no"`, `error, none to ask false: the client refused: no (code -32603)`},
 		{"an error and a result", `"id":%s,"error":{"code":5,"message":"no"},"result":{}`, `error, none to ask false: the client refused: no (code 5)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -185,7 +189,7 @@ func TestAskingIsBounded(t *testing.T) {
 	t.Run("in one call", func(t *testing.T) {
 		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			for {
-				if _, err := askClient(ctx, serverAsks, "roots/list", nil); err != nil {
+				if _, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, "roots/list", nil); err != nil {
 					return printed(err.Error()), nil
 				}
 			}
@@ -208,7 +212,7 @@ func TestAskingIsBounded(t *testing.T) {
 			p.introduce(`{"roots":{}}`)
 			p.code(1, "roots/list")
 			p.next()
-			time.Sleep(askTimeout + time.Second)
+			time.Sleep(elicit.Timeout + time.Second)
 			if f := p.next(); f.Method != "notifications/cancelled" {
 				t.Errorf("got %+v", f)
 			}
@@ -226,11 +230,11 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 	t.Run("turns", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
-				by, params := serverAsks, any(nil)
+				by, params := elicit.ByServer, any(nil)
 				if r.Code == "elicitation/create" {
-					by, params = policyAsks, consent
+					by, params = elicit.ByPolicy, consent
 				}
-				raw, err := askClient(ctx, by, r.Code, params)
+				raw, err := requestOf(ctx).asker.Ask(ctx, by, r.Code, params)
 				return printed(fmt.Sprintf("%s %v", raw, err)), nil
 			}))
 			defer p.in.Close()
@@ -251,12 +255,12 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 			if got := p.next().tool(t).Content[0].Text; got != "{} <nil>" {
 				t.Errorf("got %s", got)
 			}
-			time.Sleep(askTimeout - time.Minute + time.Second)
+			time.Sleep(elicit.Timeout - time.Minute + time.Second)
 			var late frame
 			for late.Method != "roots/list" { // among the ends of the others
 				late = p.next()
 			}
-			time.Sleep(askTimeout - 10*time.Second)
+			time.Sleep(elicit.Timeout - 10*time.Second)
 			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"late":1}}`, late.ID)
 			for {
 				if f := p.next(); f.Method == "" && string(f.ID) == fmt.Sprint(maxAsking) {
@@ -271,8 +275,8 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 	t.Run("number", func(t *testing.T) {
 		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			for {
-				if _, err := askClient(ctx, serverAsks, "roots/list", nil); err != nil {
-					raw, err := askClient(ctx, policyAsks, "elicitation/create", consent)
+				if _, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, "roots/list", nil); err != nil {
+					raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create", consent)
 					return printed(fmt.Sprintf("%s %v", raw, err)), nil
 				}
 			}

@@ -15,6 +15,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
+// heldNote is what is said of a server that is held, before its own description.
+const heldNote = "New since the bridge started, or changed: it is not started before the user says yes."
+
 // entry is one configured server as code and callers know it.
 type entry struct {
 	name, alias, description string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -178,7 +179,7 @@ func recordedBoxes(t testing.TB) []*toolbox {
 	for _, path := range paths {
 		servers = append(servers, discovery.Server{Name: strings.TrimSuffix(filepath.Base(path), ".json")})
 	}
-	c := newCatalog(servers, nil, nil, nil, newStarts(nil, nil).held)
+	c := newCatalog(servers, nil, nil, nil, elicit.NewStarts(nil, nil).Held)
 	var boxes []*toolbox
 	for i, e := range c.servers {
 		text, err := os.ReadFile(paths[i])
@@ -324,7 +325,7 @@ func TestLoadServerFits(t *testing.T) {
 
 // TestListIsMadeUseOfOnce: aliases, stub and index belong to a list of tools as long as it stays the same.
 func TestListIsMadeUseOfOnce(t *testing.T) {
-	s := newCatalog(nil, nil, nil, nil, newStarts(nil, nil).held).shelf
+	s := newCatalog(nil, nil, nil, nil, elicit.NewStarts(nil, nil).Held).shelf
 	e := entry{name: "a", alias: "a"}
 	tools := []upstream.Tool{{Name: "x", InputSchema: json.RawMessage(`{}`)}}
 	first := s.box(e, tools)

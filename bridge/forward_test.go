@@ -90,8 +90,8 @@ func TestQuestionsAreForwarded(t *testing.T) {
 	t.Run("a long message", func(t *testing.T) {
 		p := connect(t, forwards(t, false))
 		p.introduce(`{"elicitation":{}}`)
-		p.code(1, `{"method":"elicitation/create","params":{"message":"`+strings.Repeat("é", maxQuestionText)+`"}}`)
-		if f := p.next(); len(f.Params.Message) > maxQuestionText+100 || !strings.HasSuffix(f.Params.Message, "é […]") {
+		p.code(1, `{"method":"elicitation/create","params":{"message":"`+strings.Repeat("é", 4000)+`"}}`)
+		if f := p.next(); len(f.Params.Message) > 4000+100 || !strings.HasSuffix(f.Params.Message, "é […]") {
 			t.Errorf("the client is shown %d bytes", len(f.Params.Message))
 		}
 	})

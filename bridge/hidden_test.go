@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -18,7 +20,7 @@ func TestHiddenText(t *testing.T) {
 	for _, r := range kinds {
 		t.Run(fmt.Sprintf("%U", r), func(t *testing.T) {
 			veiled := "a" + string(r) + "b"
-			quoted := string(encode(veiled))
+			quoted := string(text.JSON(veiled))
 			seen := func(where, text string) {
 				var decoded any
 				if json.Unmarshal([]byte(text), &decoded) == nil {
@@ -30,14 +32,14 @@ func TestHiddenText(t *testing.T) {
 			}
 			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted +
 				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`
-			asked, err := question("s"+veiled, json.RawMessage(params))
+			asked, err := elicit.Question("s"+veiled, json.RawMessage(params))
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen("question", string(encode(asked)))
+			seen("question", string(text.JSON(asked)))
 			for _, exact := range []string{`"enum":[` + quoted + `]`, `"default":` + quoted} {
 				params := `{"message":"m","requestedSchema":{"properties":{"x":{"type":"string",` + exact + `}}}}`
-				if _, err := question("s", json.RawMessage(params)); err == nil {
+				if _, err := elicit.Question("s", json.RawMessage(params)); err == nil {
 					t.Errorf("%s is asked for", exact)
 				}
 			}
@@ -49,9 +51,23 @@ func TestHiddenText(t *testing.T) {
 			seen("search", found(t, b, `{"query":"t"}`))
 			seen("search in full", found(t, b, `{"query":"t","detail":"full"}`))
 			seen("manual", b.manual())
-			change := describeChange(tool, []string{"description", "schema"})
-			form, _ := (&consent{}).form(entry{name: "s"}, veiled, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{}, change)
-			seen("consent", form["message"].(string))
+			u := &user{answer: answer("once")}
+			c := newCatalog([]discovery.Server{{Name: "s"}}, nil, nil, nil, b.starts.Held)
+			tool.Name = veiled
+			tool.Description = "x"
+			grants := granted{GrantOf(discovery.Server{Name: "s"}, tool)}
+			tool.Description = veiled
+			if err := u.consent(t, grants, c.question(entry{name: "s"}, tool, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{})); err != nil {
+				t.Fatal(err)
+			}
+			seen("consent", u.saw[0])
 		})
 	}
 }
+
+// granted is the one grant there is.
+type granted struct{ was policy.Grant }
+
+func (g granted) Granted(policy.Grant) (policy.Grant, bool) { return g.was, true }
+
+func (granted) Grant(policy.Grant) (int, error) { return 0, nil }

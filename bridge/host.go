@@ -13,6 +13,8 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -24,10 +26,11 @@ import (
 type host struct {
 	catalog   *catalog
 	upstreams Upstreams
-	servers   []entry   // of this run, by name
-	progress  *progress // of this run, for its client; nil when that didn't ask
-	permits   *permits  // of this run
-	starts    *starts
+	servers   []entry          // of this run, by name
+	asker     *elicit.Asker    // of this run
+	progress  *client.Progress // of this run, for its client; nil when that didn't ask
+	permits   *permits         // of this run
+	starts    *elicit.Starts
 	run       string // its id
 	books     books
 	signals   *signals
@@ -38,10 +41,10 @@ type host struct {
 }
 
 // host returns the host side of the run id, which ends with ctx.
-func (b *Bridge) host(ctx context.Context, id string, a arguments, p *progress, e *execution) *host {
+func (b *Bridge) host(ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution) *host {
 	log := b.log.With("run", id)
-	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, progress: p,
-		permits: b.permits(a, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
+	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, asker: r.asker, progress: p,
+		permits: b.permits(a, r.asker, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
 		login: b.login, logins: &logins{run: ctx, all: map[string]*login{}}, log: log}
 }
 
@@ -118,8 +121,19 @@ func (h *host) observed(ctx context.Context, s entry, tool string, toCode func(s
 		if toCode != nil {
 			toCode(sandbox.Progress(p))
 		}
-		h.progress.inner(s.name, tool, p)
+		h.progress.Tool(fmt.Sprintf("%s.%s: %s", s.name, tool, howFar(p)))
 	})
+}
+
+// howFar returns what a server says of a call's progress, on one line.
+func howFar(p upstream.Progress) string {
+	switch {
+	case p.Message != "":
+		return text.Line(p.Message)
+	case p.Total != nil:
+		return fmt.Sprintf("%g of %g", p.Progress, *p.Total)
+	}
+	return fmt.Sprintf("%g", p.Progress)
 }
 
 // server finds a server of this run. One that is configured but not of this run is denied.
@@ -133,6 +147,14 @@ func (h *host) server(name string) (entry, error) {
 			Message: fmt.Sprintf("server %q is not part of this call; name it in run_python's argument servers, or leave that out", e.name)}
 	}
 	return e, nil
+}
+
+// allowed asks the user for a server of this run that was held when the run began.
+func (h *host) allowed(ctx context.Context, s entry) error {
+	if !s.held {
+		return nil
+	}
+	return h.starts.Allow(ctx, h.catalog.definitions[s.name], h.asker.Consent)
 }
 
 // tools asks the server, which answers from memory while its session lives.

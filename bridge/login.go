@@ -2,15 +2,12 @@ package bridge
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -21,8 +18,6 @@ import (
 // words. Login returns soon after ctx ends, and when agree fails.
 type Login func(ctx context.Context, s discovery.Server, scope string,
 	agree func(ctx context.Context, page, about string) error) error
-
-var errNotAgreed = errors.New("the user did not agree to log in")
 
 // logins are the logins of one run. They end with the run's context, not with that of the call
 // which came first.
@@ -61,7 +56,7 @@ func (l *logins) start(key string, logIn func(ctx context.Context) error) *login
 func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error)) (T, error) {
 	result, err := do()
 	var wants *upstream.LoginError
-	if h.login == nil || !errors.As(err, &wants) || !canOpenPages(ctx) {
+	if h.login == nil || !errors.As(err, &wants) || !h.asker.OpensPages() {
 		return result, err
 	}
 	resume := sandbox.OffClock(ctx) // also while the user is at the page
@@ -89,29 +84,14 @@ func (h *host) logIn(ctx context.Context, s entry, scope string) (err error) {
 			h.log.Error("a login has panicked", "server", s.name, "err", err, "stack", string(debug.Stack()))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, elicit.Timeout)
 	defer cancel()
-	err = h.login(ctx, h.catalog.definitions[s.name], scope, func(ctx context.Context, page, about string) error {
-		raw, err := askClient(ctx, policyAsks, string(mcp.MethodElicitationCreate), map[string]any{
-			"mode": mcp.ElicitationModeURL, "url": page, "elicitationId": rand.Text(),
-			"message": fmt.Sprintf("The MCP server %q wants you to log in. %s", s.name, about),
-		})
-		var r struct {
-			Action string `json:"action"`
-		}
-		if err == nil && (json.Unmarshal(raw, &r) != nil || r.Action != "accept") {
-			err = errNotAgreed
-		}
-		return err
-	})
+	agree := func(ctx context.Context, page, about string) error {
+		return h.asker.OpenPage(ctx, page, fmt.Sprintf("The MCP server %q wants you to log in. %s", s.name, about))
+	}
+	err = h.login(ctx, h.catalog.definitions[s.name], scope, agree)
 	if err != nil {
 		h.log.Info("not logged in", "server", s.name, "err", err)
 	}
 	return err
-}
-
-// canOpenPages reports whether the client of the call that ctx belongs to shows pages to the user.
-func canOpenPages(ctx context.Context) bool {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x != nil && x.questions != nil && x.questions.able().url
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -15,35 +17,28 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// Grants are what the user has allowed for good; *approvals.Approvals are. Its methods are used
-// concurrently.
-type Grants interface {
-	// Granted returns the grant of this tool and definition.
-	Granted(policy.Grant) (policy.Grant, bool)
-
-	// Grant keeps one, and tells other bridges.
-	Grant(policy.Grant) (told int, err error)
-}
-
-// judge is the verdict on a tool: of the host that the server is from, which may hide it, else of the policy. A tool that can't be
-// called is denied.
+// judge returns the verdict on a tool: of the host that the server is from, which may hide it, else
+// of the policy. A tool that can't be called is denied.
 func (c *catalog) judge(e entry, t upstream.Tool) policy.Decision {
 	if t.Invalid != "" {
-		return policy.Decision{Verdict: policy.Deny, Source: "its definition, which MCP doesn't allow", Reason: t.Invalid}
+		return policy.Decision{Verdict: policy.Deny, Reason: t.Invalid,
+			Source: "its definition, which MCP doesn't allow"}
 	}
 	if by, hidden := c.definitions[e.name].HiddenBy(t.Name); hidden {
-		return policy.Decision{Verdict: policy.Deny, Source: "the list of tools in " + by.String() + ", which hides it from models"}
+		return policy.Decision{Verdict: policy.Deny,
+			Source: "the list of tools in " + by.String() + ", which hides it from models"}
 	}
 	return c.policy.Decide(c.judged(e, t.Name, t.Annotations))
 }
 
-// judged is a tool as a policy knows it: by each name that the server has in some file.
+// judged returns a tool as a policy knows it: by each name that the server has in some file.
 func (c *catalog) judged(e entry, tool string, annotations json.RawMessage) policy.Tool {
-	return policy.Tool{Server: e.name, Name: tool, Also: c.definitions[e.name].Names()[1:], Annotations: annotations}
+	also := c.definitions[e.name].Names()[1:]
+	return policy.Tool{Server: e.name, Name: tool, Also: also, Annotations: annotations}
 }
 
-// judgeMethod is the verdict on what isn't a tool: a policy has these by the names of MCP's methods, which only read (MCP, resources,
-// prompts and completion).
+// judgeMethod returns the verdict on what isn't a tool but a method of MCP that only reads, such as
+// resources/read.
 func (c *catalog) judgeMethod(e entry, method string) policy.Decision {
 	t := c.judged(e, method, nil)
 	t.Method = true
@@ -54,63 +49,87 @@ func (c *catalog) judgeMethod(e entry, method string) policy.Decision {
 type permits struct {
 	catalog *catalog
 	count   *policy.Run
-	consent *consent
+	consent *elicit.Consent
 }
 
-// permits returns those of a run that began with the catalog of a, even if servers change meanwhile.
-func (b *Bridge) permits(a arguments, log *slog.Logger) *permits {
-	ask := func(ctx context.Context, method string, params any) (json.RawMessage, error) {
-		return askClient(ctx, policyAsks, method, params)
-	}
+// permits returns what a run may call that began with the catalog of a, even if servers change.
+func (b *Bridge) permits(a arguments, asker *elicit.Asker, log *slog.Logger) *permits {
+	ask := asker.Consent
 	if a.ask != nil {
-		ask = func(ctx context.Context, _ string, params any) (json.RawMessage, error) {
-			defer sandbox.OffClock(ctx)() // the time that a person takes isn't the code's
-			message, _ := params.(map[string]any)["message"].(string)
-			yes, err := a.ask(ctx, message)
-			if err != nil {
-				return nil, err
-			}
-			return encode(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
-		}
+		ask = askDirect(a.ask).consent
 	}
-	c := a.catalog
-	return &permits{catalog: c, count: c.policy.Run(), consent: newConsent(c.definitions, b.grants, ask, log)}
+	consent := elicit.NewConsent(b.grants, ask, log)
+	return &permits{catalog: a.catalog, count: a.catalog.policy.Run(), consent: consent}
 }
 
-// tool says whether the run may call a tool with these arguments, for which it may ask the user. It is the last word on each call,
-// whatever was listed before.
-func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream.Tool, args json.RawMessage) error {
+// askDirect asks the program's own user: see Direct.Ask.
+type askDirect func(ctx context.Context, question string) (bool, error)
+
+// consent implements elicit.Ask.
+func (ask askDirect) consent(ctx context.Context, form map[string]any) (json.RawMessage, error) {
+	defer sandbox.OffClock(ctx)() // the time that a person takes isn't the code's
+	message, _ := form["message"].(string)
+	yes, err := ask(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	return text.JSON(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
+}
+
+// tool returns nil when the run may call a tool with these arguments, for which it may ask the
+// user. It is the last word on each call, whatever was listed before.
+func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream.Tool,
+	args json.RawMessage) error {
 	return p.decide(ctx, r, s, t, args, p.catalog.judge(s, t))
 }
 
-// method is the same for what isn't a tool.
-func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string, args json.RawMessage) error {
+// method does the same for what isn't a tool.
+func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string,
+	args json.RawMessage) error {
 	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.judgeMethod(s, method))
 }
 
-func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstream.Tool,
+	args json.RawMessage, d policy.Decision) error {
 	judged(r, d)
 	if d.Verdict == policy.Deny {
 		return deniedBy(s, t.Name, d)
 	}
 	if err := p.count.Count(p.catalog.judged(s, t.Name, nil), len(args)); err != nil {
-		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.name, err)}
+		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit,
+			Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.name, err)}
 	}
-	if d.Verdict == policy.Ask {
-		return p.consent.ask(ctx, s, t, args, d)
+	if d.Verdict != policy.Ask {
+		return nil
 	}
-	return nil
+	return p.consent.Allow(ctx, p.catalog.question(s, t, args, d))
 }
 
-// deniedBy is the error of a call that may not be made.
+// question returns what the user is asked about a call.
+func (c *catalog) question(s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) elicit.Call {
+	definition := c.definitions[s.name]
+	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.definitions) })
+	return elicit.Call{
+		Arguments: args, Decision: d, Grant: GrantOf(definition, t),
+		Now: map[string]string{
+			"description": t.Title + " " + t.Description,
+			"schema":      string(t.InputSchema), "annotations": string(t.Annotations),
+		},
+		Hide: func(text string) string { return hide()(text) }, Here: definition.StartedHere(),
+	}
+}
+
+// deniedBy returns the error of a call that may not be made.
 func deniedBy(s entry, tool string, d policy.Decision) error {
 	return &entrypoint.CallError{Code: entrypoint.CodeDenied,
 		Message: fmt.Sprintf("tool %q of server %q may not be called, by %s", tool, s.name, text.Safe(d.Why()))}
 }
 
-// GrantOf is what is kept when the user allows a tool for good: for this very definition of its server, which is what is started or
-// connected to, with what and in which directory, and for what the server says of the tool. Where the definition is from doesn't count.
+// GrantOf returns what is kept when the user allows a tool for good. It holds for what the server
+// says of the tool now, and for this definition of the server: what is started or connected to,
+// with what and in which directory, but not which file it is from.
 func GrantOf(s discovery.Server, t upstream.Tool) policy.Grant {
-	return policy.Grant{Server: s.Name, Tool: t.Name, Definition: s.Identity(),
-		Seen: policy.SeenOf([]string{t.Title, t.Description}, []json.RawMessage{t.InputSchema, t.OutputSchema}, t.Annotations)}
+	schemas := []json.RawMessage{t.InputSchema, t.OutputSchema}
+	seen := policy.SeenOf([]string{t.Title, t.Description}, schemas, t.Annotations)
+	return policy.Grant{Server: s.Name, Tool: t.Name, Definition: s.Identity(), Seen: seen}
 }

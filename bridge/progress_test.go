@@ -17,6 +17,13 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
+// What the client is promised of reports.
+const (
+	progressQuiet   = 50 * time.Millisecond
+	progressSpacing = 100 * time.Millisecond
+	maxProgressText = 2000
+)
+
 // TestNoProgressBesideTheAnswer: the TypeScript SDK loses the token of a call whose answer arrives together with a report, and
 // calls the report a protocol error. Whenever the code ends, the last report is progressQuiet before the answer.
 func TestNoProgressBesideTheAnswer(t *testing.T) {

@@ -58,7 +58,7 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	began, id := time.Now(), newID()
 	res, err := b.foundTools(ctx, id, raw)
 	took := rounded(time.Since(began))
-	afterwards(ctx, func() { b.teller.tell(slog.LevelInfo, searchToolsName, "call", id, "ok", err == nil, "took", took) })
+	requestOf(ctx).Afterwards(func() { b.clients.Log(slog.LevelInfo, searchToolsName, "call", id, "ok", err == nil, "took", took) })
 	if err != nil {
 		status := entrypoint.CodeValidation
 		var call *entrypoint.CallError
@@ -85,8 +85,9 @@ func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage)
 	if err != nil {
 		return nil, err
 	}
-	ctx = b.forwarding(ctx) // of a server that is started for this, later calls of this client's may need it
-	h := b.host(ctx, id, arguments{catalog: c, servers: c.servers}, nil, nil)
+	r := requestOf(ctx)
+	ctx = b.forwarding(ctx, r) // of a server that is started for this, later calls of this client's may need it
+	h := b.host(ctx, id, arguments{catalog: c, servers: c.servers}, r, nil, nil)
 	boxes, unknown := h.searchable(ctx, a.among)
 	hits, err := c.shelf.matching(ctx, a.query, boxes)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestSeenResults(t *testing.T) {
 	other := seeing(t, dir, nil)
 	for name, b := range map[string]*Bridge{"this process": b, "the next": other} {
 		if b == other {
-			if _, err := b.host(t.Context(), "x", arguments{catalog: b.catalog(), servers: b.catalog().servers}, nil, nil).tools(t.Context(), b.catalog().byName["github"]); err != nil {
+			if _, err := b.host(t.Context(), "x", arguments{catalog: b.catalog(), servers: b.catalog().servers}, request{}, nil, nil).tools(t.Context(), b.catalog().byName["github"]); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -23,7 +23,7 @@ type Changing interface {
 // changed. It may be called concurrently, while serving or not; where Upstreams are not Changing, they have to know all
 // servers already.
 func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem) {
-	c := newCatalog(servers, problems, b.policy, b.schemas, b.starts.held)
+	c := newCatalog(servers, problems, b.policy, b.schemas, b.starts.Held)
 	c.shelf.seen = b.seen
 	b.mu.Lock()
 	before := b.latest
@@ -37,16 +37,8 @@ func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem
 	}
 	b.mu.Unlock()
 	if differs {
-		b.announce(string(mcp.MethodNotificationToolsListChanged))
+		b.clients.Changed(string(mcp.MethodNotificationToolsListChanged))
 	}
-}
-
-// announce has all clients told of a change that want to know.
-func (b *Bridge) announce(method string) {
-	b.conns.Range(func(key, _ any) bool {
-		key.(*conn).changed(method)
-		return true
-	})
 }
 
 // catalog is what is configured now.

@@ -1,10 +1,12 @@
-package bridge
+package elicit
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // TestQuestionsHoldNothingElse: whatever a server sends, the client is sent MCP's members by their exact names, in texts that show what
@@ -45,9 +47,9 @@ func TestQuestionsHoldNothingElse(t *testing.T) {
 		{"an odd number", form1(`{"minimum":"5"}`), "requestedSchema: properties: minimum: it is no number"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			asked, err := question("github", json.RawMessage(tc.params))
+			asked, err := Question("github", json.RawMessage(tc.params))
 			if err != nil {
-				if got := err.Error(); got != tc.want+" (code -32602)" {
+				if got := err.Error(); got != tc.want {
 					t.Errorf("got %s, want %s", got, tc.want)
 				}
 				return
@@ -56,7 +58,7 @@ func TestQuestionsHoldNothingElse(t *testing.T) {
 				t.Errorf("_meta is %s", asked["_meta"])
 			}
 			delete(asked, "_meta")
-			if got := string(encode(asked)); got != tc.want {
+			if got := string(text.JSON(asked)); got != tc.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
 			}
 		})

@@ -1,8 +1,6 @@
-package bridge
+package elicit
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -47,7 +44,7 @@ func evil(args ...string) discovery.Server {
 // TestQuestionOfANewServer: the user sees the file, the name and the whole command line, and only a
 // clear yes starts it. There is one question for as long as the bridge runs.
 func TestQuestionOfANewServer(t *testing.T) {
-	cannot := fmt.Errorf("%w: it is old", errCannotAsk)
+	cannot := fmt.Errorf("%w: it is old", ErrCannotAsk)
 	for _, tt := range []struct {
 		name, answer string
 		err          error
@@ -64,17 +61,16 @@ func TestQuestionOfANewServer(t *testing.T) {
 		{"no answer", `[]`, nil, evil(), false, 1, "has not said yes"},
 		{"nobody to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old. The user has to approve it at a terminal (mcp-bridge servers approve)."},
 		{"a failure", "", errors.New("lost"), evil(), false, 2, "the user could not be asked: lost"},
-		{"too many lines to be seen", answer(answerAlways), nil, evil(slices.Repeat([]string{""}, maxToldLines)...), false, 0, "too long to be shown in a question. The user has to approve it"},
-		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxTold)), false, 0, "too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers approve)."},
+		{"too many lines to be seen", answer(answerAlways), nil, evil(slices.Repeat([]string{""}, maxDefinitionLines)...), false, 0, "too long to be shown in a question. The user has to approve it"},
+		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxDefinition)), false, 0, "too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers approve)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := newUser(tt.answer)
 			u.err = tt.err
 			a := &approving{holds: "github"}
-			s := newStarts(a, slog.New(slog.DiscardHandler))
-			s.client = u.ask
+			s := NewStarts(a, slog.New(slog.DiscardHandler))
 			for range 2 {
-				why := denied(t, s.allow(t.Context(), tt.server))
+				why := denied(t, s.Allow(t.Context(), tt.server, u.ask))
 				if (why == "") != tt.yes || !strings.Contains(why, tt.says) {
 					t.Errorf("got %q, want %q", why, tt.says)
 				}
@@ -82,7 +78,7 @@ func TestQuestionOfANewServer(t *testing.T) {
 			if len(u.saw) != tt.questions || (a.yes > 0) != tt.yes {
 				t.Errorf("%d questions, %d times yes", len(u.saw), a.yes)
 			}
-			const want = `elicitation/create The Python code of this run wants to use the server "github". It is new since the bridge started, or has changed, and may have been written by code. It would be started as you, outside the sandbox.
+			const want = `The Python code of this run wants to use the server "github". It is new since the bridge started, or has changed, and may have been written by code. It would be started as you, outside the sandbox.
 File: /home/u/.cursor/mcp.json (Cursor, user)
 Program: "sh"
 Argument 1: "-c"
@@ -119,12 +115,11 @@ func TestNoFurtherQuestions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			u := newUser(answer(answerNo))
 			a := &approving{all: true}
-			s := newStarts(a, slog.New(slog.DiscardHandler))
-			s.client = u.ask
+			s := NewStarts(a, slog.New(slog.DiscardHandler))
 			var wg sync.WaitGroup
 			for i := range 6 {
 				wg.Go(func() {
-					if why := denied(t, s.allow(t.Context(), tt.of(i))); !strings.Contains(why, mustApprove) {
+					if why := denied(t, s.Allow(t.Context(), tt.of(i), u.ask)); !strings.Contains(why, mustApprove) {
 						t.Errorf("got %q", why)
 					}
 				})
@@ -133,14 +128,14 @@ func TestNoFurtherQuestions(t *testing.T) {
 			if len(u.saw) != tt.questions {
 				t.Errorf("%d questions, want %d", len(u.saw), tt.questions)
 			}
-			why := denied(t, s.allow(t.Context(), tt.of(7)))
+			why := denied(t, s.Allow(t.Context(), tt.of(7), u.ask))
 			if silent := strings.Contains(why, "has not said yes to 2 others of its name or file, and is not asked about more"); silent != (tt.questions == maxNoes) {
 				t.Errorf("got %q", why)
 			}
 			if _, err := a.Approve(discovery.Server{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.allow(t.Context(), tt.of(8)); err != nil {
+			if err := s.Allow(t.Context(), tt.of(8), u.ask); err != nil {
 				t.Errorf("after a yes: %v", err)
 			}
 		})
@@ -150,12 +145,11 @@ func TestNoFurtherQuestions(t *testing.T) {
 // TestOneQuestionForAll: calls side by side wait for one answer.
 func TestOneQuestionForAll(t *testing.T) {
 	u := newUser(answer(answerAlways))
-	s := newStarts(&approving{holds: "github"}, slog.New(slog.DiscardHandler))
-	s.client = u.ask
+	s := NewStarts(&approving{holds: "github"}, slog.New(slog.DiscardHandler))
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if err := s.allow(t.Context(), evil()); err != nil {
+			if err := s.Allow(t.Context(), evil(), u.ask); err != nil {
 				t.Error(err)
 			}
 		})
@@ -163,89 +157,5 @@ func TestOneQuestionForAll(t *testing.T) {
 	wg.Wait()
 	if len(u.saw) != 1 {
 		t.Errorf("%d questions", len(u.saw))
-	}
-}
-
-// countedUpstreams counts what reaches a server.
-type countedUpstreams struct {
-	fakeUpstreams
-	mu      sync.Mutex
-	reached []string
-}
-
-func (c *countedUpstreams) note(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reached = append(c.reached, what)
-}
-
-func (c *countedUpstreams) Tools(ctx context.Context, server string) ([]upstream.Tool, error) {
-	c.note("tools " + server)
-	return c.fakeUpstreams.Tools(ctx, server)
-}
-
-func (c *countedUpstreams) List(context.Context, string, upstream.Kind) ([]json.RawMessage, error) {
-	c.note("list")
-	return nil, nil
-}
-
-func (c *countedUpstreams) ReadResource(context.Context, string, string) (json.RawMessage, error) {
-	c.note("read")
-	return nil, nil
-}
-
-func (c *countedUpstreams) GetPrompt(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-	c.note("prompt")
-	return nil, nil
-}
-
-func (c *countedUpstreams) Complete(context.Context, string, map[string]any) (json.RawMessage, error) {
-	c.note("complete")
-	return nil, nil
-}
-
-// TestHeldServer: a server that is held is listed with what it is, is in no definition of ours, and
-// is reached by nothing that code can do. After a yes it is, in the same run.
-func TestHeldServer(t *testing.T) {
-	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "me"}}}}}
-	a := &approving{holds: "github"}
-	b := build(t, func(c *Config) { c.Upstreams, c.Approvals = up, a })
-	h := hostFor(t, b, `["github"]`)
-	if got := called(t, h, "runtime", "discovered_servers", `{"detailed":true}`); !strings.Contains(got, heldNote) {
-		t.Errorf("it is listed as %s", got)
-	}
-	if strings.Contains(string(b.inputSchema(b.catalog())), "github") || strings.Contains(instructions(b.catalog()), "github") {
-		t.Error("its name is in the tool's definition")
-	}
-	for _, q := range []struct{ provider, tool, input string }{
-		{"github", "me", `{}`},
-		{"runtime", "call_tool", `{"server":"github","tool":"me"}`},
-		{"runtime", "load_server", `{"server":"github"}`},
-		{"runtime", "list_tools", `{"server":"github"}`},
-		{"runtime", "describe_server", `{"server":"github"}`},
-		{"runtime", "query_tool_docs", `{"server":"github"}`},
-		{"runtime", "list_resources", `{"server":"github"}`},
-		{"runtime", "list_resource_templates", `{"server":"github"}`},
-		{"runtime", "list_prompts", `{"server":"github"}`},
-		{"runtime", "read_resource", `{"server":"github","uri":"x:"}`},
-		{"runtime", "get_prompt", `{"server":"github","name":"x"}`},
-		{"runtime", "complete", `{"server":"github","name":"x","argument":"a"}`},
-	} {
-		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got, "new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve)") {
-			t.Errorf("%s.%s: %s", q.provider, q.tool, got)
-		}
-	}
-	if len(up.reached) > 0 {
-		t.Errorf("it was reached: %q", up.reached)
-	}
-	if _, err := a.Approve(discovery.Server{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := called(t, h, "runtime", "list_tools", `{"server":"github"}`); !strings.Contains(got, `"me"`) {
-		t.Errorf("after a yes: %s", got)
-	}
-	b.Update(config().Servers, nil)
-	if !strings.Contains(string(b.inputSchema(b.catalog())), "github") {
-		t.Error("after a yes its name is not in the tool's definition")
 	}
 }
