@@ -73,7 +73,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
 	req := sandboxRequest(id, a, nil)
 	req.Output, req.File, req.Progress = d.Output, d.File, d.Progress
-	res, err := b.execute(ctx, req, a, request{}, nil)
+	res, err := b.execute(ctx, req, a, request{clock: &sandbox.Clock{}}, nil)
 	b.seen.flush(c)
 	if err != nil {
 		status = output.StatusUnavailable

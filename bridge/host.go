@@ -28,6 +28,7 @@ type host struct {
 	upstreams Upstreams
 	servers   []entry          // of this run, by name
 	asker     *elicit.Asker    // of this run
+	clock     *sandbox.Clock   // likewise
 	progress  *client.Progress // of this run, for its client; nil when that didn't ask
 	permits   *permits         // of this run
 	starts    *elicit.Starts
@@ -43,8 +44,8 @@ type host struct {
 // host returns the host side of the run id, which ends with ctx.
 func (b *Bridge) host(ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution) *host {
 	log := b.log.With("run", id)
-	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, asker: r.asker, progress: p,
-		permits: b.permits(a, r.asker, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
+	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, asker: r.asker, clock: r.clock, progress: p,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
 		login: b.login, logins: &logins{run: ctx, all: map[string]*login{}}, log: log}
 }
 
@@ -162,7 +163,7 @@ func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
 	if err := h.allowed(ctx, s); err != nil {
 		return nil, err
 	}
-	defer sandbox.OffClock(ctx)() // it may have to be started first, which is not the code's own time; nor are the aliases
+	defer h.clock.Stop()() // it may have to be started first, which is not the code's own time; nor are the aliases
 	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.name) })
 	if err != nil {
 		return nil, callError(ctx, s, err)

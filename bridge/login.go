@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // A Login logs the user in to a server at a page, which agree shows in the client, and keeps the
@@ -59,7 +58,7 @@ func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error
 	if h.login == nil || !errors.As(err, &wants) || !h.asker.OpensPages() {
 		return result, err
 	}
-	resume := sandbox.OffClock(ctx) // also while the user is at the page
+	resume := h.clock.Stop() // also while the user is at the page
 	defer resume()
 	l := h.logins.start(s.name+" "+wants.Scope, func(ctx context.Context) error {
 		return h.logIn(ctx, s, wants.Scope)

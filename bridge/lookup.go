@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // How long a search waits for servers, side by side: nobody waits for the slowest.
@@ -36,7 +35,7 @@ func (h *host) searchable(ctx context.Context, among []entry) ([]*toolbox, []uns
 	boxes := make([]*toolbox, len(among))
 	reasons := make([]string, len(among))
 	slots := make(chan struct{}, searchStart)
-	defer sandbox.OffClock(ctx)() // starting servers is not the code's own time
+	defer h.clock.Stop()() // starting servers is not the code's own time
 	var wg sync.WaitGroup
 	for i, e := range among {
 		box := h.catalog.shelf.known(e)

@@ -53,27 +53,26 @@ type permits struct {
 }
 
 // permits returns what a run may call that began with the catalog of a, even if servers change.
-func (b *Bridge) permits(a arguments, asker *elicit.Asker, log *slog.Logger) *permits {
-	ask := asker.Consent
+func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
+	ask := r.asker.Consent
 	if a.ask != nil {
-		ask = askDirect(a.ask).consent
+		ask = askDirect(a.ask, r.clock)
 	}
 	consent := elicit.NewConsent(b.grants, ask, log)
 	return &permits{catalog: a.catalog, count: a.catalog.policy.Run(), consent: consent}
 }
 
-// askDirect asks the program's own user: see Direct.Ask.
-type askDirect func(ctx context.Context, question string) (bool, error)
-
-// consent implements elicit.Ask.
-func (ask askDirect) consent(ctx context.Context, form map[string]any) (json.RawMessage, error) {
-	defer sandbox.OffClock(ctx)() // the time that a person takes isn't the code's
-	message, _ := form["message"].(string)
-	yes, err := ask(ctx, message)
-	if err != nil {
-		return nil, err
+// askDirect returns what asks the program's own user: see Direct.Ask.
+func askDirect(ask func(context.Context, string) (bool, error), clock *sandbox.Clock) elicit.Ask {
+	return func(ctx context.Context, form map[string]any) (json.RawMessage, error) {
+		defer clock.Stop()() // the time that a person takes isn't the code's
+		message, _ := form["message"].(string)
+		yes, err := ask(ctx, message)
+		if err != nil {
+			return nil, err
+		}
+		return text.JSON(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
 	}
-	return text.JSON(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
 }
 
 // tool returns nil when the run may call a tool with these arguments, for which it may ask the

@@ -108,7 +108,7 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 		}
 		return open()
 	}
-	req.Began = e.began
+	req.Began, req.Clock = e.began, r.clock
 	ctx, end := context.WithCancel(ctx)
 	h := b.host(ctx, req.ID, a, r, p, e)
 	defer h.logins.work.Wait()

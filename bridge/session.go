@@ -27,12 +27,13 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 	return s.handle, s.parked.Close
 }
 
-// request is a request of a client as the bridge's tools see it. The zero value is that of a run
-// which no MCP client asked for.
+// request is a request of a client as the bridge's tools see it. A run that no MCP client asked for
+// has a clock alone.
 type request struct {
 	*client.Request
 	asker  *elicit.Asker
 	client *session
+	clock  *sandbox.Clock // of the run
 }
 
 type requestKey struct{}
@@ -70,15 +71,16 @@ func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMess
 // through channel.
 func (s *session) dispatch(ctx context.Context, r *client.Request, can elicit.Abilities,
 	channel elicit.Channel) mcp.JSONRPCMessage {
-	wait := func(ctx context.Context) func() { // the time that a person takes isn't the code's
-		resume, answered := sandbox.OffClock(ctx), r.Waits()
+	clock := &sandbox.Clock{}
+	wait := func() func() { // the time that a person takes isn't the code's
+		resume, answered := clock.Stop(), r.Waits()
 		return func() {
 			answered()
 			resume()
 		}
 	}
 	asker := &elicit.Asker{Can: can, Channel: channel, Modern: r.Modern, Wait: wait}
-	return r.Dispatch(context.WithValue(ctx, requestKey{}, request{r, asker, s}))
+	return r.Dispatch(context.WithValue(ctx, requestKey{}, request{r, asker, s, clock}))
 }
 
 // converse answers a call of run_python whose client can be asked in results, the first time and

@@ -99,6 +99,7 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 	}
 	n.mu.Lock()
 	n.clock = startClock(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
+	n.req.Clock.set(n.clock)
 	n.mu.Unlock()
 	n.background(func() {
 		if sent.IsZero() {
@@ -238,9 +239,6 @@ func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
 		return
 	}
 	n.callIDs[f.CallID] = true
-	n.mu.Lock()
-	ctx = context.WithValue(ctx, clockKey{}, n.clock)
-	n.mu.Unlock()
 	call, end := n.underWay.begin(ctx, f)
 	n.answering(size, func() {
 		defer end()

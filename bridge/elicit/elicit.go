@@ -98,7 +98,7 @@ type Asker struct {
 	Modern  bool      // the client's protocol has only elicitation, in results
 
 	// Wait is called before the client is asked, and what it returns once that is over.
-	Wait func(context.Context) (answered func())
+	Wait func() (answered func())
 
 	asked [askers]atomic.Int32
 }
@@ -123,7 +123,7 @@ func (a *Asker) Ask(ctx context.Context, by By, method string, params any) (json
 		return nil, fmt.Errorf("the client was asked %d times in this call, which is the limit", maxAsked)
 	}
 	if a.Wait != nil {
-		defer a.Wait(ctx)()
+		defer a.Wait()()
 	}
 	return a.Channel.Request(ctx, by, method, params)
 }
