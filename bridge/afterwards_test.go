@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// unread is a log each line of which waits until somebody reads it. It has no lock, on which a bubble could not see that all wait.
+// unread is a log each line of which waits until somebody reads it. It has no lock, on which a
+// bubble could not see that all wait.
 type unread struct {
 	slog.Handler
 	lines chan map[string]any
@@ -39,9 +40,10 @@ func blocked() (log *slog.Logger, lines <-chan map[string]any) {
 // maxLogging is how many lines wait for a log that is not read.
 const maxLogging = 64
 
-// TestNobodyReadsTheLog: calls are answered, however they end, though nobody reads the log, and however many there are; whoever reads it
-// later is told how each of the first ended, and how many lines are missing.
-func TestNobodyReadsTheLog(t *testing.T) {
+// TestLogThatIsNotRead: calls are answered, however they end and however many there are, though the
+// log isn't read. Its later reader is told how each of the first ended, and how many lines are
+// missing.
+func TestLogThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, read := blocked()
 		b := build(t, func(c *Config) {
@@ -77,7 +79,8 @@ func TestNobodyReadsTheLog(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		// The panic's call has one place for both its lines, and the second of them comes once there are others again.
+		// The panic's call has one place for both its lines, and the second of them comes once
+		// there are others again.
 		said := map[string]int{}
 		lost := int64(0)
 		next := func() {
@@ -103,8 +106,9 @@ func TestNobodyReadsTheLog(t *testing.T) {
 	})
 }
 
-// TestHangUpWhereNobodyReadsTheLog: a client that is gone doesn't keep the bridge for the sake of lines that nobody takes.
-func TestHangUpWhereNobodyReadsTheLog(t *testing.T) {
+// TestHangUpWithoutALogReader: a client that is gone doesn't keep the bridge for the sake of lines
+// that the log doesn't take.
+func TestHangUpWithoutALogReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, read := blocked()
 		b := build(t, func(c *Config) { c.Log = log })
@@ -155,7 +159,8 @@ func TestAnswerComesBeforeItsLine(t *testing.T) {
 	})
 }
 
-// TestMessageAfterTheEnd: the Read that Serve can't interrupt may still bring a message, which is not worked on, and is the last one read.
+// TestMessageAfterTheEnd: the Read that Serve can't interrupt may still bring a message, which is
+// not worked on, and is the last one read.
 func TestMessageAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
@@ -175,7 +180,7 @@ func TestMessageAfterTheEnd(t *testing.T) {
 		cancel()
 		<-served
 		fmt.Fprintf(client, call, 2)
-		synctest.Wait() // and the bubble ends only when nobody reads any more
+		synctest.Wait() // and the bubble ends only when all readers have ended
 		if ran != 1 {
 			t.Errorf("%d calls were worked on, want the one before the end", ran)
 		}

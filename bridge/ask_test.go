@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// asking is a bridge whose runs ask their client and print what came of it. The code is the method, and after a space the parameters.
+// asking is a bridge whose runs ask their client and print what came of it. The code is the method,
+// and after a space the parameters.
 func asking(t testing.TB) *Bridge {
 	return running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 		method, text, _ := strings.Cut(r.Code, " ")
@@ -80,7 +81,8 @@ func TestAskClient(t *testing.T) {
 	}
 }
 
-// TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is missing.
+// TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is
+// missing.
 func TestClientThatCannotBeAsked(t *testing.T) {
 	const form, url = `elicitation/create {"message":"m"}`, `elicitation/create {"mode":"url","message":"m","url":"https://example.org"}`
 	const sampling, roots = `sampling/createMessage {}`, `roots/list`
@@ -117,7 +119,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestNobodyToAsk(t *testing.T) {
+func TestNoOneToAsk(t *testing.T) {
 	b := asking(t)
 	r, err := b.RunDirect(t.Context(), Direct{Code: "roots/list"})
 	if err != nil || !strings.Contains(r.Result.Output[0].Text, "none to ask true: the client can't be asked: the code was not run for an MCP client") {
@@ -147,7 +149,7 @@ func TestCancelWhileAsking(t *testing.T) {
 	}
 }
 
-// TestEndOfInputWhileAsking: nobody waits for an answer that can't come any more.
+// TestEndOfInputWhileAsking: a question ends with the connection.
 func TestEndOfInputWhileAsking(t *testing.T) {
 	p := connect(t, asking(t))
 	p.introduce(`{"roots":{}}`)
@@ -223,8 +225,9 @@ func TestAskingIsBounded(t *testing.T) {
 	})
 }
 
-// TestServersDoNotUseUpConsent: with questions of servers unanswered, and with as many asked as there may be, the user is still asked for
-// consent; and what waits for its turn has all of its time then.
+// TestServersDoNotUseUpConsent: with questions of servers unanswered, and with as many asked as
+// there may be, the user is still asked for consent; and what waits for its turn has all of its
+// time then.
 func TestServersDoNotUseUpConsent(t *testing.T) {
 	consent := json.RawMessage(`{"message":"May it?"}`)
 	t.Run("turns", func(t *testing.T) {

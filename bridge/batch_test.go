@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestBatch: a client of 2025-03-26 may send several messages in one, and has their answers in one. No other client may.
+// TestBatch: a client of 2025-03-26 may send several messages in one, and has their answers in one.
+// No other client may.
 func TestBatch(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	hangs := untilCancelled(started, ended)

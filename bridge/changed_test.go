@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestGrantOfChangedTool: what the user has allowed for good is for the tool as its server described it then. Changed, it asks
-// again and says what is new; the next "always" is for that.
+// TestGrantOfChangedTool: what the user has allowed for good is for the tool as its server
+// described it then. Changed, it asks again and says what is new; the next "always" is for that.
 func TestGrantOfChangedTool(t *testing.T) {
 	was := upstream.Tool{Name: "rug", Title: "Rug", Description: "Reads a rug.", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
 		Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
@@ -76,8 +76,8 @@ func TestGrantOfChangedTool(t *testing.T) {
 	}
 }
 
-// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says of
-// the tool when it is next called, and for nothing else afterwards.
+// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says
+// of the tool when it is next called, and for nothing else afterwards.
 func TestGrantWithoutWhatWasSaid(t *testing.T) {
 	grants := approvals.New(approvals.Config{Record: filepath.Join(t.TempDir(), "approved.json")})
 	g := GrantOf(gh, upstream.Tool{Name: "x"})

@@ -49,8 +49,8 @@ func TestAskOverTheWire(t *testing.T) {
 	}
 }
 
-// TestAskOfADirectRun: the program's own user answers a question by yes or no, each call anew; where
-// no one can be asked, the denial says so.
+// TestAskOfADirectRun: the program's own user answers a question by yes or no, for each call;
+// where no one can be asked, the denial says so.
 func TestAskOfADirectRun(t *testing.T) {
 	b := build(t, func(c *Config) {
 		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")

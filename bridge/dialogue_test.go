@@ -29,7 +29,8 @@ type askingResult struct {
 	Meta  map[string]any
 }
 
-// modernRun sends a call of 2026-07-28, of a client that can be asked. More are further members of its parameters.
+// modernRun sends a call of 2026-07-28, of a client that can be asked. More are further members of
+// its parameters.
 func (p *peer) modernRun(id int, code, token, more string) {
 	p.t.Helper()
 	if token != "" {
@@ -62,8 +63,9 @@ func (f frame) inputs(t testing.TB, id string, questions int) (in askingResult) 
 
 const yes = `{"action":"accept","content":{"answer":"once"}}`
 
-// questioning is a bridge whose code asks so many questions at a time as the numbers in it say, one after the other. Begun
-// counts the runs, ended those that came to their end, and how is the end of the last.
+// questioning is a bridge whose code asks as many questions at a time as its words have letters,
+// one after the other. Begun counts the runs, ended those that came to their end, and how is the
+// end of the last.
 type questioning struct {
 	begun, ended atomic.Int32
 	how          chan error
@@ -102,8 +104,9 @@ func (q *questioning) bridge(t testing.TB, change func(*Config)) *Bridge {
 	})
 }
 
-// TestDialogue: questions at once come together, others one after the other, each answer reaches its own question, and the
-// code runs once. The progress of the call goes to the request that attends it.
+// TestDialogue: questions at once come together, others one after the other, each answer reaches
+// its own question, and the code runs once. The progress of the call goes to the request that
+// attends it.
 func TestDialogue(t *testing.T) {
 	var q questioning
 	p := connect(t, q.bridge(t, nil))
@@ -147,7 +150,8 @@ func TestDialogueThatIsNotComplete(t *testing.T) {
 	}
 }
 
-// TestStateOfAnother: a state serves once, for the call and the client that it was made for. Nothing runs for another.
+// TestStateOfAnother: a state serves once, for the call and the client that it was made for.
+// Nothing runs for another.
 func TestStateOfAnother(t *testing.T) {
 	var q questioning
 	b := q.bridge(t, nil)
@@ -203,7 +207,8 @@ func TestStateTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: a call that doesn't come again is ended and logged, and its state is told to be late.
+// TestNoAnswer: a call that doesn't come again is ended and logged, and its state is told to be
+// late.
 func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q questioning
@@ -234,7 +239,8 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
-// TestEndsOfDialogues: the client's cancel ends a call that comes again, the connection's end one that is parked.
+// TestEndsOfDialogues: the client's cancel ends a call that comes again, the connection's end one
+// that is parked.
 func TestEndsOfDialogues(t *testing.T) {
 	q := questioning{}
 	p := connect(t, q.bridge(t, nil))
@@ -315,7 +321,8 @@ func TestAskPolicyInResults(t *testing.T) {
 	}
 }
 
-// TestProgressOfDialogue: reports go to the token of the request that attends the call, and none comes while it is parked.
+// TestProgressOfDialogue: reports go to the token of the request that attends the call, and none
+// comes while it is parked.
 func TestProgressOfDialogue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// forwards is a bridge whose server asks for what the tool's arguments say, {"method", "params"}, and answers with what it is told.
+// forwards is a bridge whose server asks for what the tool's arguments say, {"method", "params"},
+// and answers with what it is told.
 func forwards(t testing.TB, roots bool) *Bridge {
 	t.Helper()
 	return build(t, func(c *Config) {
@@ -22,7 +23,7 @@ func forwards(t testing.TB, roots bool) *Bridge {
 		u.call = func(ctx context.Context, server, _ string, args json.RawMessage) (json.RawMessage, error) {
 			client := upstream.ClientOf(ctx)
 			if client == nil {
-				return json.RawMessage(`"nobody"`), nil
+				return json.RawMessage(`"no client"`), nil
 			}
 			var a struct {
 				Method string
@@ -127,7 +128,7 @@ func TestServersAreToldWhatTheClientCan(t *testing.T) {
 		})
 	}
 	r, err := forwards(t, true).RunDirect(t.Context(), Direct{Code: `{}`})
-	if err != nil || r.Result.Output[0].Text != `"nobody"` {
+	if err != nil || r.Result.Output[0].Text != `"no client"` {
 		t.Errorf("of a run that is for no client: %+v, %v", r.Result.Output, err)
 	}
 }

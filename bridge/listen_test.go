@@ -32,8 +32,9 @@ func (p *peer) heard(method, id string) string {
 
 const acknowledged, toolsChanged = "notifications/subscriptions/acknowledged", "notifications/tools/list_changed"
 
-// TestListen: a subscription is acknowledged first, hears what it asked for and nothing else, each message with its id byte for
-// byte, and nothing any more once it is cancelled. The bridge's end is told.
+// TestListen: a subscription is acknowledged first, hears what it asked for and nothing else, each
+// message with its id byte for byte, and nothing any more once it is cancelled. The bridge's end is
+// told.
 func TestListen(t *testing.T) {
 	b := build(t, func(c *Config) { c.Upstreams = changing() })
 	p := connect(t, b)
@@ -42,7 +43,7 @@ func TestListen(t *testing.T) {
 		servers++
 		b.Update([]discovery.Server{{Name: fmt.Sprint("s", servers)}}, nil)
 	}
-	change() // nobody listens
+	change() // no one listens
 	p.listen("9007199254740993", `{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["x:y"]}`)
 	if got := p.heard(acknowledged, "9007199254740993"); got != `{"toolsListChanged":true}` {
 		t.Errorf("acknowledged is %s", got)

@@ -15,8 +15,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestLoginByPage holds that a call of a server that wants a login goes on once the user has logged in at the page that the client shows,
-// and names the command where the client shows none or the user doesn't agree.
+// TestLoginByPage holds that a call of a server that wants a login goes on once the user has logged
+// in at the page that the client shows, and names the command where the client shows none or the
+// user doesn't agree.
 func TestLoginByPage(t *testing.T) {
 	const command = "mcp-bridge login github --scope repo"
 	for _, tt := range []struct {
@@ -52,7 +53,7 @@ func TestLoginByPage(t *testing.T) {
 						return err
 					}
 					if tt.fails {
-						return errors.New("nobody agreed in time")
+						return errors.New("no one agreed in time")
 					}
 					in.Store(true)
 					return nil

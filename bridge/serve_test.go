@@ -64,7 +64,8 @@ func TestCancelIsNeverLost(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: no answer is mixed up, none waits for another, and a cancel gets through meanwhile.
+// TestManyAtOnce: no answer is mixed up, none waits for another, and a cancel gets through
+// meanwhile.
 func TestManyAtOnce(t *testing.T) {
 	const calls = 30
 	var all sync.WaitGroup
@@ -96,7 +97,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestIDInUse: the second of two requests with one id is refused, and the first is neither disturbed nor uncancellable.
+// TestIDInUse: the second of two requests with one id is refused, and the first is neither
+// disturbed nor uncancellable.
 func TestIDInUse(t *testing.T) {
 	started, ended := make(chan string, 2), make(chan string, 2)
 	p := connect(t, running(t, untilCancelled(started, ended)))
@@ -129,7 +131,8 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
-// TestPipedInput: requests before the end of the input are answered; `mcp-bridge < requests` is a way to look at a server.
+// TestPipedInput: requests before the end of the input are answered; `mcp-bridge < requests` is a
+// way to look at a server.
 func TestPipedInput(t *testing.T) {
 	var out strings.Builder
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n\n" +
@@ -179,7 +182,7 @@ func TestClientStopsReading(t *testing.T) {
 		if took := time.Since(began); took > 9*time.Second {
 			t.Errorf("Serve took %v to end", took)
 		}
-		outR.Close() // lets the one write go that nobody could interrupt
+		outR.Close() // ends the one write that can't be interrupted
 	})
 }
 
@@ -214,7 +217,7 @@ func TestOddMessages(t *testing.T) {
 		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p.send(`{"jsonrpc":"2.0","id":3,"result":{}}`) // an answer that nobody waits for
+			p.send(`{"jsonrpc":"2.0","id":3,"result":{}}`) // an answer to no question
 			p.send(`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"x"}}`)
 			p.send(`{"jsonrpc":"2.0","method":"notifications/whatever"}`)
 			p.send(`%s`, tc.line)
@@ -230,7 +233,8 @@ func TestOddMessages(t *testing.T) {
 	}
 }
 
-// TestPanicIsOneAnswer: nothing is left behind (TestMain counts), the progress comes first, and the log has the stack once.
+// TestPanicIsOneAnswer: nothing is left behind (TestMain counts), the progress comes first, and the
+// log has the stack once.
 func TestPanicIsOneAnswer(t *testing.T) { synctest.Test(t, panicIsOneAnswer) }
 
 func panicIsOneAnswer(t *testing.T) {
@@ -339,7 +343,8 @@ func (l *lines) logger() *slog.Logger {
 	}), nil))
 }
 
-// onePanic takes what was logged, which must be lines with those statuses and then one error with the panic and its stack.
+// onePanic takes what was logged, which must be lines with those statuses and then one error with
+// the panic and its stack.
 func (l *lines) onePanic(t *testing.T, want string, before ...string) {
 	t.Helper()
 	l.mu.Lock()

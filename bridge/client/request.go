@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -251,9 +250,4 @@ func (r *Request) Answered() {
 	for _, do := range r.after {
 		do()
 	}
-}
-
-// Cancelled reports whether a handler's context ended by the client's cancel.
-func Cancelled(ctx context.Context) bool {
-	return errors.Is(context.Cause(ctx), jsonrpc.ErrCancelled)
 }

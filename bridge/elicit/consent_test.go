@@ -222,7 +222,8 @@ func TestShownArguments(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatAreNotShown: leave for more than the call isn't offered, and not taken from a client that gives it all the same.
+// TestArgumentsThatAreNotShown: leave for more than the call isn't offered, and not taken from a
+// client that gives it all the same.
 func TestArgumentsThatAreNotShown(t *testing.T) {
 	grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
 	args := `{"a":["` + strings.Repeat(`x","`, 3000) + `"],"command":"rm"}`
@@ -235,7 +236,8 @@ func TestArgumentsThatAreNotShown(t *testing.T) {
 	}
 }
 
-// TestConsentWithoutAClient: the way to allow it is part of the denial, as a command that a shell takes.
+// TestConsentWithoutAClient: the way to allow it is part of the denial, as a command that a shell
+// takes.
 func TestConsentWithoutAClient(t *testing.T) {
 	u := newUser("")
 	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", ErrCannotAsk)
@@ -249,7 +251,8 @@ func TestConsentWithoutAClient(t *testing.T) {
 	}
 }
 
-// TestConcurrentCallsAreOneQuestion: those that wait take the answer if it is for more than one call, else each has its own.
+// TestConcurrentCallsAreOneQuestion: those that wait take the answer if it is for more than one
+// call, else each has its own.
 func TestConcurrentCallsAreOneQuestion(t *testing.T) {
 	for word, questions := range map[string]int{"run": 1, "no": 1, "once": 5} {
 		t.Run(word, func(t *testing.T) {
@@ -275,7 +278,8 @@ func TestConcurrentCallsAreOneQuestion(t *testing.T) {
 	}
 }
 
-// TestCancelledAsker: a call that is cancelled withdraws its own question only; the next that waits has one of its own.
+// TestCancelledAsker: a call that is cancelled withdraws its own question only; the next that waits
+// has one of its own.
 func TestCancelledAsker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUser(answer("run"))

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestDefinition: what decides about a definition is in the question, on a line of its own, and can't be
-// hidden by characters that aren't shown or that only make room.
+// TestDefinition: what decides about a definition is in the question, on a line of its own, and
+// can't be hidden by characters that aren't shown or that only make room.
 func TestDefinition(t *testing.T) {
 	args := func(a ...string) discovery.Server { return discovery.Server{Command: "sh", Args: a} }
 	env := func(name, value string) discovery.Server {

@@ -28,7 +28,7 @@ const (
 	maxAsked = 50 // questions of one asker in the course of one call
 )
 
-// ErrCannotAsk means that the client can't be asked, whoever uses it.
+// ErrCannotAsk means that the client can't be asked, whether or not a person uses it.
 var ErrCannotAsk = errors.New("the client can't be asked")
 
 var errUnanswered = fmt.Errorf("no answer came within %v to what the client was asked", Timeout)

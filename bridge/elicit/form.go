@@ -98,7 +98,7 @@ func addPage(asked, from map[string]json.RawMessage) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Hostname() == "":
-		return errors.New("its url is none of https")
+		return errors.New("its url is not an https URL")
 	case u.User != nil:
 		return errors.New("its url has a user in it, which looks like a host")
 	case len(address) > maxPageURL || strings.ContainsFunc(address, isOdd):

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// TestQuestionsHoldNothingElse: whatever a server sends, the client is sent MCP's members by their exact names, in texts that show what
-// they say, under the server's name.
+// TestQuestionsHoldNothingElse: whatever a server sends, the client is sent MCP's members by their
+// exact names, in texts that show what they say, under the server's name.
 func TestQuestionsHoldNothingElse(t *testing.T) {
 	const asks = `"message":"The MCP server \"github\" asks, by way of mcp-bridge: m"`
 	form := func(schema string) string { return `{"message":"m","requestedSchema":` + schema + `}` }
@@ -32,16 +32,16 @@ func TestQuestionsHoldNothingElse(t *testing.T) {
 		{"a value that can't be shown", form1(`{"type":"string","enum":["x\u202ey"]}`), "requestedSchema: properties: enum: it is no text of at most 200 printable bytes"},
 		{"a name that can't be shown", form(`{"properties":{"a\u001b":{}}}`), "requestedSchema: properties: it is no text of at most 200 printable bytes"},
 		{"no value", form1(`{"enum":[null]}`), "requestedSchema: properties: enum: one is null"},
-		{"an input that is none", form1(`true`), "requestedSchema: properties: it is no object"},
+		{"an input that is not an object", form1(`true`), "requestedSchema: properties: it is no object"},
 		{"too many choices", form1(`{"enum":[1` + strings.Repeat(",1", maxChoices) + `]}`), "requestedSchema: properties: enum: it is no list of at most 200"},
 		{"a long form", form1(`{"oneOf":[{}` + strings.Repeat(`,{"description":"`+strings.Repeat("x", maxHelp)+`"}`, 50) + `]}`), "requestedSchema: it is longer than 32768 bytes"},
 		{"another mode", `{"mode":"FORM","message":"m"}`, "its mode is neither form nor url"},
 
 		{"a page", page("https://example.org/a?b=c#d"), `{"elicitationId":"7",` + asks + `,"mode":"url","url":"https://example.org/a?b=c#d"}`},
-		{"a page that isn't encrypted", page("http://example.org/"), "its url is none of https"},
-		{"a script", page("javascript:alert(1)"), "its url is none of https"},
-		{"a file", page("file:///etc/passwd"), "its url is none of https"},
-		{"a page without a host", page("https:///x"), "its url is none of https"},
+		{"a page that isn't encrypted", page("http://example.org/"), "its url is not an https URL"},
+		{"a script", page("javascript:alert(1)"), "its url is not an https URL"},
+		{"a file", page("file:///etc/passwd"), "its url is not an https URL"},
+		{"a page without a host", page("https:///x"), "its url is not an https URL"},
 		{"a user that looks like a host", page("https://bank.example@evil.example/"), "its url has a user in it, which looks like a host"},
 		{"letters that look like others", page("https://ex\u0430mple.org/"), "its url has other characters than those of URLs, or more than 2000"},
 		{"an odd number", form1(`{"minimum":"5"}`), "requestedSchema: properties: minimum: it is no number"},

@@ -130,8 +130,8 @@ func askToStart(ctx context.Context, server discovery.Server, ask Ask) (yes bool
 	}
 	raw, err := ask(ctx, map[string]any{
 		"message": text.Escape(fmt.Sprintf("The Python code of this run wants to use the server %q. "+
-			"It is new since the bridge started, or has changed, and may have been written by code. It would be started as you, "+
-			"outside the sandbox.\n%s", server.Name, shown)),
+			"It is new since the bridge started, or has changed, and may have been written by code. "+
+			"It would be started as you, outside the sandbox.\n%s", server.Name, shown)),
 		"requestedSchema": map[string]any{
 			"type":     "object",
 			"required": []string{"answer"},

@@ -59,7 +59,7 @@ func TestQuestionOfANewServer(t *testing.T) {
 		{"closed", `{"action":"cancel"}`, nil, evil(), false, 1, "has not said yes"},
 		{"an answer that isn't offered", answer(answerOnce), nil, evil(), false, 1, "has not said yes"},
 		{"no answer", `[]`, nil, evil(), false, 1, "has not said yes"},
-		{"nobody to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old. The user has to approve it at a terminal (mcp-bridge servers approve)."},
+		{"no one to ask", "", cannot, evil(), false, 2, "the user has to say yes first, and the client can't be asked: it is old. The user has to approve it at a terminal (mcp-bridge servers approve)."},
 		{"a failure", "", errors.New("lost"), evil(), false, 2, "the user could not be asked: lost"},
 		{"too many lines to be seen", answer(answerAlways), nil, evil(slices.Repeat([]string{""}, maxDefinitionLines)...), false, 0, "too long to be shown in a question. The user has to approve it"},
 		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxDefinition)), false, 0, "too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers approve)."},
