@@ -119,7 +119,7 @@ bench: ## the benchmarks, each beside its baseline: about half an hour; BENCH=c,
 	@scripts/bench
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them
-	@go test -count=1 -run 'TestQuality|TestContextCost|TestStandingCost' -v -tags "$(TAGS)" ./bridge/index ./bridge/cost
+	@go test -count=1 -run 'TestQuality|TestContextCost|TestStandingCost' -v -tags "$(TAGS)" ./bridge/catalog ./bridge
 
 archive-demo: ## run the two retired prototypes and see what they could not stop
 	@archive/demo

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -16,8 +16,8 @@ func TestConfiguredServersCostNothing(t *testing.T) {
 		for i := range servers {
 			list = append(list, discovery.Server{Name: fmt.Sprintf("server%d", i)})
 		}
-		b := &Bridge{timeout: time.Second, maxTimeout: time.Second}
-		c := newCatalog(list, nil, nil, nil, elicit.NewStarts(nil, nil).Held)
+		b := &Bridge{limits: catalog.Limits{Timeout: time.Second, MaxTimeout: time.Second}}
+		c := catalog.New(catalog.Config{}, list, nil)
 		return testing.AllocsPerRun(100, func() {
 			a, err := b.decode(c, []byte(`{"code":"1"}`))
 			if r := sandboxRequest("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -18,8 +20,8 @@ import (
 // arguments are what a caller of run_python asks for, checked.
 type arguments struct {
 	code    string
-	catalog *catalog // of the moment of the call
-	servers []entry  // that the code may call, by name
+	catalog *catalog.Catalog // of the moment of the call
+	servers []catalog.Server // that the code may call, by name
 
 	providers []entrypoint.Provider // the same, for the guest
 	timeout   time.Duration
@@ -34,7 +36,7 @@ var argumentNames = []string{"code", "servers", "timeout"}
 
 // decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
 // argument that is null counts as absent, as some models write it so. Errors are args.Errors.
-func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
+func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, error) {
 	names := argumentNames
 	if b.inputs != nil {
 		names = slices.Concat(names, []string{filesName})
@@ -43,15 +45,16 @@ func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 	if err != nil {
 		return arguments{}, err
 	}
-	a := arguments{catalog: c, servers: c.servers, providers: c.announced.providers, timeout: b.timeout, most: b.maxTimeout}
+	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout}
+	a.providers, _ = c.Announced()
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}
 	if v := given["servers"]; v != nil {
-		if a.servers, err = c.decodeServers(v); err != nil {
+		if a.servers, err = c.DecodeServers(v); err != nil {
 			return arguments{}, err
 		}
-		a.providers = announcing(a.servers).providers
+		a.providers = catalog.Providers(a.servers)
 	}
 	if v := given[filesName]; v != nil {
 		if a.files, err = b.decodeFiles(v); err != nil {
@@ -62,9 +65,9 @@ func (b *Bridge) decode(c *catalog, raw json.RawMessage) (arguments, error) {
 		if a.timeout, err = decodeTimeout(v); err != nil {
 			return arguments{}, err
 		}
-		if a.timeout > b.maxTimeout {
-			a.clamped = fmt.Sprintf("timeout: %.20s s is longer than this server allows; the run had %s s", v, seconds(b.maxTimeout))
-			a.timeout = b.maxTimeout
+		if a.timeout > a.most {
+			a.clamped = fmt.Sprintf("timeout: %.20s s is longer than this server allows; the run had %s s", v, text.Seconds(a.most))
+			a.timeout = a.most
 		}
 	}
 	return a, nil
@@ -87,30 +90,6 @@ func decodeCode(v json.RawMessage) (string, error) {
 	return code, nil
 }
 
-// decodeServers resolves names and aliases; what is named twice counts once. The empty list is valid: no servers.
-func (c *catalog) decodeServers(v json.RawMessage) ([]entry, error) {
-	var items []json.RawMessage
-	if json.Unmarshal(v, &items) != nil {
-		return nil, args.Errorf(`argument "servers" must be a list of server names such as ["github"], not %s; leave it out for all servers`, args.Kind(v))
-	}
-	chosen := []entry{}
-	for _, item := range items {
-		var name string
-		if args.Kind(item) != "a string" || json.Unmarshal(item, &name) != nil {
-			return nil, args.Errorf(`argument "servers" must be a list of server names, but holds %s; leave it out for all servers`, args.Kind(item))
-		}
-		e, ok := c.find(name)
-		if !ok {
-			return nil, args.Error(c.unknown(name, c.servers))
-		}
-		if !slices.Contains(chosen, e) {
-			chosen = append(chosen, e)
-		}
-	}
-	slices.SortFunc(chosen, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	return chosen, nil
-}
-
 // decodeTimeout takes a positive finite number of seconds. What is too long for a Duration is the longest one.
 func decodeTimeout(v json.RawMessage) (time.Duration, error) {
 	if args.Kind(v) != "a number" {
@@ -125,6 +104,3 @@ func decodeTimeout(v json.RawMessage) (time.Duration, error) {
 	}
 	return max(time.Duration(s*float64(time.Second)), time.Millisecond), nil
 }
-
-// seconds writes a duration as seconds without zeros behind: 30, 0.5.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -63,7 +64,7 @@ func TestArguments(t *testing.T) {
 	b := build(t, nil)
 	for _, tc := range argumentCases {
 		t.Run(tc.name, func(t *testing.T) {
-			a, err := b.decode(b.catalog(), json.RawMessage(tc.args))
+			a, err := b.decode(b.Catalog(), json.RawMessage(tc.args))
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 4000 {
 					t.Fatalf("got %v, want an error with %q", err, tc.want)
@@ -73,7 +74,7 @@ func TestArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.servers, namesOf(a.servers)); diff != "" {
+			if diff := cmp.Diff(tc.servers, catalog.Names(a.servers)); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
 			}
 			if a.timeout != tc.timeout {
@@ -109,7 +110,7 @@ func TestArgumentErrorsAreToolErrors(t *testing.T) {
 
 func TestNoServersAtAll(t *testing.T) {
 	b := build(t, func(c *Config) { c.Servers = nil })
-	_, err := b.decode(b.catalog(), json.RawMessage(`{"code":"x","servers":["github"]}`))
+	_, err := b.decode(b.Catalog(), json.RawMessage(`{"code":"x","servers":["github"]}`))
 	if err == nil || !strings.Contains(err.Error(), "`mcp-bridge servers` shows") {
 		t.Errorf("got %v", err)
 	}
@@ -124,14 +125,14 @@ func FuzzArguments(f *testing.F) {
 	}
 	b := build(f, nil)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		a, err := b.decode(b.catalog(), raw)
+		a, err := b.decode(b.Catalog(), raw)
 		if err != nil {
 			if msg := err.Error(); msg == "" || len(msg) > 4000 {
 				t.Errorf("a message of %d bytes", len(msg))
 			}
 			return
 		}
-		if strings.TrimSpace(a.code) == "" || a.timeout <= 0 || a.timeout > b.maxTimeout || a.timeout == math.MaxInt64 {
+		if strings.TrimSpace(a.code) == "" || a.timeout <= 0 || a.timeout > b.limits.MaxTimeout || a.timeout == math.MaxInt64 {
 			t.Errorf("accepted %q as %+v", raw, a)
 		}
 		if !json.Valid(raw) {

@@ -22,12 +22,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
-	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -114,9 +114,9 @@ type Config struct {
 	// ShareRoots lets servers hear of the client's roots, if they ask and it has any. Otherwise they are told that there are none to be had.
 	ShareRoots bool
 
-	// Schemas has what servers have said of their tools to earlier processes, so that these can be searched before a server is
-	// started. Nil: nothing.
-	Schemas *schemas.Store
+	// Tools has what servers have said of their tools to earlier processes, so that these can be
+	// searched before a server is started. Nil: nothing.
+	Tools *catalog.Store
 
 	// Output is how many bytes of what a run printed its result shows; read_output gives the rest. Zero
 	// means DefaultOutput.
@@ -133,9 +133,7 @@ type Config struct {
 type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
-	schemas    *schemas.Store
 	broken     error // why there is no policy
-	policy     *policy.Policy
 	grants     elicit.Grants
 	login      Login
 	files      *files.Store
@@ -143,20 +141,17 @@ type Bridge struct {
 	starts     *elicit.Starts
 	audit      *audit.Log
 	signals    *signals
-	timeout    time.Duration
-	maxTimeout time.Duration
-	output     int64
+	limits     catalog.Limits
 	structured bool
 	shareRoots bool
 	log        *slog.Logger
 	kept       *output.Store
 	self       mcp.Implementation // what the server calls itself
-	seen       *seen
 	server     *server.MCPServer
 	clients    *client.Clients
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
-	latest *catalog
+	latest *catalog.Catalog
 }
 
 // New checks the configuration. It starts nothing.
@@ -189,26 +184,25 @@ func New(cfg Config) (*Bridge, error) {
 	starts := elicit.NewStarts(cfg.Approvals, log)
 	b := &Bridge{
 		starts: starts,
-		runner: cfg.Runner, upstreams: cfg.Upstreams, schemas: cfg.Schemas,
-		latest: newCatalog(cfg.Servers, cfg.Problems, cfg.Policy, cfg.Schemas, starts.Held),
-		policy: cfg.Policy, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login,
+		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login,
+		latest: catalog.New(catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.Held},
+			cfg.Servers, cfg.Problems),
 		files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
-		timeout: cfg.Timeout, maxTimeout: cfg.MaxTimeout,
-		output:     cmp.Or(cfg.Output, DefaultOutput),
+		limits: catalog.Limits{
+			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout, Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
+		},
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
 		log:        log,
 		kept:       output.NewStore(),
 	}
 	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
-	b.seen = newSeen(cfg.Schemas, log)
-	b.latest.shelf.seen = b.seen
 	hooks := &server.Hooks{}
 	hooks.AddBeforeReadResource(manualsOtherName)
 	hooks.AddAfterListResources(b.listFiles)
 	b.server = server.NewMCPServer(b.self.Name, b.self.Version,
 		server.WithTitle(b.self.Title),
-		server.WithInstructions(instructions(b.latest)),
+		server.WithInstructions(b.latest.Instructions()),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(cfg.Instance)),
 		server.WithResourceCapabilities(false, true),
@@ -222,18 +216,18 @@ func New(cfg Config) (*Bridge, error) {
 			Src: "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon)), MIMEType: "image/svg+xml", Sizes: []string{"any"},
 		}))
 	b.clients = client.New(client.Config{
-		Server: b.server, Self: b.self, Log: log, Ordered: runPythonName,
-		Tools: fmt.Sprintf("%s, %s and %s", runPythonName, searchToolsName, output.ReadTool), Connect: b.connect,
+		Server: b.server, Self: b.self, Log: log, Ordered: catalog.RunPython,
+		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool), Connect: b.connect,
 	})
 	b.offer(b.latest)
-	b.server.AddTool(searchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b.server.AddTool(catalog.SearchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil
 	})
 	b.server.AddTool(output.Tool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.readOutput(req.Params.RawArguments), nil
 	})
 	b.addPrompts()
-	b.server.AddResource(b.manualResource(), b.readManual)
+	b.server.AddResource(catalog.ManualResource(), b.readManual)
 	b.server.AddResourceTemplate(output.Template(), b.readFile)
 	return b, nil
 }
@@ -256,6 +250,19 @@ func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]m
 	return contents, err
 }
 
+// manualsOtherName has a request for the manual by its other name, which isn't listed, answered too.
+func manualsOtherName(_ context.Context, _ any, req *mcp.ReadResourceRequest) {
+	if req.Params.URI == catalog.OtherManualURI {
+		req.Params.URI = catalog.ManualURI
+	}
+}
+
+func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	return []mcp.ResourceContents{mcp.TextResourceContents{
+		URI: catalog.ManualURI, MIMEType: catalog.ManualMIME, Text: b.Catalog().Manual(b.limits),
+	}}, nil
+}
+
 // listFiles adds the files of the last runs to the result of resources/list.
 func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
 	result.Resources = append(result.Resources, b.kept.Resources()...)
@@ -276,8 +283,17 @@ func selfSaid(instance string) map[string]any {
 }
 
 // offer puts run_python among the tools, or in the place of the one that is there.
-func (b *Bridge) offer(c *catalog) {
-	b.server.AddTool(b.tool(c), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (b *Bridge) offer(c *catalog.Catalog) {
+	b.server.AddTool(b.runTool(c), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.runPython(carried(ctx, req.Params.Meta), req.Params.RawArguments), nil
 	})
+}
+
+// runTool returns run_python as it is listed.
+func (b *Bridge) runTool(c *catalog.Catalog) mcp.Tool {
+	t := c.RunTool(b.limits)
+	if b.structured {
+		mcp.WithOutputSchema[output.Outcome]()(&t)
+	}
+	return t
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -101,8 +102,8 @@ var gh = discovery.Server{Name: "github", Command: "gh"}
 
 // asked is the question about a call of a tool of the server github.
 func asked(t upstream.Tool) elicit.Call {
-	c := newCatalog([]discovery.Server{gh}, nil, nil, nil, func(discovery.Server) bool { return false })
-	return c.question(entry{name: "github"}, t, nil, policy.Decision{Verdict: policy.Ask, Source: "a rule"})
+	c := catalog.New(catalog.Config{}, []discovery.Server{gh}, nil)
+	return question(c, "github", t, nil, policy.Decision{Verdict: policy.Ask, Source: "a rule"})
 }
 
 // user answers each question in the same way.

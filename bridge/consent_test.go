@@ -166,10 +166,10 @@ func TestHeldServer(t *testing.T) {
 	a := &approving{holds: "github"}
 	b := build(t, func(c *Config) { c.Upstreams, c.Approvals = up, a })
 	h := hostFor(t, b, `["github"]`)
-	if got := called(t, h, "runtime", "discovered_servers", `{"detailed":true}`); !strings.Contains(got, heldNote) {
+	if got := called(t, h, "runtime", "discovered_servers", `{"detailed":true}`); !strings.Contains(got, "it is not started before the user says yes") {
 		t.Errorf("it is listed as %s", got)
 	}
-	if strings.Contains(string(b.inputSchema(b.catalog())), "github") || strings.Contains(instructions(b.catalog()), "github") {
+	if strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") || strings.Contains(b.Catalog().Instructions(), "github") {
 		t.Error("its name is in the tool's definition")
 	}
 	for _, q := range []struct{ provider, tool, input string }{
@@ -200,7 +200,7 @@ func TestHeldServer(t *testing.T) {
 		t.Errorf("after a yes: %s", got)
 	}
 	b.Update(config().Servers, nil)
-	if !strings.Contains(string(b.inputSchema(b.catalog())), "github") {
+	if !strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") {
 		t.Error("after a yes its name is not in the tool's definition")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
@@ -301,8 +302,8 @@ func TestAskPolicyInResults(t *testing.T) {
 		called.Add(1)
 		return inner(ctx, server, tool, args)
 	}
-	b.upstreams, b.policy = u, rules
-	b.Update(config().Servers, nil)
+	b.upstreams = u
+	b.latest = catalog.New(catalog.Config{Policy: rules, Log: b.log}, config().Servers, nil)
 	p := connect(t, b)
 	const code = `{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{}}}}`
 	p.modernRun(1, code, "", "")

@@ -74,7 +74,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	req := sandboxRequest(id, a, nil)
 	req.Output, req.File, req.Progress = d.Output, d.File, d.Progress
 	res, err := b.execute(ctx, req, a, request{clock: &sandbox.Clock{}}, nil)
-	b.seen.flush(c)
+	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable
 		b.books(b.log.With("run", id)).ran(ctx, id, args, output.Refused(id, status, err), began)

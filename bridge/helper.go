@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -31,43 +31,34 @@ type helperInput struct {
 	Value     string          `json:"value"`
 }
 
-// serverInfo is one configured server for code that looks around.
-type serverInfo struct {
-	Name        string `json:"name"`
-	Alias       string `json:"alias"`
-	Description string `json:"description,omitempty"`
-	Allowed     bool   `json:"allowed"` // this run may call it
-}
-
-// toolInfo is one tool for code that looks around. The schemas are as the server sent them.
-type toolInfo struct {
-	Name         string          `json:"name"`
-	Alias        string          `json:"alias"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-}
-
 // helpers are the tools of the built-in provider "runtime". Those that need a server take it from the input.
 var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any, error){
 	// load_server {server}: an entrypoint.Provider with its tools.
 	"load_server": func(h *host, ctx context.Context, in helperInput) (any, error) { return h.loadServer(ctx, in.Server) },
 	// list_servers {}: names of the servers that this run may call.
-	"list_servers": func(h *host, _ context.Context, _ helperInput) (any, error) { return namesOf(h.servers), nil },
-	// discovered_servers {detailed?}: names of all configured servers, or a serverInfo of each.
-	"discovered_servers": (*host).discoveredServers,
-	// list_tools {server}: a list of toolInfo.
+	"list_servers": func(h *host, _ context.Context, _ helperInput) (any, error) {
+		return catalog.Names(h.view.Allowed), nil
+	},
+	// discovered_servers {detailed?}: names of all configured servers, or what there is to say of each.
+	"discovered_servers": func(h *host, _ context.Context, in helperInput) (any, error) {
+		return h.view.Discovered(in.Detailed), nil
+	},
+	// list_tools {server}: a list of catalog.ToolInfo.
 	"list_tools": func(h *host, ctx context.Context, in helperInput) (any, error) { return h.listTools(ctx, in.Server) },
-	// describe_server {server}: serverInfo, with the tools' names where this run may call it.
-	"describe_server": (*host).describeServer,
+	// describe_server {server}: the same of one, with the tools' names where this run may call it.
+	"describe_server": func(h *host, ctx context.Context, in helperInput) (any, error) {
+		return h.view.Describe(ctx, in.Server)
+	},
 	// call_tool {server, tool, arguments}: the CallToolResult.
 	"call_tool": (*host).callTool,
-	// query_tool_docs {server, tool?, detail?}: a list of toolDoc.
-	"query_tool_docs": (*host).queryToolDocs,
+	// query_tool_docs {server, tool?, detail?}: a list with the documentation of each.
+	"query_tool_docs": func(h *host, ctx context.Context, in helperInput) (any, error) {
+		return h.view.Docs(ctx, in.Server, in.Tool, in.Detail)
+	},
 	// search_tool_docs {query, limit?, detail?}: the best of them among all servers, and which servers were left out.
-	"search_tool_docs": (*host).searchToolDocs,
+	"search_tool_docs": func(h *host, ctx context.Context, in helperInput) (any, error) {
+		return h.view.SearchDocs(ctx, in.Query, in.Detail, in.Limit)
+	},
 	// list_resources, list_resource_templates, list_prompts {server}: what the server lists, as it lists it.
 	"list_resources":          listing(upstream.Resources),
 	"list_resource_templates": listing(upstream.ResourceTemplates),
@@ -144,78 +135,28 @@ func misfit(err error) string {
 	return fmt.Sprintf("%s must be %s, not %s", wrong.Field, needs, is)
 }
 
-// provider is a server as the guest is told of it before it asks: without tools, so that nothing has to be started for it.
-func provider(e entry) entrypoint.Provider {
-	return entrypoint.Provider{Name: e.name, Alias: e.alias, Description: e.description}
-}
-
-func (h *host) loadServer(ctx context.Context, name string) (entrypoint.Provider, error) {
-	s, err := h.server(name)
-	if err != nil {
-		return entrypoint.Provider{}, err
-	}
-	box, err := h.tools(ctx, s)
-	if err != nil {
-		return entrypoint.Provider{}, err
-	}
-	p := box.provider()
-	p.Gone = h.catalog.shelf.gone(box)
-	p.Denied = box.refusals()
-	return p, nil
-}
-
-func (h *host) listTools(ctx context.Context, name string) ([]toolInfo, error) {
-	s, err := h.server(name)
+func (h *host) loadServer(ctx context.Context, name string) (any, error) {
+	t, err := h.toolsOf(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	box, err := h.tools(ctx, s)
+	return h.catalog.Provider(t), nil
+}
+
+func (h *host) listTools(ctx context.Context, name string) (any, error) {
+	t, err := h.toolsOf(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]toolInfo, 0, len(box.tools))
-	for _, t := range box.tools {
-		infos = append(infos, toolInfo{
-			Name: t.Name, Alias: box.aliases[t.Name], Title: t.Title, Description: t.Description,
-			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
-		})
-	}
-	return infos, nil
+	return t.Infos(), nil
 }
 
-func (h *host) info(e entry) serverInfo {
-	return serverInfo{Name: e.name, Alias: e.alias, Description: e.description, Allowed: slices.Contains(h.servers, e)}
-}
-
-func (h *host) discoveredServers(_ context.Context, in helperInput) (any, error) {
-	if !in.Detailed {
-		return namesOf(h.catalog.servers), nil
-	}
-	infos := make([]serverInfo, 0, len(h.catalog.servers))
-	for _, e := range h.catalog.servers {
-		infos = append(infos, h.info(e))
-	}
-	return infos, nil
-}
-
-func (h *host) describeServer(ctx context.Context, in helperInput) (any, error) {
-	e, ok := h.catalog.find(in.Server)
-	if !ok {
-		return nil, invalid("%s", h.catalog.unknown(in.Server, h.catalog.servers))
-	}
-	description := struct {
-		serverInfo
-		Tools []string `json:"tools,omitempty"`
-	}{serverInfo: h.info(e)}
-	if !description.Allowed {
-		return description, nil
-	}
-	box, err := h.documented(ctx, e.name, "")
+func (h *host) toolsOf(ctx context.Context, name string) (*catalog.Toolset, error) {
+	s, err := h.view.Server(name)
 	if err != nil {
 		return nil, err
 	}
-	description.Tools = box.names()
-	return description, nil
+	return h.tools(ctx, s)
 }
 
 func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -13,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestHiddenText has a row for each kind of character that people don't see and models read: none
-// of them reaches a question, a search or the manual.
+// TestHiddenText has a row for each kind of character that people don't see and models read: none of
+// them reaches a question, a search or the manual.
 func TestHiddenText(t *testing.T) {
 	kinds := "\U000e0041\u200b\u2060\ufeff\u00ad\u3164\u115f\u1160\uffa0\u180e\u2062\u206a\ufff9\ufffb\U0001d173\U000e0100\ufe00\u034f\u202e\u2066\u009b\x1b\x7f\u200d\ufe0f"
 	for _, r := range kinds {
@@ -50,14 +51,14 @@ func TestHiddenText(t *testing.T) {
 			})
 			seen("search", found(t, b, `{"query":"t"}`))
 			seen("search in full", found(t, b, `{"query":"t","detail":"full"}`))
-			seen("manual", b.manual())
+			seen("manual", b.Catalog().Manual(b.limits))
 			u := &user{answer: answer("once")}
-			c := newCatalog([]discovery.Server{{Name: "s"}}, nil, nil, nil, b.starts.Held)
-			tool.Name = veiled
-			tool.Description = "x"
+			tool.Name, tool.Description = veiled, "x"
 			grants := granted{GrantOf(discovery.Server{Name: "s"}, tool)}
 			tool.Description = veiled
-			if err := u.consent(t, grants, c.question(entry{name: "s"}, tool, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{})); err != nil {
+			c := catalog.New(catalog.Config{}, []discovery.Server{{Name: "s"}}, nil)
+			call := question(c, "s", tool, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{})
+			if err := u.consent(t, grants, call); err != nil {
 				t.Fatal(err)
 			}
 			seen("consent", u.saw[0])

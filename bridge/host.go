@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -24,9 +24,9 @@ import (
 // host answers the tool calls of one run: for the servers of that run and for nothing else, whatever the guest asks for.
 // It is safe for concurrent use; a slow server holds up only the calls that ask for it.
 type host struct {
-	catalog   *catalog
+	catalog   *catalog.Catalog
+	view      catalog.View // of this run, for its servers and for nothing else
 	upstreams Upstreams
-	servers   []entry          // of this run, by name
 	asker     *elicit.Asker    // of this run
 	clock     *sandbox.Clock   // likewise
 	progress  *client.Progress // of this run, for its client; nil when that didn't ask
@@ -44,9 +44,11 @@ type host struct {
 // host returns the host side of the run id, which ends with ctx.
 func (b *Bridge) host(ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution) *host {
 	log := b.log.With("run", id)
-	return &host{catalog: a.catalog, upstreams: b.upstreams, servers: a.servers, asker: r.asker, clock: r.clock, progress: p,
+	h := &host{catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
 		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
 		login: b.login, logins: &logins{run: ctx, all: map[string]*login{}}, log: log}
+	h.view = catalog.View{Catalog: a.catalog, Allowed: a.servers, Running: h.running, List: h.list, Tools: h.tools, Reason: reason}
+	return h
 }
 
 // Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
@@ -76,45 +78,45 @@ func (h *host) call(ctx context.Context, server, name string, input json.RawMess
 }
 
 func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
-	s, err := h.server(server)
+	s, err := h.view.Server(server)
 	if err != nil {
 		return nil, err
 	}
-	r.Server = s.name
+	r.Server = s.Name
 	args, err := object(input)
 	if err != nil {
 		return nil, err
 	}
-	box, err := h.tools(ctx, s)
+	t, err := h.tools(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	r.Tool = box.real(name)
-	tool, ok := box.find(name)
+	r.Tool = t.Real(name)
+	tool, ok := t.Find(name)
 	if !ok {
-		if d, denied := box.denied[r.Tool]; denied {
+		if d, denied := t.Denied(name); denied {
 			judged(r, d)
 		}
-		return nil, h.catalog.shelf.unknown(box, name)
+		return nil, h.catalog.NoTool(t, name)
 	}
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
 	}
 	res, err := withLogin(ctx, h, s, func() (json.RawMessage, error) {
-		return upstreamSpan(ctx, h.signals, s.name, "tools/call", tool.Name, func(ctx context.Context) (json.RawMessage, error) {
-			return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.name, tool.Name, args)
+		return upstreamSpan(ctx, h.signals, s.Name, "tools/call", tool.Name, func(ctx context.Context) (json.RawMessage, error) {
+			return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.Name, tool.Name, args)
 		})
 	})
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
-	h.catalog.shelf.seen.note(h.catalog.definitions[s.name], tool, res)
+	h.catalog.Note(s, tool, res)
 	return res, nil
 }
 
 // observed is ctx for a call of a tool whose progress is told to the code and to the run's client, to each if it has asked. When
 // nobody has, the server isn't asked either.
-func (h *host) observed(ctx context.Context, s entry, tool string, toCode func(sandbox.Progress)) context.Context {
+func (h *host) observed(ctx context.Context, s catalog.Server, tool string, toCode func(sandbox.Progress)) context.Context {
 	if toCode == nil && h.progress == nil {
 		return ctx
 	}
@@ -122,53 +124,35 @@ func (h *host) observed(ctx context.Context, s entry, tool string, toCode func(s
 		if toCode != nil {
 			toCode(sandbox.Progress(p))
 		}
-		h.progress.Tool(fmt.Sprintf("%s.%s: %s", s.name, tool, howFar(p)))
+		h.progress.Tool(fmt.Sprintf("%s.%s: %s", s.Name, tool, howFar(p)))
 	})
 }
 
-// howFar returns what a server says of a call's progress, on one line.
-func howFar(p upstream.Progress) string {
-	switch {
-	case p.Message != "":
-		return text.Line(p.Message)
-	case p.Total != nil:
-		return fmt.Sprintf("%g of %g", p.Progress, *p.Total)
-	}
-	return fmt.Sprintf("%g", p.Progress)
+// running reports whether a server need not be started to be asked.
+func (h *host) running(ctx context.Context, s catalog.Server) bool {
+	u, ok := h.upstreams.(interface {
+		Running(ctx context.Context, server string) bool
+	})
+	return ok && u.Running(ctx, s.Name)
 }
 
-// server finds a server of this run. One that is configured but not of this run is denied.
-func (h *host) server(name string) (entry, error) {
-	e, ok := h.catalog.find(name)
-	switch {
-	case !ok:
-		return entry{}, invalid("%s", h.catalog.unknown(name, h.servers))
-	case !slices.Contains(h.servers, e):
-		return entry{}, &entrypoint.CallError{Code: entrypoint.CodeDenied,
-			Message: fmt.Sprintf("server %q is not part of this call; name it in run_python's argument servers, or leave that out", e.name)}
-	}
-	return e, nil
-}
-
-// allowed asks the user for a server of this run that was held when the run began.
-func (h *host) allowed(ctx context.Context, s entry) error {
-	if !s.held {
-		return nil
-	}
-	return h.starts.Allow(ctx, h.catalog.definitions[s.name], h.asker.Consent)
+// list asks the server for its tools for a search, which asks the user nothing.
+func (h *host) list(ctx context.Context, s catalog.Server) ([]upstream.Tool, error) {
+	defer h.clock.Stop()() // starting servers is not the code's own time
+	return h.upstreams.Tools(ctx, s.Name)
 }
 
 // tools asks the server, which answers from memory while its session lives.
-func (h *host) tools(ctx context.Context, s entry) (*toolbox, error) {
+func (h *host) tools(ctx context.Context, s catalog.Server) (*catalog.Toolset, error) {
 	if err := h.allowed(ctx, s); err != nil {
 		return nil, err
 	}
 	defer h.clock.Stop()() // it may have to be started first, which is not the code's own time; nor are the aliases
-	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.name) })
+	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.Name) })
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
-	return h.catalog.shelf.box(s, tools), nil
+	return h.catalog.Listed(s, tools), nil
 }
 
 // object is the arguments of a tool: none count as no arguments.
@@ -192,18 +176,18 @@ const codeInvalidParams = -32602
 
 // callError makes an upstream's error one for the code that called. What the server wrote to its stderr stays outside: it may
 // hold secrets.
-func callError(ctx context.Context, s entry, err error) error {
+func callError(ctx context.Context, s catalog.Server, err error) error {
 	var known *entrypoint.CallError
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.name, text.Safe(reason(s, err)))}
+	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.Name, text.Safe(reason(s, err)))}
 	var rpc *upstream.RPCError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code = entrypoint.CodeTimeout
 	case ctx.Err() != nil:
-		e.Code, e.Message = entrypoint.CodeCancelled, fmt.Sprintf("server %q: the run has ended before the answer came", s.name)
+		e.Code, e.Message = entrypoint.CodeCancelled, fmt.Sprintf("server %q: the run has ended before the answer came", s.Name)
 	case errors.Is(err, upstream.ErrClosed):
 		e.Code, e.Message = entrypoint.CodeInternal, "the bridge is shutting down"
 	case errors.As(err, &rpc):
@@ -222,14 +206,33 @@ func callError(ctx context.Context, s entry, err error) error {
 }
 
 // reason is an upstream's error without what its server wrote to stderr, but with the command that shows it.
-func reason(s entry, err error) string {
+func reason(s catalog.Server, err error) string {
 	var e *upstream.ServerError
 	if !errors.As(err, &e) || e.Err == nil {
 		return err.Error()
 	}
 	text := strings.TrimPrefix(e.Op+": "+e.Err.Error(), ": ")
 	if e.Stderr != "" || e.Logged != "" {
-		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.name)
+		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.Name)
 	}
 	return text
+}
+
+// howFar returns what a server says of a call's progress, on one line.
+func howFar(p upstream.Progress) string {
+	switch {
+	case p.Message != "":
+		return text.Line(p.Message)
+	case p.Total != nil:
+		return fmt.Sprintf("%g of %g", p.Progress, *p.Total)
+	}
+	return fmt.Sprintf("%g", p.Progress)
+}
+
+// allowed asks the user for a server of this run that was held when the run began.
+func (h *host) allowed(ctx context.Context, s catalog.Server) error {
+	if !s.Held {
+		return nil
+	}
+	return h.starts.Allow(ctx, h.catalog.Definition(s.Name), h.asker.Consent)
 }

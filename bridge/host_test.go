@@ -18,7 +18,7 @@ import (
 // hostFor is the host side of a run with these servers.
 func hostFor(t *testing.T, b *Bridge, servers string) *host {
 	t.Helper()
-	a, err := b.decode(b.catalog(), json.RawMessage(`{"code":"x","servers":`+servers+`}`))
+	a, err := b.decode(b.Catalog(), json.RawMessage(`{"code":"x","servers":`+servers+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,21 @@ import (
 	"encoding/json"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // filesName is the argument of run_python that names files of the user's.
 const filesName = "files"
+
+// aboutFiles returns what the tool's definition says of the argument; empty where there is none.
+func aboutFiles(inputs *files.Inputs) string {
+	if inputs == nil {
+		return ""
+	}
+	return "Files to copy to " + sandbox.InputDir + " first, from " + inputs.Dirs()
+}
 
 // decodeFiles checks that the files can be opened now, so that a wrong path is refused before the
 // call waits for anything. They are opened again for the run: a call that waits holds none open.

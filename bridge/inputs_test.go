@@ -73,7 +73,7 @@ func TestFilesArgument(t *testing.T) {
 // TestNoFilesArgument: without directories nothing is said of files, and none are taken.
 func TestNoFilesArgument(t *testing.T) {
 	b := build(t, nil)
-	schema := string(b.inputSchema(b.catalog()))
+	schema := string(b.Catalog().InputSchema(b.limits))
 	if strings.Contains(schema, "files") {
 		t.Errorf("the schema is %s", schema)
 	}
@@ -84,7 +84,7 @@ func TestNoFilesArgument(t *testing.T) {
 	var s struct {
 		Properties map[string]struct{ Description string }
 	}
-	if err := json.Unmarshal(b.inputSchema(b.catalog()), &s); err != nil || !strings.HasPrefix(s.Properties["files"].Description, "Files to copy to /workspace/in first, from /") {
+	if err := json.Unmarshal(b.Catalog().InputSchema(b.limits), &s); err != nil || !strings.HasPrefix(s.Properties["files"].Description, "Files to copy to /workspace/in first, from /") {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

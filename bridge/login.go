@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -52,7 +53,7 @@ func (l *logins) start(key string, logIn func(ctx context.Context) error) *login
 
 // withLogin calls do, and again after a login if the server wants one and the client can show a
 // page. The user is asked once in a run for each scope of a server.
-func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error)) (T, error) {
+func withLogin[T any](ctx context.Context, h *host, s catalog.Server, do func() (T, error)) (T, error) {
 	result, err := do()
 	var wants *upstream.LoginError
 	if h.login == nil || !errors.As(err, &wants) || !h.asker.OpensPages() {
@@ -60,7 +61,7 @@ func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error
 	}
 	resume := h.clock.Stop() // also while the user is at the page
 	defer resume()
-	l := h.logins.start(s.name+" "+wants.Scope, func(ctx context.Context) error {
+	l := h.logins.start(s.Name+" "+wants.Scope, func(ctx context.Context) error {
 		return h.logIn(ctx, s, wants.Scope)
 	})
 	select {
@@ -76,21 +77,21 @@ func withLogin[T any](ctx context.Context, h *host, s entry, do func() (T, error
 }
 
 // logIn has the user log in. A panic is an error: this isn't a goroutine of a call.
-func (h *host) logIn(ctx context.Context, s entry, scope string) (err error) {
+func (h *host) logIn(ctx context.Context, s catalog.Server, scope string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the login has panicked: %v", r)
-			h.log.Error("a login has panicked", "server", s.name, "err", err, "stack", string(debug.Stack()))
+			h.log.Error("a login has panicked", "server", s.Name, "err", err, "stack", string(debug.Stack()))
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, elicit.Timeout)
 	defer cancel()
 	agree := func(ctx context.Context, page, about string) error {
-		return h.asker.OpenPage(ctx, page, fmt.Sprintf("The MCP server %q wants you to log in. %s", s.name, about))
+		return h.asker.OpenPage(ctx, page, fmt.Sprintf("The MCP server %q wants you to log in. %s", s.Name, about))
 	}
-	err = h.login(ctx, h.catalog.definitions[s.name], scope, agree)
+	err = h.login(ctx, h.catalog.Definition(s.Name), scope, agree)
 	if err != nil {
-		h.log.Info("not logged in", "server", s.name, "err", err)
+		h.log.Info("not logged in", "server", s.Name, "err", err)
 	}
 	return err
 }

@@ -4,33 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
-
-// What else code can ask a server for, by MCP's names.
-const (
-	methodReadResource = "resources/read"
-	methodGetPrompt    = "prompts/get"
-	methodComplete     = "completion/complete"
-)
-
-// methods are MCP's names of what lists each kind: those that a policy has for it.
-var methods = map[upstream.Kind]string{
-	upstream.Resources: "resources/list", upstream.ResourceTemplates: "resources/templates/list", upstream.Prompts: "prompts/list",
-}
-
-// isMethod says whether a name is of one of MCP's methods that code can ask a server for.
-func isMethod(name string) bool {
-	switch name {
-	case methodReadResource, methodGetPrompt, methodComplete:
-		return true
-	}
-	return slices.Contains(slices.Collect(maps.Values(methods)), name)
-}
 
 // offered does a request for what a server offers besides tools, if the policy allows it, and records it. The server's answer is given
 // as it sent it.
@@ -41,18 +19,18 @@ func offered[T any](ctx context.Context, h *host, server, method string, params 
 	}
 	return recorded(ctx, h, server, method, func(ctx context.Context, r *audit.Record) (any, error) {
 		h.books.arguments(r, args)
-		s, err := h.server(server)
+		s, err := h.view.Server(server)
 		if err != nil {
 			return nil, err
 		}
-		r.Server = s.name
+		r.Server = s.Name
 		if err := h.allowed(ctx, s); err != nil {
 			return nil, err
 		}
 		if err := h.permits.method(ctx, r, s, method, args); err != nil {
 			return nil, err
 		}
-		result, err := upstreamSpan(ctx, h.signals, s.name, method, "", func(ctx context.Context) (T, error) { return do(ctx, s.name) })
+		result, err := upstreamSpan(ctx, h.signals, s.Name, method, "", func(ctx context.Context) (T, error) { return do(ctx, s.Name) })
 		if err != nil {
 			return nil, callError(ctx, s, err)
 		}
@@ -77,7 +55,7 @@ func received(result any) (n int) {
 // listing is the helper that lists one kind of what a server offers besides tools.
 func listing(kind upstream.Kind) func(h *host, ctx context.Context, in helperInput) (any, error) {
 	return func(h *host, ctx context.Context, in helperInput) (any, error) {
-		return offered(ctx, h, in.Server, methods[kind], nil, func(ctx context.Context, server string) ([]json.RawMessage, error) {
+		return offered(ctx, h, in.Server, kind.Method(), nil, func(ctx context.Context, server string) ([]json.RawMessage, error) {
 			items, err := h.upstreams.List(ctx, server, kind)
 			if items == nil {
 				items = []json.RawMessage{}
@@ -92,7 +70,7 @@ func (h *host) readResource(ctx context.Context, in helperInput) (any, error) {
 		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists", in.Server)
 	}
 	params := map[string]string{"uri": in.URI}
-	return offered(ctx, h, in.Server, methodReadResource, params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	return offered(ctx, h, in.Server, catalog.MethodReadResource, params, func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.ReadResource(ctx, server, in.URI)
 	})
 }
@@ -106,7 +84,7 @@ func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
 		return nil, err
 	}
 	params := map[string]any{"name": in.Name, "arguments": args}
-	return offered(ctx, h, in.Server, methodGetPrompt, params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	return offered(ctx, h, in.Server, catalog.MethodGetPrompt, params, func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.GetPrompt(ctx, server, in.Name, args)
 	})
 }
@@ -126,7 +104,7 @@ func (h *host) complete(ctx context.Context, in helperInput) (any, error) {
 	} else if string(known) != "{}" {
 		params["context"] = map[string]any{"arguments": known}
 	}
-	return offered(ctx, h, in.Server, methodComplete, params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	return offered(ctx, h, in.Server, catalog.MethodComplete, params, func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.Complete(ctx, server, params)
 	})
 }

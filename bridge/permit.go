@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -17,37 +18,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// judge returns the verdict on a tool: of the host that the server is from, which may hide it, else
-// of the policy. A tool that can't be called is denied.
-func (c *catalog) judge(e entry, t upstream.Tool) policy.Decision {
-	if t.Invalid != "" {
-		return policy.Decision{Verdict: policy.Deny, Reason: t.Invalid,
-			Source: "its definition, which MCP doesn't allow"}
-	}
-	if by, hidden := c.definitions[e.name].HiddenBy(t.Name); hidden {
-		return policy.Decision{Verdict: policy.Deny,
-			Source: "the list of tools in " + by.String() + ", which hides it from models"}
-	}
-	return c.policy.Decide(c.judged(e, t.Name, t.Annotations))
-}
-
-// judged returns a tool as a policy knows it: by each name that the server has in some file.
-func (c *catalog) judged(e entry, tool string, annotations json.RawMessage) policy.Tool {
-	also := c.definitions[e.name].Names()[1:]
-	return policy.Tool{Server: e.name, Name: tool, Also: also, Annotations: annotations}
-}
-
-// judgeMethod returns the verdict on what isn't a tool but a method of MCP that only reads, such as
-// resources/read.
-func (c *catalog) judgeMethod(e entry, method string) policy.Decision {
-	t := c.judged(e, method, nil)
-	t.Method = true
-	return c.policy.Decide(t)
-}
-
 // permits are what one run may call. It is safe for concurrent use.
 type permits struct {
-	catalog *catalog
+	catalog *catalog.Catalog
 	count   *policy.Run
 	consent *elicit.Consent
 }
@@ -59,7 +32,7 @@ func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
 		ask = askDirect(a.ask, r.clock)
 	}
 	consent := elicit.NewConsent(b.grants, ask, log)
-	return &permits{catalog: a.catalog, count: a.catalog.policy.Run(), consent: consent}
+	return &permits{catalog: a.catalog, count: a.catalog.Policy().Run(), consent: consent}
 }
 
 // askDirect returns what asks the program's own user: see Direct.Ask.
@@ -77,37 +50,38 @@ func askDirect(ask func(context.Context, string) (bool, error), clock *sandbox.C
 
 // tool returns nil when the run may call a tool with these arguments, for which it may ask the
 // user. It is the last word on each call, whatever was listed before.
-func (p *permits) tool(ctx context.Context, r *audit.Record, s entry, t upstream.Tool,
+func (p *permits) tool(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool,
 	args json.RawMessage) error {
-	return p.decide(ctx, r, s, t, args, p.catalog.judge(s, t))
+	return p.decide(ctx, r, s, t, args, p.catalog.Judge(s.Name, t))
 }
 
 // method does the same for what isn't a tool.
-func (p *permits) method(ctx context.Context, r *audit.Record, s entry, method string,
+func (p *permits) method(ctx context.Context, r *audit.Record, s catalog.Server, method string,
 	args json.RawMessage) error {
-	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, p.catalog.judgeMethod(s, method))
+	d, _ := p.catalog.JudgeMethod(s.Name, method)
+	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, d)
 }
 
-func (p *permits) decide(ctx context.Context, r *audit.Record, s entry, t upstream.Tool,
+func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool,
 	args json.RawMessage, d policy.Decision) error {
 	judged(r, d)
 	if d.Verdict == policy.Deny {
-		return deniedBy(s, t.Name, d)
+		return catalog.Denied(s.Name, t.Name, d)
 	}
-	if err := p.count.Count(p.catalog.judged(s, t.Name, nil), len(args)); err != nil {
+	if err := p.count.Count(p.catalog.Judged(s.Name, t.Name, nil), len(args)); err != nil {
 		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit,
-			Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.name, err)}
+			Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.Name, err)}
 	}
 	if d.Verdict != policy.Ask {
 		return nil
 	}
-	return p.consent.Allow(ctx, p.catalog.question(s, t, args, d))
+	return p.consent.Allow(ctx, question(p.catalog, s.Name, t, args, d))
 }
 
 // question returns what the user is asked about a call.
-func (c *catalog) question(s entry, t upstream.Tool, args json.RawMessage, d policy.Decision) elicit.Call {
-	definition := c.definitions[s.name]
-	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.definitions) })
+func question(c *catalog.Catalog, server string, t upstream.Tool, args json.RawMessage, d policy.Decision) elicit.Call {
+	definition := c.Definition(server)
+	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.Definitions()) })
 	return elicit.Call{
 		Arguments: args, Decision: d, Grant: GrantOf(definition, t),
 		Now: map[string]string{
@@ -116,12 +90,6 @@ func (c *catalog) question(s entry, t upstream.Tool, args json.RawMessage, d pol
 		},
 		Hide: func(text string) string { return hide()(text) }, Here: definition.StartedHere(),
 	}
-}
-
-// deniedBy returns the error of a call that may not be made.
-func deniedBy(s entry, tool string, d policy.Decision) error {
-	return &entrypoint.CallError{Code: entrypoint.CodeDenied,
-		Message: fmt.Sprintf("tool %q of server %q may not be called, by %s", tool, s.name, text.Safe(d.Why()))}
 }
 
 // GrantOf returns what is kept when the user allows a tool for good. It holds for what the server

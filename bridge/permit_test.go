@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
-	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -124,7 +124,7 @@ func TestMethodsAreInTheManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.catalog(), servers: b.catalog().servers}, request{}, nil, nil)
+	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{}, nil, nil)
 	for helper, input := range map[string]string{
 		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
 		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "complete": `{"server":"github","name":"p","argument":"a"}`,
@@ -150,7 +150,7 @@ func TestMethodsAreRead(t *testing.T) {
 		t.Error(got)
 	}
 	var r audit.Record
-	if err := h.permits.method(t.Context(), &r, h.servers[0], "prompts/list", nil); err != nil || strings.Contains(r.By, "server claims") {
+	if err := h.permits.method(t.Context(), &r, h.view.Allowed[0], "prompts/list", nil); err != nil || strings.Contains(r.By, "server claims") {
 		t.Errorf("%v, by %s", err, r.By)
 	}
 	if got := called(t, h, "github", "me", `{}`); !strings.Contains(got, `denied: tool "me" of server "github" may not be called, by default (policy.toml, line 1)`) {
@@ -217,12 +217,12 @@ func TestBrokenPolicy(t *testing.T) {
 func TestGrantInAnotherDirectory(t *testing.T) {
 	s := discovery.Server{Name: "project", Transport: discovery.Stdio, Command: "python3", Args: []string{"tools/mcp.py"}}
 	t.Chdir(t.TempDir())
-	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), schemas.Key(s)
-	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || schemas.Key(s) != key {
+	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), catalog.Key(s)
+	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || catalog.Key(s) != key {
 		t.Error("in the same directory it is another one")
 	}
 	t.Chdir(t.TempDir())
-	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || schemas.Key(s) == key {
+	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || catalog.Key(s) == key {
 		t.Error("in another directory the grant, or what is known of its tools, is the same")
 	}
 }

@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,7 +9,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
-	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
@@ -32,97 +29,23 @@ func (b *Bridge) addPrompts() {
 		})
 	}
 	add(mcp.NewPrompt(serversPrompt, mcp.WithPromptTitle("Servers"),
-		mcp.WithPromptDescription("Which MCP servers code can call, and which of those configured it can't, and why")), b.serversText)
+		mcp.WithPromptDescription("Which MCP servers code can call, and which of those configured it can't, and why")),
+		func(map[string]string) string { return b.Catalog().ServersPrompt() })
 	add(mcp.NewPrompt(loginPrompt, mcp.WithPromptTitle("Log in to a server"),
 		mcp.WithPromptDescription("How to log in to a remote MCP server"),
-		mcp.WithArgument("server", mcp.ArgumentDescription("The server's name"))), b.loginText)
+		mcp.WithArgument("server", mcp.ArgumentDescription("The server's name"))),
+		func(args map[string]string) string { return b.Catalog().LoginPrompt(args["server"]) })
 	add(mcp.NewPrompt(policyPrompt, mcp.WithPromptTitle("Policy"),
-		mcp.WithPromptDescription("Which tools code may call, which you are asked about, and which are denied")), b.policyText)
+		mcp.WithPromptDescription("Which tools code may call, which you are asked about, and which are denied")),
+		func(map[string]string) string { return b.policyPrompt() })
 }
 
-// asIs has the model show what the user asked for.
-const asIs = "Show me the following as it is. Call no tool.\n\n"
-
-func (b *Bridge) serversText(map[string]string) string {
-	var out strings.Builder
-	out.WriteString(asIs)
-	c := b.catalog()
-	fmt.Fprintf(&out, "Code in run_python can call %d MCP servers.\n", len(c.servers))
-	b.writeServers(&out, c, true)
-	out.WriteString("\nIn a terminal, `mcp-bridge servers` shows from which files they are.\n")
-	return out.String()
-}
-
-func (b *Bridge) loginText(args map[string]string) string {
-	c := b.catalog()
-	name := args["server"]
-	if name == "" {
-		remote := c.remote()
-		if len(remote) == 0 {
-			return asIs + "There are no remote servers to log in to. `mcp-bridge servers` shows where was looked.\n"
-		}
-		return asIs + fmt.Sprintf("Remote servers: %s. To log in to one, type this in a terminal: mcp-bridge login SERVER\n", text.List(remote))
-	}
-	e, ok := c.find(name)
-	if !ok {
-		return asIs + c.unknown(name, c.servers) + "\n"
-	}
-	if c.definitions[e.name].URL == "" {
-		return asIs + fmt.Sprintf("Server %q is a program on this machine: there is nothing to log in to.\n", text.Line(e.name))
-	}
-	return asIs + fmt.Sprintf("To log in to %s, type this in a terminal: mcp-bridge login %s\nThe browser opens. The next call of the server uses the login.\n",
-		text.Line(e.name), text.ShellWord(e.name))
-}
-
-// remote are the names of the servers that are reached by a URL.
-func (c *catalog) remote() (names []string) {
-	for _, e := range c.servers {
-		if c.definitions[e.name].URL != "" {
-			names = append(names, e.name)
-		}
-	}
-	return names
-}
-
-func (b *Bridge) policyText(map[string]string) string {
+func (b *Bridge) policyPrompt() string {
+	broken := ""
 	if b.broken != nil {
-		return asIs + "No code is run: " + text.Line(text.Hinted(b.broken)) + "\n"
+		broken = text.Hinted(b.broken)
 	}
-	var out strings.Builder
-	out.WriteString(asIs)
-	c := b.catalog()
-	if path := c.policy.Path(); path == "" {
-		out.WriteString("No policy is set: code may call every tool. MCP_BRIDGE_POLICY names a file with one.\n\n")
-	} else {
-		fmt.Fprintf(&out, "The policy is %s.\n\n", text.Line(path))
-	}
-	for _, e := range c.servers {
-		fmt.Fprintf(&out, "- %s: %s\n", text.Line(e.name), c.verdicts(e))
-	}
-	out.WriteString("\nIn a terminal, `mcp-bridge policy test SERVER.TOOL` says which line decides, and `mcp-bridge policy list` what you have allowed for good.\n")
-	return out.String()
-}
-
-// verdicts says what of a server's tools, as far as they are known, may be called.
-func (c *catalog) verdicts(e entry) string {
-	box := c.shelf.known(e)
-	if box == nil {
-		return "its tools aren't known yet"
-	}
-	var asked []string
-	for _, t := range box.tools {
-		if c.judge(e, t).Verdict == policy.Ask {
-			asked = append(asked, t.Name)
-		}
-	}
-	said := fmt.Sprintf("%d allowed", len(box.tools)-len(asked))
-	if len(asked) > 0 {
-		said += "; you are asked about " + text.List(asked)
-	}
-	if denied := slices.Sorted(maps.Keys(box.denied)); len(denied) > 0 {
-		said += "; denied: " + text.List(denied)
-	}
-	return said
+	return b.Catalog().PolicyPrompt(broken)
 }
 
 // completions propose values for arguments.
@@ -141,7 +64,7 @@ func (c completions) CompletePromptArgument(_ context.Context, prompt string, a 
 	if prompt != loginPrompt || a.Name != "server" {
 		return beginningWith(a.Value, nil), nil
 	}
-	return beginningWith(a.Value, c.bridge.catalog().remote()), nil
+	return beginningWith(a.Value, c.bridge.Catalog().Remote()), nil
 }
 
 // CompleteResourceArgument proposes runs that handed over files, and names of those, of one run if that is known.

@@ -70,8 +70,7 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 	defer func() {
 		r.Server, r.Tool = named(r.Server), named(r.Tool)
 		h.books.enter(context.WithoutCancel(ctx), r, began) // the call may have ended with ctx
-		_, known := h.catalog.byName[r.Server]
-		end(r, known, time.Since(began))
+		end(r, h.catalog.Has(r.Server), time.Since(began))
 	}()
 	result, err = do(ctx, &r)
 	r.Outcome = codeOf(err)

@@ -92,7 +92,7 @@ func TestMachineErrors(t *testing.T) {
 
 // TestServerThatIsNotUsable: code that names a server which is configured and can't be used is told why, and nothing else is.
 func TestServerThatIsNotUsable(t *testing.T) {
-	c := build(t, nil).catalog()
+	c := build(t, nil).Catalog()
 	for message, told := range map[string]bool{
 		"name 'mcp_linear' is not defined": true,
 		"name 'mcp_Linear' is not defined": false,
@@ -126,7 +126,7 @@ func TestOutputSetting(t *testing.T) {
 			if shown < tc.want || shown > tc.want+200 {
 				t.Errorf("%d bytes are shown, want %d and the mark", shown, tc.want)
 			}
-			if got := b.tool(b.catalog()).Meta.AdditionalFields["anthropic/maxResultSizeChars"]; got != tc.chars {
+			if got := b.runTool(b.Catalog()).Meta.AdditionalFields["anthropic/maxResultSizeChars"]; got != tc.chars {
 				t.Errorf("maxResultSizeChars is %v, want %d", got, tc.chars)
 			}
 		})

@@ -11,10 +11,18 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// The names of the tools whose calls may start servers.
+const (
+	runPythonName   = catalog.RunPython
+	searchToolsName = catalog.SearchTools
 )
 
 // statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
@@ -51,7 +59,8 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 // rounded is a duration as the log shows it.
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress, t *output.Times) output.Outcome {
+func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress,
+	t *output.Times) output.Outcome {
 	ctx, c, release := b.pin(ctx)
 	defer release()
 	a, err := b.decode(c, raw)
@@ -81,8 +90,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	case err != nil:
 		return b.failed(ctx, id, err)
 	}
-	r.Afterwards(func() { b.seen.flush(c) })
-	o := outcomeOf(id, a, res, b.output)
+	r.Afterwards(c.SaveNoted)
+	o := outcomeOf(id, a, res, b.limits.Output)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.files != nil {
@@ -134,7 +143,8 @@ func (b *Bridge) unready(ctx context.Context) error {
 
 // sandboxRequest returns the run that a call asks for.
 func sandboxRequest(id string, a arguments, p *client.Progress) sandbox.Request {
-	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: a.catalog.announced.discovered}
+	_, discovered := a.catalog.Announced()
+	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered}
 	if p != nil {
 		r.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }
 	}
@@ -156,7 +166,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Outcome {
 	o := output.New(id, r, a.timeout, limit)
 	if r.Error != nil {
-		if why := a.catalog.missing(r.Error.Type, r.Error.Message); why != "" {
+		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {
 			o.Note(why)
 		}
 	}
@@ -164,7 +174,7 @@ func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Out
 		o.Note(a.clamped)
 	}
 	if r.Status == sandbox.StatusTimeout && a.timeout < a.most {
-		o.Note("to allow more time, give a longer timeout: up to " + seconds(a.most) + " s")
+		o.Note("to allow more time, give a longer timeout: up to " + text.Seconds(a.most) + " s")
 	}
 	return o
 }

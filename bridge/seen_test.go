@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
-	"github.com/mcp-bridge/mcp-bridge/bridge/shapes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -25,7 +25,7 @@ func textContent(text string) string { return fmt.Sprintf(`{"type":"text","text"
 func seeing(t *testing.T, dir string, answer func(tool string) json.RawMessage) *Bridge {
 	t.Helper()
 	return build(t, func(c *Config) {
-		c.Schemas = schemas.Open(dir)
+		c.Tools = catalog.OpenStore(dir)
 		up := c.Upstreams.(fakeUpstreams)
 		up.call = func(_ context.Context, _, tool string, _ json.RawMessage) (json.RawMessage, error) {
 			return answer(tool), nil
@@ -58,25 +58,22 @@ func TestSeenResults(t *testing.T) {
 		t.Fatal(got)
 	}
 	const shape = "list[{number: int, title: str, labels?: {str: int}}]"
-	other := seeing(t, dir, nil)
-	for name, b := range map[string]*Bridge{"this process": b, "the next": other} {
-		if b == other {
-			if _, err := b.host(t.Context(), "x", arguments{catalog: b.catalog(), servers: b.catalog().servers}, request{}, nil, nil).tools(t.Context(), b.catalog().byName["github"]); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for name, b := range map[string]*Bridge{"this process": b, "the next": seeing(t, dir, nil)} {
 		if got := find(b, "brief"); !strings.Contains(got, "mcp_github.me(**kwargs: Any) -> "+shape+" # seen, not declared") {
 			t.Errorf("%s: %s", name, got)
 		}
 		if got := find(b, "full"); !strings.Contains(got, "Results seen so far, not declared by the server: "+shape) {
 			t.Errorf("%s: %s", name, got)
 		}
-		box := b.catalog().shelf.known(b.catalog().byName["github"])
-		if got := box.provider(); !strings.Contains(got.Tools["me"].Stub, shape) || !strings.Contains(got.Tools["me"].Description, shape) {
-			t.Errorf("%s: the guest is told %+v", name, got.Tools["me"])
+		var told entrypoint.Provider
+		if err := json.Unmarshal([]byte(ask(t, hostFor(t, b, `["github"]`), "load_server", `{"server":"github"}`)), &told); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(told.Tools["me"].Stub, shape) || !strings.Contains(told.Tools["me"].Description, shape) {
+			t.Errorf("%s: the guest is told %+v", name, told.Tools["me"])
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.seen"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -86,15 +83,30 @@ func TestSeenResults(t *testing.T) {
 	}
 }
 
+// seenShape returns what search_tools shows of the results of github's tool me, or nothing.
+func seenShape(t *testing.T, b *Bridge) string {
+	t.Helper()
+	for line := range strings.Lines(found(t, b, `{"server":"github","detail":"brief"}`)) {
+		if shape, is := strings.CutPrefix(line, "mcp_github.me(**kwargs: Any) -> "); is {
+			shape, seen := strings.CutSuffix(strings.TrimSpace(shape), " # seen, not declared")
+			if !seen && shape != "Any" {
+				t.Errorf("got %s", shape)
+			}
+			return map[bool]string{true: shape}[seen]
+		}
+	}
+	t.Fatal("the tool isn't found")
+	return ""
+}
+
 // TestSeenTwice: the keys of a single object are written once a second result has them.
 func TestSeenTwice(t *testing.T) {
 	dir := t.TempDir()
 	b := seeing(t, dir, func(string) json.RawMessage { return result(textContent(`{"login":"SECRET","id":1}`)) })
 	for _, want := range []string{"{str: int | str}", "{login: str, id: int}"} {
 		b.runPython(t.Context(), json.RawMessage(`{"code":"github/me"}`))
-		d := b.catalog().definitions["github"]
-		for name, s := range map[string]*seen{"this process": b.seen, "the next": seeing(t, dir, nil).seen} {
-			if got := s.text(d, "me", 100); got != want {
+		for name, b := range map[string]*Bridge{"this process": b, "the next": seeing(t, dir, nil)} {
+			if got := seenShape(t, b); got != want {
 				t.Errorf("%s: got %s, want %s", name, got, want)
 			}
 		}
@@ -114,17 +126,15 @@ func TestNotSeen(t *testing.T) {
 		{"a text", "github/me", result(textContent("hello"))},
 		{"a number", "github/me", result(textContent("42"))},
 		{"an image", "github/me", result(`{"type":"image","data":"AAAA","mimeType":"image/png"}`)},
-		{"too long", "github/me", result(textContent(`["` + strings.Repeat("x", 2*shapes.MaxText) + `"]`))},
+		{"too long", "github/me", result(textContent(`["` + strings.Repeat("x", 512<<10) + `"]`))},
 		{"nothing", "github/me", json.RawMessage(`{}`)},
 		{"no result", "github/me", json.RawMessage(`7`)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := seeing(t, t.TempDir(), func(string) json.RawMessage { return tc.result })
 			b.runPython(t.Context(), json.RawMessage(`{"code":"`+tc.tool+`"}`))
-			for _, known := range b.seen.servers {
-				if len(known.shapes) > 0 {
-					t.Errorf("seen are %v", known.shapes)
-				}
+			if got := found(t, b, `{"detail":"full"}`); seenShape(t, b) != "" || strings.Contains(got, "seen") {
+				t.Errorf("got %s", got)
 			}
 		})
 	}
@@ -143,8 +153,7 @@ func TestLookingIsBounded(t *testing.T) {
 	for range 10 {
 		b.runPython(t.Context(), json.RawMessage(`{"code":"github/me"}`))
 	}
-	d := b.catalog().definitions["github"]
-	if got := b.seen.text(d, "me", 100); got != "list[{id: str}]" {
+	if got := seenShape(t, b); got != "list[{id: str}]" {
 		t.Errorf("got %s", got)
 	}
 }

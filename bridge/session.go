@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -55,7 +56,7 @@ func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMess
 		return s.dispatch(ctx, r, can, s.asks.Channel(can))
 	}
 	can.Roots = false // deprecated in these versions
-	if r.Calls(runPythonName) && r.HasMeta() {
+	if r.Calls(catalog.RunPython) && r.HasMeta() {
 		attempt, err := elicit.ReadAttempt(r.Text())
 		switch {
 		case err != nil:

@@ -39,7 +39,7 @@ func TestGoldens(t *testing.T) {
 			golden(t, tc.file, indented(t, p.next().Result))
 		})
 	}
-	golden(t, "manual.md", []byte(build(t, nil).manual()))
+	golden(t, "manual.md", []byte(manualOf(build(t, nil))))
 }
 
 // modern are the params of a request without a handshake before it, as of protocol version 2026-07-28.
@@ -102,14 +102,14 @@ func TestSizes(t *testing.T) {
 					t.Logf("tools/list has %d bytes", n)
 				}
 			}
-			if n := len(toolDescription); n > hostCut {
+			if n := len(b.runTool(b.Catalog()).Description); n > hostCut {
 				t.Errorf("the description has %d bytes", n)
 			}
 			p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/templates/list","params":{}}`)
 			if n := len(p.next().Result); n >= 400 {
 				t.Errorf("resources/templates/list has %d bytes", n)
 			}
-			if n := len(instructions(b.catalog())); n > hostCut {
+			if n := len(b.Catalog().Instructions()); n > hostCut {
 				t.Errorf("the instructions have %d bytes", n)
 			}
 		})
@@ -132,8 +132,10 @@ func shownToModels(t testing.TB, list json.RawMessage) []byte {
 	return text.JSON(l)
 }
 
+func manualOf(b *Bridge) string { return b.Catalog().Manual(b.limits) }
+
 func TestManualHoldsNoSecret(t *testing.T) {
-	text := build(t, nil).manual()
+	text := manualOf(build(t, nil))
 	for _, want := range []string{"github: `mcp_github` – Issues and pulls", "My Files!: `mcp_my_files_`", "linear (Cursor): remote servers are not supported yet", "at most 120 s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the manual lacks %q", want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -23,15 +24,14 @@ type Changing interface {
 // changed. It may be called concurrently, while serving or not; where Upstreams are not Changing, they have to know all
 // servers already.
 func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem) {
-	c := newCatalog(servers, problems, b.policy, b.schemas, b.starts.Held)
-	c.shelf.seen = b.seen
+	c := b.Catalog().With(servers, problems)
 	b.mu.Lock()
 	before := b.latest
 	b.latest = c
 	if u, ok := b.upstreams.(Changing); ok {
 		u.Update(servers)
 	}
-	differs := !bytes.Equal(b.inputSchema(before), b.inputSchema(c))
+	differs := !bytes.Equal(before.InputSchema(b.limits), c.InputSchema(b.limits))
 	if differs {
 		b.offer(c)
 	}
@@ -41,15 +41,15 @@ func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem
 	}
 }
 
-// catalog is what is configured now.
-func (b *Bridge) catalog() *catalog {
+// Catalog returns what is configured now.
+func (b *Bridge) Catalog() *catalog.Catalog {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.latest
 }
 
 // pin is what is configured now, and a context under which the upstreams are called as they are now, until release.
-func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog, release func()) {
+func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog.Catalog, release func()) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if u, ok := b.upstreams.(Changing); ok {

@@ -90,7 +90,7 @@ func TestUpdateTakesEffectBetweenCalls(t *testing.T) {
 		!strings.Contains(got, "discovered new") || strings.Contains(got, "discovered old") {
 		t.Errorf("the next call saw:\n%s", got)
 	}
-	if manual := b.manual(); !strings.Contains(manual, "mcp_new") || strings.Contains(manual, "mcp_old") || !strings.Contains(manual, "it is disabled there") {
+	if manual := b.Catalog().Manual(b.limits); !strings.Contains(manual, "mcp_new") || strings.Contains(manual, "mcp_old") || !strings.Contains(manual, "it is disabled there") {
 		t.Error("the manual doesn't show the new servers")
 	}
 	if up.pins != 0 {

@@ -19,10 +19,12 @@ func effectivePort(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
 }
 
-// Loopback reports whether a URL is of this machine, by the name localhost or an address of the loopback network.
+// Loopback reports whether a URL is of this machine, by the name localhost or an address of the
+// loopback network.
 func Loopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
-	return strings.EqualFold(strings.TrimSuffix(u.Hostname(), "."), "localhost") || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(strings.TrimSuffix(u.Hostname(), "."), "localhost") || ip != nil &&
+		ip.IsLoopback()
 }
 
 // Confidential reports whether what is sent to a URL is of https, or doesn't leave this machine.
@@ -33,12 +35,9 @@ func Confidential(u *url.URL) bool {
 // OnThisMachine reports whether a URL names this machine, as containers and every address of the
 // loopback network do too. A name of another kind may lead here all the same.
 func OnThisMachine(u *url.URL) bool {
-	return isLocal(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
-}
-
-// isLocal reports whether a host is this machine, by a name or an address that all machines have.
-func isLocal(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "host.docker.internal" || host == "host.containers.internal" {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "host.docker.internal" ||
+		host == "host.containers.internal" {
 		return true
 	}
 	ip := net.ParseIP(strings.Split(host, "%")[0])

@@ -10,7 +10,8 @@ import (
 
 // trusting is a home whose hosts trust the project /w/p, as far as they have a file for that.
 var trusting = tree{
-	"/home/u/.claude.json":                `{"projects": {"/w/p": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["kept", "new"]}}}`,
+	"/home/u/.claude.json": `{"projects": {"/w/p": {"hasTrustDialogAccepted": true, ` +
+		`"enabledMcpjsonServers": ["kept", "new"]}}}`,
 	"/home/u/.codex/config.toml":          "[projects.\"/w/p\"]\ntrust_level = \"trusted\"\n",
 	"/home/u/.gemini/trustedFolders.json": `{"/w/p": "TRUST_FOLDER"}`,
 	"/w/p/.git/HEAD":                      "",
@@ -18,7 +19,8 @@ var trusting = tree{
 
 // projectEntries returns a file of servers in the words of the host whose it is.
 func projectEntries(file string, servers ...string) string {
-	key := map[string]string{"mcp.json": "servers", "settings.json": "mcpServers"}[file[strings.LastIndexByte(file, '/')+1:]]
+	key := map[string]string{"mcp.json": "servers",
+		"settings.json": "mcpServers"}[file[strings.LastIndexByte(file, '/')+1:]]
 	switch {
 	case strings.HasSuffix(file, ".toml"):
 		text := ""
@@ -72,7 +74,8 @@ func TestProjectFilesAreReadAtTheStart(t *testing.T) {
 					t.Errorf("with %q at the start, its end is noticed:\n%s", before, again)
 				}
 				set("/home/u/.cursor/mcp.json", `{"mcpServers": {"mine": {"command": "x"}}}`)
-				if c := s.Scan(); !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == "mine" }) {
+				if c := s.Scan(); !slices.ContainsFunc(c.Servers,
+					func(s Server) bool { return s.Name == "mine" }) {
 					t.Error("the user's own file isn't read again")
 				}
 			}
@@ -109,7 +112,8 @@ func TestHomeAsProject(t *testing.T) {
 	fsys := tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {}}`, "/home/u/.claude/settings.json": `{}`}.fs()
 	s := NewScanner(fsys, env)
 	s.Scan()
-	fsys["home/u/.cursor/mcp.json"] = &fstest.MapFile{Data: []byte(`{"mcpServers": {"mine": {"command": "x"}}}`), Mode: 0o600}
+	fsys["home/u/.cursor/mcp.json"] = &fstest.MapFile{Data: []byte(`{"mcpServers": {"mine": {"command": ` +
+		`"x"}}}`), Mode: 0o600}
 	if c := s.Scan(); len(c.Servers) != 1 || c.Servers[0].OfProject {
 		t.Errorf("servers are %v", c.Servers)
 	}
@@ -129,7 +133,10 @@ func TestID(t *testing.T) {
 		t.Fatalf("there is no s in %v", files)
 		return ""
 	}
-	entry := func(text string) tree { return tree{mine: `{"mcpServers": {"s": ` + text + `}}`, envFile: "A=1\n"} }
+	entry := func(text string) tree {
+		return tree{mine: `{"mcpServers": {"s": ` + text + `}}`,
+			envFile: "A=1\n"}
+	}
 	elsewhere := linux("TOKEN=other")
 	elsewhere.Dir = "/w/q"
 	for _, tt := range []struct {
@@ -138,21 +145,30 @@ func TestID(t *testing.T) {
 		env    Env
 		differ bool
 	}{
-		{"another value of a variable of ours, in another project", entry(`{"command": "x", "args": ["${TOKEN}"]}`), entry(`{"command": "x", "args": ["${TOKEN}"]}`), elsewhere, false},
-		{"another variable", entry(`{"command": "x", "args": ["${TOKEN}"]}`), entry(`{"command": "x", "args": ["${TOKEN2}"]}`), linux("TOKEN2=one"), true},
-		{"another file of the user's", entry(`{"command": "x"}`), tree{cursor: `{"mcpServers": {"s": {"command": "x"}}}`}, linux(), false},
+		{"another value of a variable of ours, in another project",
+			entry(`{"command": "x", "args": ["${TOKEN}"]}`), entry(`{"command": "x", "args": ["${TOKEN}"]}`), elsewhere, false},
+		{"another variable", entry(`{"command": "x", "args": ["${TOKEN}"]}`),
+			entry(`{"command": "x", "args": ["${TOKEN2}"]}`), linux("TOKEN2=one"), true},
+		{"another file of the user's", entry(`{"command": "x"}`),
+			tree{cursor: `{"mcpServers": {"s": {"command": "x"}}}`}, linux(), false},
 		{"a command", entry(`{"command": "x"}`), entry(`{"command": "y"}`), linux(), true},
 		{"an argument", entry(`{"command": "x"}`), entry(`{"command": "x", "args": ["y"]}`), linux(), true},
-		{"a variable", entry(`{"command": "x"}`), entry(`{"command": "x", "env": {"NODE_OPTIONS": "--require /tmp/x"}}`), linux(), true},
+		{"a variable", entry(`{"command": "x"}`),
+			entry(`{"command": "x", "env": {"NODE_OPTIONS": "--require /tmp/x"}}`), linux(), true},
 		{"a directory", entry(`{"command": "x"}`), entry(`{"command": "x", "cwd": "/tmp"}`), linux(), true},
 		{"a directory beside another file", tree{mine: `{"mcpServers": {"s": {"command": "x", "cwd": "y"}}}`},
 			tree{"/home/u/.config/mcp/mcp.json": `{"mcpServers": {"s": {"command": "x", "cwd": "y"}}}`}, linux(), true},
 		{"a URL", entry(`{"url": "https://a/"}`), entry(`{"url": "https://b/"}`), linux(), true},
-		{"a header", entry(`{"url": "https://a/"}`), entry(`{"url": "https://a/", "headers": {"X": "y"}}`), linux(), true},
-		{"a program for headers", entry(`{"url": "https://a/"}`), entry(`{"url": "https://a/", "headersHelper": "y"}`), linux(), true},
-		{"what the envFile holds", entry(`{"command": "x", "envFile": "/home/u/s.env"}`), entry(`{"command": "x", "envFile": "/home/u/s.env"}`).with(envFile, "A=2\n"), linux(), true},
-		{"what a named file holds", tree{"/home/u/.config/opencode/opencode.json": `{"mcp": {"s": {"type": "local", "command": ["x", "{file:/home/u/s.env}"]}}}`, envFile: "1"},
-			tree{"/home/u/.config/opencode/opencode.json": `{"mcp": {"s": {"type": "local", "command": ["x", "{file:/home/u/s.env}"]}}}`, envFile: "2"}, linux(), true},
+		{"a header", entry(`{"url": "https://a/"}`), entry(`{"url": "https://a/", "headers": {"X": "y"}}`),
+			linux(), true},
+		{"a program for headers", entry(`{"url": "https://a/"}`),
+			entry(`{"url": "https://a/", "headersHelper": "y"}`), linux(), true},
+		{"what the envFile holds", entry(`{"command": "x", "envFile": "/home/u/s.env"}`),
+			entry(`{"command": "x", "envFile": "/home/u/s.env"}`).with(envFile, "A=2\n"), linux(), true},
+		{"what a named file holds", tree{"/home/u/.config/opencode/opencode.json": `{"mcp": {"s": ` +
+			`{"type": "local", "command": ["x", "{file:/home/u/s.env}"]}}}`, envFile: "1"},
+			tree{"/home/u/.config/opencode/opencode.json": `{"mcp": {"s": {"type": "local", "command": ` +
+				`["x", "{file:/home/u/s.env}"]}}}`, envFile: "2"}, linux(), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := id(linux("TOKEN=one"), tt.a) != id(tt.env, tt.b); got != tt.differ {
@@ -161,7 +177,8 @@ func TestID(t *testing.T) {
 		})
 	}
 	local := func(dir string) Env { e := linux(); e.Dir = dir; return e }
-	files := tree{"/home/u/.claude.json": `{"projects": {"/w/p": {"mcpServers": {"s": {"command": "./x"}}}, "/w/q": {"mcpServers": {"s": {"command": "./x"}}}}}`}
+	files := tree{"/home/u/.claude.json": `{"projects": {"/w/p": {"mcpServers": {"s": {"command": ` +
+		`"./x"}}}, "/w/q": {"mcpServers": {"s": {"command": "./x"}}}}}`}
 	if id(local("/w/p"), files) == id(local("/w/q"), files) {
 		t.Error("what is written for one project is the same in another one")
 	}
@@ -174,12 +191,15 @@ func TestFilesOfAServer(t *testing.T) {
 	files["/w/p/.codex/config.toml"] = "[mcp_servers.codex]\ncommand = \"x\"\n"
 	files["/w/p/.gemini/settings.json"] = `{"mcpServers": {"gemini": {"command": "y"}}}`
 	files["/w/p/.mcp.json"] = `{"mcpServers": {"new": {"command": "z"}}}`
-	files["/home/u/.cursor/mcp.json"] = `{"mcpServers": {"cursor": {"command": "a", "envFile": "/home/u/x.env"}}}`
+	files["/home/u/.cursor/mcp.json"] = `{"mcpServers": {"cursor": {"command": "a", "envFile": ` +
+		`"/home/u/x.env"}}}`
 	files["/home/u/x.env"] = "A=b\n"
 	want := map[string][]string{
-		"codex":  {"/w/p/.codex/config.toml", "/home/u/.codex/config.toml"},
-		"gemini": {"/w/p/.gemini/settings.json", "/home/u/.gemini/trustedFolders.json", "/home/u/.gemini/mcp-server-enablement.json", "/home/u/.gemini/settings.json"},
-		"new":    {"/w/p/.mcp.json", "/home/u/.claude.json", "/w/p/.claude/settings.local.json", "/home/u/.claude/settings.json"},
+		"codex": {"/w/p/.codex/config.toml", "/home/u/.codex/config.toml"},
+		"gemini": {"/w/p/.gemini/settings.json", "/home/u/.gemini/trustedFolders.json",
+			"/home/u/.gemini/mcp-server-enablement.json", "/home/u/.gemini/settings.json"},
+		"new": {"/w/p/.mcp.json", "/home/u/.claude.json", "/w/p/.claude/settings.local.json",
+			"/home/u/.claude/settings.json"},
 		"cursor": {"/home/u/.cursor/mcp.json", "/home/u/x.env"},
 	}
 	for _, s := range Scan(files.fs(), linux()).Servers {

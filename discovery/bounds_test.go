@@ -21,12 +21,13 @@ func (c counted) Open(name string) (fs.File, error) {
 // Stat opens nothing.
 func (c counted) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
 
-// TestValuesAreReadOnce: a file that entries take values from is read once for all of them, and not at all for a server that is
-// refused whatever its values are.
+// TestValuesAreReadOnce: a file that entries take values from is read once for all of them, and not
+// at all for a server that is refused whatever its values are.
 func TestValuesAreReadOnce(t *testing.T) {
 	var entries []string
 	for i := range 20 {
-		entries = append(entries, fmt.Sprintf(`"s%d": {"type": "local", "command": ["x%d", "{file:/value}", "{file:/value}"]}`, i, i))
+		entries = append(entries, fmt.Sprintf(`"s%d": {"type": "local", "command": ["x%d", `+
+			`"{file:/value}", "{file:/value}"]}`, i, i))
 	}
 	file := `{"mcp": {` + strings.Join(entries, ", ") + `}}`
 	for _, tt := range []struct {
@@ -39,8 +40,10 @@ func TestValuesAreReadOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			fsys := counted{tree{tt.path: file, "/value": "v"}.fs(), map[string]int{}}
 			c := Scan(fsys, linux())
-			if len(c.Servers) != tt.servers || len(c.Servers)+len(c.Problems) != 20 || fsys.opened["value"] != tt.read {
-				t.Errorf("%d servers, %d problems, read %d times", len(c.Servers), len(c.Problems), fsys.opened["value"])
+			if len(c.Servers) != tt.servers || len(c.Servers)+len(c.Problems) != 20 ||
+				fsys.opened["value"] != tt.read {
+				t.Errorf("%d servers, %d problems, read %d times", len(c.Servers), len(c.Problems),
+					fsys.opened["value"])
 			}
 			for _, p := range c.Problems {
 				if p.State != Unapproved {
@@ -55,10 +58,13 @@ func TestValuesAreReadOnce(t *testing.T) {
 func TestLargeDirectory(t *testing.T) {
 	files := tree{}
 	for i := range 10 {
-		files[fmt.Sprintf("/home/u/.continue/mcpServers/%02d.yaml", i)] = "# " + strings.Repeat("x", maxSmall-100) + fmt.Sprintf("\nmcpServers: [{name: s%d, command: x%d}]", i, i)
+		files[fmt.Sprintf("/home/u/.continue/mcpServers/%02d.yaml", i)] = "# " +
+			strings.Repeat("x", maxSmall-100) + fmt.Sprintf("\nmcpServers: [{name: s%d, command: x%d}]", i, i)
 	}
 	c := Scan(files.fs(), linux())
-	if len(c.Servers) != maxDirectory/maxSmall || len(c.Problems) != 1 || c.Problems[0].Reason != "its files have more than 2048 KiB together; the ones that come last by name were left out" {
+	if len(c.Servers) != maxDirectory/maxSmall || len(c.Problems) != 1 ||
+		c.Problems[0].Reason != "its files have more than 2048 KiB together; the ones that come last by "+
+			"name were left out" {
 		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
 	}
 }

@@ -28,21 +28,23 @@ type catalog struct {
 }
 
 func newCatalog(r *config.Reader) catalog {
-	return catalog{Reader: r, byName: map[string]int{}, byDefinition: map[[32]byte]int{}, held: map[[2]string]Source{}, refused: map[int]Server{}}
+	return catalog{Reader: r, byName: map[string]int{}, byDefinition: map[[32]byte]int{},
+		held: map[[2]string]Source{}, refused: map[int]Server{}}
 }
 
 // helpers is the name under which code reaches the bridge's own helpers, and no server:
 // entrypoint.RuntimeProvider.
 const helpers = "runtime"
 
-// add makes a server of the catalog, folds it into one that is identical, or reports which one hides
-// it. What another host calls by another name is one server too; within a host, two names are two
-// servers, as its user wanted it.
+// add makes a server of the catalog, folds it into one that is identical, or reports which one
+// hides it. What another host calls by another name is one server too; within a host, two names are
+// two servers, as its user wanted it.
 func (c *catalog) add(srv Server) {
 	shown, rename := config.Display(srv.Name), "give it another name to use both"
 	shadowed := func(why string) { c.Refuse(srv.Source, shown, Shadowed, config.Refuse(why, rename)) }
 	if srv.Name == helpers {
-		c.Problem(srv.Source, shown, "the bridge's own helpers have this name in code", "give it another name")
+		c.Problem(srv.Source, shown, "the bridge's own helpers have this name in code",
+			"give it another name")
 		return
 	}
 	if i, ok := c.byName[srv.Name]; ok {
@@ -50,21 +52,24 @@ func (c *catalog) add(srv Server) {
 		case first.Same(srv):
 			first.join(srv)
 		case srv.OfProject && !first.OfProject:
-			shadowed("a project's server doesn't take the place of the user's own of that name, in " + first.Source.String())
+			shadowed("a project's server doesn't take the place of the user's own of that name, in " +
+				first.Source.String())
 		default:
 			shadowed("shadowed by the server of the same name in " + first.Source.String())
 		}
 		return
 	}
 	if by, ok := c.held[[2]string{srv.Source.Host, srv.Name}]; ok {
-		shadowed(fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge can't", by, by.Host))
+		shadowed(fmt.Sprintf("shadowed by the server of the same name in %s, which %s uses and the bridge "+
+			"can't", by, by.Host))
 		return
 	}
 	identity := srv.fingerprint()
 	if i, ok := c.twin(srv, identity); ok {
 		first := &c.servers[i]
 		first.join(srv)
-		c.Refuse(srv.Source, shown, Duplicate, config.Refuse(fmt.Sprintf("it is the same server as %s of %s, and is used under that name",
+		c.Refuse(srv.Source, shown, Duplicate, config.Refuse(fmt.Sprintf("it is the same server as %s of "+
+			"%s, and is used under that name",
 			config.Display(first.Name), first.Source), ""))
 		return
 	}
@@ -76,12 +81,13 @@ func (c *catalog) add(srv Server) {
 }
 
 // twin returns the index of the server that is this one too: one of another host that is the Same,
-// or, for one of a plugin's, any of Claude Code's with its command line or URL, as Claude Code itself
-// has it.
+// or, for one of a plugin's, any of Claude Code's with its command line or URL, as Claude Code
+// itself has it.
 func (c *catalog) twin(srv Server, identity [32]byte) (int, bool) {
 	if srv.Source.Scope == config.PluginScope {
 		i := slices.IndexFunc(c.servers, func(s Server) bool {
-			return s.Source.Host == srv.Source.Host && s.Transport == srv.Transport && s.Command == srv.Command &&
+			return s.Source.Host == srv.Source.Host && s.Transport == srv.Transport &&
+				s.Command == srv.Command &&
 				slices.Equal(s.Args, srv.Args) && s.URL == srv.URL
 		})
 		if i >= 0 {
@@ -119,17 +125,19 @@ func (c *catalog) finish() Catalog {
 	return Catalog{Servers: c.servers, Problems: problems, Sources: c.Read}
 }
 
-// compare orders problems: by the place of their source's file among the hosts', then by that of the
-// source, the server and the reason. The hosts' rules and what ConfigPaths lists come first.
+// compare orders problems: by the place of their source's file among the hosts', then by that of
+// the source, the server and the reason. The hosts' rules and what ConfigPaths lists come first.
 func (c *catalog) compare(a, b Problem) int {
-	return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)), cmp.Compare(c.Order(a.Source), c.Order(b.Source)),
+	return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)),
+		cmp.Compare(c.Order(a.Source), c.Order(b.Source)),
 		strings.Compare(a.Server, b.Server), strings.Compare(a.Reason, b.Reason))
 }
 
 func rank(src Source) int {
 	n := 0
 	for _, h := range hosts.All {
-		if i := slices.IndexFunc(h.Files, func(f config.File) bool { return f.Scope == src.Scope }); h.Name == src.Host && i >= 0 {
+		if i := slices.IndexFunc(h.Files,
+			func(f config.File) bool { return f.Scope == src.Scope }); h.Name == src.Host && i >= 0 {
 			return n + i
 		}
 		n += len(h.Files)

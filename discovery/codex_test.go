@@ -2,26 +2,33 @@ package discovery
 
 import "testing"
 
-// TestCodexRequirements: an administrator's list holds for all of Codex's servers, by name and by what they are, and for nobody else's.
+// TestCodexRequirements: an administrator's list holds for all of Codex's servers, by name and by
+// what they are, and for no other host's.
 func TestCodexRequirements(t *testing.T) {
 	const (
-		config = "[mcp_servers.s]\ncommand = \"x\"\nargs = [\"1\"]\n[mcp_servers.h]\nurl = \"https://h/mcp\"\n"
-		denied = ": Codex's administrator doesn't allow it: mcp_servers of /etc/codex/requirements.toml (Codex, requirements) has none of this name that is the same"
-		blind  = ": it can't be told whether Codex's administrator allows it: /etc/codex/requirements.toml (Codex, requirements) can't be used"
+		config = "[mcp_servers.s]\ncommand = \"x\"\nargs = [\"1\"]\n[mcp_servers.h]\nurl = " +
+			"\"https://h/mcp\"\n"
+		denied = ": Codex's administrator doesn't allow it: mcp_servers of /etc/codex/requirements.toml " +
+			"(Codex, requirements) has none of this name that is the same"
+		blind = ": it can't be told whether Codex's administrator allows it: " +
+			"/etc/codex/requirements.toml (Codex, requirements) can't be used"
 	)
 	for _, tt := range []struct{ name, requirements, s, h string }{
 		{"none", "", "", ""},
 		{"not of servers", "allowed_sandbox_modes = ['read-only']", "", ""},
-		{"both", "[mcp_servers.s.identity]\ncommand='x'\n[mcp_servers.h.identity]\nurl='https://h/mcp'", "", ""},
+		{"both", "[mcp_servers.s.identity]\ncommand='x'\n[mcp_servers.h.identity]\nurl='https://h/mcp'", "",
+			""},
 		{"one", "[mcp_servers.h.identity]\nurl='https://h/mcp'", denied, ""},
-		{"other identities", "[mcp_servers.s.identity]\ncommand='y'\n[mcp_servers.h.identity]\ncommand='x'", denied, denied},
+		{"other identities", "[mcp_servers.s.identity]\ncommand='y'\n[mcp_servers.h.identity]\ncommand='x'",
+			denied, denied},
 		{"an empty list", "[mcp_servers]", denied, denied},
 		{"a name alone", "[mcp_servers.s]", denied, denied},
 		{"no list", "mcp_servers = true", blind, blind},
 		{"not to be read", "[", blind, blind},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := tree{"/home/u/.codex/config.toml": config, "/home/u/.cursor/mcp.json": `{"mcpServers": {"c": {"command": "x"}}}`}
+			files := tree{"/home/u/.codex/config.toml": config,
+				"/home/u/.cursor/mcp.json": `{"mcpServers": {"c": {"command": "x"}}}`}
 			if tt.requirements != "" {
 				files["/etc/codex/requirements.toml"] = tt.requirements
 			}
@@ -44,8 +51,11 @@ func TestCodexRequirements(t *testing.T) {
 		})
 	}
 	t.Run("on windows", func(t *testing.T) {
-		files := tree{`C:\Users\u\.codex\config.toml`: config, `C:\ProgramData\OpenAI\Codex\requirements.toml`: "[mcp_servers.s.identity]\ncommand='x'"}
+		files := tree{`C:\Users\u\.codex\config.toml`: config,
+			`C:\ProgramData\OpenAI\Codex\requirements.toml`: "[mcp_servers.s.identity]\ncommand='x'"}
 		check(t, Scan(files.fs(), Env{Home: `C:\Users\u`, GOOS: "windows"}), []string{"s: x 1"},
-			[]string{`h: Codex's administrator doesn't allow it: mcp_servers of C:\ProgramData\OpenAI\Codex\requirements.toml (Codex, requirements) has none of this name that is the same`})
+			[]string{`h: Codex's administrator doesn't allow it: mcp_servers of ` +
+				`C:\ProgramData\OpenAI\Codex\requirements.toml (Codex, requirements) has none of this ` +
+				`name that is the same`})
 	})
 }

@@ -3,11 +3,11 @@
 // file system as an fs.FS.
 //
 // Every entry that it finds is either a Server, which may be started as it stands, or a Problem,
-// which says why not and what to do about it. A host's own rules are kept host by host: what the host
-// denies, disables or has not approved is a Problem. A file that can't be read or parsed is one
-// Problem and hides nothing but itself and what only it names, such as Claude Code's plugins and VS
-// Code's profiles. There are two exceptions: while an administrator's rules, or Gemini CLI's list of
-// trusted folders, can't be read, the servers under those rules are Problems.
+// which says why not and what to do about it. A host's own rules are kept host by host: what the
+// host denies, disables or has not approved is a Problem. A file that can't be read or parsed is
+// one Problem and hides nothing but itself and what only it names, such as Claude Code's plugins
+// and VS Code's profiles. There are two exceptions: while an administrator's rules, or Gemini CLI's
+// list of trusted folders, can't be read, the servers under those rules are Problems.
 package discovery
 
 import (
@@ -64,14 +64,14 @@ const Listed = "MCP_BRIDGE_CONFIG"
 func Hosts() int { return len(hosts.All) - 1 }
 
 // Scan reads every file there is for env and reports what it found; it never fails as a whole. The
-// root of fsys is the root of the file system, so that /etc/x is read as etc/x, and on windows C:\x as
-// C:/x; Root is the real one. Scan reads a bounded part of a file, and only regular files, each once;
-// it keeps nothing, and may be called concurrently.
+// root of fsys is the root of the file system, so that /etc/x is read as etc/x, and on windows C:\x
+// as C:/x; Root is the real one. Scan reads a bounded part of a file, and only regular files, each
+// once; it keeps nothing, and may be called concurrently.
 //
-// The first file that defines a name wins: ConfigPaths, then the hosts' files, those of the user's own
-// before those of a project's, so that a project's server never takes the place of the user's own.
-// What can't be used doesn't count, unless its host would use it: then that host's further entries of
-// the name don't count either.
+// The first file that defines a name wins: ConfigPaths, then the hosts' files, those of the user's
+// own before those of a project's, so that a project's server never takes the place of the user's
+// own. What can't be used doesn't count, unless its host would use it: then that host's further
+// entries of the name don't count either.
 func Scan(fsys fs.FS, env Env) Catalog { return newScan(fsys, env, nil).run() }
 
 // scan is one run of Scan.
@@ -116,7 +116,7 @@ func (s *scan) run() Catalog {
 			h.Look(s.Reader)
 		}
 	}
-	return s.catalog.finish()
+	return s.finish()
 }
 
 // paths returns the paths of a host's file.
@@ -176,7 +176,8 @@ func (s *scan) listed(p string) {
 		return
 	}
 	if abs == "" {
-		s.Problem(src, "", "it is not an absolute path, and there is no working directory that it could count from",
+		s.Problem(src, "", "it is not an absolute path, and there is no working directory that it could "+
+			"count from",
 			"write the whole path into MCP_BRIDGE_CONFIG")
 		return
 	}
@@ -212,7 +213,8 @@ func (s *scan) directory(f *config.File, src Source, ending string, required boo
 		return
 	}
 	if len(names) > maxFiles {
-		s.Problem(src, "", "it holds more files than are read from one directory; the ones that come last by name were left out",
+		s.Problem(src, "", "it holds more files than are read from one directory; the ones that come last "+
+			"by name were left out",
 			fmt.Sprintf("keep at most %d files in it", maxFiles))
 		names = names[:maxFiles]
 	}
@@ -224,7 +226,8 @@ func (s *scan) directory(f *config.File, src Source, ending string, required boo
 			total += info.Size()
 		}
 		if total > maxDirectory {
-			s.Problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come last by name were left out",
+			s.Problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come "+
+				"last by name were left out",
 				maxDirectory>>10), "take out what isn't needed")
 			return
 		}
@@ -257,12 +260,14 @@ func (s *scan) file(f *config.File, src Source, required bool) {
 	case found:
 	case f.Format.Single && (!d.Root.Get("command").Is("nothing") || !d.Root.Get("url").Is("nothing")):
 		name := path.Base(strings.ReplaceAll(src.Path, `\`, "/"))
-		s.entry(f, config.Group{Source: src}, config.Member{Name: strings.TrimSuffix(name, path.Ext(name)), Value: d.Root.Value()})
+		s.entry(f, config.Group{Source: src}, config.Member{Name: strings.TrimSuffix(name, path.Ext(name)),
+			Value: d.Root.Value()})
 	case f.Format.Single:
 		s.Problem(src, "", `it holds no servers: there is neither an object "mcpServers" nor a "command"`,
 			`write {"mcpServers": {"name": {"command": "…"}}}`)
 	case !d.Root.Get(foreign).Is("nothing"):
-		s.Problem(src, "", `it has "`+foreign+`" but no "`+f.Format.Keys[0]+`", which is the only one that `+src.Host+" reads",
+		s.Problem(src, "", `it has "`+foreign+`" but no "`+f.Format.Keys[0]+`", which is the only one that `+
+			src.Host+" reads",
 			`rename it to "`+f.Format.Keys[0]+`"`)
 	}
 }
@@ -280,7 +285,8 @@ func (s *scan) group(f *config.File, src Source, root config.Object, key string)
 	for i, v := range list {
 		o, ok := v.Object()
 		if !ok {
-			s.Problem(src, "", fmt.Sprintf("entry %d of its list of servers is %s, not an object", i+1, v.Kind()), "correct it")
+			s.Problem(src, "", fmt.Sprintf("entry %d of its list of servers is %s, not an object", i+1,
+				v.Kind()), "correct it")
 			continue
 		}
 		name, ok := o.Get("name").Text()
@@ -299,7 +305,8 @@ func (s *scan) group(f *config.File, src Source, root config.Object, key string)
 func (s *scan) entries(f *config.File, g config.Group) {
 	members := g.Entries
 	if len(members) > maxEntries {
-		s.Problem(g.Source, "", fmt.Sprintf("it has %d servers, more than are read from one file; those after the first %d were left out",
+		s.Problem(g.Source, "", fmt.Sprintf("it has %d servers, more than are read from one file; those "+
+			"after the first %d were left out",
 			len(members), maxEntries), "split it, and take out what isn't used")
 		members = members[:maxEntries]
 	}
@@ -309,7 +316,8 @@ func (s *scan) entries(f *config.File, g config.Group) {
 	}
 	for i, m := range members {
 		if last[m.Name] != i {
-			s.Problem(g.Source, config.Display(m.Name), "the file has this name more than once; only the last one counts",
+			s.Problem(g.Source, config.Display(m.Name),
+				"the file has this name more than once; only the last one counts",
 				"give them different names")
 			continue
 		}

@@ -18,7 +18,8 @@ func (s *scan) entry(f *config.File, g config.Group, m config.Member) {
 	}
 	o, ok := m.Value.Object()
 	if !ok {
-		s.Problem(src, shown, "it is "+m.Value.Kind()+", not an object", `write {"command": "…", "args": […]}`)
+		s.Problem(src, shown, "it is "+m.Value.Kind()+", not an object",
+			`write {"command": "…", "args": […]}`)
 		return
 	}
 	e, bad := f.ReadEntry(o)
@@ -69,7 +70,8 @@ func (s *scan) fill(e *config.Entry, srv *Server) {
 
 // take takes over what an entry says.
 func (s *Server) take(e *config.Entry) {
-	s.Name, s.Transport, s.Description, s.Source, s.Tools = e.Name, e.Transport, e.Description, e.Source, e.Tools
+	s.Name, s.Description, s.Source = e.Name, e.Description, e.Source
+	s.Transport, s.Tools = e.Transport, e.Tools
 	s.Command, s.Args, s.Env, s.Dir = e.Command, e.Args, e.Env, e.Dir
 	s.URL, s.Socket, s.Headers, s.HeadersHelper = e.URL, e.Socket, e.Headers, e.HeadersHelper
 	s.BearerTokenEnv, s.OAuth = e.BearerTokenEnv, e.OAuth
@@ -84,17 +86,22 @@ func (s *scan) unapproved(e *config.Entry) config.Refusal {
 	}
 	switch e.File.Approval {
 	case config.HostAsks:
-		return config.Refuse(e.Source.Host+" asks before it starts what a project brings along, and its answer can't be read from outside",
+		return config.Refuse(e.Source.Host+" asks before it starts what a project brings along, and its "+
+			"answer can't be read from outside",
 			config.ListIt)
 	case config.NobodyAsks:
-		return config.Refuse("the bridge doesn't start what a project brings along unless its user has said so, and "+
-			e.Source.Host+" asks nobody", config.ListIt)
+		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
+			"said so, and "+
+			e.Source.Host+" doesn't ask", config.ListIt)
 	}
 	for _, t := range [][2]string{{"command", e.Command}, {"envFile", e.EnvFile}} {
 		// What a project has may run only in a project that the user trusts.
-		if e.Source.Host != config.Own && e.File.Format.References == config.Editor && strings.Contains(t[1], "${workspaceFolder}") {
-			return config.Refuse("its "+t[0]+" is of whatever project the bridge runs in, and whether "+e.Source.Host+
-				" trusts that can't be read from outside", "name it by its whole path, or list the file in MCP_BRIDGE_CONFIG")
+		if e.Source.Host != config.Own && e.File.Format.References == config.Editor &&
+			strings.Contains(t[1], "${workspaceFolder}") {
+			return config.Refuse("its "+t[0]+" is of whatever project the bridge runs in, and whether "+
+				e.Source.Host+
+				" trusts that can't be read from outside", "name it by its whole path, or list the file "+
+				"in MCP_BRIDGE_CONFIG")
 		}
 	}
 	return config.Refusal{}
@@ -104,7 +111,7 @@ func (s *scan) unapproved(e *config.Entry) config.Refusal {
 func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, config.Refusal) {
 	rules := s.rules[e.Source.Host]
 	switch {
-	case e.Transport == Stdio && s.isSelf(e), e.Transport != Stdio && s.isOwnURL(e.URL):
+	case e.Transport == Stdio && s.isSelf(e):
 		return Itself, s.ownEntry(e)
 	case e.Disabled:
 		return Disabled, config.Refuse("it is disabled there", "enable it in "+e.Source.Host+" to use it")
@@ -128,7 +135,8 @@ func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, conf
 	}
 	switch {
 	case slices.ContainsFunc(e.Tools.Rules, RuleList.HidesAll):
-		return Disabled, config.Refuse(e.Source.Host+" hides all of its tools", "take out the rule about them in its settings")
+		return Disabled, config.Refuse(e.Source.Host+" hides all of its tools",
+			"take out the rule about them in its settings")
 	case e.Tools.Allow != nil && len(e.Tools.Allow) == 0:
 		return Disabled, config.Refuse("its "+e.File.Format.Tools.Allow+" is empty, so that "+e.Source.Host+
 			" lets a model use none of its tools", "name some there to use it")
@@ -137,13 +145,14 @@ func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, conf
 }
 
 // ownEntry returns what is said of the bridge's own entry in a host: which files it names that this
-// process doesn't, since the bridge then finds other servers there. The value is a list of files, and
-// so no secret.
+// process doesn't, since the bridge then finds other servers there. The value is a list of files,
+// and so no secret.
 func (s *scan) ownEntry(e *config.Entry) config.Refusal {
 	why := config.Refuse("this is mcp-bridge itself", "")
 	if files := e.Env[Listed]; files != "" && files != s.Env.Getenv(Listed) {
 		set := Listed + "=" + config.Show(files)
-		why = config.Refuse(fmt.Sprintf("%s; your entry in %s sets %s, and this process doesn't have it", why.Reason, e.Source.Host, set),
+		why = config.Refuse(fmt.Sprintf("%s; your entry in %s sets %s, and this process doesn't have it",
+			why.Reason, e.Source.Host, set),
 			"to see what the bridge finds there, run: "+set+" mcp-bridge servers")
 	}
 	return why

@@ -14,10 +14,12 @@ func TestEnvFile(t *testing.T) {
 	}
 	c := Scan(files.fs(), linux())
 	check(t, c, []string{"a: a MINE=1 THEIRS=2", "code: c X=1"}, []string{
-		"bad: its envFile /bad can't be understood at line 1", "gone: its envFile is /no, and of that: it does not exist", "odd: its envFile is a number, not a string"})
+		"bad: its envFile /bad can't be understood at line 1", "gone: its envFile is /no, and of that: it " +
+			"does not exist", "odd: its envFile is a number, not a string"})
 }
 
-// TestEnvFileOfARepository: a repository has no say in the variables of the servers that its user has set up for all projects.
+// TestEnvFileOfARepository: a repository has no say in the variables of the servers that its user
+// has set up for all projects.
 func TestEnvFileOfARepository(t *testing.T) {
 	const entry = `{"command": "c", "envFile": ".env"}`
 	for _, tt := range []struct{ file, key string }{
@@ -25,7 +27,8 @@ func TestEnvFileOfARepository(t *testing.T) {
 		{"/etc/mine.json", "mcpServers"}, {"/home/u/.config/mcp/mcp.json", "mcpServers"},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			files := tree{tt.file: `{"` + tt.key + `": {"s": ` + entry + `}}`, path.Dir(tt.file) + "/.env": "MINE=1",
+			files := tree{tt.file: `{"` + tt.key + `": {"s": ` + entry + `}}`, path.Dir(tt.file) +
+				"/.env": "MINE=1",
 				"/w/p/.env": "NODE_OPTIONS=--require /w/p/evil.js"}
 			env := linux()
 			env.ConfigPaths = []string{"/etc/mine.json"}

@@ -60,7 +60,8 @@ type tree map[string]string
 func (f tree) fs() fstest.MapFS {
 	m := fstest.MapFS{}
 	for p, data := range f {
-		m[strings.TrimPrefix(strings.ReplaceAll(p, `\`, "/"), "/")] = &fstest.MapFile{Data: []byte(data), Mode: 0o600}
+		m[strings.TrimPrefix(strings.ReplaceAll(p, `\`, "/"), "/")] = &fstest.MapFile{Data: []byte(data),
+			Mode: 0o600}
 	}
 	return m
 }
@@ -74,7 +75,8 @@ func (f tree) with(p, data string) tree {
 
 // linux is the user u, who works in the repository /w/p.
 func linux(vars ...string) Env {
-	return Env{Home: "/home/u", Dir: "/w/p", GOOS: "linux", Getenv: getenv(vars...), Self: Self{Executable: "/opt/bin/mcp-bridge-1.0"}}
+	return Env{Home: "/home/u", Dir: "/w/p", GOOS: "linux", Getenv: getenv(vars...),
+		Self: Self{Executable: "/opt/bin/mcp-bridge-1.0"}}
 }
 
 // getenv is an environment of "K=V" words.
@@ -89,7 +91,8 @@ func getenv(vars ...string) func(string) string {
 	}
 }
 
-// brief renders servers as "name: command args" with what is beside it, and problems as "name: reason" or "path: reason".
+// brief renders servers as "name: command args" with what is beside it, and problems as "name:
+// reason" or "path: reason".
 func brief(c Catalog) (servers, problems []string) {
 	for _, s := range c.Servers {
 		line := s.Name + ": " + strings.Join(append([]string{s.Command}, s.Args...), " ")

@@ -20,13 +20,16 @@ func hostile(t *testing.T) discovery.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := discovery.Env{Home: filepath.Join(root, "home"), Dir: filepath.Join(root, "home", "proj"), GOOS: "linux"}
+	env := discovery.Env{Home: filepath.Join(root, "home"), Dir: filepath.Join(root, "home", "proj"),
+		GOOS: "linux"}
 	for p, text := range map[string]string{
-		".claude.json":                                 `{"projects": {"PROJ": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["s"]}}}`,
-		".codex/config.toml":                           "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n",
-		".gemini/trustedFolders.json":                  `{"PROJ": "TRUST_FOLDER"}`,
-		"proj/.git/HEAD":                               "",
-		".config/Code/User/globalStorage/storage.json": `{"userDataProfiles": [{"location": "abc", "name": "p"}]}`,
+		".claude.json": `{"projects": {"PROJ": {"hasTrustDialogAccepted": ` +
+			`true, "enabledMcpjsonServers": ["s"]}}}`,
+		".codex/config.toml":          "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n",
+		".gemini/trustedFolders.json": `{"PROJ": "TRUST_FOLDER"}`,
+		"proj/.git/HEAD":              "",
+		".config/Code/User/globalStorage/storage.json": `{"userDataProfiles": [{"location": "abc", ` +
+			`"name": "p"}]}`,
 	} {
 		put(t, filepath.Join(env.Home, p), strings.ReplaceAll(text, "PROJ", env.Dir))
 	}
@@ -75,7 +78,8 @@ func TestHeldInEveryFile(t *testing.T) {
 			if !strings.HasPrefix(place.Path, env.Home) {
 				t.Skip("an administrator's, which no user can write: " + place.Path)
 			}
-			if place.Scope == "local" || place.Path == filepath.Join(env.Home, ".claude.json") { // keep what it says of trust
+			if place.Scope == "local" || place.Path == filepath.Join(env.Home,
+				".claude.json") { // keep what it says of trust
 				place.Text = strings.TrimSuffix(place.Text, "}") + `, "x": 1}`
 			}
 			if place.Host == "Codex" && place.Scope == "user" {
@@ -108,7 +112,8 @@ func TestHeldInEveryFile(t *testing.T) {
 					t.Errorf("at the next start %s may be started", s)
 				}
 			}
-			put(t, filepath.Join(env.Home, ".config", "mcp", "servers", "mine.json"), `{"mcpServers": {"s": {"command": "good"}}}`)
+			put(t, filepath.Join(env.Home, ".config", "mcp", "servers", "mine.json"),
+				`{"mcpServers": {"s": {"command": "good"}}}`)
 			for _, s := range discovery.Scan(discovery.Root(), env).Servers {
 				if s.OfProject {
 					t.Errorf("%s stands in for the user's own", s)

@@ -6,14 +6,16 @@ import (
 	"testing/fstest"
 )
 
-// TestNameOfTheHelpers: a server can't have the name under which code reaches the bridge's own helpers.
+// TestNameOfTheHelpers: a server can't have the name under which code reaches the bridge's own
+// helpers.
 func TestNameOfTheHelpers(t *testing.T) {
 	fsys := fstest.MapFS{"home/u/.config/mcp/servers/a.json": {Data: []byte(`{"mcpServers":{"runtime":{"command":"x"},"other":{"command":"y"}}}`)}}
 	c := Scan(fsys, Env{Home: "/home/u", GOOS: "linux"})
 	if len(c.Servers) != 1 || c.Servers[0].Name != "other" {
 		t.Errorf("servers are %v, want only other", c.Servers)
 	}
-	if len(c.Problems) != 1 || c.Problems[0].Server != "runtime" || !strings.Contains(c.Problems[0].Next, "another name") {
+	if len(c.Problems) != 1 || c.Problems[0].Server != "runtime" ||
+		!strings.Contains(c.Problems[0].Next, "another name") {
 		t.Errorf("problems are %v", c.Problems)
 	}
 }

@@ -18,9 +18,9 @@ import (
 func (s Server) Same(t Server) bool { return s.fingerprint() == t.fingerprint() }
 
 // Identity names what is started or connected to, and with what, for what outlives this process: a
-// hash, in hexadecimal, of all that Same compares and of the directory that the program is started in.
-// A server that says none is started in the working directory of this process, where a command such
-// as "python3 tools/mcp.py" is another program than elsewhere.
+// hash, in hexadecimal, of all that Same compares and of the directory that the program is started
+// in. A server that says none is started in the working directory of this process, where a command
+// such as "python3 tools/mcp.py" is another program than elsewhere.
 func (s Server) Identity() string {
 	in := s.Dir
 	if s.StartedHere() {
@@ -36,8 +36,8 @@ func (s Server) StartedHere() bool {
 	return s.Transport != HTTP && s.Transport != SSE && s.Dir == "" || s.HeadersHelper != ""
 }
 
-// workingDirectory returns that of this process, links resolved; empty where it isn't known, as after
-// its removal.
+// workingDirectory returns that of this process, links resolved; empty where it isn't known, as
+// after its removal.
 func workingDirectory() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -56,7 +56,8 @@ func (s Server) fingerprint() [32]byte { return sha256.Sum256(fmt.Appendf(nil, "
 // definition returns the one list of what makes a server what it is. Formatted with %q it is
 // unambiguous, maps are sorted in it, and what is nil is the same as what is empty.
 func (s Server) definition() []any {
-	d := []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper, s.BearerTokenEnv, s.OAuth}
+	d := []any{s.Transport, s.Command, s.Args, s.Dir, s.Env, s.URL, s.Headers, s.HeadersHelper,
+		s.BearerTokenEnv, s.OAuth}
 	if s.Socket != "" { // what has none is what it was before there were any
 		d = append(d, s.Socket)
 	}
@@ -100,7 +101,8 @@ func (s *scan) written(e config.Entry) string {
 // directory or above it.
 func (s *scan) inProject(native string) bool {
 	dir := s.Clean(s.Env.Dir)
-	return dir != "" && strings.HasPrefix(s.Clean(native), dir+"/") && !strings.HasPrefix(s.Clean(s.Env.Home)+"/", dir+"/")
+	return dir != "" && strings.HasPrefix(s.Clean(native), dir+"/") &&
+		!strings.HasPrefix(s.Clean(s.Env.Home)+"/", dir+"/")
 }
 
 // maxFilters bounds how many filters are remembered of one server.
@@ -112,7 +114,8 @@ func (s *Server) Narrow(was Server) bool {
 	twins := slices.Clone(s.Twins)
 	for _, t := range append([]Twin{{was.Source, was.Name, was.Tools}}, was.Twins...) {
 		same := func(o Twin) bool { return o.Name == t.Name && reflect.DeepEqual(o.Tools, t.Tools) }
-		if t.Name == s.Name && !t.Tools.Says() || same(Twin{s.Source, s.Name, s.Tools}) || slices.ContainsFunc(twins, same) {
+		if t.Name == s.Name && !t.Tools.Says() || same(Twin{s.Source, s.Name, s.Tools}) ||
+			slices.ContainsFunc(twins, same) {
 			continue
 		}
 		twins = append(twins, t)

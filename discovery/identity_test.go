@@ -11,7 +11,8 @@ import (
 // TestIdentity: every field counts in it that decides what is started or reached, and no other.
 func TestIdentity(t *testing.T) {
 	t.Chdir(t.TempDir())
-	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins", "OfProject", "Written", "FilledIn", "Files"}
+	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins", "OfProject", "Written",
+		"FilledIn", "Files"}
 	var plain Server
 	for i := range reflect.TypeFor[Server]().NumField() {
 		var s Server
@@ -43,19 +44,24 @@ func TestIdentity(t *testing.T) {
 		default:
 			t.Errorf("field %s is of a type %T that this test doesn't know", name, v)
 		}
-		if counts := !slices.Contains(beside, name); (s.Identity() != plain.Identity()) != counts || s.Same(plain) == counts {
-			t.Errorf("%s: another identity %v, the same %v", name, s.Identity() != plain.Identity(), s.Same(plain))
+		if counts := !slices.Contains(beside, name); (s.Identity() != plain.Identity()) != counts ||
+			s.Same(plain) == counts {
+			t.Errorf("%s: another identity %v, the same %v", name, s.Identity() != plain.Identity(),
+				s.Same(plain))
 		}
 	}
-	if a, b := (Server{Args: []string{"a b"}}), (Server{Args: []string{"a", "b"}}); a.Identity() == b.Identity() || a.Same(b) {
+	if a, b := (Server{Args: []string{"a b"}}), (Server{Args: []string{"a",
+		"b"}}); a.Identity() == b.Identity() || a.Same(b) {
 		t.Error("one argument is two")
 	}
-	if a := (Server{Args: []string{}, Env: map[string]string{}}); a.Identity() != plain.Identity() || !a.Same(plain) {
+	if a := (Server{Args: []string{}, Env: map[string]string{}}); a.Identity() != plain.Identity() ||
+		!a.Same(plain) {
 		t.Error("what is empty differs from what is nil")
 	}
 }
 
-// TestIdentityInADirectory: what is started in the working directory is another server in another one, also where a link leads there.
+// TestIdentityInADirectory: what is started in the working directory is another server in another
+// one, also where a link leads there.
 func TestIdentityInADirectory(t *testing.T) {
 	root := t.TempDir()
 	a, b, link := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "link")
@@ -74,12 +80,15 @@ func TestIdentityInADirectory(t *testing.T) {
 		moves  bool
 	}{
 		{"no directory", Server{Transport: Stdio, Command: "python3", Args: []string{"tools/mcp.py"}}, true},
-		{"a directory", Server{Transport: Stdio, Command: "python3", Args: []string{"tools/mcp.py"}, Dir: root}, false},
+		{"a directory", Server{Transport: Stdio, Command: "python3", Args: []string{"tools/mcp.py"},
+			Dir: root}, false},
 		{"remote", Server{Transport: HTTP, URL: "https://example.org/mcp"}, false},
-		{"remote with a program for its headers", Server{Transport: HTTP, URL: "https://example.org/mcp", HeadersHelper: "./headers.sh"}, true},
+		{"remote with a program for its headers", Server{Transport: HTTP, URL: "https://example.org/mcp",
+			HeadersHelper: "./headers.sh"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if moved := in(a, tc.server) != in(b, tc.server); moved != tc.moves || tc.server.StartedHere() != tc.moves {
+			if moved := in(a, tc.server) != in(b, tc.server); moved != tc.moves ||
+				tc.server.StartedHere() != tc.moves {
 				t.Errorf("in another directory it is another one: %v", moved)
 			}
 			for _, dir := range []string{a, b} {

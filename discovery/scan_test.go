@@ -43,8 +43,9 @@ func TestAllHosts(t *testing.T) {
 	}
 }
 
-// Nothing that may be a secret is in a problem, or in a server that is printed by accident. Every value that is one in
-// testdata has "secret" in it, and each file is also broken at every byte, for the parser's words.
+// Nothing that may be a secret is in a problem, or in a server that is printed by accident. Every
+// value that is one in testdata has "secret" in it, and each file is also broken at every byte, for
+// the parser's words.
 func TestSecrets(t *testing.T) {
 	files := archive(t, "all-hosts.txt")
 	look := func(c Catalog) {
@@ -65,15 +66,16 @@ func TestSecrets(t *testing.T) {
 			continue
 		}
 		for i := range data {
-			broken := []string{data[:i], data[:i] + `\x` + data[i:], data[:i] + "\"" + data[i:]}[i%3] // each of them at a third of the bytes
+			broken := []string{data[:i], data[:i] + `\x` + data[i:], data[:i] + "\"" +
+				data[i:]}[i%3] // each of them at a third of the bytes
 			look(Scan(tree{p: broken}.fs(), shop()))
 		}
 	}
 }
 
-// A broken file hides only itself: whichever file is broken, every server that another file defines is still used, or is
-// still a problem, but for what Claude Code's approvals and the administrator's rules say, for Gemini CLI's trust, and
-// for files that another one names.
+// A broken file hides only itself: whichever file is broken, every server that another file defines
+// is still used, or is still a problem, but for what Claude Code's approvals and the
+// administrator's rules say, for Gemini CLI's trust, and for files that another one names.
 func TestBrokenFileHidesOnlyItself(t *testing.T) {
 	files := archive(t, "all-hosts.txt")
 	whole := Scan(files.fs(), shop())
@@ -83,7 +85,10 @@ func TestBrokenFileHidesOnlyItself(t *testing.T) {
 		}
 		t.Run(broken, func(t *testing.T) {
 			c := Scan(files.with(broken, `{"mcpServers": {"`).fs(), shop())
-			if !slices.ContainsFunc(c.Problems, func(p Problem) bool { return p.Server == "" && p.Source.Path == broken }) {
+			if !slices.ContainsFunc(c.Problems, func(p Problem) bool {
+				return p.Server == "" &&
+					p.Source.Path == broken
+			}) {
 				t.Errorf("it is no problem")
 			}
 			for _, s := range whole.Servers {
@@ -92,7 +97,8 @@ func TestBrokenFileHidesOnlyItself(t *testing.T) {
 				}
 				defined := append([]Source{s.Source}, s.Also...)
 				if slices.ContainsFunc(defined, func(d Source) bool {
-					return d.Path != broken && !slices.Contains([]string{"project", pluginScope, "profile"}, d.Scope)
+					return d.Path != broken && !slices.Contains([]string{"project", pluginScope, "profile"},
+						d.Scope)
 				}) &&
 					!slices.ContainsFunc(c.Servers, func(o Server) bool { return o.Name == s.Name }) {
 					t.Errorf("%s is lost", s)
@@ -118,7 +124,10 @@ func TestOrderOfEntries(t *testing.T) {
 			v.Minimize()
 			for x := range v.All() {
 				if o, ok := x.Value.(*hujson.Object); ok {
-					random.Shuffle(len(o.Members), func(i, j int) { o.Members[i], o.Members[j] = o.Members[j], o.Members[i] })
+					random.Shuffle(len(o.Members), func(i, j int) {
+						o.Members[i], o.Members[j] = o.Members[j],
+							o.Members[i]
+					})
 				}
 			}
 			if shuffled[p] = string(v.Pack()); !standard {
@@ -147,10 +156,12 @@ func TestStrings(t *testing.T) {
 	src := Source{Host: "Cursor", Scope: "user", Path: "/home/u/.cursor/mcp.json"}
 	for got, want := range map[string]string{
 		src.String(): "/home/u/.cursor/mcp.json (Cursor, user)",
-		Source{Host: "a", Scope: "b", Path: "/x\n"}.String():                           `"/x\n" (a, b)`,
-		Server{Name: "s", Env: map[string]string{"K": "secret"}, Source: src}.String(): `"s" of /home/u/.cursor/mcp.json (Cursor, user)`,
-		Problem{Source: src, Server: "s", Reason: "r", Next: "n"}.String():             "server s in /home/u/.cursor/mcp.json (Cursor, user): r; n",
-		Problem{Source: src, Reason: "r"}.String():                                     "/home/u/.cursor/mcp.json (Cursor, user): r",
+		Source{Host: "a", Scope: "b", Path: "/x\n"}.String(): `"/x\n" (a, b)`,
+		Server{Name: "s", Env: map[string]string{"K": "secret"},
+			Source: src}.String(): `"s" of /home/u/.cursor/mcp.json (Cursor, user)`,
+		Problem{Source: src, Server: "s", Reason: "r",
+			Next: "n"}.String(): "server s in /home/u/.cursor/mcp.json (Cursor, user): r; n",
+		Problem{Source: src, Reason: "r"}.String(): "/home/u/.cursor/mcp.json (Cursor, user): r",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -158,10 +169,12 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// FuzzScan: whatever a file holds, Scan returns, every entry is a server or a problem, and names are unique.
+// FuzzScan: whatever a file holds, Scan returns, every entry is a server or a problem, and names
+// are unique.
 func FuzzScan(f *testing.F) {
 	seeds := slices.Collect(maps.Values(archive(f, "all-hosts.txt")))
-	seeds = append(seeds, `{"command": "sh", "args": ["-c", "exec mcp-bridge"]}`, "\ufeff{}", "\xff\xfe", `{"servers":{"":{},"":7}}`,
+	seeds = append(seeds, `{"command": "sh", "args": ["-c", "exec mcp-bridge"]}`, "\ufeff{}", "\xff\xfe",
+		`{"servers":{"":{},"":7}}`,
 		`{"mcpServers":{"a":{"command":"x","env":{"A":1,"B":null}},"a":null}}`, `{"a":/*`, `[[[[`)
 	if len(seeds) < 10 {
 		f.Fatal("there are no seeds")
@@ -182,7 +195,8 @@ func FuzzScan(f *testing.F) {
 		"home/u/.config/Code/User/profiles/p/mcp.json",
 	}
 	fixed := tree{
-		"/home/u/.claude/plugins/installed_plugins.json":       `{"plugins": {"p@m": [{"installPath": "/plugin"}]}}`,
+		"/home/u/.claude/plugins/installed_plugins.json": `{"plugins": {"p@m": [{"installPath": ` +
+			`"/plugin"}]}}`,
 		"/home/u/.claude/plugins/known_marketplaces.json":      `{"m": {"installLocation": "/m"}}`,
 		"/m/.claude-plugin/marketplace.json":                   `{"plugins": [{"name": "p"}]}`,
 		"/home/u/.claude/settings.json":                        `{"enabledPlugins": {"p@m": true}}`,
@@ -213,7 +227,8 @@ func sound(t *testing.T, c Catalog) {
 		}
 	}
 	for _, s := range c.Servers {
-		if s.Source.Host == "" || (s.Transport == Stdio) == (s.Command == "") || strings.Contains(s.Command, "\x00") || (s.Transport == Stdio) != (s.URL == "") {
+		if s.Source.Host == "" || (s.Transport == Stdio) == (s.Command == "") ||
+			strings.Contains(s.Command, "\x00") || (s.Transport == Stdio) != (s.URL == "") {
 			t.Errorf("server %+v can't be started", s)
 		}
 	}
@@ -232,7 +247,8 @@ func everyEntry(t *testing.T, c Catalog, path string, data []byte) {
 	}
 	keys := []string{"mcpServers"}
 	switch {
-	case strings.HasSuffix(path, "settings.json"), strings.HasSuffix(path, "crush.json"), strings.HasSuffix(path, "opencode.json"), !strings.HasSuffix(path, ".json"):
+	case strings.HasSuffix(path, "settings.json"), strings.HasSuffix(path,
+		"crush.json"), strings.HasSuffix(path, "opencode.json"), !strings.HasSuffix(path, ".json"):
 		return
 	case strings.Contains(path, "/Code/"):
 		keys = []string{"servers"}
@@ -246,7 +262,8 @@ func everyEntry(t *testing.T, c Catalog, path string, data []byte) {
 		}
 		for name := range entries {
 			if !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == name }) &&
-				!slices.ContainsFunc(c.Problems, func(p Problem) bool { return p.Server == config.Display(name) }) {
+				!slices.ContainsFunc(c.Problems,
+					func(p Problem) bool { return p.Server == config.Display(name) }) {
 				t.Errorf("%s: entry %q is lost", path, name)
 			}
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/hosts"
 )
 
-// A Scanner scans again and again, and remembers what files held. A file that can't be read or parsed
-// any more, as while it is being edited, is a Problem, but what it held before still counts. One that
-// is gone is gone. A project's files are read by the first scan only: see startFiles. It is not for
-// concurrent use.
+// A Scanner scans again and again, and remembers what files held. A file that can't be read or
+// parsed any more, as while it is being edited, is a Problem, but what it held before still counts.
+// One that is gone is gone. A project's files are read by the first scan only: see startFiles. It
+// is not for concurrent use.
 type Scanner struct {
 	fsys   *startFiles
 	env    Env
@@ -39,10 +39,11 @@ func (c *Scanner) Scan() Catalog {
 }
 
 // projectSettings are files of a project that say which of its servers are approved.
-var projectSettings = config.Everywhere("{workspace}/.claude/settings.json", "{workspace}/.claude/settings.local.json")
+var projectSettings = config.Everywhere("{workspace}/.claude/settings.json",
+	"{workspace}/.claude/settings.local.json")
 
-// projectFiles returns the files, and directories of files, that belong to the project and not to the
-// user.
+// projectFiles returns the files, and directories of files, that belong to the project and not to
+// the user.
 func (s *scan) projectFiles() []string {
 	users := s.Expand(config.Everywhere("{claude}/settings.json"))
 	found := s.Expand(projectSettings)

@@ -80,7 +80,8 @@ func TestSelf(t *testing.T) {
 		{"/opt/bin/mcp-bridge-1.0 demo-server github", "", false},
 		{"mcp-bridge demo-server serve", "", true},
 		{"mcp-bridge serve demo-server", "", true},
-		// Known only once they are started, by MCP_BRIDGE_DEPTH and by what they say in the handshake.
+		// Known only once they are started, by MCP_BRIDGE_DEPTH and by what they say in the
+		// handshake.
 		{"docker exec -i -u me box /usr/bin/mcp-bridge", "", false},
 		{"podman container run -i mcp-bridge", "", false},
 		{"docker run -i --entrypoint mcp-bridge debian", "", false},
@@ -114,7 +115,8 @@ func TestSelf(t *testing.T) {
 			for i, w := range words {
 				words[i] = quoteJSON(strings.ReplaceAll(w, "_", " "))
 			}
-			entry := `{"command": ` + words[0] + `, "args": [` + strings.Join(words[1:], ",") + `], "env": {` + tt.env + `}}`
+			entry := `{"command": ` + words[0] + `, "args": [` + strings.Join(words[1:], ",") +
+				`], "env": {` + tt.env + `}}`
 			c := Scan(tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {"s": ` + entry + `}}`}.fs(), env)
 			self := len(c.Problems) == 1 && c.Problems[0].Reason == "this is mcp-bridge itself"
 			if self != tt.self || len(c.Servers)+len(c.Problems) != 1 {
@@ -132,49 +134,12 @@ func TestSelf(t *testing.T) {
 		}
 	})
 	t.Run("under other names", func(t *testing.T) {
-		env := Env{Home: `C:\Users\u`, GOOS: "windows", Self: Self{Executable: `C:\Bin\Other.exe`, Names: []string{"other"}}}
-		c := Scan(tree{`C:\Users\u\.cursor\mcp.json`: `{"mcpServers": {"a": {"command": "c:/bin/OTHER.EXE"}, "b": {"command": "npx", "args": ["other"]}, "c": {"command": "mcp-bridge"}}}`}.fs(), env)
-		check(t, c, []string{"c: mcp-bridge"}, []string{"a: this is mcp-bridge itself", "b: this is mcp-bridge itself"})
-	})
-}
-
-// TestSelfByURL: the bridge's own listener, by any name of this machine.
-func TestSelfByURL(t *testing.T) {
-	env := linux("PORT=8808")
-	env.Self.Listen, env.Self.Hosts = []string{"127.0.0.1:8808", "[::]:443"}, []string{"laptop.example", "192.0.2.7"}
-	for _, tt := range []struct {
-		url  string
-		self bool
-	}{
-		{"http://127.0.0.1:8808/mcp", true},
-		{"http://localhost:8808", true},
-		{"http://LOCALHOST.:8808/x?y=z", true},
-		{"http://bridge.localhost:8808/mcp", true},
-		{"http://[::1]:8808/mcp", true},
-		{"http://0.0.0.0:8808/mcp", true},
-		{"http://127.8.9.1:8808/mcp", true},
-		{"http://user:secret@localhost:8808/mcp", true},
-		{"http://localhost:${PORT}/mcp", true},
-		{"http://host.docker.internal:8808/mcp", true},
-		{"http://laptop.example:8808/mcp", true},
-		{"http://192.0.2.7:8808/mcp", true},
-		{"https://localhost/mcp", true},
-		{"http://localhost:8809/mcp", false},
-		{"http://localhost/mcp", false},
-		{"http://192.0.2.8:8808/mcp", false},
-		{"https://localhost.example:8808/mcp", false},
-		{"https://mcp-bridge.example/mcp", false},
-	} {
-		t.Run(tt.url, func(t *testing.T) {
-			c := Scan(tree{"/home/u/.claude.json": `{"mcpServers": {"s": {"type": "http", "url": "` + tt.url + `"}}}`}.fs(), env)
-			self := len(c.Problems) == 1 && c.Problems[0].Reason == "this is mcp-bridge itself"
-			if self != tt.self || len(c.Servers)+len(c.Problems) != 1 {
-				t.Errorf("got %v, want self %v", c, tt.self)
-			}
-		})
-	}
-	t.Run("a bridge that doesn't listen", func(t *testing.T) {
-		c := Scan(tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {"s": {"url": "http://localhost:8808"}}}`}.fs(), linux())
-		check(t, c, []string{"s: http http://localhost:8808"}, nil)
+		env := Env{Home: `C:\Users\u`, GOOS: "windows", Self: Self{Executable: `C:\Bin\Other.exe`,
+			Names: []string{"other"}}}
+		c := Scan(tree{`C:\Users\u\.cursor\mcp.json`: `{"mcpServers": {"a": {"command": ` +
+			`"c:/bin/OTHER.EXE"}, "b": {"command": "npx", "args": ["other"]}, "c": {"command": ` +
+			`"mcp-bridge"}}}`}.fs(), env)
+		check(t, c, []string{"c: mcp-bridge"}, []string{"a: this is mcp-bridge itself",
+			"b: this is mcp-bridge itself"})
 	})
 }

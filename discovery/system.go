@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/trust"
 )
 
-// Root is the file system of this machine as Scan takes it. It is read only, and safe for concurrent use.
+// Root is the file system of this machine as Scan takes it. It is read only, and safe for
+// concurrent use.
 func Root() fs.FS { return root{} }
 
 type root struct{}
@@ -46,8 +47,9 @@ func (r root) Stat(name string) (fs.FileInfo, error) {
 	return os.Stat(p)
 }
 
-// Current is the Env of this process. ConfigPaths are those that MCP_BRIDGE_CONFIG lists, as filepath.SplitList gives them.
-// What can't be found out stays empty, and Scan says so where it matters.
+// Current is the Env of this process. ConfigPaths are those that MCP_BRIDGE_CONFIG lists, as
+// filepath.SplitList gives them. What can't be found out stays empty, and Scan says so where it
+// matters.
 func Current(configPaths []string) Env {
 	home, _ := os.UserHomeDir()
 	dir, err := os.Getwd()
@@ -64,8 +66,9 @@ func Current(configPaths []string) Env {
 		}
 	}
 	return Env{
-		Home: home, Dir: dir, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), AppData: os.Getenv("APPDATA"), LocalAppData: os.Getenv("LOCALAPPDATA"), GOOS: goruntime.GOOS,
-		Getenv: os.Getenv, Owners: trust.System(), Self: Self{Executable: exe}, Resolve: resolve, ConfigPaths: configPaths,
+		Home: home, Dir: dir, GOOS: goruntime.GOOS, ConfigHome: os.Getenv("XDG_CONFIG_HOME"),
+		AppData: os.Getenv("APPDATA"), LocalAppData: os.Getenv("LOCALAPPDATA"), Getenv: os.Getenv,
+		Owners: trust.System(), Self: Self{Executable: exe}, Resolve: resolve, ConfigPaths: configPaths,
 	}
 }
 
@@ -104,7 +107,8 @@ func onPath(command, path string) (string, error) {
 		for _, end := range endings {
 			file := filepath.Join(dir, command+end)
 			info, err := os.Stat(file)
-			if err == nil && info.Mode().IsRegular() && (goruntime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+			if err == nil && info.Mode().IsRegular() && (goruntime.GOOS == "windows" ||
+				info.Mode()&0o111 != 0) {
 				return file, nil
 			}
 		}

@@ -23,7 +23,8 @@ func TestRoot(t *testing.T) {
 	at := func(p string) string { return filepath.Join(home, p) }
 	write := func(p, data string, mode os.FileMode) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at(p)), 0o700), os.WriteFile(at(p), []byte(data), mode)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(p)), 0o700),
+			os.WriteFile(at(p), []byte(data), mode)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +92,8 @@ func TestCurrent(t *testing.T) {
 	if goruntime.GOOS != "windows" && env.Home != "/nonexistent" {
 		t.Errorf("home %q", env.Home)
 	}
-	if env.ConfigHome != "/nonexistent/cfg" || env.GOOS != goruntime.GOOS || len(env.ConfigPaths) != 1 || !filepath.IsAbs(env.Dir) ||
+	if env.ConfigHome != "/nonexistent/cfg" || env.GOOS != goruntime.GOOS || len(env.ConfigPaths) != 1 ||
+		!filepath.IsAbs(env.Dir) ||
 		!filepath.IsAbs(env.Self.Executable) || env.Resolve(env.Self.Executable, "") != env.Self.Executable {
 		t.Errorf("got %+v", env)
 	}

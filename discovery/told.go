@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-// FilledIn holds, by name, what the file has in the place of those variables and headers whose values
-// come from elsewhere, such as ${TOKEN}.
+// FilledIn holds, by name, what the file has in the place of those variables and headers whose
+// values come from elsewhere, such as ${TOKEN}.
 type FilledIn struct{ Env, Headers map[string]string }
 
 // filledIn returns the FilledIn of an entry that was as written before.
@@ -41,9 +41,9 @@ func filledIn(written config.Entry, e *config.Entry) FilledIn {
 
 // Told returns what is started or connected to, line by line, for the user who decides about it.
 // Every text is quoted as in Go's source, so that none can look like another line. A value that is
-// filled in is told by what the file has in its place, and one whose name says that it is a secret by
-// its length; see steers for those that are always told. The caller escapes the characters that a
-// screen doesn't show.
+// filled in is told by what the file has in its place, and one whose name says that it is a secret
+// by its length; see steers for those that are always told. The caller escapes the characters that
+// a screen doesn't show.
 func (s Server) Told() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "File: %s", s.Source)
@@ -88,7 +88,8 @@ func toldValue(name, value string, filledIn map[string]string) string {
 
 var (
 	// secretName matches the names of variables and headers whose values aren't shown.
-	secretName = regexp.MustCompile(`(?i)token|key|secret|passw|passphrase|pwd|auth|credential|cookie|private|signature|session|jwt|bearer|dsn|(^|[_-])(pat|pass|pin|sas)($|[_-])`)
+	secretName = regexp.MustCompile(`(?i)token|key|secret|passw|passphrase|pwd|auth|credential|` +
+		`cookie|private|signature|session|jwt|bearer|dsn|(^|[_-])(pat|pass|pin|sas)($|[_-])`)
 
 	// reference matches a text that is one reference of a dialect, perhaps after an authentication
 	// scheme, and so holds no secret itself.
@@ -96,13 +97,19 @@ var (
 
 	// steering matches the names of variables that have programs load or run something, or look for
 	// it elsewhere.
-	steering = regexp.MustCompile(`(?i)^(path|pathext|comspec|env|bash_env|ifs|shell|shellopts|bashopts|zdotdir|prompt_command|editor|visual|pager|browser|home|xdg_config_home|` +
-		`(ld|dyld|bash_func|git_config)_.*|git_(ssh|ssh_command|exec_path|proxy_command|external_diff|pager|editor|askpass|template_dir)|ssh_askpass|` +
-		`glibc_tunables|gconv_path|node_(options|path|extra_ca_certs)|electron_run_as_node|deno_.*|bun_options|` +
-		`python[a-z].*|python_basic_repl|perl5.*|perllib|ruby(opt|lib)|gem_(home|path)|bundle_gemfile|(_java|java_tool|jdk_java)_options|java_home|classpath|` +
+	steering = regexp.MustCompile(`(?i)^(path|pathext|comspec|env|bash_env|ifs|shell|shellopts|bashopts|` +
+		`zdotdir|prompt_command|editor|visual|pager|browser|home|xdg_config_home|` +
+		`(ld|dyld|bash_func|git_config)_.*|git_(ssh|ssh_command|exec_path|proxy_command|` +
+		`external_diff|pager|editor|askpass|template_dir)|ssh_askpass|` +
+		`glibc_tunables|gconv_path|node_(options|path|extra_ca_certs)|electron_run_as_node|` +
+		`deno_.*|bun_options|` +
+		`python[a-z].*|python_basic_repl|perl5.*|perllib|ruby(opt|lib)|gem_(home|path)|` +
+		`bundle_gemfile|(_java|java_tool|jdk_java)_options|java_home|classpath|` +
 		`lua_(init|path|cpath).*|php(rc|_ini_scan_dir)|dotnet_startup_hooks|coreclr_.*|r_profile.*|` +
-		`(npm|pnpm|yarn|bun)_config_(registry|node_options|userconfig|globalconfig|prefix|script_shell|shell|ignore_scripts)|` +
-		`(pip|uv)_.*(index|find_links|config|python|constraint|override).*|(http|https|all|no)_proxy|docker_(host|config|context)|ssl_cert_(file|dir))$`)
+		`(npm|pnpm|yarn|bun)_config_(registry|node_options|userconfig|globalconfig|prefix|` +
+		`script_shell|shell|ignore_scripts)|` +
+		`(pip|uv)_.*(index|find_links|config|python|constraint|override).*|(http|https|all|no)_proxy|` +
+		`docker_(host|config|context)|ssl_cert_(file|dir))$`)
 )
 
 // steers reports whether a variable decides which code is run, so that its value is always told.
@@ -110,7 +117,8 @@ func steers(name string) bool { return steering.MatchString(name) }
 
 // likeCommand reports whether a value is more than one word, or a path.
 func likeCommand(value string) bool {
-	return blanks.MatchString(value) || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "${") ||
+	return blanks.MatchString(value) || strings.ContainsAny(value, ";|&`<>") ||
+		strings.Contains(value, "${") ||
 		strings.HasPrefix(strings.TrimLeft(value, ".~"), "/")
 }
 
@@ -121,10 +129,11 @@ const maxBlanks = 3
 var blanks = regexp.MustCompile(`[\s\v\x{85}\pZ\x{2800}\x{1D159}\x{16FE4}]+`)
 
 // blankSigns escapes the blanks that strconv.Quote takes for graphic signs.
-var blankSigns = strings.NewReplacer("\u2800", `\u2800`, "\U0001d159", `\U0001d159`, "\U00016fe4", `\U00016fe4`)
+var blankSigns = strings.NewReplacer("\u2800", `\u2800`, "\U0001d159", `\U0001d159`,
+	"\U00016fe4", `\U00016fe4`)
 
-// quoted returns s as a string of Go's source. Between its quotes stands, in brackets, how many blanks
-// there are where they are too many to show.
+// quoted returns s as a string of Go's source. Between its quotes stands, in brackets, how many
+// blanks there are where they are too many to show.
 func quoted(s string) string {
 	var b strings.Builder
 	last := 0

@@ -36,10 +36,12 @@ func TestScanAsUser(t *testing.T) {
 	fmt.Printf("\ncatalog %s\n", data)
 }
 
-// projectFiles returns a file for each place where a host reads a project's servers, by its path below the project.
+// projectFiles returns a file for each place where a host reads a project's servers, by its path
+// below the project.
 func projectFiles(t *testing.T, server string) map[string]string {
 	t.Helper()
-	files := map[string]string{".claude/settings.json": `{"enableAllProjectMcpServers": true}`, ".claude/settings.local.json": `{"enableAllProjectMcpServers": true}`}
+	files := map[string]string{".claude/settings.json": `{"enableAllProjectMcpServers": true}`,
+		".claude/settings.local.json": `{"enableAllProjectMcpServers": true}`}
 	for _, r := range rows() {
 		for _, pattern := range r.Paths.Linux {
 			_, below, ok := strings.Cut(pattern, "}/")
@@ -67,8 +69,9 @@ func projectFiles(t *testing.T, server string) map[string]string {
 	return files
 }
 
-// TestTwoUsers: a user who works in a folder of theirs, which every host trusts, below a directory where others can write. Nothing that
-// another user makes there says what is started. The files and the users are real ones.
+// TestTwoUsers: a user who works in a folder of theirs, which every host trusts, below a directory
+// where others can write. Nothing that another user makes there says what is started. The files and
+// the users are real ones.
 func TestTwoUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("making files of two users takes root")
@@ -87,7 +90,10 @@ func TestTwoUsers(t *testing.T) {
 		make func(t *testing.T, shared, work string)
 		used bool // the project's servers, by the hosts that keep their user's trust
 	}{
-		{"a file of the user's own in the folder", func(t *testing.T, _, work string) { plant(t, work, victim) }, true},
+		{"a file of the user's own in the folder", func(t *testing.T, _,
+			work string) {
+			plant(t, work, victim)
+		}, true},
 		{"files above", func(t *testing.T, shared, _ string) { plant(t, shared, attacker) }, false},
 		{"a repository above", func(t *testing.T, shared, _ string) {
 			plant(t, shared, attacker)
@@ -114,10 +120,12 @@ func TestTwoUsers(t *testing.T) {
 			plant(t, shared, victim) // trust in the folder isn't trust in what is above it
 			write(t, shared+"/.git/HEAD", "", 0)
 		}, false},
-		{"another's files in the folder", func(t *testing.T, _, work string) { plant(t, work, attacker) }, false},
+		{"another's files in the folder", func(t *testing.T, _, work string) { plant(t, work, attacker) },
+			false},
 		{"another's directories in the folder", func(t *testing.T, _, work string) {
 			plant(t, work, victim)
-			chown(t, attacker, work+"/.codex", work+"/.gemini", work+"/.github", work+"/.qwen", work+"/.mcp.json")
+			chown(t, attacker, work+"/.codex", work+"/.gemini", work+"/.github", work+"/.qwen",
+				work+"/.mcp.json")
 		}, false},
 		{"another's links to files of the user's", func(t *testing.T, shared, work string) {
 			plant(t, work+"/sub", victim)
@@ -163,7 +171,10 @@ func TestTwoUsers(t *testing.T) {
 				if evil = slices.Compact(evil); tt.used {
 					want = []string{claudeCode, codex, copilot, gemini}
 				}
-				mine := slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == "mine" && s.Command == "mine" })
+				mine := slices.ContainsFunc(c.Servers, func(s Server) bool {
+					return s.Name == "mine" &&
+						s.Command == "mine"
+				})
 				if !slices.Equal(evil, want) || !mine {
 					t.Errorf("evil servers of %v, want %v; the user's own: %v\n%s", evil, want, mine, full(c))
 				}
@@ -182,10 +193,12 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// trustEverywhere makes a home whose user has one server, and trusts the folder in every host that keeps that in a file.
+// trustEverywhere makes a home whose user has one server, and trusts the folder in every host that
+// keeps that in a file.
 func trustEverywhere(t *testing.T, home, work string, all bool) {
 	t.Helper()
-	write(t, home+"/.claude.json", `{"mcpServers": {"mine": {"command": "mine"}}, "projects": {"`+work+`": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["evil", "mine"]}}}`, victim)
+	write(t, home+"/.claude.json",
+		`{"mcpServers": {"mine": {"command": "mine"}}, "projects": {"`+work+`": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["evil", "mine"]}}}`, victim)
 	write(t, home+"/.codex/config.toml", "[projects.\""+work+"\"]\ntrust_level = \"trusted\"\n", victim)
 	write(t, home+"/.copilot/config.json", `{"trusted_folders": ["`+work+`"]}`, victim)
 	write(t, home+"/.gemini/trustedFolders.json", `{"`+work+`": "TRUST_FOLDER"}`, victim)
@@ -209,7 +222,8 @@ func scanAs(t *testing.T, program, dir, home string) (c Catalog) {
 	return c
 }
 
-// plant makes every file that a host reads in a project, of a server of the user's name and one of another.
+// plant makes every file that a host reads in a project, of a server of the user's name and one of
+// another.
 func plant(t *testing.T, dir string, uid int) {
 	t.Helper()
 	for below, data := range projectFiles(t, "evil") {

@@ -11,7 +11,7 @@ def take(n):
  return b
 n=b""
 while n[-1:]!=b"\n":n+=take(1)
-boot,sources,code=map(int,n.split())
+boot,sources=map(int,n.split())
 g={"__name__":"guest.boot"}
 exec(compile(take(boot),"<guest>/boot.py","exec"),g)
-g["start"](take(sources),take(code))
+g["start"](take(sources))

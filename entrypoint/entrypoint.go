@@ -11,12 +11,8 @@
 package entrypoint
 
 import (
-	"bytes"
-	"compress/zlib"
 	"embed"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -48,59 +44,18 @@ func Boot() []string {
 	return []string{"python3", "-I", "-B", "-c", boot}
 }
 
-// Compiler is a command that reads Source from its standard input and writes, in one line, the code that the Python of a container makes of
-// it, for SourceWith.
-func Compiler() []string {
-	return []string{"python3", "-I", "-B", "-c", compiler}
-}
-
-const compiler = `import json, marshal, sys
-from binascii import b2a_base64
-from importlib.util import MAGIC_NUMBER
-from zlib import compress
-stdin = sys.stdin.buffer
-boot, sources, _ = map(int, stdin.readline().split())
-stdin.read(boot)
-code = {}
-for n, s in json.loads(stdin.read(sources)).items():
-    code[n] = compress(marshal.dumps(compile(s, "<guest>/%s.py" % n, "exec", dont_inherit=True)))
-sys.stdout.write(b2a_base64(MAGIC_NUMBER + marshal.dumps(code)).decode())
-`
-
-// SourceWith is Source for containers of the image in which Compiler has written a line. A guest of another Python passes that over.
-// It fails when the line is none that Compiler writes.
-func SourceWith(line []byte) ([]byte, error) {
-	code, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(line)))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the guest's code, %d bytes, is not what the compiler writes: %w", len(line), err)
-	case len(code) == 0:
-		return nil, errors.New("the compiler has written nothing")
-	}
-	var packed bytes.Buffer
-	w := zlib.NewWriter(&packed)
-	_, werr := w.Write(modules())
-	if err := errors.Join(werr, w.Close()); err != nil {
-		return nil, fmt.Errorf("compressing the guest's modules: %w", err)
-	}
-	return payload(packed.Bytes(), code), nil
-}
-
-// Source is what is to be written to the guest's standard input before any frame: a line of three lengths in decimal, and so many bytes
-// of the module that is run first, of all modules, and of code that was compiled of them, of which there is none here. It is the same for
-// every run, and shared: don't change it.
+// Source returns what is to be written to the guest's standard input before any frame: a line of two
+// lengths in decimal, and so many bytes of the module that is run first and of all modules. It is the
+// same for every run, and shared: don't change it.
 func Source() []byte { return source() }
 
-var source = sync.OnceValue(func() []byte { return payload(modules(), nil) })
-
-func payload(modules, code []byte) []byte {
+var source = sync.OnceValue(func() []byte {
 	boot := module("guest/boot.py")
-	head := fmt.Appendf(nil, "%d %d %d\n", len(boot), len(modules), len(code))
-	return slices.Concat(head, boot, modules, code)
-}
+	return slices.Concat(fmt.Appendf(nil, "%d %d\n", len(boot), len(modules())), boot, modules())
+})
 
 // modules is a JSON object of each module's name and text.
-var modules = sync.OnceValue(func() []byte {
+func modules() []byte {
 	names, err := fs.Glob(guestFiles, "guest/*.py")
 	if err != nil {
 		panic(err) // the pattern is a constant
@@ -114,7 +69,7 @@ var modules = sync.OnceValue(func() []byte {
 		panic(err) // strings always marshal
 	}
 	return text
-})
+}
 
 func module(file string) []byte {
 	text, err := guestFiles.ReadFile(file)

@@ -12,7 +12,6 @@ const (
 	TypeProgress   = "progress"    // host → guest
 	TypeCancel     = "cancel"      // host → guest
 	TypePing       = "ping"        // host → guest
-	TypeExpect     = "expect"      // host → guest
 	TypeFile       = "file"        // host → guest
 	TypeReady      = "ready"       // guest → host
 	TypeStarted    = "started"     // guest → host
@@ -48,14 +47,6 @@ type Execute struct {
 	File      string     `json:"file,omitempty"` // what tracebacks call the code; empty for <run_python>
 	Options   Options    `json:"options"`
 	Providers []Provider `json:"providers"`
-}
-
-// Expect tells a guest that waits what its execute will most likely name, as that will: the guest makes ahead what code needs of it. The
-// execute counts; where it says otherwise, what was made is taken back. It may be sent again, and after the execute it says nothing.
-type Expect struct {
-	Type       string       `json:"type"`
-	Providers  []Provider   `json:"providers"`
-	Discovered []Discovered `json:"discovered"`
 }
 
 // File is a piece of a file that the code is to find. The first one of a name makes the file, and each adds to its

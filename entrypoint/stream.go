@@ -55,9 +55,6 @@ func (r *Reader) Read() (FromGuest, error) {
 	if err != nil {
 		return FromGuest{}, err
 	}
-	if f, ok := quickOutput(line); ok {
-		return f, nil
-	}
 	var f FromGuest
 	if err := decode(line, &f); err != nil {
 		return FromGuest{}, err

@@ -56,7 +56,8 @@ func (e *QueueError) Error() string {
 	if e.Preparing > 0 {
 		preparing = fmt.Sprintf(", %d of them still waiting for the engine or the image,", e.Preparing)
 	}
-	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running, preparing, e.Waiting)
+	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running,
+		preparing, e.Waiting)
 	switch {
 	case e.Full:
 		return "the queue is full (MCP_BRIDGE_QUEUE), so the code was not run: " + state
@@ -64,13 +65,15 @@ func (e *QueueError) Error() string {
 		return fmt.Sprintf("the code was not run: it waited in the queue for %v, which is longer than "+
 			"MCP_BRIDGE_QUEUE_TIMEOUT and the %v for which others may prepare: %s", e.Waited, prepareMax, state)
 	}
-	return fmt.Sprintf("the code was not run: it waited in the queue for %v (MCP_BRIDGE_QUEUE_TIMEOUT): %s", e.Waited, state)
+	return fmt.Sprintf("the code was not run: it waited in the queue for %v (MCP_BRIDGE_QUEUE_TIMEOUT): %s",
+		e.Waited, state)
 }
 
 // Hint names the next step for a person.
 func (e *QueueError) Hint() string {
 	if e.Preparing > 0 {
-		return "call again in a few minutes, since an image may take that long to come; `mcp-bridge doctor` says what is missing"
+		return "call again in a few minutes, since an image may take that long to come; `mcp-bridge doctor` " +
+			"says what is missing"
 	}
 	return "call again when some of the calls have ended, and do more work in each run"
 }
@@ -118,7 +121,8 @@ func (a *admission) join(t *ticket) error {
 	defer a.mu.Unlock()
 	t.granted = make(chan struct{})
 	if len(a.waiting)-a.rejoined >= a.room && !a.free(t) {
-		return &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing, Full: true}
+		return &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing,
+			Full: true}
 	}
 	a.waiting = append(a.waiting, t)
 	a.grant()
@@ -148,7 +152,8 @@ func (a *admission) rejoin(ctx context.Context, t *ticket) error {
 
 // free reports whether a run could be admitted if no other waited. It is called with mu held.
 func (a *admission) free(t *ticket) bool {
-	return len(a.waiting) == 0 && a.runs < a.maxRuns && (len(a.warm[t.class]) > 0 || a.containers < a.maxContainers)
+	return len(a.waiting) == 0 && a.runs < a.maxRuns && (len(a.warm[t.class]) > 0 ||
+		a.containers < a.maxContainers)
 }
 
 // grant admits those who are first in the queue while there is room. It is called with mu held,
@@ -178,7 +183,7 @@ func (a *admission) grant() {
 
 // wait returns when the run is admitted, ctx has ended or the patience is used up.
 func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
-	step := max(a.patience/100, time.Millisecond)
+	step := min(max(a.patience/100, time.Millisecond), time.Second)
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	told := -1
@@ -206,7 +211,8 @@ func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
 // waitingFor returns what a run in the queue waits for.
 func (a *admission) waitingFor(preparing int) string {
 	if preparing > 0 {
-		return fmt.Sprintf("waiting for one of %d calls to end, %d of which wait for the engine or the image", a.maxRuns, preparing)
+		return fmt.Sprintf("waiting for one of %d calls to end, %d of which wait for the engine or the image",
+			a.maxRuns, preparing)
 	}
 	return fmt.Sprintf("waiting for one of %d runs to end", a.maxRuns)
 }

@@ -39,7 +39,8 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 	// All is in whole milliseconds, so that ends, cancels and time-outs often fall on one instant,
 	// but for arrivals: which of two comes first would be chance.
 	millis := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	a := &admission{maxRuns: 1 + r.IntN(4), room: r.IntN(8), patience: millis(1 + r.IntN(50)), warm: map[class][]*guest{}}
+	a := &admission{maxRuns: 1 + r.IntN(4), room: r.IntN(8), patience: millis(1 + r.IntN(50)),
+		warm: map[class][]*guest{}}
 	a.maxContainers = a.maxRuns + r.IntN(3)
 	dies := millis(r.IntN(30)) // what a container takes to go after its run
 	visitors := make([]*visitor, 60)
@@ -76,7 +77,8 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 			inside++
 			alive++
 			if inside > a.maxRuns || alive > a.maxContainers {
-				t.Errorf("%d runs and %d containers at a time; want at most %d and %d", inside, alive, a.maxRuns, a.maxContainers)
+				t.Errorf("%d runs and %d containers at a time; want at most %d and %d", inside, alive, a.maxRuns,
+					a.maxContainers)
 			}
 			mu.Unlock()
 			done := a.prepare()
@@ -161,7 +163,10 @@ func TestPlaceOfACancelledCall(t *testing.T) {
 // prepared is for how long, between two times, any of the visitors did.
 func prepared(visitors []*visitor, from, to time.Duration) (all time.Duration) {
 	for at := from; at < to; at += time.Millisecond { // all begins and ends are whole milliseconds
-		if slices.ContainsFunc(visitors, func(v *visitor) bool { return v.err == nil && v.let <= at && at < v.let+v.prepares }) {
+		if slices.ContainsFunc(visitors, func(v *visitor) bool {
+			return v.err == nil && v.let <= at &&
+				at < v.let+v.prepares
+		}) {
 			all += time.Millisecond
 		}
 	}

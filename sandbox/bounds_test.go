@@ -48,7 +48,8 @@ print({t.result() for t in done})
 
 // TestTooMuchForAFrame: what can't be sent is an error, not a timeout.
 func TestTooMuchForAFrame(t *testing.T) {
-	_, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "'" + strings.Repeat("\x01", 3<<20) + "'", Timeout: 20 * time.Second}, hostFunc(echo))
+	_, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "'" + strings.Repeat("\x01",
+		3<<20) + "'", Timeout: 20 * time.Second}, hostFunc(echo))
 	if err == nil || !strings.Contains(err.Error(), "can't be sent") {
 		t.Errorf("got %v", err)
 	}
@@ -59,9 +60,11 @@ func TestTooMuchForAFrame(t *testing.T) {
 func TestFloodOfCalls(t *testing.T) {
 	var flood strings.Builder
 	for i := range 20_000 {
-		fmt.Fprintf(&flood, `{"type":"tool_call","callId":"%d","providerName":"%s","safeToolName":"t"}`+"\n", i, entrypoint.RuntimeProvider)
+		fmt.Fprintf(&flood, `{"type":"tool_call","callId":"%d","providerName":"%s","safeToolName":"t"}`+"\n", i,
+			entrypoint.RuntimeProvider)
 	}
-	fmt.Fprintf(&flood, `{"type":"tool_call","callId":"%s","providerName":"p","safeToolName":"t"}`+"\n", strings.Repeat("x", 1000))
+	fmt.Fprintf(&flood, `{"type":"tool_call","callId":"%s","providerName":"p","safeToolName":"t"}`+"\n",
+		strings.Repeat("x", 1000))
 	flood.WriteString(`{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`)
 	s, err := sandbox.New(scripted{before: ready, after: flood.String()}, config())
 	if err != nil {
@@ -69,11 +72,12 @@ func TestFloodOfCalls(t *testing.T) {
 	}
 	defer s.Close()
 	var calls atomic.Int64
-	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
-		calls.Add(1)
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}))
+	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute},
+		hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+			calls.Add(1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
 	if err != nil || r.Calls > 1000 || calls.Load() > 64 {
 		t.Errorf("got %d calls, %d answered at once, %v", r.Calls, calls.Load(), err)
 	}
@@ -82,7 +86,8 @@ func TestFloodOfCalls(t *testing.T) {
 // TestFullDiskSaysWhatToDo: a full tmpfs is an exception like another, but the code can't know how
 // small the places are.
 func TestFullDiskSaysWhatToDo(t *testing.T) {
-	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "raise OSError(28, 'No space left on device')", Timeout: 20 * time.Second}, hostFunc(echo))
+	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "raise OSError(28, 'No space left on " +
+		"device')", Timeout: 20 * time.Second}, hostFunc(echo))
 	if err != nil || r.Status != sandbox.StatusError || !strings.Contains(r.Message, "/workspace (128 MiB)") {
 		t.Errorf("got %s, %q, %v", r.Status, r.Message, err)
 	}

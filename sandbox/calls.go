@@ -3,7 +3,11 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -49,32 +53,188 @@ func (u *underWay) cancel(id string) {
 	}
 }
 
-// toolCancel cancels a call that the code doesn't wait for any more. It is answered all the same;
-// for one that was answered already it comes too late.
-func (n *session) toolCancel(f entrypoint.FromGuest) {
-	if !n.callIDs[f.CallID] {
-		n.badFrames++
-		return
+// calls answers the tool calls of one run, each once. begin and cancel are for the goroutine that reads
+// the frames.
+type calls struct {
+	host       Host
+	run        string // the Request's ID
+	most       int    // that a run may make
+	log        *slog.Logger
+	stdin      *entrypoint.Writer
+	background func(func()) // starts a goroutine that the run waits for
+
+	ids          map[string]bool
+	underWay     underWay
+	helpers      chan struct{}
+	pending      atomic.Int64 // goroutines that answer calls
+	pendingBytes atomic.Int64 // what they hold of the guest's
+	unsent       *backlog     // results that have not been sent yet
+	untaken      *credit      // results that were sent, and that the code has not taken yet
+}
+
+func (s *Sandbox) newCalls(r Request, h Host, background func(func())) calls {
+	return calls{
+		host: h, run: r.ID, most: s.cfg.MaxCalls, log: s.log, background: background,
+		ids:     map[string]bool{},
+		helpers: make(chan struct{}, maxHelpers),
+		unsent:  newBacklog(maxPendingBytes, maxUnsent, allUnsent, &s.resultsHeld),
+		untaken: newCredit(maxUntaken),
 	}
-	n.underWay.cancel(f.CallID)
+}
+
+// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to
+// about 1,024 at a time.
+const (
+	maxPending = 4096
+	maxHelpers = 64 // of the runtime's own; upstream bounds those of each server
+	// of their inputs; and of results that could not be sent yet, before further calls wait
+	maxPendingBytes = 64 << 20
+	maxUnsent       = 512 << 20               // of these at most; a result beyond is dropped, and its call fails
+	allUnsent       = maxUnsent + maxUnsent/4 // of all runs, beside a share of each
+	// bytes of results that are with the guest's supervisor, before further ones wait
+	maxUntaken  = 16 << 20
+	maxCallID   = 128     // bytes
+	maxCallName = 4 << 10 // bytes of a server's or tool's name
+)
+
+// begin has one call answered in a goroutine of its own, so that the guest's output is still read. It
+// returns false for a frame that makes no sense.
+func (c *calls) begin(ctx context.Context, f entrypoint.FromGuest) bool {
+	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName ||
+		len(f.Tool) > maxCallName || c.ids[f.CallID] || c.pending.Load() >= maxPending {
+		return false
+	}
+	refuse := func(format string, a ...any) {
+		err := &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf(format, a...)}
+		c.answering(0, func() { c.answer(ctx, f.CallID, nil, err) })
+	}
+	size := int64(len(f.Input))
+	switch {
+	case len(c.ids) >= c.most:
+		refuse("this run has made %d tool calls, which is the limit of one run", c.most)
+		return true
+	case c.pendingBytes.Load()+size > maxPendingBytes:
+		refuse("the calls under way hold %d MiB of arguments, which is the limit; wait for some of them",
+			maxPendingBytes>>20)
+		return true
+	}
+	c.ids[f.CallID] = true
+	call, end := c.underWay.begin(ctx, f)
+	c.answering(size, func() {
+		defer end()
+		if f.Provider == entrypoint.RuntimeProvider {
+			select {
+			case c.helpers <- struct{}{}:
+				defer func() { <-c.helpers }()
+			case <-call.Done():
+			}
+		}
+		if ctx.Err() != nil {
+			return // the run is over, though call may not have heard of it yet: no call begins now
+		}
+		result, err := c.result(call, f)
+		if ctx.Err() != nil {
+			return // the run is over
+		}
+		held := int64(len(result))
+		if !c.unsent.hold(held) {
+			result, err, held = nil, errUnsent, 0
+		}
+		defer c.unsent.release(held)
+		c.answer(ctx, f.CallID, result, err)
+	})
+	return true
+}
+
+var errUnsent = &entrypoint.CallError{
+	Code: entrypoint.CodeOutputLimit,
+	Message: fmt.Sprintf("the tool's answer was dropped: results that the code has not read yet may hold %d "+
+		"MiB of a run, and %d of all runs; read them before you ask for more, or ask for less at a time",
+		maxUnsent>>20, allUnsent>>20),
+}
+
+// answering runs f in the background and counts it, and the bytes it holds, while it runs.
+func (c *calls) answering(size int64, f func()) {
+	c.pending.Add(1)
+	c.pendingBytes.Add(size)
+	c.background(func() {
+		defer func() {
+			c.pendingBytes.Add(-size)
+			c.pending.Add(-1)
+		}()
+		f()
+	})
+}
+
+// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is
+// too long for a frame is replaced by an error that says so.
+func (c *calls) answer(ctx context.Context, id string, result json.RawMessage, err error) {
+	frame := entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, OK: err == nil, Result: result}
+	if err != nil {
+		frame.Result, frame.Error = nil, callError(err)
+	} else if len(result) == 0 {
+		frame.Result = json.RawMessage("null")
+	}
+	line, err := c.stdin.Encode(frame)
+	var bad *entrypoint.FrameError
+	if errors.As(err, &bad) {
+		line, err = c.stdin.Encode(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id,
+			Error: unsendable(bad)})
+	}
+	if err == nil && c.untaken.spend(ctx, int64(len(line))) {
+		err = c.stdin.WriteLine(line)
+	}
+	if err != nil {
+		c.log.Debug("result not sent", "run", c.run, "err", err)
+	}
+}
+
+func unsendable(bad *entrypoint.FrameError) *entrypoint.CallError {
+	if bad.Limit == 0 {
+		return &entrypoint.CallError{Code: entrypoint.CodeInternal,
+			Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
+	}
+	return &entrypoint.CallError{
+		Code: entrypoint.CodeOutputLimit,
+		Message: fmt.Sprintf("the tool's answer of %d bytes can't be passed on: %v; ask the tool for less at a "+
+			"time", bad.Size, bad),
+	}
+}
+
+func callError(err error) *entrypoint.CallError {
+	var ce *entrypoint.CallError
+	if errors.As(err, &ce) {
+		return ce
+	}
+	return &entrypoint.CallError{Code: entrypoint.CodeTool, Message: err.Error()}
+}
+
+// cancel cancels a call that the code doesn't wait for any more. It is answered all the same;
+// for one that was answered already it comes too late.
+func (c *calls) cancel(id string) bool {
+	if c.ids[id] {
+		c.underWay.cancel(id)
+	}
+	return c.ids[id]
 }
 
 // errCancelled is the result of a call that the code has cancelled.
-var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled, Message: "the code has cancelled this call"}
+var errCancelled = &entrypoint.CallError{Code: entrypoint.CodeCancelled,
+	Message: "the code has cancelled this call"}
 
 // result has the host answer a call once there is room for the result. When call, the call's
 // context, has ended, that is the answer.
-func (n *session) result(call context.Context, f entrypoint.FromGuest) (json.RawMessage, error) {
-	if !n.unsent.wait(call) {
+func (c *calls) result(call context.Context, f entrypoint.FromGuest) (json.RawMessage, error) {
+	if !c.unsent.wait(call) {
 		return nil, errCancelled
 	}
-	c := Call{Run: n.req.ID, ID: f.CallID, Provider: f.Provider, Tool: f.Tool, Input: f.Input}
+	tool := Call{Run: c.run, ID: f.CallID, Provider: f.Provider, Tool: f.Tool, Input: f.Input}
 	if f.Progress {
-		p := newProgress(call, f.CallID, n.background, n.sendProgress)
+		p := newProgress(call, f.CallID, c.background, c.sendProgress)
 		defer p.finish()
-		c.Progress = p.tell
+		tool.Progress = p.tell
 	}
-	result, err := n.host.Call(call, c)
+	result, err := c.host.Call(call, tool)
 	if call.Err() != nil {
 		return nil, errCancelled
 	}
@@ -82,12 +242,12 @@ func (n *session) result(call context.Context, f entrypoint.FromGuest) (json.Raw
 }
 
 // sendProgress sends a frame when the guest has room for it, unless ctx ends before.
-func (n *session) sendProgress(ctx context.Context, frame entrypoint.Progress) {
-	line, err := n.stdin.Encode(frame)
-	if err == nil && n.untaken.spend(ctx, int64(len(line))) {
-		err = n.stdin.WriteLine(line)
+func (c *calls) sendProgress(ctx context.Context, frame entrypoint.Progress) {
+	line, err := c.stdin.Encode(frame)
+	if err == nil && c.untaken.spend(ctx, int64(len(line))) {
+		err = c.stdin.WriteLine(line)
 	}
 	if err != nil {
-		n.sandbox.log.Debug("progress not sent", "run", n.req.ID, "err", err)
+		c.log.Debug("progress not sent", "run", c.run, "err", err)
 	}
 }

@@ -77,9 +77,11 @@ time.sleep(4)
 print(held() - before, "KiB")
 `
 	s := newSandbox(t, nil)
-	r, err := s.Run(t.Context(), sandbox.Request{Code: code, Timeout: 20 * time.Second, Providers: shop("echo")}, host)
+	r, err := s.Run(t.Context(), sandbox.Request{Code: code, Timeout: 20 * time.Second, Providers: shop("echo")},
+		host)
 	held := 0
-	if _, scan := fmt.Sscanf(r.Stdout(), "%d KiB", &held); scan != nil || err != nil || r.Status != sandbox.StatusOK {
+	if _, scan := fmt.Sscanf(r.Stdout(), "%d KiB", &held); scan != nil || err != nil ||
+		r.Status != sandbox.StatusOK {
 		t.Fatalf("got %q, %s %s, %v", r.Stdout(), r.Status, r.Message, err)
 	}
 	if held > 40<<10 { // 16 MiB that the host sends, and what Python takes to hold them
@@ -98,7 +100,8 @@ func TestProgressWithoutEndToADeafGuest(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	e := erratic{deaf: true, end: "wait", script: []string{ready, `{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","progress":true}`}}
+	e := erratic{deaf: true, end: "wait", script: []string{ready,
+		`{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","progress":true}`}}
 	s, err := sandbox.New(e, config())
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +164,8 @@ await asyncio.to_thread(lambda: asyncio.run(main()))
 				return json.RawMessage(`{"content":[{"type":"text","text":"too late"}]}`), nil
 			})
 			r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{
-				Code: "import asyncio\n" + tt.code + "print(await mcp_shop.echo(text='on'))", Timeout: 20 * time.Second, Providers: shop("echo", "hang"),
+				Code: "import asyncio\n" + tt.code + "print(await mcp_shop.echo(text='on'))", Timeout: 20 * time.Second,
+				Providers: shop("echo", "hang"),
 			}, host)
 			if err != nil || r.Stdout() != "on\n" || r.Status != sandbox.StatusOK || r.Calls != 2 {
 				t.Errorf("got %q, %s %s, %d calls, %v", r.Stdout(), r.Status, r.Message, r.Calls, err)
@@ -189,11 +193,12 @@ func TestFloodOfCancels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute, Providers: shop("t")}, hostFunc(
-		func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}))
+	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute, Providers: shop("t")},
+		hostFunc(
+			func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}))
 	if err != nil || r.Status != sandbox.StatusOK || r.Calls != 200 {
 		t.Errorf("got %s %s, %d calls, %v", r.Status, r.Message, r.Calls, err)
 	}
@@ -222,7 +227,7 @@ func (a *answered) Run(_ context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	said := make(chan struct{})
@@ -270,7 +275,8 @@ func TestTimeoutNamesWhatItWaitedFor(t *testing.T) {
 	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{
 		Code: "mcp_shop.echo(text='a')\nmcp_shop.slow()", Timeout: 5 * time.Second, Providers: shop("echo", "slow"),
 	}, host)
-	want := regexp.MustCompile(`^The code was stopped after 5s, its time limit, while it waited for mcp_shop\.slow \(\d\.\ds\)\.$`)
+	want := regexp.MustCompile(`^The code was stopped after 5s, its time limit, ` +
+		`while it waited for mcp_shop\.slow \(\d\.\ds\)\.$`)
 	if err != nil || r.Status != sandbox.StatusTimeout || r.ExitCode != -1 || !want.MatchString(r.Message) {
 		t.Errorf("got %s %d %q, %v, want %s", r.Status, r.ExitCode, r.Message, err, want)
 	}

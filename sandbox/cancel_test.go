@@ -10,20 +10,23 @@ import (
 // TestToolCancel: a frame cancels the one call that it names, says nothing of one that is over, and
 // is counted where there is none.
 func TestToolCancel(t *testing.T) {
-	n := &session{callIDs: map[string]bool{"1": true, "2": true, "3": true}}
-	calls, ends := map[string]context.Context{}, map[string]func(){}
-	for id := range n.callIDs {
-		calls[id], ends[id] = n.underWay.begin(t.Context(), entrypoint.FromGuest{CallID: id})
+	n := &calls{ids: map[string]bool{"1": true, "2": true, "3": true}}
+	begun, ends := map[string]context.Context{}, map[string]func(){}
+	for id := range n.ids {
+		begun[id], ends[id] = n.underWay.begin(t.Context(), entrypoint.FromGuest{CallID: id})
 	}
 	ends["1"]()
+	unknown := 0
 	for _, id := range []string{"1", "2", "2", "", "77"} {
-		n.toolCancel(entrypoint.FromGuest{Type: entrypoint.TypeToolCancel, CallID: id})
+		if !n.cancel(id) {
+			unknown++
+		}
 	}
-	if calls["2"].Err() == nil || calls["3"].Err() != nil {
-		t.Errorf("call 2 has %v, call 3 has %v", calls["2"].Err(), calls["3"].Err())
+	if begun["2"].Err() == nil || begun["3"].Err() != nil {
+		t.Errorf("call 2 has %v, call 3 has %v", begun["2"].Err(), begun["3"].Err())
 	}
-	if n.badFrames != 2 {
-		t.Errorf("%d frames were counted, want 2", n.badFrames)
+	if unknown != 2 {
+		t.Errorf("%d frames were counted, want 2", unknown)
 	}
 	ends["2"]()
 	ends["3"]()

@@ -85,8 +85,10 @@ func (c *capture) chunks() []Chunk {
 // one byte does: where the code writes a byte to each stream in turn, they would take far more
 // memory than what is printed.
 const (
-	maxChunk  = 4 << 10 // bytes up to which neighbours of one stream are joined
-	maxChunks = 1 << 10 // from which on the order between the streams is given up, and a chunk need not be the neighbour
+	maxChunk = 4 << 10 // bytes up to which neighbours of one stream are joined
+	// from which on the order between the streams is given up, and a chunk need not be the
+	// neighbour
+	maxChunks = 1 << 10
 )
 
 func appendChunk(chunks []Chunk, ch Chunk) []Chunk {

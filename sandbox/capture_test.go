@@ -9,7 +9,8 @@ import (
 )
 
 func TestCapture(t *testing.T) {
-	out, err := func(s string) Chunk { return Chunk{Stream: "stdout", Text: s} }, func(s string) Chunk { return Chunk{Stream: "stderr", Text: s} }
+	out, err := func(s string) Chunk { return Chunk{Stream: "stdout", Text: s} },
+		func(s string) Chunk { return Chunk{Stream: "stderr", Text: s} }
 	lost := func(stream string, n int64) Chunk { return Chunk{Stream: stream, Lost: n} }
 	for _, tc := range []struct {
 		name string
@@ -19,11 +20,14 @@ func TestCapture(t *testing.T) {
 		{"nothing", nil, nil},
 		{"all", []Chunk{out("ab"), out("cd"), err("e")}, []Chunk{out("abcd"), err("e")}},
 		{"just all", []Chunk{out("12345"), out("67890")}, []Chunk{out("12345"), out("67890")}},
-		{"one too many", []Chunk{out("12345"), out("678901")}, []Chunk{out("12345"), lost("stdout", 1), out("78901")}},
+		{"one too many", []Chunk{out("12345"), out("678901")},
+			[]Chunk{out("12345"), lost("stdout", 1), out("78901")}},
 		{"both streams", []Chunk{out("123"), err("4567"), out("89"), err("0abc")},
 			[]Chunk{out("123"), err("45"), lost("stdout", 1), lost("stderr", 2), out("9"), err("0abc")}},
-		{"runes stay whole", []Chunk{out("aéé"), out("ééé"), out("é")}, []Chunk{out("aéé"), lost("stdout", 4), out("éé")}},
-		{"in one piece", []Chunk{out(strings.Repeat("x", 100) + "end")}, []Chunk{out("xxxxx"), lost("stdout", 93), out("xxend")}},
+		{"runes stay whole", []Chunk{out("aéé"), out("ééé"), out("é")},
+			[]Chunk{out("aéé"), lost("stdout", 4), out("éé")}},
+		{"in one piece", []Chunk{out(strings.Repeat("x", 100) + "end")},
+			[]Chunk{out("xxxxx"), lost("stdout", 93), out("xxend")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newCapture(10)
@@ -68,11 +72,13 @@ func TestTinyChunks(t *testing.T) {
 				}
 			}
 			whole := want[i].String()
-			if !strings.HasPrefix(whole, head.String()) || !strings.HasSuffix(whole, tail.String()) || int64(head.Len()+tail.Len())+lost != int64(len(whole)) {
+			if !strings.HasPrefix(whole, head.String()) || !strings.HasSuffix(whole, tail.String()) ||
+				int64(head.Len()+tail.Len())+lost != int64(len(whole)) {
 				t.Errorf("%d: of %s there are %d bytes, %d lost and %d", limit, stream, head.Len(), lost, tail.Len())
 			}
 			if lost > 0 && min(head.Len(), tail.Len()) < int(limit/4)-maxChunk {
-				t.Errorf("%d: the other stream left %s no more than %d and %d bytes", limit, stream, head.Len(), tail.Len())
+				t.Errorf("%d: the other stream left %s no more than %d and %d bytes", limit, stream, head.Len(),
+					tail.Len())
 			}
 			kept += int64(head.Len() + tail.Len())
 		}

@@ -46,7 +46,7 @@ func (c *clock) fire(period int) {
 		c.mu.Unlock()
 		return
 	}
-	// Stood still too long: what is left of the code's own time begins to run, whoever still waits.
+	// Stood still too long: what is left of the code's own time begins to run.
 	if c.off > 0 && c.idle > 0 {
 		c.idle = 0
 		c.begin(c.left)

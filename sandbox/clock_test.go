@@ -15,8 +15,10 @@ func TestClock(t *testing.T) {
 		want time.Duration
 	}{
 		{"no pause", func(*clock) {}, limit},
-		{"a pause", func(c *clock) { resume := c.pause(); time.Sleep(5 * time.Second); resume() }, limit + 5*time.Second},
-		{"resumed twice", func(c *clock) { resume := c.pause(); time.Sleep(5 * time.Second); resume(); resume() }, limit + 5*time.Second},
+		{"a pause", func(c *clock) { resume := c.pause(); time.Sleep(5 * time.Second); resume() },
+			limit + 5*time.Second},
+		{"resumed twice", func(c *clock) { resume := c.pause(); time.Sleep(5 * time.Second); resume(); resume() },
+			limit + 5*time.Second},
 		{"two at once", func(c *clock) {
 			a, b := c.pause(), c.pause()
 			time.Sleep(2 * time.Second)

@@ -27,7 +27,7 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 		ID:        n.req.ID,
 		Output:    n.captured.chunks(),
 		Truncated: n.captured.dropped,
-		Calls:     len(n.callIDs),
+		Calls:     len(n.calls.ids),
 
 		Unfiltered: n.unfiltered, Note: n.note,
 	}
@@ -90,9 +90,11 @@ func (n *session) withoutDone(r *Result, code int, stderr string) {
 		}
 		r.Message += "."
 	case -1:
-		r.Message = "The container was gone before the code had finished, and the engine does not know how it ended."
+		r.Message = "The container was gone before the code had finished, and the engine does not know how it " +
+			"ended."
 	default:
-		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.", code)
+		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.",
+			code)
 	}
 }
 
@@ -116,7 +118,8 @@ func (n *session) notStarted(e ending, stderr string) error {
 func (n *session) byWait(r *Result, exit runtime.Exit) {
 	w := wait(n.done)
 	if e := n.done.Error; e != nil && e.Type != "" {
-		r.Error = &Failure{Type: n.short(e.Type), Message: n.short(e.Message), Traceback: n.short(e.Traceback), Line: e.Line}
+		r.Error = &Failure{Type: n.short(e.Type), Message: n.short(e.Message), Traceback: n.short(e.Traceback),
+			Line: e.Line}
 	}
 	r.ExitCode = w.Status
 	if w.Signal > 0 {
@@ -127,7 +130,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 	case w.Killed == "processes":
 		r.Status = StatusExit
-		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the limit (MCP_BRIDGE_PIDS).", n.sandbox.cfg.Limits.PIDs)
+		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the "+
+			"limit (MCP_BRIDGE_PIDS).", n.sandbox.cfg.Limits.PIDs)
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -153,7 +157,7 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 }
 
 // unexplained says that something killed the code, and that the guest can't say what: the engine
-// may. The kernel kills for want of memory by no other signal.
+// may. The kernel's memory killer uses no other signal.
 func unexplained(w entrypoint.Wait) bool {
 	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes"
 }
@@ -170,7 +174,8 @@ func (n *session) short(s string) string {
 }
 
 func (n *session) memoryMessage() string {
-	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB (MCP_BRIDGE_MEMORY).", n.sandbox.cfg.Limits.Memory>>20)
+	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB (MCP_BRIDGE_MEMORY).",
+		n.sandbox.cfg.Limits.Memory>>20)
 }
 
 func wait(done *entrypoint.FromGuest) entrypoint.Wait {

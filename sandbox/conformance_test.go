@@ -95,20 +95,23 @@ func TestConformanceSession(t *testing.T) {
 	t.Run("01 one session is one execution", func(t *testing.T) {
 		s := newSandbox(t, nil)
 		for range 2 {
-			r, err := s.Run(t.Context(), sandbox.Request{Code: "print('left' in globals()); left = 1; import json; json.left = 1", Timeout: 20 * time.Second}, hostFunc(echo))
+			r, err := s.Run(t.Context(), sandbox.Request{Code: "print('left' in globals()); left = 1; import json; " +
+				"json.left = 1", Timeout: 20 * time.Second}, hostFunc(echo))
 			if err != nil || r.Stdout() != "False\n" {
 				t.Errorf("got %q, %v", r.Stdout(), err)
 			}
 		}
 	})
 	t.Run("03 one started, then one done, then nothing", func(t *testing.T) {
-		for _, code := range []string{"1", "1/0", "print(mcp_shop.echo(text='a'))", "import os; os._exit(3)", "import os; os.kill(os.getpid(), 9)", "def", "import sys; sys.exit(1)"} {
+		for _, code := range []string{"1", "1/0", "print(mcp_shop.echo(text='a'))", "import os; os._exit(3)",
+			"import os; os.kill(os.getpid(), 9)", "def", "import sys; sys.exit(1)"} {
 			_, frames := play(t, sandbox.Request{Code: code, Providers: shop("echo")}, echo)
 			var order []string
 			for _, f := range frames {
 				order = append(order, f.Type)
 			}
-			if len(order) < 3 || order[0] != entrypoint.TypeReady || order[1] != entrypoint.TypeStarted || order[len(order)-1] != entrypoint.TypeDone ||
+			if len(order) < 3 || order[0] != entrypoint.TypeReady || order[1] != entrypoint.TypeStarted ||
+				order[len(order)-1] != entrypoint.TypeDone ||
 				len(ofType(frames, entrypoint.TypeStarted)) != 1 || len(ofType(frames, entrypoint.TypeDone)) != 1 {
 				t.Errorf("%s: the guest sent %v", code, order)
 			}
@@ -121,7 +124,8 @@ func TestConformanceSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if _, err := s.Run(t.Context(), sandbox.Request{Code: "1", Timeout: 20 * time.Second, Providers: shop("echo")}, hostFunc(echo)); err != nil {
+		if _, err := s.Run(t.Context(), sandbox.Request{Code: "1", Timeout: 20 * time.Second,
+			Providers: shop("echo")}, hostFunc(echo)); err != nil {
 			t.Fatal(err)
 		}
 		_, frames, _ := bytes.Cut(rec.runs[0].host.Bytes()[len(entrypoint.Source()):], []byte(`"providers":`))
@@ -140,21 +144,30 @@ func TestConformanceSession(t *testing.T) {
 // TestConformanceCalls is of points 6 to 11 and 15.
 func TestConformanceCalls(t *testing.T) {
 	refusing := hostFunc(func(context.Context, sandbox.Call) (json.RawMessage, error) {
-		return nil, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "not you", Data: json.RawMessage(`{"by":"policy"}`)}
+		return nil, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "not you",
+			Data: json.RawMessage(`{"by":"policy"}`)}
 	})
 	tests := []struct {
 		name, code, want string
 		host             hostFunc
 	}{
-		{"06 a server is one name, its tools are attributes", "print(callable(mcp_shop.echo), 'echo' in dir(mcp_shop), mcp_servers['shop'] is mcp_shop)", "True True True\n", echo},
-		{"07 a tool is a function, awaited or not", "import asyncio\nprint(mcp_shop.echo(text='a') if False else await mcp_shop.echo(text='a'))", "a\n", echo},
-		{"07 what is omitted is not sent", "print(mcp_shop.echo())", "{}\n", func(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
-			return echo(context.Background(), sandbox.Call{Input: json.RawMessage(fmt.Sprintf(`{"text":%q}`, c.Input))})
-		}},
-		{"08 awaiting suspends, anywhere", "import asyncio\nasync def deep(n):\n    return await deep(n - 1) if n else await mcp_shop.echo(text='a')\n" +
-			"print([x async for x in (await deep(i) for i in range(3))], await asyncio.gather(deep(5), deep(5)))", "['a', 'a', 'a'] ['a', 'a']\n", echo},
-		{"09 a failure is raised with message and code", "try: mcp_shop.echo(text='a')\nexcept Exception as e: print(e, e.code, e.data, e.server, e.tool)", "not you denied {'by': 'policy'} shop echo\n", refusing},
-		{"10 a failure that is caught is no failure of the run", "try: mcp_shop.echo(text='a')\nexcept Exception: print('caught')", "caught\n", refusing},
+		{"06 a server is one name, its tools are attributes", "print(callable(mcp_shop.echo), 'echo' in " +
+			"dir(mcp_shop), mcp_servers['shop'] is mcp_shop)", "True True True\n", echo},
+		{"07 a tool is a function, awaited or not", "import asyncio\nprint(mcp_shop.echo(text='a') if False " +
+			"else await mcp_shop.echo(text='a'))", "a\n", echo},
+		{"07 what is omitted is not sent", "print(mcp_shop.echo())", "{}\n",
+			func(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+				return echo(context.Background(), sandbox.Call{Input: json.RawMessage(fmt.Sprintf(`{"text":%q}`,
+					c.Input))})
+			}},
+		{"08 awaiting suspends, anywhere", "import asyncio\nasync def deep(n):\n    return await deep(n - 1) if " +
+			"n else await mcp_shop.echo(text='a')\n" +
+			"print([x async for x in (await deep(i) for i in range(3))], await asyncio.gather(deep(5), deep(5)))",
+			"['a', 'a', 'a'] ['a', 'a']\n", echo},
+		{"09 a failure is raised with message and code", "try: mcp_shop.echo(text='a')\nexcept Exception as e: " +
+			"print(e, e.code, e.data, e.server, e.tool)", "not you denied {'by': 'policy'} shop echo\n", refusing},
+		{"10 a failure that is caught is no failure of the run",
+			"try: mcp_shop.echo(text='a')\nexcept Exception: print('caught')", "caught\n", refusing},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +190,8 @@ func TestConformanceCalls(t *testing.T) {
 		}
 	})
 	t.Run("11 no id of a call is used twice", func(t *testing.T) {
-		_, frames := play(t, sandbox.Request{Code: "import asyncio\nfor _ in range(3): await asyncio.gather(*(mcp_shop.echo(text='a') for _ in range(40)))", Providers: shop("echo")}, echo)
+		_, frames := play(t, sandbox.Request{Code: "import asyncio\nfor _ in range(3): await " +
+			"asyncio.gather(*(mcp_shop.echo(text='a') for _ in range(40)))", Providers: shop("echo")}, echo)
 		seen := map[string]bool{}
 		for _, f := range ofType(frames, entrypoint.TypeToolCall) {
 			if seen[f.CallID] {
@@ -194,8 +208,10 @@ func TestConformanceCalls(t *testing.T) {
 // TestConformanceValues is of points 12 to 14.
 func TestConformanceValues(t *testing.T) {
 	cross := []struct{ name, python, want string }{
-		{"null", "None", "null"}, {"bool", "True", "true"}, {"string", `"é\u2028\0"`, `"é` + "\u2028" + `\u0000"`}, {"number", "1.5", "1.5"},
-		{"64 bits", "-(1 << 63)", "-9223372036854775808"}, {"64 bits unsigned", "(1 << 64) - 1", "18446744073709551615"},
+		{"null", "None", "null"}, {"bool", "True", "true"}, {"string", `"é\u2028\0"`, `"é` + "\u2028" + `\u0000"`},
+		{"number", "1.5", "1.5"},
+		{"64 bits", "-(1 << 63)", "-9223372036854775808"},
+		{"64 bits unsigned", "(1 << 64) - 1", "18446744073709551615"},
 		{"list", "[1, (2, [])]", "[1,[2,[]]]"}, {"map", "{'a': {'b': 1}}", `{"a":{"b":1}}`},
 		{"datetime", "__import__('datetime').datetime(2026, 1, 2, 3, 4)", `"2026-01-02T03:04:00"`},
 		{"decimal", "__import__('decimal').Decimal('0.10')", `"0.10"`},
@@ -209,7 +225,8 @@ func TestConformanceValues(t *testing.T) {
 	for _, tt := range cross {
 		t.Run("12 "+tt.name, func(t *testing.T) {
 			var input struct{ Value json.RawMessage }
-			r, _ := play(t, sandbox.Request{Code: "shared = [1]\nmcp_shop.take(value=" + tt.python + ")", Providers: any}, func(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
+			r, _ := play(t, sandbox.Request{Code: "shared = [1]\nmcp_shop.take(value=" + tt.python + ")",
+				Providers: any}, func(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
 				return json.RawMessage("null"), json.Unmarshal(c.Input, &input)
 			})
 			if r.Status != sandbox.StatusOK || string(input.Value) != tt.want {
@@ -218,32 +235,37 @@ func TestConformanceValues(t *testing.T) {
 		})
 	}
 	refused := []struct{ name, python, path string }{
-		{"nan", "[1, float('nan')]", "value[1]"}, {"infinity", "{'a': float('-inf')}", "value.a"}, {"set", "{'a': [{1}]}", "value.a[0]"},
-		{"object", "object()", "value"}, {"cycle", "cycle", "value[0]"}, {"65 bits", "1 << 64", "value"}, {"key", "{1: 2}", "value"},
+		{"nan", "[1, float('nan')]", "value[1]"}, {"infinity", "{'a': float('-inf')}", "value.a"},
+		{"set", "{'a': [{1}]}", "value.a[0]"},
+		{"object", "object()", "value"}, {"cycle", "cycle", "value[0]"}, {"65 bits", "1 << 64", "value"},
+		{"key", "{1: 2}", "value"},
 		{"half of a pair", `["\ud800"]`, "value[0]"}, {"too deep", "deep", "value[0]"},
 	}
 	for _, tt := range refused {
 		t.Run("13 "+tt.name, func(t *testing.T) {
 			code := "cycle = []\ncycle.append(cycle)\ndeep = []\nfor _ in range(5000): deep = [deep]\n" +
 				"try: mcp_shop.take(value=" + tt.python + ")\nexcept Exception as e: print(e.code, e.path)"
-			r, _ := play(t, sandbox.Request{Code: code, Providers: any}, func(context.Context, sandbox.Call) (json.RawMessage, error) {
-				t.Error("it was sent")
-				return nil, errors.New("it was sent")
-			})
+			r, _ := play(t, sandbox.Request{Code: code, Providers: any},
+				func(context.Context, sandbox.Call) (json.RawMessage, error) {
+					t.Error("it was sent")
+					return nil, errors.New("it was sent")
+				})
 			if !strings.HasPrefix(r.Stdout(), "serialization_error "+tt.path) {
 				t.Errorf("got %q, %+v, want %s", r.Stdout(), r.Error, tt.path)
 			}
 		})
 	}
 	t.Run("13 a result that is no JSON", func(t *testing.T) {
-		r, _ := play(t, sandbox.Request{Code: "try: mcp_shop.take()\nexcept Exception as e: print(e.code)", Providers: any},
+		r, _ := play(t, sandbox.Request{Code: "try: mcp_shop.take()\nexcept Exception as e: print(e.code)",
+			Providers: any},
 			func(context.Context, sandbox.Call) (json.RawMessage, error) { return json.RawMessage(`{"a":NaN}`), nil })
 		if r.Stdout() != "internal_error\n" {
 			t.Errorf("got %q", r.Stdout())
 		}
 	})
 	t.Run("14 shared parts don't blow up", func(t *testing.T) {
-		r, _ := play(t, sandbox.Request{Code: "x = []\nfor _ in range(60): x = [x, x]\ntry: mcp_shop.take(value=x)\nexcept Exception as e: print(e.code)", Providers: any, Timeout: time.Minute},
+		r, _ := play(t, sandbox.Request{Code: "x = []\nfor _ in range(60): x = [x, x]\n" +
+			"try: mcp_shop.take(value=x)\nexcept Exception as e: print(e.code)", Providers: any, Timeout: time.Minute},
 			func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, errors.New("it was sent") })
 		if r.Stdout() != "serialization_error\n" {
 			t.Errorf("got %q, %s %s", r.Stdout(), r.Status, r.Message)
@@ -254,7 +276,8 @@ func TestConformanceValues(t *testing.T) {
 // TestConformanceOutcomes is of points 16 to 21.
 func TestConformanceOutcomes(t *testing.T) {
 	t.Run("16 output is text as it was written", func(t *testing.T) {
-		r, _ := play(t, sandbox.Request{Code: "import sys\nprint('a', None, [1], end='')\nprint()\nprint('e', file=sys.stderr)"}, echo)
+		r, _ := play(t, sandbox.Request{Code: "import sys\nprint('a', None, [1], end='')\nprint()\n" +
+			"print('e', file=sys.stderr)"}, echo)
 		if r.Stdout() != "a None [1]\n" || r.Stderr() != "e\n" {
 			t.Errorf("got %q, %q", r.Stdout(), r.Stderr())
 		}
@@ -270,7 +293,8 @@ func TestConformanceOutcomes(t *testing.T) {
 			"class MemoryError(Exception): pass\nraise MemoryError('out of memory')",
 			"raise TimeoutError('Execution timed out')",
 			"class E(Exception):\n    code = 'timeout'\n    name = 'timeout'\nraise E('cancelled')",
-			"from mcp import runtime\nimport sys\nT = sys.modules['guest.results'].ToolError\nraise T('x', code='timeout')",
+			"from mcp import runtime\nimport sys\nT = sys.modules['guest.results'].ToolError\n" +
+				"raise T('x', code='timeout')",
 		} {
 			if r, _ := play(t, sandbox.Request{Code: code}, echo); r.Status != sandbox.StatusError {
 				t.Errorf("%q: %s", code, r.Status)
@@ -278,10 +302,12 @@ func TestConformanceOutcomes(t *testing.T) {
 		}
 	})
 	t.Run("21 a real timeout, a real memory limit", func(t *testing.T) {
-		if r, _ := play(t, sandbox.Request{Code: "while True: pass", Timeout: 300 * time.Millisecond}, echo); r.Status != sandbox.StatusTimeout {
+		if r, _ := play(t, sandbox.Request{Code: "while True: pass", Timeout: 300 * time.Millisecond},
+			echo); r.Status != sandbox.StatusTimeout {
 			t.Errorf("got %s", r.Status)
 		}
-		if r, _ := play(t, sandbox.Request{Code: "x = bytearray(1 << 40)"}, echo); r.Status != sandbox.StatusMemoryLimit {
+		if r, _ := play(t, sandbox.Request{Code: "x = bytearray(1 << 40)"},
+			echo); r.Status != sandbox.StatusMemoryLimit {
 			t.Errorf("got %s", r.Status)
 		}
 	})
@@ -296,26 +322,33 @@ func TestConformanceCodes(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	const link = "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
+	const link = "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if " +
+		"os.path.exists('/proc/self/fd/' + n))\n"
 	caught := "\ntry: mcp_shop.echo(text=given)\nexcept Exception as e: print(e.code)"
 	inCode := []struct {
 		code, python string
 		host         hostFunc
 	}{
-		{entrypoint.CodeTimeout, "try: mcp_shop.echo.options(timeout=0.1)(text='a')\nexcept Exception as e: print(e.code)", hanging},
+		{entrypoint.CodeTimeout, "try: mcp_shop.echo.options(timeout=0.1)(text='a')\nexcept Exception as e: " +
+			"print(e.code)", hanging},
 		{entrypoint.CodeValidation, link + `os.write(link, b'{"type":"tool_call","callId":"1","providerName":1}\n')` + "\nprint(json.loads(os.read(link, 9999))['error']['code'])", echo},
 		{entrypoint.CodeTool, "given = 'a'" + caught, failing(errors.New("sold out"))},
-		{entrypoint.CodeSerialization, "given = {1}\ntry: runtime.call_tool('shop', 'echo', {'text': given})\nexcept Exception as e: print(e.code)", echo},
+		{entrypoint.CodeSerialization, "given = {1}\ntry: runtime.call_tool('shop', 'echo', {'text': given})\n" +
+			"except Exception as e: print(e.code)", echo},
 		{entrypoint.CodeInternal, link + "os.close(link)\ngiven = 'a'" + caught, echo},
-		{entrypoint.CodeOutputLimit, "given = 'a'" + caught, func(context.Context, sandbox.Call) (json.RawMessage, error) {
-			return json.Marshal(strings.Repeat("x", entrypoint.MaxFrame))
-		}},
-		{entrypoint.CodeCallLimit, "for _ in range(1001):\n    try: mcp_shop.echo(text='a')\n    except Exception as e: print(e.code)", echo},
-		{entrypoint.CodeDenied, "given = 'a'" + caught, failing(&entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "no"})},
+		{entrypoint.CodeOutputLimit, "given = 'a'" + caught,
+			func(context.Context, sandbox.Call) (json.RawMessage, error) {
+				return json.Marshal(strings.Repeat("x", entrypoint.MaxFrame))
+			}},
+		{entrypoint.CodeCallLimit, "for _ in range(1001):\n    try: mcp_shop.echo(text='a')\n" +
+			"    except Exception as e: print(e.code)", echo},
+		{entrypoint.CodeDenied, "given = 'a'" + caught, failing(&entrypoint.CallError{Code: entrypoint.CodeDenied,
+			Message: "no"})},
 	}
 	for _, tt := range inCode {
 		t.Run("19 "+tt.code, func(t *testing.T) {
-			if r, _ := play(t, sandbox.Request{Code: tt.python, Providers: shop("echo")}, tt.host); r.Stdout() != tt.code+"\n" {
+			if r, _ := play(t, sandbox.Request{Code: tt.python, Providers: shop("echo")},
+				tt.host); r.Stdout() != tt.code+"\n" {
 				t.Errorf("got %q, %+v", r.Stdout(), r.Error)
 			}
 		})
@@ -343,7 +376,8 @@ func TestConformanceCancel(t *testing.T) {
 	t.Run("22 a cancel ends calls that are under way", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		told := make(chan struct{})
-		r, err := newSandbox(t, nil).Run(ctx, sandbox.Request{Code: "print('up')\nmcp_shop.echo(text='a')", Timeout: time.Minute, Providers: shop("echo")},
+		r, err := newSandbox(t, nil).Run(ctx, sandbox.Request{Code: "print('up')\nmcp_shop.echo(text='a')",
+			Timeout: time.Minute, Providers: shop("echo")},
 			hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
 				cancel()
 				<-ctx.Done()
@@ -356,19 +390,22 @@ func TestConformanceCancel(t *testing.T) {
 		}
 	})
 	t.Run("23 a guest that doesn't heed it is ended", func(t *testing.T) {
-		s, err := sandbox.New(scripted{before: ready, after: output, wait: true, exit: runtime.Exit{Code: 137}}, config())
+		s, err := sandbox.New(scripted{before: ready, after: output, wait: true, exit: runtime.Exit{Code: 137}},
+			config())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: 100 * time.Millisecond}, hostFunc(echo))
+		r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: 100 * time.Millisecond},
+			hostFunc(echo))
 		if err != nil || r.Status != sandbox.StatusTimeout || r.Stdout() != "before" {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
 	t.Run("23 a cancel after done changes nothing", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := newSandbox(t, nil).Run(ctx, sandbox.Request{Code: "print('a')", Timeout: time.Minute}, hostFunc(echo))
+		r, err := newSandbox(t, nil).Run(ctx, sandbox.Request{Code: "print('a')", Timeout: time.Minute},
+			hostFunc(echo))
 		cancel()
 		if err != nil || r.Status != sandbox.StatusOK {
 			t.Errorf("got %+v, %v", r, err)

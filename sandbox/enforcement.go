@@ -19,12 +19,14 @@ const (
 	ByRlimit   EnforcedBy = "rlimit"   // set by the guest before any code runs, hard
 	ByAffinity EnforcedBy = "affinity" // the guest binds the code to whole cores before any of it runs
 	ByWatch    EnforcedBy = "watch"    // the guest's first process adds up what the others use, and kills them
-	ByNone     EnforcedBy = "none"     // nobody
+	ByNone     EnforcedBy = "none"
 )
 
 // Enforcement says of one limit who keeps it on an engine.
 type Enforcement struct {
-	Limit string // "memory", "pids", "cpus", "nofile", "core", "output", "files handed over", "time", "calls", or the path of a writable directory
+	// "memory", "pids", "cpus", "nofile", "core", "output", "files handed over", "time", "calls",
+	// or the path of a writable directory
+	Limit string
 	Value string // for a person
 	By    EnforcedBy
 	Means string // what that can do and can't, in a sentence; empty where there is nothing to know
@@ -46,19 +48,23 @@ func Enforcements(f runtime.Facts, cfg Config) []Enforcement {
 		known = append(known, Enforcement{t.Path, mib(t.Size), ByEngine, means})
 	}
 	return append(known,
-		Enforcement{"output", fmt.Sprintf("%d KiB", cfg.OutputLimit>>10), ByBridge, "what is more is counted, and cut out of the middle"},
+		Enforcement{"output", fmt.Sprintf("%d KiB", cfg.OutputLimit>>10), ByBridge,
+			"what is more is counted, and cut out of the middle"},
 		Enforcement{"files handed over", mib(cfg.ArtifactLimit), ByBridge, ""},
 		Enforcement{"calls", fmt.Sprintf("%d", cfg.MaxCalls), ByBridge, ""},
 		Enforcement{"time", fmt.Sprintf("%v at most", cfg.MaxTimeout), ByBridge,
-			fmt.Sprintf("then the container is killed; where the bridge is gone the engine or the guest ends it, within %v", maxAge(cfg).Round(time.Second))},
+			fmt.Sprintf("then the container is killed; where the bridge is gone the engine or the guest ends it, "+
+				"within %v", maxAge(cfg).Round(time.Second))},
 	)
 }
 
 func memoryEnforcement(f runtime.Facts, l runtime.Limits) Enforcement {
 	if f.Enforces.Memory {
-		return Enforcement{"memory", mib(l.Memory), ByEngine, "all processes and files of a run together, swap counted in"}
+		return Enforcement{"memory", mib(l.Memory), ByEngine,
+			"all processes and files of a run together, swap counted in"}
 	}
-	return Enforcement{"memory", mib(l.Memory), ByWatch, "the address space of each process is bounded by RLIMIT_AS, and the sum of what all use, files in memory included," +
+	return Enforcement{"memory", mib(l.Memory), ByWatch, "the address space of each process is bounded by " +
+		"RLIMIT_AS, and the sum of what all use, files in memory included," +
 		" is looked at ten times a second: enough for mistakes, not against code that means harm"}
 }
 
@@ -82,7 +88,8 @@ func pidsEnforcement(f runtime.Facts, l runtime.Limits) Enforcement {
 	case k.By == ByRlimit:
 		k.Means = "each container has a user namespace of its own, so the kernel counts its processes alone"
 	case k.By == ByWatch:
-		k.Means = "the kernel would count the processes of all containers together (RLIMIT_NPROC), so they are counted ten times a second," +
+		k.Means = "the kernel would count the processes of all containers together (RLIMIT_NPROC), so they are " +
+			"counted ten times a second," +
 			" and a run that has more is ended: enough for mistakes, not against code that means harm"
 	}
 	return k
@@ -96,7 +103,8 @@ func cpusEnforcement(f runtime.Facts, l runtime.Limits) Enforcement {
 		return Enforcement{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByEngine, ""}
 	}
 	if f.OwnKernel {
-		return Enforcement{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByNone, "the engine doesn't limit them, and a kernel of the container's own can't bind to the machine's cores"}
+		return Enforcement{"cpus", fmt.Sprintf("%g cores", l.CPUs), ByNone,
+			"the engine doesn't limit them, and a kernel of the container's own can't bind to the machine's cores"}
 	}
 	return Enforcement{"cpus", fmt.Sprintf("%d whole cores", wholeCores(l.CPUs)), ByAffinity,
 		fmt.Sprintf("%g was asked for; other runs may be bound to the same cores", l.CPUs)}
@@ -107,7 +115,8 @@ func mib(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }
 // GuestLimits names the limits that the engine should keep by cgroup and doesn't.
 func GuestLimits(f runtime.Facts) []string {
 	var missing []string
-	for name, known := range map[string]bool{"memory": f.Enforces.Memory, "pids": f.Enforces.PIDs, "cpus": f.Enforces.CPUs} {
+	for name, known := range map[string]bool{"memory": f.Enforces.Memory, "pids": f.Enforces.PIDs,
+		"cpus": f.Enforces.CPUs} {
 		if !known {
 			missing = append(missing, name)
 		}

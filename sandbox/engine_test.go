@@ -33,7 +33,7 @@ func (s scripted) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	if s.before != "" {
@@ -71,18 +71,26 @@ func TestEngineOutcomes(t *testing.T) {
 		exit    int
 		message string
 	}{
-		{"killed from outside", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137}}, sandbox.StatusExit, 137, "ended from outside"},
-		{"the guest killed for memory", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137, OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
-		{"the guest ends itself", scripted{before: ready, after: output, exit: runtime.Exit{Code: 67}}, sandbox.StatusExit, 67, "ended itself, with code 67, before the code had finished: last words"},
-		{"nobody knows how it ended", scripted{before: ready, after: output, exit: runtime.Exit{Code: -1}}, sandbox.StatusExit, -1, "does not know"},
-		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusExit, 0, "ended from outside"},
+		{"killed from outside", scripted{before: ready, after: output, exit: runtime.Exit{Code: 137}},
+			sandbox.StatusExit, 137, "ended from outside"},
+		{"the guest killed for memory", scripted{before: ready, after: output,
+			exit: runtime.Exit{Code: 137, OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
+		{"the guest ends itself", scripted{before: ready, after: output, exit: runtime.Exit{Code: 67}},
+			sandbox.StatusExit, 67, "ended itself, with code 67, before the code had finished: last words"},
+		{"nobody knows how it ended", scripted{before: ready, after: output, exit: runtime.Exit{Code: -1}},
+			sandbox.StatusExit, -1, "does not know"},
+		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusExit, 0,
+			"ended from outside"},
 		{"the code killed, and the engine saw why", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`), exit: runtime.Exit{OOMKilled: true}}, sandbox.StatusMemoryLimit, 137, "out of memory"},
 		{"the code killed, and the kernel counted it", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9,"oom":1}`)}, sandbox.StatusMemoryLimit, 137, "out of memory"},
 		{"the code killed by the guest, and something else for memory", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9,"killed":"processes"}`), exit: runtime.Exit{OOMKilled: true}}, sandbox.StatusExit, 137, "MCP_BRIDGE_PIDS"},
-		{"the code killed by somebody", scripted{before: ready, after: done(`{"exited":false,"status":0,"signal":9}`)}, sandbox.StatusExit, 137, "signal 9"},
-		{"ok is not believed where waitpid says otherwise", scripted{before: ready, after: done(`{"exited":true,"status":4}`)}, sandbox.StatusExit, 4, "code 4"},
+		{"the code killed by somebody", scripted{before: ready,
+			after: done(`{"exited":false,"status":0,"signal":9}`)}, sandbox.StatusExit, 137, "signal 9"},
+		{"ok is not believed where waitpid says otherwise",
+			scripted{before: ready, after: done(`{"exited":true,"status":4}`)}, sandbox.StatusExit, 4, "code 4"},
 		{"done without waitpid's word", scripted{before: ready, after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1}`}, sandbox.StatusExit, -1, "did not say"},
-		{"the engine goes away", scripted{before: ready, after: output, err: gone}, sandbox.StatusEngine, -1, "start it"},
+		{"the engine goes away", scripted{before: ready, after: output, err: gone}, sandbox.StatusEngine, -1,
+			"start it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,8 +103,10 @@ func TestEngineOutcomes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Status != tt.want || r.ExitCode != tt.exit || !strings.Contains(r.Message, tt.message) || r.Stdout() != "before" {
-				t.Errorf("got %s, code %d, %q, stdout %q; want %s, %d, %q and what was printed", r.Status, r.ExitCode, r.Message, r.Stdout(), tt.want, tt.exit, tt.message)
+			if r.Status != tt.want || r.ExitCode != tt.exit || !strings.Contains(r.Message, tt.message) ||
+				r.Stdout() != "before" {
+				t.Errorf("got %s, code %d, %q, stdout %q; want %s, %d, %q and what was printed", r.Status, r.ExitCode,
+					r.Message, r.Stdout(), tt.want, tt.exit, tt.message)
 			}
 		})
 	}
@@ -112,24 +122,30 @@ func TestEndIsNotWaitedFor(t *testing.T) {
 	}{
 		{"it exited", `{"exited":true,"status":0}`, sandbox.StatusOK, false},
 		{"a signal of its own", `{"exited":false,"status":0,"signal":11}`, sandbox.StatusExit, false},
-		{"killed by the watch for memory", `{"exited":false,"status":0,"signal":9,"killed":"memory"}`, sandbox.StatusMemoryLimit, false},
-		{"killed by the watch for processes", `{"exited":false,"status":0,"signal":9,"killed":"processes"}`, sandbox.StatusExit, false},
-		{"killed by the kernel, which counts", `{"exited":false,"status":0,"signal":9,"oom":1}`, sandbox.StatusMemoryLimit, false},
+		{"killed by the watch for memory", `{"exited":false,"status":0,"signal":9,"killed":"memory"}`,
+			sandbox.StatusMemoryLimit, false},
+		{"killed by the watch for processes", `{"exited":false,"status":0,"signal":9,"killed":"processes"}`,
+			sandbox.StatusExit, false},
+		{"killed by the kernel, which counts", `{"exited":false,"status":0,"signal":9,"oom":1}`,
+			sandbox.StatusMemoryLimit, false},
 		{"killed", `{"exited":false,"status":0,"signal":9}`, sandbox.StatusMemoryLimit, true},
-		{"killed by what nobody asked for", `{"exited":false,"status":0,"signal":9,"killed":"cancel"}`, sandbox.StatusMemoryLimit, true},
+		{"killed by what nobody asked for", `{"exited":false,"status":0,"signal":9,"killed":"cancel"}`,
+			sandbox.StatusMemoryLimit, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				done := `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":` + tt.wait + `}`
-				s, err := sandbox.New(scripted{before: ready, after: done, wait: true, exit: runtime.Exit{OOMKilled: true}}, config())
+				s, err := sandbox.New(scripted{before: ready, after: done, wait: true,
+					exit: runtime.Exit{OOMKilled: true}}, config())
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.Close()
 				r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 				if err != nil || r.Status != tt.want || (r.Took.Total > 0) != tt.waits {
-					t.Errorf("got %s after %v, %v; want %s, and that it waited: %v", r.Status, r.Took.Total, err, tt.want, tt.waits)
+					t.Errorf("got %s after %v, %v; want %s, and that it waited: %v", r.Status, r.Took.Total, err, tt.want,
+						tt.waits)
 				}
 			})
 		})
@@ -144,7 +160,8 @@ func TestGuestNeverReady(t *testing.T) {
 		want   []string
 	}{
 		{"it ends", scripted{exit: runtime.Exit{Code: 127}}, []string{"code 127", "last words"}},
-		{"it is killed for memory", scripted{exit: runtime.Exit{Code: 137, OOMKilled: true}}, []string{"out of memory"}},
+		{"it is killed for memory", scripted{exit: runtime.Exit{Code: 137, OOMKilled: true}},
+			[]string{"out of memory"}},
 		{"it hangs", scripted{wait: true, exit: runtime.Exit{Code: 137}}, []string{"not ready after 50ms"}},
 	}
 	for _, tt := range tests {
@@ -179,7 +196,8 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 	defer s.Close()
 	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 	var hinted interface{ Hint() string }
-	if !errors.As(err, &hinted) || !strings.Contains(err.Error(), "/hostdir, /dev/kvm") || !strings.Contains(hinted.Hint(), "containers.conf") {
+	if !errors.As(err, &hinted) || !strings.Contains(err.Error(), "/hostdir, /dev/kvm") ||
+		!strings.Contains(hinted.Hint(), "containers.conf") {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
@@ -192,7 +210,8 @@ func BenchmarkRunLocal(b *testing.B) {
 	}
 	defer s.Close()
 	for b.Loop() {
-		r, err := s.Run(b.Context(), sandbox.Request{Code: "print(1)", Timeout: time.Minute}, hostFunc(func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, nil }))
+		r, err := s.Run(b.Context(), sandbox.Request{Code: "print(1)", Timeout: time.Minute},
+			hostFunc(func(context.Context, sandbox.Call) (json.RawMessage, error) { return nil, nil }))
 		if err != nil || r.Status != sandbox.StatusOK {
 			b.Fatalf("%+v, %v", r, err)
 		}
@@ -215,7 +234,8 @@ func TestNoFilter(t *testing.T) {
 		r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 		var unfit *sandbox.UnfitError
 		switch {
-		case tt.refused && (!errors.As(err, &unfit) || unfit.Hint() == "" || !strings.Contains(err.Error(), "no ctypes")):
+		case tt.refused && (!errors.As(err, &unfit) || unfit.Hint() == "" ||
+			!strings.Contains(err.Error(), "no ctypes")):
 			t.Errorf("profile %q: got %+v, %v; want an *UnfitError", tt.profile, r, err)
 		case !tt.refused && (err != nil || r.Status != sandbox.StatusOK || !r.Unfiltered):
 			t.Errorf("profile %q: got %+v, %v; want it to run, and to say so", tt.profile, r, err)

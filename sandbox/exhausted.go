@@ -25,14 +25,17 @@ func (n *session) exhausted(e *Failure) string {
 	l := n.sandbox.cfg.Limits
 	switch {
 	case strings.Contains(e.Message, noSpace):
-		return fmt.Sprintf("The only places to write to are %s, in memory: write less, or remove what isn't needed.", places(l))
+		return fmt.Sprintf("The only places to write to are %s, in memory: write less, or remove what isn't "+
+			"needed.", places(l))
 	case strings.Contains(e.Message, noFiles):
-		return fmt.Sprintf("A process may have %d files, pipes and sockets open at a time: close those that aren't needed.", l.NoFile)
+		return fmt.Sprintf("A process may have %d files, pipes and sockets open at a time: close those that "+
+			"aren't needed.", l.NoFile)
 	case e.Type == "OSError" && strings.Contains(e.Message, noRoom):
 		return fmt.Sprintf("A run may use %s of memory (MCP_BRIDGE_MEMORY).", mib(l.Memory))
 	case e.Type == "RuntimeError" && strings.Contains(e.Message, noClone),
 		e.Type == "BlockingIOError" && strings.Contains(e.Message, noFork) && isFork.MatchString(e.Traceback):
-		return fmt.Sprintf("A run may have %d processes and threads at a time (MCP_BRIDGE_PIDS): start fewer, or wait for some of them to end.", l.PIDs)
+		return fmt.Sprintf("A run may have %d processes and threads at a time (MCP_BRIDGE_PIDS): start fewer, "+
+			"or wait for some of them to end.", l.PIDs)
 	}
 	return ""
 }

@@ -70,7 +70,8 @@ func (e *engine) Facts(context.Context) (runtime.Facts, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.resting || e.away {
-		return runtime.Facts{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("no answer"), Next: "start it", Dormant: e.resting}
+		return runtime.Facts{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("no answer"),
+			Next: "start it", Dormant: e.resting}
 	}
 	f := e.facts
 	f.Engine = "fake"

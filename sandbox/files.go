@@ -50,7 +50,8 @@ type partial struct {
 }
 
 func newCollector(limit int64, held *atomic.Int64) *collector {
-	return &collector{limit: limit, held: held, total: heldRuns * limit, partial: map[string]*partial{}, names: map[string]bool{}}
+	return &collector{limit: limit, held: held, total: heldRuns * limit, partial: map[string]*partial{},
+		names: map[string]bool{}}
 }
 
 // add takes one piece. False means that the frame makes no sense.

@@ -13,7 +13,8 @@ import (
 )
 
 func piece(name string, chunk, of int, data string) entrypoint.FromGuest {
-	return entrypoint.FromGuest{Name: name, Mime: "text/plain", Chunk: chunk, Of: of, Data: base64.StdEncoding.EncodeToString([]byte(data))}
+	return entrypoint.FromGuest{Name: name, Mime: "text/plain", Chunk: chunk, Of: of,
+		Data: base64.StdEncoding.EncodeToString([]byte(data))}
 }
 
 func TestFilesArePutTogether(t *testing.T) {
@@ -41,7 +42,8 @@ func TestFilesArePutTogether(t *testing.T) {
 		}
 	}
 	kept, lost := c.result()
-	want := []Artifact{{"b.txt", "text/plain", []byte("whole")}, {"a.txt", "text/plain", []byte("one two")}, {"A-2.txt", "text/plain", []byte("case")}}
+	want := []Artifact{{"b.txt", "text/plain", []byte("whole")}, {"a.txt", "text/plain", []byte("one two")},
+		{"A-2.txt", "text/plain", []byte("case")}}
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -112,8 +114,10 @@ func TestFilesOfAllRunsAreBounded(t *testing.T) {
 
 func TestSafeName(t *testing.T) {
 	for in, want := range map[string]string{
-		"plot.png": "plot.png", "Übersicht-1.csv": "Übersicht-1.csv", "a/b.c": "a/b.c", "../../etc/passwd": "etc/passwd", "/etc/passwd": "etc/passwd",
-		`C:\x\y`: "C_/x/y", "a//b/./..": "a/b", ".ssh/.x": "ssh/x", "a\nb\x00\u202e": "a_b__", "..": "file", "": "file", "a b?c#d%e": "a_b_c_d_e",
+		"plot.png": "plot.png", "Übersicht-1.csv": "Übersicht-1.csv", "a/b.c": "a/b.c",
+		"../../etc/passwd": "etc/passwd", "/etc/passwd": "etc/passwd",
+		`C:\x\y`: "C_/x/y", "a//b/./..": "a/b", ".ssh/.x": "ssh/x", "a\nb\x00\u202e": "a_b__", "..": "file",
+		"": "file", "a b?c#d%e": "a_b_c_d_e",
 		"\xff": "_", "\ufffd": "_",
 	} {
 		if got := safeName(in); got != want || safeName(got) != got {
@@ -121,8 +125,10 @@ func TestSafeName(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"image/png": "image/png", "text/plain;charset=utf-8": "text/plain;charset=utf-8", "": unknownMIME, "png": unknownMIME, "a/b\n": unknownMIME,
-		"a/b c": unknownMIME, "/b": unknownMIME, "a/": unknownMIME, "a/" + strings.Repeat("b", 200): unknownMIME, "é/b": unknownMIME,
+		"image/png": "image/png", "text/plain;charset=utf-8": "text/plain;charset=utf-8", "": unknownMIME,
+		"png": unknownMIME, "a/b\n": unknownMIME,
+		"a/b c": unknownMIME, "/b": unknownMIME, "a/": unknownMIME, "a/" + strings.Repeat("b", 200): unknownMIME,
+		"é/b": unknownMIME,
 	} {
 		if got := safeMIME(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)

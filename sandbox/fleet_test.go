@@ -73,7 +73,10 @@ func (f *fleet) fault(what string) { f.faults[what] = append(f.faults[what], tim
 func (f *fleet) faulty(what string, from, to time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.faults[what], func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
+	return slices.ContainsFunc(f.faults[what], func(at time.Time) bool {
+		return !at.Before(from) &&
+			!at.After(to)
+	})
 }
 
 func (f *fleet) Facts(context.Context) (runtime.Facts, error) {
@@ -119,7 +122,8 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	id := f.starts
 	if f.removed && spec.Image != f.image {
 		f.mu.Unlock()
-		return runtime.Exit{}, &runtime.ImageError{Ref: spec.Image, Err: errors.New("no such image"), Next: "pull it"}
+		return runtime.Exit{}, &runtime.ImageError{Ref: spec.Image, Err: errors.New("no such image"),
+			Next: "pull it"}
 	}
 	if f.broken != nil {
 		if err := f.broken(); err != nil {
@@ -165,7 +169,7 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 // guest ends with its stdin, or after its code.
 func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtime.Stdio) {
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return
 	}
 	f.mu.Lock()
@@ -225,7 +229,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			}
 			code = true
 			f.mu.Unlock()
-			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n", frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
+			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n",
+				frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
 			took, _ := time.ParseDuration(length)
 			go func() {
 				if sleep(ctx, took) {

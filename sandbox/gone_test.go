@@ -21,7 +21,8 @@ type mortal struct {
 func (m mortal) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	m.runs.Add(1)
 	if m.deaths.Add(-1) >= 0 {
-		return runtime.Exit{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("it went away"), Gone: true}
+		return runtime.Exit{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("it went away"),
+			Gone: true}
 	}
 	return m.scripted.Run(ctx, spec, std)
 }

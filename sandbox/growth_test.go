@@ -13,37 +13,39 @@ import (
 // TestNothingGrows: after a thousand calls more, some of which failed or were cancelled, there are
 // no more goroutines than before, and no more memory than the fleet's own notes take.
 func TestNothingGrows(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 2, time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		calls := func(n int) (goroutines int, heap int64) {
-			for i := range n {
-				fl.set(func() { fl.lent = lentTo(i / 10 % 4) })
-				if i%7 == 0 {
-					cancelledCall(t, s)
-				} else {
-					anyCall(t, s)
+	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 2, time.Hour },
+		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			calls := func(n int) (goroutines int, heap int64) {
+				for i := range n {
+					fl.set(func() { fl.lent = lentTo(i / 10 % 4) })
+					if i%7 == 0 {
+						cancelledCall(t, s)
+					} else {
+						anyCall(t, s)
+					}
+					time.Sleep(time.Duration(i%3) * 100 * time.Millisecond)
 				}
-				time.Sleep(time.Duration(i%3) * 100 * time.Millisecond)
+				fl.set(func() { fl.lent = runs })
+				time.Sleep(2 * time.Minute) // those that failed are forgotten, and one waits again
+				synctest.Wait()
+				return goruntime.NumGoroutine(), heapInUse()
 			}
-			fl.set(func() { fl.lent = runs })
-			time.Sleep(2 * time.Minute) // those that failed are forgotten, and one waits again
-			synctest.Wait()
-			return goruntime.NumGoroutine(), heapInUse()
-		}
-		before, heapBefore := calls(300)
-		after, heapAfter := calls(1000)
-		if after > before {
-			t.Errorf("%d goroutines, %d before", after, before)
-		}
-		if more := heapAfter - heapBefore; more > 512<<10 {
-			t.Errorf("%d bytes more in the heap after 1000 calls", more)
-		}
-	})
+			before, heapBefore := calls(300)
+			after, heapAfter := calls(1000)
+			if after > before {
+				t.Errorf("%d goroutines, %d before", after, before)
+			}
+			if more := heapAfter - heapBefore; more > 512<<10 {
+				t.Errorf("%d bytes more in the heap after 1000 calls", more)
+			}
+		})
 }
 
 // anyCall is a call that may end in any way.
 func anyCall(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
-	if _, err := s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo)); err != nil {
+	if _, err := s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute},
+		hostFunc(echo)); err != nil {
 		t.Error(err)
 	}
 }

@@ -32,7 +32,8 @@ type guest struct {
 	stdinW  *io.PipeWriter
 	stdoutR *io.PipeReader
 
-	quiet chan struct{} // closed when nothing comes from the container any more: it has ended, or its engine went away
+	// closed when nothing comes from the container any more: it has ended, or its engine went away
+	quiet chan struct{}
 	gone  chan struct{} // closed when the container is gone
 	exit  runtime.Exit  // how it ended, once it is gone
 	err   error         // the driver's
@@ -67,7 +68,8 @@ func (s *Sandbox) startGuest(m machine) *guest {
 	})
 	go func() {
 		defer close(g.gone)
-		std := runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr, Ended: ended, ExitUnneeded: g.unasked.Load}
+		std := runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr, Ended: ended,
+			ExitUnneeded: g.unasked.Load}
 		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), std)
 		// A driver whose context has ended says so, and nothing of its engine.
 		if g.err != nil && (g.life.Err() == nil || errors.As(g.err, new(*runtime.UnavailableError))) {
@@ -105,8 +107,10 @@ func (g *guest) await(limit time.Duration) (bad int) {
 			if !f.Seccomp && !strongProfile(g.machine.facts) {
 				g.kill(&UnfitError{
 					Image: g.machine.image,
-					Err:   fmt.Errorf("the guest can't filter system calls in it (%s), and here the engine's own filter is its default or none", f.Note),
-					Next:  "use an image whose Python has ctypes, on x86_64 or aarch64, or leave MCP_BRIDGE_SECCOMP at strict",
+					Err: fmt.Errorf("the guest can't filter system calls in it (%s), and here the engine's own filter "+
+						"is its default or none", f.Note),
+					Next: "use an image whose Python has ctypes, on x86_64 or aarch64, or leave MCP_BRIDGE_SECCOMP at " +
+						"strict",
 				})
 				return bad
 			}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
@@ -37,7 +36,7 @@ func TestHeldResults(t *testing.T) {
 		s := &Sandbox{cfg: Config{MaxCalls: 1000}, log: slog.New(slog.DiscardHandler)}
 		n := newSession(s, Request{ID: "r", Providers: []entrypoint.Provider{{Name: "shop"}}}, host)
 		var in bytes.Buffer
-		n.stdin, n.executed = entrypoint.NewWriter(&in, 0), time.Now()
+		n.calls.stdin = entrypoint.NewWriter(&in, 0)
 		said := func() map[string]int {
 			codes := map[string]int{}
 			for line := range bytes.Lines(in.Bytes()) {
@@ -51,16 +50,17 @@ func TestHeldResults(t *testing.T) {
 			return codes
 		}
 		for round := range 2 {
-			n.untaken.spend(t.Context(), maxUntaken) // the guest has all that it may have
+			n.calls.untaken.spend(t.Context(), maxUntaken) // the guest has all that it may have
 			host.calls.Add(fit + 3)
 			for id := range fit + 3 {
-				n.toolCall(t.Context(), entrypoint.FromGuest{CallID: strconv.Itoa(round*100 + id), Provider: "shop", Tool: "big"})
+				n.calls.begin(t.Context(), entrypoint.FromGuest{CallID: strconv.Itoa(round*100 + id), Provider: "shop",
+					Tool: "big"})
 			}
 			synctest.Wait()
-			if held := s.resultsHeld.Load(); held != fit*each || n.unsent.bytes != held {
-				t.Errorf("%d bytes are held, and %d of the run; want %d", held, n.unsent.bytes, fit*each)
+			if held := s.resultsHeld.Load(); held != fit*each || n.calls.unsent.bytes != held {
+				t.Errorf("%d bytes are held, and %d of the run; want %d", held, n.calls.unsent.bytes, fit*each)
 			}
-			n.untaken.settle(n.untaken.taken + n.untaken.bytes)
+			n.calls.untaken.settle(n.calls.untaken.taken + n.calls.untaken.bytes)
 			n.wg.Wait()
 			if got := said(); got[entrypoint.CodeInternal] != fit || got[entrypoint.CodeOutputLimit] != 3 {
 				t.Errorf("got %v, want %d results that can't be sent, and 3 that were dropped", got, fit)

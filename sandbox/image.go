@@ -86,8 +86,9 @@ func pinned(i runtime.Image) error {
 	}
 	return &UnfitError{
 		Image: i,
-		Err:   fmt.Errorf("the engine has another one under that name: its digest is %s and its id %s", orNone(i.Digest), i.ID),
-		Next:  "remove that image from the engine and pull it again: mcp-bridge image pull",
+		Err: fmt.Errorf("the engine has another one under that name: its digest is %s and its id %s",
+			orNone(i.Digest), i.ID),
+		Next: "remove that image from the engine and pull it again: mcp-bridge image pull",
 	}
 }
 
@@ -110,6 +111,7 @@ func suits(i runtime.Image, f runtime.Facts) error {
 	return &UnfitError{
 		Image: i,
 		Err:   fmt.Errorf("it is made for %s, and the engine's machine is %s", i.Arch, f.Arch),
-		Next:  fmt.Sprintf("name an image for %s in MCP_BRIDGE_IMAGE, or remove this one and let it be pulled anew: mcp-bridge image pull", f.Arch),
+		Next: fmt.Sprintf("name an image for %s in MCP_BRIDGE_IMAGE, or remove this one and let it be pulled "+
+			"again: mcp-bridge image pull", f.Arch),
 	}
 }

@@ -38,7 +38,7 @@ func (c *collecting) Run(ctx context.Context, spec runtime.Spec, std runtime.Std
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, nil
 	}
 	fmt.Fprintln(std.Stdout, `{"type":"ready","protocol":1,"python":"3.12.0","seccomp":true,"pid":1}`)
@@ -114,7 +114,8 @@ func TestFilesAreSent(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				c.mu.Lock()
-				if !bytes.Equal(c.files["big"], big) || c.files["empty"] == nil && len(c.files) != 3 || string(c.files["growing"]) != "123" || c.frames != 6 {
+				if !bytes.Equal(c.files["big"], big) || c.files["empty"] == nil && len(c.files) != 3 ||
+					string(c.files["growing"]) != "123" || c.frames != 6 {
 					t.Errorf("%d files in %d frames", len(c.files), c.frames)
 				}
 				if last := c.orders[len(c.orders)-1]; last != entrypoint.TypeExecute {
@@ -141,9 +142,12 @@ func TestFilesAreRefused(t *testing.T) {
 		files []sandbox.Input
 		want  string
 	}{
-		{"too large", false, []sandbox.Input{{Name: "a", Size: sandbox.MaxInputs}, {Name: "b", Size: 1}}, "at most 67108864 can be copied"},
-		{"unreadable", false, []sandbox.Input{{Name: "a", Size: 5, Data: io.MultiReader(strings.NewReader("12"), errorReader{broken})}}, broken.Error()},
-		{"cut while it is read", false, []sandbox.Input{{Name: "a", Size: 5, Data: strings.NewReader("12")}}, "the file a could not be read whole"},
+		{"too large", false, []sandbox.Input{{Name: "a", Size: sandbox.MaxInputs}, {Name: "b", Size: 1}},
+			"at most 67108864 can be copied"},
+		{"unreadable", false, []sandbox.Input{{Name: "a", Size: 5,
+			Data: io.MultiReader(strings.NewReader("12"), errorReader{broken})}}, broken.Error()},
+		{"cut while it is read", false, []sandbox.Input{{Name: "a", Size: 5, Data: strings.NewReader("12")}},
+			"the file a could not be read whole"},
 		{"a deaf guest", true, []sandbox.Input{big}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -156,7 +160,8 @@ func TestFilesAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			got, err := s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: 20 * time.Second, Files: files(tc.files...)}, nil)
+			got, err := s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: 20 * time.Second,
+				Files: files(tc.files...)}, nil)
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %+v, %v, want %q", got, err, tc.want)
 			}

@@ -36,16 +36,19 @@ func TestOrderBehindThePing(t *testing.T) {
 					calls.Add(1)
 					return nil, nil
 				})
-				r, err := s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute, Output: func(sandbox.Chunk) { chunks.Add(1) }}, host)
+				r, err := s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute,
+					Output: func(sandbox.Chunk) { chunks.Add(1) }}, host)
 				if err != nil || calls.Load() > 0 || strings.Contains(r.Stdout(), "early") {
 					t.Errorf("got %+v, %v after %d calls", r, err, calls.Load())
 				}
 				died := tt.lent == diesOnceItSaid
 				switch {
-				case died && (r.Status != sandbox.StatusExit || !strings.Contains(r.Message, "before the code had finished")):
+				case died && (r.Status != sandbox.StatusExit || !strings.Contains(r.Message,
+					"before the code had finished")):
 					t.Errorf("got %+v, want it said that the container has ended", r)
 				case !died && (r.Status != sandbox.StatusOK || chunks.Load() != 1):
-					t.Errorf("got %+v and heard %d pieces of output, want a success that was heard of once", r, chunks.Load())
+					t.Errorf("got %+v and heard %d pieces of output, want a success that was heard of once", r,
+						chunks.Load())
 				case tt.again != (r.Took.Start >= fl.startTime):
 					t.Errorf("it had its guest after %v", r.Took.Start)
 				}
@@ -80,7 +83,8 @@ func TestClockOfAnOrder(t *testing.T) {
 		time.Sleep(time.Second)
 		fl.set(func() { fl.answers = 400 * time.Millisecond })
 		r, err := s.Run(t.Context(), sandbox.Request{Code: "1h", Timeout: time.Second}, hostFunc(echo))
-		if err != nil || r.Status != sandbox.StatusTimeout || r.Took.Start != 0 || r.Took.Run < time.Second || r.Took.Run > time.Second+cancelTakes {
+		if err != nil || r.Status != sandbox.StatusTimeout || r.Took.Start != 0 || r.Took.Run < time.Second ||
+			r.Took.Run > time.Second+cancelTakes {
 			t.Errorf("got %+v, %v; want it stopped a second after the order", r, err)
 		}
 	})

@@ -37,7 +37,7 @@ func (e erratic) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return e.exit, nil
 	}
 	heard := make(chan struct{}, 1000)
@@ -106,17 +106,23 @@ func orderLines(t *testing.T) []string {
 		t.Fatalf("only %d different lines of a guest in the transcripts", len(lines))
 	}
 	for _, line := range []string{
-		"", "null", "[]", "{}", `{"type":7}`, `{"type":"execute","id":"run-1","code":"1"}`, `{"type":"tool_result","callId":"1","ok":true}`,
-		`{"type":"ready","protocol":99,"pid":-1}`, `{"type":"ready","extra":["/host"]}`, `{"type":"taken","bytes":-1}`, `{"type":"taken","bytes":9223372036854775807}`,
+		"", "null", "[]", "{}", `{"type":7}`, `{"type":"execute","id":"run-1","code":"1"}`,
+		`{"type":"tool_result","callId":"1","ok":true}`,
+		`{"type":"ready","protocol":99,"pid":-1}`, `{"type":"ready","extra":["/host"]}`,
+		`{"type":"taken","bytes":-1}`, `{"type":"taken","bytes":9223372036854775807}`,
 		`{"type":"artifact","id":"run-1","name":"../x","mime":"text/plain","data":"!!","chunk":5,"of":2}`,
 		`{"type":"artifact","id":"run-1","name":"x","mime":"text/plain","data":"eA==","chunk":1,"of":1000000}`,
 		`{"type":"output","id":"run-1","stream":"stdin","text":"x"}`, `{"type":"output","id":"run-1","stream":"stdout","seq":-1,"text":"` + strings.Repeat("y", 10_000) + `"}`,
-		`{"type":"tool_call","callId":"","providerName":"shop","safeToolName":"echo"}`, `{"type":"tool_call","callId":"1","providerName":"nobody","safeToolName":"x","input":[]}`,
-		`{"type":"tool_call","callId":"` + strings.Repeat("9", 200) + `","providerName":"shop","safeToolName":"echo"}`,
+		`{"type":"tool_call","callId":"","providerName":"shop","safeToolName":"echo"}`,
+		`{"type":"tool_call","callId":"1","providerName":"nobody","safeToolName":"x","input":[]}`,
+		`{"type":"tool_call","callId":"` + strings.Repeat("9",
+			200) + `","providerName":"shop","safeToolName":"echo"}`,
 		`{"type":"tool_cancel","callId":"1"}`, `{"type":"tool_cancel","callId":"77"}`, `{"type":"tool_cancel"}`,
 		`{"type":"done","id":"run-1","ok":true}`, `{"type":"done","id":"run-1","ok":true,"wait":null,"error":null}`,
-		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":false,"status":0}}`, `{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0,"signal":9}}`,
-		`{"type":"done","id":"run-1","ok":false,"wait":{"exited":true,"status":3}}`, `{"type":"done","id":"run-1","ok":true,"durationMs":"x"}`,
+		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":false,"status":0}}`,
+		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0,"signal":9}}`,
+		`{"type":"done","id":"run-1","ok":false,"wait":{"exited":true,"status":3}}`,
+		`{"type":"done","id":"run-1","ok":true,"durationMs":"x"}`,
 		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0},"error":{"code":"timeout","type":"T","message":"` + strings.Repeat("z", 100_000) + `"}}`,
 	} {
 		add(line)
@@ -151,14 +157,16 @@ func TestAnyOrderOfFrames(t *testing.T) {
 				}
 				mu.Unlock()
 				if why := impossible(e, got); err == nil && why != "" {
-					t.Errorf("seed %d: %s: %s %q after\n%.4000s", seed, why, got.Status, got.Message, strings.Join(e.script, "\n"))
+					t.Errorf("seed %d: %s: %s %q after\n%.4000s", seed, why, got.Status, got.Message,
+						strings.Join(e.script, "\n"))
 				}
 			}
 		})
 	}
 	wg.Wait()
 	t.Logf("%d orders came to %v", rounds, statuses)
-	if statuses[sandbox.StatusOK] == 0 || statuses[sandbox.StatusTimeout] == 0 || statuses["none"] == 0 || len(statuses) < 6 {
+	if statuses[sandbox.StatusOK] == 0 || statuses[sandbox.StatusTimeout] == 0 || statuses["none"] == 0 ||
+		len(statuses) < 6 {
 		t.Errorf("the orders are too much alike: %v", statuses)
 	}
 	var after goruntime.MemStats
@@ -192,14 +200,15 @@ func playOrder(t *testing.T, e erratic, timeout time.Duration) (sandbox.Result, 
 		t.Fatal(err)
 	}
 	defer s.Close()
-	return s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: timeout, Providers: shop("echo")}, hostFunc(
-		func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
-			if c.ID == "1" {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return json.RawMessage(fmt.Sprintf(`{"content":[],"id":%q}`, c.ID)), nil
-		}))
+	return s.Run(t.Context(), sandbox.Request{ID: "run-1", Code: "1", Timeout: timeout, Providers: shop("echo")},
+		hostFunc(
+			func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+				if c.ID == "1" {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return json.RawMessage(fmt.Sprintf(`{"content":[],"id":%q}`, c.ID)), nil
+			}))
 }
 
 // impossible says what of a result can't follow from the script; "" when all of it can.
@@ -217,7 +226,8 @@ func impossible(e erratic, got sandbox.Result) string {
 			break
 		}
 	}
-	ended := first != nil && first.Wait != nil && first.Wait.Exited && first.Wait.Status == 0 && first.Wait.Signal == 0
+	ended := first != nil && first.Wait != nil && first.Wait.Exited && first.Wait.Status == 0 &&
+		first.Wait.Signal == 0
 	size := 0
 	for _, c := range got.Output {
 		size += len(c.Text)

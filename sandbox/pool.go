@@ -32,7 +32,8 @@ func (m machine) class() class {
 // pool keeps Config.Standby guests warm from the first run on, until there was none for
 // Config.StandbyIdle. The guests themselves are admission's.
 type pool struct {
-	wake chan struct{} // full when a guest was taken or lost
+	sandbox *Sandbox
+	wake    chan struct{} // full when a guest was taken or lost
 
 	mu       sync.Mutex
 	keeping  bool
@@ -55,8 +56,8 @@ func (a *admission) pop(c class) *guest {
 }
 
 // keepWarm notes that a run asks for a guest, and has the pool refilled.
-func (s *Sandbox) keepWarm() {
-	p := &s.pool
+func (p *pool) keepWarm() {
+	s := p.sandbox
 	if s.cfg.Standby == 0 {
 		return
 	}
@@ -65,7 +66,7 @@ func (s *Sandbox) keepWarm() {
 	p.used = time.Now()
 	if !p.keeping && s.enter() == nil {
 		p.keeping = true
-		go s.refill()
+		go p.refill()
 	}
 	p.nudge()
 }
@@ -79,7 +80,8 @@ func (p *pool) nudge() {
 
 // refill starts what is missing, one at a time, and sees that those that wait still answer. It ends
 // with the sandbox, or when no run has come for Config.StandbyIdle.
-func (s *Sandbox) refill() {
+func (p *pool) refill() {
+	s := p.sandbox
 	defer s.runs.Done()
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
@@ -90,7 +92,7 @@ func (s *Sandbox) refill() {
 		select {
 		case <-s.life.Done():
 			return
-		case <-s.pool.wake:
+		case <-p.wake:
 			if !waits { // calls that follow each other closely must not put it off for ever
 				soon.Reset(refillDelay)
 				waits = true
@@ -99,11 +101,11 @@ func (s *Sandbox) refill() {
 		case <-soon.C:
 			waits = false
 		case <-tick.C:
-			s.inspect()
+			p.inspect()
 		}
-		for s.startMissing() {
+		for p.startMissing() {
 		}
-		if s.idle() {
+		if p.idle() {
 			return
 		}
 	}
@@ -111,27 +113,27 @@ func (s *Sandbox) refill() {
 
 // idle reports whether no run has come for so long that no guest is kept warm, and retires them
 // then.
-func (s *Sandbox) idle() bool {
-	p := &s.pool
+func (p *pool) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.used) < s.cfg.StandbyIdle {
+	if time.Since(p.used) < p.sandbox.cfg.StandbyIdle {
 		return false
 	}
 	p.keeping = false
-	s.retireWarm(func(*guest) bool { return true })
+	p.sandbox.admission.retire(func(*guest) bool { return true })
 	return true
 }
 
 // startMissing starts one guest if one is missing and may be started now, and reports whether it
 // did.
-func (s *Sandbox) startMissing() bool {
+func (p *pool) startMissing() bool {
+	s := p.sandbox
 	m := s.found()
 	if m == nil || s.life.Err() != nil {
 		return false // the next run looks for the engine
 	}
-	c, p := m.class(), &s.pool
-	s.retireWarm(func(g *guest) bool { return g.class != c })
+	c := m.class()
+	s.admission.retire(func(g *guest) bool { return g.class != c })
 	p.mu.Lock()
 	wanted := time.Since(p.used) < s.cfg.StandbyIdle && !time.Now().Before(p.retry)
 	p.mu.Unlock()
@@ -158,12 +160,11 @@ func (s *Sandbox) startMissing() bool {
 	return true
 }
 
-// reserve takes room for one more guest of a class, if fewer than most are warm and no run needs
-// it.
+// reserve takes room for one more guest of a class, if fewer than most are warm.
 func (a *admission) reserve(c class, most int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.waiting) > 0 || len(a.warm[c]) >= most || a.containers >= a.maxContainers {
+	if len(a.warm[c]) >= most || a.containers >= a.maxContainers {
 		return false
 	}
 	a.containers++
@@ -195,9 +196,8 @@ func (a *admission) close() {
 	clear(a.warm)
 }
 
-// retireWarm ends the warm guests that which selects.
-func (s *Sandbox) retireWarm(which func(*guest) bool) {
-	a := &s.admission
+// retire ends the warm guests that which selects.
+func (a *admission) retire(which func(*guest) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for c, guests := range a.warm {
@@ -216,7 +216,8 @@ func (s *Sandbox) retireWarm(which func(*guest) bool) {
 
 // inspect pings the warm guests, which would end themselves otherwise, and retires those that don't
 // answer or are too old.
-func (s *Sandbox) inspect() {
+func (p *pool) inspect() {
+	s := p.sandbox
 	s.admission.mu.Lock()
 	var list []*guest
 	for _, guests := range s.admission.warm {
@@ -229,14 +230,14 @@ func (s *Sandbox) inspect() {
 			old := time.Since(g.begun) >= warmAge
 			switch {
 			case old || !g.check(s.life):
-				s.retireWarm(func(warm *guest) bool {
+				s.admission.retire(func(warm *guest) bool {
 					if warm == g && !old {
-						s.pool.failed()
+						p.failed()
 					}
 					return warm == g
 				})
 			case time.Since(g.up) >= provenAge:
-				s.pool.proved()
+				p.proved()
 			}
 		})
 	}

@@ -71,13 +71,14 @@ func TestStandbyIdle(t *testing.T) {
 
 // TestStandbyAge: none waits so long that its engine would end it in its run.
 func TestStandbyAge(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		call(t, s, "1ms")
-		time.Sleep(35 * time.Minute)
-		if _, idle := fl.count(); idle != 1 || fl.started() != 1+4 {
-			t.Errorf("%d wait after %d starts, want 1 after 5", idle, fl.started())
-		}
-	})
+	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour },
+		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			call(t, s, "1ms")
+			time.Sleep(35 * time.Minute)
+			if _, idle := fl.count(); idle != 1 || fl.started() != 1+4 {
+				t.Errorf("%d wait after %d starts, want 1 after 5", idle, fl.started())
+			}
+		})
 }
 
 // TestStandbyChecked: one that doesn't answer, or has died, isn't lent, and the run has another.
@@ -143,7 +144,8 @@ func TestCancelledByADeafStandby(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		r, err := s.Run(ctx, sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo))
-		if took := time.Since(begin); err != nil || r.Status != sandbox.StatusCancelled || took > 300*time.Millisecond {
+		if took := time.Since(begin); err != nil || r.Status != sandbox.StatusCancelled ||
+			took > 300*time.Millisecond {
 			t.Errorf("got %+v, %v after %v", r, err, took)
 		}
 	})
@@ -152,14 +154,15 @@ func TestCancelledByADeafStandby(t *testing.T) {
 // TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever
 // it was started for.
 func TestNextReady(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.MaxContainers = 2 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		fl.set(func() { fl.removal = time.Minute })
-		call(t, s, "1ms") // its container is on its way to its end for a minute
-		time.Sleep(50 * time.Millisecond)
-		if r := call(t, s, "1ms"); r.Took.Total > fl.startTime {
-			t.Errorf("took %v, want at most what a start takes", r.Took.Total)
-		}
-	})
+	bubble(t, func(c *sandbox.Config) { c.MaxContainers = 2 },
+		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			fl.set(func() { fl.removal = time.Minute })
+			call(t, s, "1ms") // its container is on its way to its end for a minute
+			time.Sleep(50 * time.Millisecond)
+			if r := call(t, s, "1ms"); r.Took.Total > fl.startTime {
+				t.Errorf("took %v, want at most what a start takes", r.Took.Total)
+			}
+		})
 }
 
 // TestLookedAtAnewOnce: runs that are cancelled while their containers start say nothing of the
@@ -170,7 +173,8 @@ func TestLookedAtAnewOnce(t *testing.T) {
 		fl.set(func() { fl.image = "second" }) // seen by whoever looks anew
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			if r, err := s.Run(ctx, sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo)); err != nil || r.Status != sandbox.StatusCancelled {
+			if r, err := s.Run(ctx, sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo)); err != nil ||
+				r.Status != sandbox.StatusCancelled {
 				t.Errorf("got %+v, %v", r, err)
 			}
 			cancel()
@@ -184,26 +188,27 @@ func TestLookedAtAnewOnce(t *testing.T) {
 
 // TestNoStartStorm: an engine that can start nothing is asked ever more rarely.
 func TestNoStartStorm(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 8, time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		call(t, s, "1ms")
-		time.Sleep(time.Minute)
-		fl.set(func() {
-			fl.broken = func() error { return errors.New("out of order") }
-			for _, kill := range fl.alive {
-				kill()
+	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 8, time.Hour },
+		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			call(t, s, "1ms")
+			time.Sleep(time.Minute)
+			fl.set(func() {
+				fl.broken = func() error { return errors.New("out of order") }
+				for _, kill := range fl.alive {
+					kill()
+				}
+			})
+			before := fl.started()
+			for range 60 { // the engine answers, so that a look at it is no help
+				if err := look(s, t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
+			}
+			if n := fl.started() - before; n == 0 || n > 20 {
+				t.Errorf("%d starts were tried in ten minutes, want some, and at most 20", n)
 			}
 		})
-		before := fl.started()
-		for range 60 { // the engine answers, so that a look at it is no help
-			if err := look(s, t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(10 * time.Second)
-		}
-		if n := fl.started() - before; n == 0 || n > 20 {
-			t.Errorf("%d starts were tried in ten minutes, want some, and at most 20", n)
-		}
-	})
 }
 
 // TestDiesAtOnce: guests that die while they wait are replaced, and not in a storm.
@@ -236,7 +241,8 @@ func TestEngineIsNotAsked(t *testing.T) {
 			time.Sleep(time.Second)
 			before := fl.looked()
 			if r := call(t, s, "1ms"); r.Took.Start != 0 || fl.looked() != before {
-				t.Errorf("it had its container after %v, and the engine was asked %d times", r.Took.Start, fl.looked()-before)
+				t.Errorf("it had its container after %v, and the engine was asked %d times", r.Took.Start,
+					fl.looked()-before)
 			}
 		}
 	})
@@ -245,30 +251,31 @@ func TestEngineIsNotAsked(t *testing.T) {
 // TestDeafGuestsAreNoStorm: guests that don't answer while they wait are replaced ever more rarely,
 // and at once again when one has answered a run.
 func TestDeafGuestsAreNoStorm(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-		call(t, s, "1ms")
-		fl.set(func() { fl.deaf = true })
-		before := fl.started()
-		time.Sleep(10 * time.Minute)
-		if n := fl.started() - before; n < 3 || n > 20 {
-			t.Errorf("%d starts in ten minutes, want some, and ever fewer", n)
-		}
-		fl.set(func() { fl.deaf = false })
-		time.Sleep(2 * time.Minute)
-		if r := call(t, s, "1ms"); r.Took.Start != 0 {
-			t.Errorf("its guest was ready after %v, though one waited", r.Took.Start)
-		}
-		time.Sleep(time.Second)
-		fl.set(func() {
-			for id := range fl.idle {
-				fl.alive[id]()
+	bubble(t, func(c *sandbox.Config) { c.StandbyIdle = time.Hour },
+		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+			call(t, s, "1ms")
+			fl.set(func() { fl.deaf = true })
+			before := fl.started()
+			time.Sleep(10 * time.Minute)
+			if n := fl.started() - before; n < 3 || n > 20 {
+				t.Errorf("%d starts in ten minutes, want some, and ever fewer", n)
+			}
+			fl.set(func() { fl.deaf = false })
+			time.Sleep(2 * time.Minute)
+			if r := call(t, s, "1ms"); r.Took.Start != 0 {
+				t.Errorf("its guest was ready after %v, though one waited", r.Took.Start)
+			}
+			time.Sleep(time.Second)
+			fl.set(func() {
+				for id := range fl.idle {
+					fl.alive[id]()
+				}
+			})
+			time.Sleep(10 * time.Second)
+			if _, idle := fl.count(); idle != 1 {
+				t.Errorf("%d wait ten seconds after the first that died since a run had one, want 1", idle)
 			}
 		})
-		time.Sleep(10 * time.Second)
-		if _, idle := fl.count(); idle != 1 {
-			t.Errorf("%d wait ten seconds after the first that died since a run had one, want 1", idle)
-		}
-	})
 }
 
 // TestDeafToRunsIsNoStorm: nor do runs that find their guest deaf have one started each time.

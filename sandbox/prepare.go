@@ -44,7 +44,8 @@ type preparing struct {
 // in it. Concurrent callers and runs share one attempt, which ends when none of them waits any
 // more; a failure is not remembered. Errors are *runtime.UnavailableError, *runtime.ImageError and
 // *UnfitError, each with a hint, or the driver's own.
-func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python, error) {
+func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python,
+	error) {
 	m, err := s.prepareFor(ctx, nil, p)
 	return m.facts, m.image, m.python, err
 }
@@ -82,7 +83,7 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	last := g.last
 	pr.mu.Unlock()
 	if p != nil && last != "" {
-		p(last) // whoever comes late is told what goes on
+		p(last) // so that a late one knows what goes on
 	}
 
 	var err error
@@ -98,7 +99,7 @@ func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, er
 	if g.waiters == 0 {
 		g.cancel()
 		if pr.going == g {
-			pr.going = nil // whoever comes next starts anew
+			pr.going = nil // the next one starts over
 		}
 	}
 	pr.mu.Unlock()
@@ -129,7 +130,7 @@ func (s *Sandbox) startPreparing() (*preparing, error) {
 			}
 		}
 		m, err := s.reach(ctx, tell)
-		if isGone(err) { // the driver has forgotten it, and looks anew
+		if isGone(err) { // the driver has forgotten it, and looks again
 			m, err = s.reach(ctx, tell)
 		}
 		s.prepare.mu.Lock()

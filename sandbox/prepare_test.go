@@ -27,7 +27,8 @@ func TestLocalImage(t *testing.T) {
 			_, i, _, err := s.Look(t.Context(), nil)
 			var missing *runtime.ImageError
 			switch {
-			case images == nil && (!errors.As(err, &missing) || missing.Ref != local || !strings.Contains(missing.Hint(), "mcp-bridge image build")):
+			case images == nil && (!errors.As(err, &missing) || missing.Ref != local ||
+				!strings.Contains(missing.Hint(), "mcp-bridge image build")):
 				t.Errorf("%s, not there: got %v", policy, err)
 			case images != nil && (err != nil || i.ID != has("1").ID):
 				t.Errorf("%s, there: got %+v, %v", policy, i, err)
@@ -54,26 +55,35 @@ func TestPullPolicy(t *testing.T) {
 		want   string // in the error
 		hint   string
 	}{
-		{"missing, and there", sandbox.PullMissing, map[string]runtime.Image{"first": has("1")}, registry, has("1").ID, 0, "", ""},
-		{"missing, and the second is there", sandbox.PullMissing, map[string]runtime.Image{"second": has("2")}, registry, has("2").ID, 0, "", ""},
+		{"missing, and there", sandbox.PullMissing, map[string]runtime.Image{"first": has("1")}, registry,
+			has("1").ID, 0, "", ""},
+		{"missing, and the second is there", sandbox.PullMissing, map[string]runtime.Image{"second": has("2")},
+			registry, has("2").ID, 0, "", ""},
 		{"missing, and not there", sandbox.PullMissing, nil, registry, "sha256:new", 1, "", ""},
 		{"the default is missing", "", nil, registry, "sha256:new", 1, "", ""},
 		{"missing, and no registry", sandbox.PullMissing, nil, nil, "", 1, "can't be reached", "image build"},
-		{"never, and there", sandbox.PullNever, map[string]runtime.Image{"second": has("2")}, registry, has("2").ID, 0, "", ""},
+		{"never, and there", sandbox.PullNever, map[string]runtime.Image{"second": has("2")}, registry, has("2").ID,
+			0, "", ""},
 		{"never, and not there", sandbox.PullNever, nil, registry, "", 0, "MCP_BRIDGE_PULL=never", "image pull"},
-		{"always, and there", sandbox.PullAlways, map[string]runtime.Image{"first": has("1")}, registry, "sha256:new", 1, "", ""},
-		{"always, and no registry", sandbox.PullAlways, map[string]runtime.Image{"first": has("1")}, nil, "", 1, "can't be reached", "image build"},
+		{"always, and there", sandbox.PullAlways, map[string]runtime.Image{"first": has("1")}, registry,
+			"sha256:new", 1, "", ""},
+		{"always, and no registry", sandbox.PullAlways, map[string]runtime.Image{"first": has("1")}, nil, "", 1,
+			"can't be reached", "image build"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &engine{images: tt.images, pulls: tt.pulls}
-			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images, c.Pull = []string{"first", "second"}, tt.policy })
+			s := prepareWith(t, e, func(c *sandbox.Config) {
+				c.Images, c.Pull = []string{"first", "second"},
+					tt.policy
+			})
 			_, i, _, err := s.Look(t.Context(), nil)
 			if tt.want == "" && (err != nil || i.ID != tt.id) {
 				t.Errorf("got %+v, %v; want id %s", i, err, tt.id)
 			}
 			var image *runtime.ImageError
-			if tt.want != "" && (!errors.As(err, &image) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(image.Hint(), tt.hint)) {
+			if tt.want != "" && (!errors.As(err, &image) || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(image.Hint(), tt.hint)) {
 				t.Errorf("got %v, want an *ImageError with %q and the hint %q", err, tt.want, tt.hint)
 			}
 			if n := e.count("pull first"); n != tt.pulled {
@@ -122,22 +132,28 @@ func TestUnfit(t *testing.T) {
 		{"fit", "x", has("1"), amd64, nil, ""},
 		{"of the pinned digest", pinnedRef, right, amd64, nil, ""},
 		{"of the pinned id", pinnedRef, byID, amd64, nil, ""},
-		{"of another digest", pinnedRef, other, amd64, nil, "another one under that name: its digest is " + other.Digest},
+		{"of another digest", pinnedRef, other, amd64, nil,
+			"another one under that name: its digest is " + other.Digest},
 		{"of no digest", pinnedRef, has("1"), amd64, nil, "its digest is not known"},
 		{"of another architecture", "x", arm, amd64, nil, "made for arm64, and the engine's machine is amd64"},
 		{"of an architecture that runs there", "x", small, amd64, nil, ""},
-		{"of another architecture, as the kernel says", "x", has("1"), runtime.Facts{}, ends(runtime.Exit{Code: 1}, "exec /usr/bin/python3: exec format error", nil), "another architecture"},
+		{"of another architecture, as the kernel says", "x", has("1"), runtime.Facts{},
+			ends(runtime.Exit{Code: 1}, "exec /usr/bin/python3: exec format error", nil), "another architecture"},
 		{"without python, says crun", "x", has("1"), amd64, ends(runtime.Exit{}, "", errors.New("crun: executable file `python3` not found in $PATH: No such file or directory: OCI runtime attempted to invoke a command that was not found")), "no python3"},
 		{"without python, says runc", "x", has("1"), amd64, ends(runtime.Exit{}, "", errors.New(`runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH`)), "no python3"},
 		{"without python, by code", "x", has("1"), amd64, ends(runtime.Exit{Code: 127}, "", nil), "no python3"},
-		{"with Python 3.9", "x", has("1"), amd64, says("3.9.19 1"), "its Python is 3.9.19, and the guest needs 3.10"},
+		{"with Python 3.9", "x", has("1"), amd64, says("3.9.19 1"),
+			"its Python is 3.9.19, and the guest needs 3.10"},
 		{"with Python 2", "x", has("1"), amd64, says("2.7.18 1"), "its Python is 2.7.18"},
 		{"with Python 4", "x", has("1"), amd64, says("4.0.0 1"), ""},
 		{"with something else", "x", has("1"), amd64, says("hello"), "did not start Python"},
-		{"with a Python that fails", "x", has("1"), amd64, ends(runtime.Exit{Code: 1}, "Fatal Python error", nil), "Fatal Python error"},
+		{"with a Python that fails", "x", has("1"), amd64, ends(runtime.Exit{Code: 1}, "Fatal Python error", nil),
+			"Fatal Python error"},
 		{"without ctypes", "x", has("1"), amd64, says("3.12.0 0"), "no ctypes"},
-		{"without ctypes, under a strict profile", "x", has("1"), runtime.Facts{Arch: "amd64", Seccomp: "strict"}, says("3.12.0 0"), ""},
-		{"without ctypes, under the engine's own profile", "x", has("1"), runtime.Facts{Arch: "amd64", Seccomp: "engine"}, says("3.12.0 0"), "no ctypes"},
+		{"without ctypes, under a strict profile", "x", has("1"), runtime.Facts{Arch: "amd64", Seccomp: "strict"},
+			says("3.12.0 0"), ""},
+		{"without ctypes, under the engine's own profile", "x", has("1"),
+			runtime.Facts{Arch: "amd64", Seccomp: "engine"}, says("3.12.0 0"), "no ctypes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,13 +167,15 @@ func TestUnfit(t *testing.T) {
 				return
 			}
 			var hinted interface{ Hint() string }
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !errors.As(err, &hinted) || hinted.Hint() == "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !errors.As(err, &hinted) ||
+				hinted.Hint() == "" {
 				t.Errorf("got %v, want %q in it and a hint", err, tt.want)
 			}
 		})
 	}
 	t.Run("the engine fails", func(t *testing.T) {
-		gone := &runtime.UnavailableError{Engine: "fake", Err: errors.New("python3 not found")} // the words alone don't make it the image's fault
+		// the words alone don't make it the image's fault
+		gone := &runtime.UnavailableError{Engine: "fake", Err: errors.New("python3 not found")}
 		e := &engine{images: map[string]runtime.Image{"any": has("1")}, probe: ends(runtime.Exit{}, "", gone)}
 		var unfit *sandbox.UnfitError
 		if err := look(prepareWith(t, e, nil), t.Context(), nil); !errors.Is(err, gone) || errors.As(err, &unfit) {
@@ -183,7 +201,8 @@ func TestProbeIsRemembered(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "mcp-bridge")
 		for i, want := range []int{1, 0} {
 			e := fresh()
-			if p, err := prepare(t, e, dir); err != nil || p != (sandbox.Python{Version: "3.12.1", Ctypes: true}) || e.count("run") != want {
+			if p, err := prepare(t, e, dir); err != nil || p != (sandbox.Python{Version: "3.12.1", Ctypes: true}) ||
+				e.count("run") != want {
 				t.Errorf("bridge %d: got %+v, %v after %d probes, want %d", i, p, err, e.count("run"), want)
 			}
 		}
@@ -200,8 +219,10 @@ func TestProbeIsRemembered(t *testing.T) {
 			t.Errorf("another image: %v after %d probes", err, e.count("run"))
 		}
 		for name, garbage := range map[string]string{
-			"no JSON": "{", "another type": "[1]", "empty": "", "null": "null", "too old": `{"fake ` + has("1").ID + `":{"python":"3.2.1"}}`,
-			"no version": `{"fake ` + has("1").ID + `":{"version":"../../etc"}}`, "huge": `{"x":"` + strings.Repeat("x", 1<<20) + `"}`,
+			"no JSON": "{", "another type": "[1]", "empty": "", "null": "null",
+			"too old":    `{"fake ` + has("1").ID + `":{"python":"3.2.1"}}`,
+			"no version": `{"fake ` + has("1").ID + `":{"version":"../../etc"}}`,
+			"huge":       `{"x":"` + strings.Repeat("x", 1<<20) + `"}`,
 		} {
 			if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
 				t.Fatal(err)
@@ -335,7 +356,10 @@ func TestEngineThatWentAway(t *testing.T) {
 	if err := look(s, t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	e.set(func(e *engine) { e.facts.Endpoint, e.images = "elsewhere", map[string]runtime.Image{"any": has("2")} })
+	e.set(func(e *engine) {
+		e.facts.Endpoint, e.images = "elsewhere",
+			map[string]runtime.Image{"any": has("2")}
+	})
 	if f, i, _, err := s.Look(t.Context(), nil); err != nil || f.Endpoint != "elsewhere" || i.ID != has("2").ID {
 		t.Errorf("another engine: got %+v, %+v, %v", f, i, err)
 	}

@@ -55,8 +55,9 @@ func (s *Sandbox) probe(ctx context.Context, f runtime.Facts, i runtime.Image) (
 	if err == nil && !p.Ctypes && !strongProfile(f) {
 		err = &UnfitError{
 			Image: i,
-			Err:   errors.New("its Python has no ctypes, so that the guest can't filter system calls, and here the engine's own filter is its default or none"),
-			Next:  "use an image whose Python has ctypes, such as python:3.12-slim: MCP_BRIDGE_IMAGE",
+			Err: errors.New("its Python has no ctypes, so that the guest can't filter system calls, and here the " +
+				"engine's own filter is its default or none"),
+			Next: "use an image whose Python has ctypes, such as python:3.12-slim: MCP_BRIDGE_IMAGE",
 		}
 	}
 	return p, err
@@ -73,9 +74,11 @@ func (s *Sandbox) tryPython(ctx context.Context, i runtime.Image) (Python, error
 	spec.Command = []string{"python3", "-I", "-B", "-c", probeProgram}
 	spec.MaxAge = s.cfg.StartTimeout + ageSlack
 	stdout, stderr := &runtime.Tail{Limit: stderrTail}, &runtime.Tail{Limit: stderrTail}
-	exit, err := s.driver.Run(ctx, spec, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr})
+	exit, err := s.driver.Run(ctx, spec, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: stdout,
+		Stderr: stderr})
 	if cause := context.Cause(ctx); err == nil && errors.Is(cause, errStartTimeout) {
-		return Python{}, &StartError{Image: i.Ref, Exit: exit, Stderr: stderr.String(), Err: fmt.Errorf("%w: it had %v", cause, s.cfg.StartTimeout)}
+		return Python{}, &StartError{Image: i.Ref, Exit: exit, Stderr: stderr.String(),
+			Err: fmt.Errorf("%w: it had %v", cause, s.cfg.StartTimeout)}
 	} else if cause != nil {
 		return Python{}, cause
 	}
@@ -83,7 +86,8 @@ func (s *Sandbox) tryPython(ctx context.Context, i runtime.Image) (Python, error
 		return Python{}, err // whatever words it uses
 	}
 	if why := unfit(exit, err, stderr.String()); why != nil {
-		return Python{}, &UnfitError{Image: i, Err: why, Next: "use an image with Python 3.10 or newer, such as python:3.12-slim: MCP_BRIDGE_IMAGE"}
+		return Python{}, &UnfitError{Image: i, Err: why, Next: "use an image with Python 3.10 or newer, such as " +
+			"python:3.12-slim: MCP_BRIDGE_IMAGE"}
 	}
 	if err != nil {
 		return Python{}, err

@@ -32,7 +32,8 @@ type progress struct {
 	over    bool
 }
 
-func newProgress(ctx context.Context, id string, run func(func()), send func(context.Context, entrypoint.Progress)) *progress {
+func newProgress(ctx context.Context, id string, run func(func()),
+	send func(context.Context, entrypoint.Progress)) *progress {
 	return &progress{
 		id: id, ctx: ctx, send: send, run: run,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
@@ -97,7 +98,8 @@ func (p *progress) flush() {
 	p.mu.Unlock()
 	if r != nil && p.ctx.Err() == nil {
 		p.send(p.ctx, entrypoint.Progress{
-			Type: entrypoint.TypeProgress, CallID: p.id, Progress: r.Progress, Total: r.Total, Message: cut(r.Message, entrypoint.MaxProgressText),
+			Type: entrypoint.TypeProgress, CallID: p.id, Progress: r.Progress, Total: r.Total,
+			Message: cut(r.Message, entrypoint.MaxProgressText),
 		})
 	}
 }

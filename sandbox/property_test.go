@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-var replay = flag.Uint64("seed", 0, "have TestStandbyProperty do what it did with this seed, instead of what it does with others")
+var replay = flag.Uint64("seed", 0, "have TestStandbyProperty do what it did with this seed, instead of "+
+	"what it does with others")
 
 // TestStandbyProperty: whatever comes, no container has two runs, no more are alive than may be,
 // every run is answered truthfully, runs that come when all is well again are served, as many
@@ -123,7 +124,8 @@ func (w *storm) change() {
 	case 4:
 		fl.set(func() { fl.facts.OwnUsers = !fl.facts.OwnUsers })
 	case 5:
-		removal := []time.Duration{10 * time.Millisecond, 60 * time.Millisecond, 3 * time.Second, 20 * time.Second}[r.IntN(4)]
+		removal := []time.Duration{10 * time.Millisecond, 60 * time.Millisecond, 3 * time.Second,
+			20 * time.Second}[r.IntN(4)]
 		fl.set(func() { fl.removal = removal })
 	case 6:
 		away := r.IntN(3) == 0
@@ -171,7 +173,8 @@ func (w *storm) run(runs *sync.WaitGroup, i int) {
 // when it began.
 func (w *storm) succeeded(res sandbox.Result, i, found int) {
 	var id, image, run int
-	if n, err := fmt.Sscanf(res.Stdout(), "%d image-%d run-%d", &id, &image, &run); n != 3 || run != i || image < found {
+	if n, err := fmt.Sscanf(res.Stdout(), "%d image-%d run-%d", &id, &image, &run); n != 3 || run != i ||
+		image < found {
 		w.t.Errorf("run %d got %+v, %v; want its own output, from image %d or a later one", i, res, err, found)
 	}
 }
@@ -223,6 +226,7 @@ func (w *storm) settle() {
 		want = w.cfg.Standby
 	}
 	if alive, idle := w.fl.count(); alive != want || idle != want {
-		w.t.Errorf("%d are alive and %d wait, want %d: up to %d may, for %v", alive, idle, want, w.cfg.Standby, w.cfg.StandbyIdle)
+		w.t.Errorf("%d are alive and %d wait, want %d: up to %d may, for %v", alive, idle, want, w.cfg.Standby,
+			w.cfg.StandbyIdle)
 	}
 }

@@ -18,13 +18,14 @@ const (
 func (s *Sandbox) reap(ctx context.Context) error {
 	gone, err := runtime.Reap(ctx, s.driver, s.cfg.Owner)
 	for _, o := range gone {
-		s.log.Info("container of a dead bridge is removed", "container", o.Name, "owner_pid", o.Owner.PID, "was_running", o.Running)
+		s.log.Info("container of a dead bridge is removed", "container", o.Name, "owner_pid", o.Owner.PID,
+			"was_running", o.Running)
 	}
 	return err
 }
 
 // reapSoon has the reaper look at once, and starts it if it doesn't run yet. Only Close waits for
-// it: a dead bridge's containers may take their time to end, and nobody's run needs them gone.
+// it: a dead bridge's containers may take their time to end, and no run needs them gone.
 func (s *Sandbox) reapSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *Sandbox) reapNow() {
 }
 
 // reapAgain reaps, if the engine was there when it was last used. An engine that is at rest or away
-// is left alone, and is no news: whoever runs code next hears of it.
+// is left alone, and not reported: the next run hears of it.
 func (s *Sandbox) reapAgain() {
 	if s.found() == nil {
 		return

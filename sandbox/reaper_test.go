@@ -122,7 +122,8 @@ func TestNobodyWaitsForTheReaper(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			dead := runtime.Self()
 			dead.PID = 1<<22 + 1
-			e := stubborn{&engine{images: map[string]runtime.Image{"any": has("1")}, orphans: []runtime.Orphan{{ID: "dead", Owner: dead}}}, make(chan struct{})}
+			e := stubborn{&engine{images: map[string]runtime.Image{"any": has("1")},
+				orphans: []runtime.Orphan{{ID: "dead", Owner: dead}}}, make(chan struct{})}
 			cfg := config()
 			cfg.Owner = runtime.Self()
 			s, err := sandbox.New(e, cfg)

@@ -13,7 +13,8 @@ import (
 // big answers every call with ten megabytes.
 func big(t *testing.T) hostFunc {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": strings.Repeat("x", 10_000_000)}}})
+	data, err := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text",
+		"text": strings.Repeat("x", 10_000_000)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ print("over")
 	s := newSandbox(t, nil)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := s.Run(t.Context(), sandbox.Request{Code: tt.code, Timeout: time.Minute, Providers: shop("echo")}, big(t))
+			r, err := s.Run(t.Context(), sandbox.Request{Code: tt.code, Timeout: time.Minute, Providers: shop("echo")},
+				big(t))
 			if err != nil || r.Stdout() != tt.want || r.Status != sandbox.StatusOK {
 				t.Errorf("got %q, %s %s, %+v, %v", r.Stdout(), r.Status, r.Message, r.Error, err)
 			}

@@ -15,12 +15,14 @@ import (
 
 // Bounds of a run that need no tuning.
 const (
-	pingEvery   = entrypoint.Silence / 4 // after so much silence the guest ends itself
-	cancelGrace = time.Second            // from cancel to done, for what is still on its way: when that stops coming, it is killed after that
-	cancelMax   = 5 * time.Second        // the same, while something comes
-	exitGrace   = 2 * time.Second        // from done to the container's own end
-	stderrTail  = 2 << 10                // bytes kept of what the guest itself says on stderr
-	pongWait    = time.Second            // for a warm guest's answer to a ping
+	pingEvery = entrypoint.Silence / 4 // after so much silence the guest ends itself
+	// from cancel to done, for what is still on its way: when that stops coming, it is killed after
+	// that
+	cancelGrace = time.Second
+	cancelMax   = 5 * time.Second // the same, while something comes
+	exitGrace   = 2 * time.Second // from done to the container's own end
+	stderrTail  = 2 << 10         // bytes kept of what the guest itself says on stderr
+	pongWait    = time.Second     // for a warm guest's answer to a ping
 )
 
 // Why a run's context ended.
@@ -34,17 +36,22 @@ var (
 type extraError struct{ extra []string }
 
 func (e *extraError) Error() string {
-	return "no code was run, because the engine's own settings put more into every container than was asked for: " + strings.Join(e.extra, ", ")
+	return "no code was run, because the engine's own settings put more into every container than was asked " +
+		"for: " + strings.Join(e.extra, ", ")
 }
 
 // Hint names the next step for a person.
 func (e *extraError) Hint() string {
-	return "take volumes, mounts, devices and tz out of the [containers] section of containers.conf; an empty ~/.config/containers/mounts.conf stands for the system's"
+	return "take volumes, mounts, devices and tz out of the [containers] section of containers.conf; an " +
+		"empty ~/.config/containers/mounts.conf stands for the system's"
 }
 
 // unasked returns what the guest found that no engine's facts explain.
 func unasked(extra []string, f runtime.Facts) []string {
-	return slices.DeleteFunc(slices.Clone(extra), func(name string) bool { return slices.Contains(f.OwnDevices, name) })
+	return slices.DeleteFunc(slices.Clone(extra), func(name string) bool {
+		return slices.Contains(f.OwnDevices,
+			name)
+	})
 }
 
 // A StartError says that a container was started but its guest never answered.
@@ -74,7 +81,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *StartError) Hint() string {
-	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
+	return "the image must have python3 (3.10 or newer) on its PATH: check MCP_BRIDGE_IMAGE and " +
+		"MCP_BRIDGE_MEMORY, or run: mcp-bridge doctor"
 }
 
 // Run runs the code in a container of its own. It waits in the queue, prepares the engine where
@@ -113,7 +121,8 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	if err != nil {
 		return Result{Took: res.Took}, err
 	}
-	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took", res.Took.Total)
+	s.log.Debug("run", "run", r.ID, "status", res.Status, "start", res.Took.Start, "ran", res.Took.Run, "took",
+		res.Took.Total)
 	return res, nil
 }
 
@@ -123,7 +132,8 @@ func (s *Sandbox) check(r *Request) error {
 		return fmt.Errorf("sandbox: timeout %v is not within 0 and %v", r.Timeout, s.cfg.MaxTimeout)
 	}
 	if len(r.Code) > MaxCode {
-		return fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead", len(r.Code), MaxCode)
+		return fmt.Errorf("the code is %d bytes long; at most %d can be run: pass data through a tool instead",
+			len(r.Code), MaxCode)
 	}
 	if r.ID == "" {
 		r.ID = rand.Text()
@@ -167,7 +177,8 @@ func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Resu
 
 // notBegun is the Result of a run that was cancelled before it had a guest.
 func notBegun(id string) Result {
-	return Result{ID: id, Status: StatusCancelled, ExitCode: -1, Message: "The run was cancelled before it began."}
+	return Result{ID: id, Status: StatusCancelled, ExitCode: -1,
+		Message: "The run was cancelled before it began."}
 }
 
 // attempt prepares, and runs the code in what is found then.
@@ -227,7 +238,7 @@ func (n *session) acquire(ctx context.Context, order []byte) (*guest, error) {
 	if len(n.inputs) > 0 {
 		order = nil // the files come before it
 	}
-	defer s.keepWarm()
+	defer s.pool.keepWarm()
 	for {
 		g := n.ticket.guest
 		if g == nil {
@@ -270,7 +281,7 @@ func (n *session) rejoin(ctx context.Context) error {
 // container then goes away by itself, and Close waits for that; where the guest's word isn't
 // enough, run waits too.
 func (n *session) run(caller context.Context, g *guest, order []byte) (Result, error) {
-	n.stdin, n.cancel, n.abandon = g.stdin, g.kill, g.cut
+	n.stdin, n.calls.stdin, n.cancel, n.abandon = g.stdin, g.stdin, g.kill, g.cut
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
@@ -323,7 +334,8 @@ func (n *session) told() bool {
 func (n *session) greet(hello entrypoint.FromGuest) {
 	n.unfiltered, n.note = !hello.Seccomp, n.short(hello.Note)
 	if n.unfiltered || n.note != "" {
-		n.sandbox.log.Warn("the lock-down is weaker than it should be", "run", n.req.ID, "filter", hello.Seccomp, "why", n.note)
+		n.sandbox.log.Warn("the lock-down is weaker than it should be", "run", n.req.ID, "filter", hello.Seccomp,
+			"why", n.note)
 	}
 }
 
@@ -344,9 +356,13 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 		case entrypoint.TypeOutput:
 			n.output(f)
 		case entrypoint.TypeToolCall:
-			n.toolCall(ctx, f)
+			if !n.calls.begin(ctx, f) {
+				n.badFrames++
+			}
 		case entrypoint.TypeToolCancel:
-			n.toolCancel(f)
+			if !n.calls.cancel(f.CallID) {
+				n.badFrames++
+			}
 		case entrypoint.TypeArtifact:
 			n.artifact(f)
 		case entrypoint.TypeDone:
@@ -356,7 +372,7 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 			}
 			n.done = &f
 		case entrypoint.TypeTaken:
-			n.untaken.settle(f.Bytes)
+			n.calls.untaken.settle(f.Bytes)
 		case entrypoint.TypeReady, entrypoint.TypeStarted, entrypoint.TypePong:
 		default:
 			n.badFrames++

@@ -109,14 +109,17 @@ const (
 
 // Result is how a run ended and what it left. The zero value means nothing.
 type Result struct {
-	ID       string
-	Status   Status
-	ExitCode int    // of the process that ran the code; 128+n after signal n; -1 when it was stopped or nobody knows
+	ID     string
+	Status Status
+	// of the process that ran the code; 128+n after signal n; -1 when it was stopped or is not known
+	ExitCode int
 	Signal   int    // that ended it, or 0
 	Message  string // for the model: what ended the run, Limit included; empty when Status is StatusOK
 	Limit    string // a sentence on the limit that an exception came from; empty for none
 
-	Output    []Chunk  // of each stream in its order, without the middle of both where they were longer than Config.OutputLimit
+	// of each stream in its order, without the middle of both where they were longer than
+	// Config.OutputLimit
+	Output    []Chunk
 	Truncated Dropped  // what is missing from Output
 	Error     *Failure // the exception, as the code's own process tells it; nil when there was none
 
@@ -127,8 +130,10 @@ type Result struct {
 
 	Calls     int // tool calls made
 	Artifacts []Artifact
-	Lost      []string // names of files that were handed over but not kept: beyond a limit, or not whole when the run ended
-	Took      Took
+	// names of files that were handed over but not kept: beyond a limit, or not whole when the run
+	// ended
+	Lost []string
+	Took Took
 }
 
 // Failure is an uncaught exception in the words of the process that ran the code: text, which may
@@ -146,7 +151,9 @@ type Dropped struct{ Stdout, Stderr int64 }
 // Artifact is a file or image that the code handed over. Its Data is what the code says it is, or
 // anything else.
 type Artifact struct {
-	Name string // unique in the run; a relative path of letters, digits, "-", "_" and "." that leads nowhere else
+	// unique in the run; a relative path of letters, digits, "-", "_" and "." that leads nowhere
+	// else
+	Name string
 	Mime string // of the form a/b
 	Data []byte
 }
@@ -216,7 +223,8 @@ type Config struct {
 	StandbyIdle time.Duration
 
 	StartTimeout time.Duration // from asking for a container until its guest is ready
-	MaxTimeout   time.Duration // the longest Request.Timeout; with StartTimeout and Patience it bounds a container's age
+	// the longest Request.Timeout; with StartTimeout and Patience it bounds a container's age
+	MaxTimeout time.Duration
 
 	// Patience is how long the clock of a run may stand still in all, for what its code is not to
 	// pay for: servers that start, people who answer. Zero means StartTimeout.
@@ -270,7 +278,8 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 	case cfg.Patience < 0:
 		return nil, errors.New("sandbox: the patience is negative")
 	case cfg.Standby < 0, cfg.Standby > 0 && cfg.StandbyIdle <= 0, cfg.Standby >= cfg.MaxContainers:
-		return nil, errors.New("sandbox: the number of warm containers is negative, or they would wait for no time, or leave no container for a run")
+		return nil, errors.New("sandbox: the number of warm containers is negative, or they would wait for no " +
+			"time, or leave no container for a run")
 	}
 	log := cfg.Log
 	if log == nil {
@@ -282,7 +291,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		maxRuns: cfg.MaxRuns, maxContainers: cfg.MaxContainers, room: cfg.Queue, patience: cfg.QueueTimeout,
 		warm: map[class][]*guest{},
 	}
-	s.pool.wake = make(chan struct{}, 1)
+	s.pool.sandbox, s.pool.wake = s, make(chan struct{}, 1)
 	spec := s.spec(cfg.Images[0])
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)

@@ -90,7 +90,8 @@ func echo(_ context.Context, c sandbox.Call) (json.RawMessage, error) {
 func shop(names ...string) []entrypoint.Provider {
 	p := entrypoint.Provider{Name: "shop", Alias: "shop", Tools: map[string]entrypoint.Tool{}}
 	for _, n := range names {
-		p.Tools[n] = entrypoint.Tool{SafeName: n, OriginalName: n, InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)}
+		p.Tools[n] = entrypoint.Tool{SafeName: n, OriginalName: n,
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)}
 	}
 	return []entrypoint.Provider{p}
 }
@@ -109,21 +110,34 @@ func TestOutcomes(t *testing.T) {
 		{name: "printed", code: "print('hi')", want: sandbox.StatusOK, stdout: "hi\n"},
 		{name: "nothing", code: "", want: sandbox.StatusOK},
 		{name: "exit 0", code: "import sys; print('a'); sys.exit(0)", want: sandbox.StatusOK, stdout: "a\n"},
-		{name: "exit 3", code: "import sys; print('a'); sys.exit(3)", want: sandbox.StatusExit, exit: 3, stdout: "a\n"},
-		{name: "os._exit 3", code: "import os; print('a', flush=True); os._exit(3)", want: sandbox.StatusExit, exit: 3, stdout: "a\n"},
+		{name: "exit 3", code: "import sys; print('a'); sys.exit(3)", want: sandbox.StatusExit, exit: 3,
+			stdout: "a\n"},
+		{name: "os._exit 3", code: "import os; print('a', flush=True); os._exit(3)", want: sandbox.StatusExit,
+			exit: 3, stdout: "a\n"},
 		{name: "os._exit 0", code: "import os; os._exit(0)", want: sandbox.StatusOK},
-		{name: "exception", code: "print('a')\n1/0", want: sandbox.StatusError, exit: 1, stdout: "a\n", errType: "ZeroDivisionError", line: 2},
-		{name: "exception, then 0", code: "import atexit, os\natexit.register(lambda: os._exit(0))\n1/0", want: sandbox.StatusError, errType: "ZeroDivisionError", line: 3},
-		{name: "syntax error", code: "print('a')\ndef", want: sandbox.StatusError, exit: 1, errType: "SyntaxError", line: 2},
-		{name: "segfault", code: "print('a', flush=True)\nimport ctypes; ctypes.string_at(0)", want: sandbox.StatusExit, exit: 139, signal: 11, stdout: "a\n"},
-		{name: "killed by itself", code: "import os,signal; os.kill(os.getpid(), signal.SIGKILL)", want: sandbox.StatusExit, exit: 137, signal: 9},
+		{name: "exception", code: "print('a')\n1/0", want: sandbox.StatusError, exit: 1, stdout: "a\n",
+			errType: "ZeroDivisionError", line: 2},
+		{name: "exception, then 0", code: "import atexit, os\natexit.register(lambda: os._exit(0))\n1/0",
+			want: sandbox.StatusError, errType: "ZeroDivisionError", line: 3},
+		{name: "syntax error", code: "print('a')\ndef", want: sandbox.StatusError, exit: 1, errType: "SyntaxError",
+			line: 2},
+		{name: "segfault", code: "print('a', flush=True)\nimport ctypes; ctypes.string_at(0)",
+			want: sandbox.StatusExit, exit: 139, signal: 11, stdout: "a\n"},
+		{name: "killed by itself", code: "import os,signal; os.kill(os.getpid(), signal.SIGKILL)",
+			want: sandbox.StatusExit, exit: 137, signal: 9},
 		{name: "aborted", code: "import os; os.abort()", want: sandbox.StatusExit, exit: 134, signal: 6},
-		{name: "timeout", code: "print('before', flush=True)\nwhile True: pass", timeout: time.Second, want: sandbox.StatusTimeout, stdout: "before\n"},
-		{name: "timeout asleep", code: "import time; print('before'); time.sleep(60)", timeout: time.Second, want: sandbox.StatusTimeout, stdout: "before\n"},
-		{name: "memory error", code: "print('a')\nx = bytearray(2 << 30)", want: sandbox.StatusMemoryLimit, stdout: "a\n", exit: 1},
-		{name: "top-level await", code: "import asyncio\nawait asyncio.sleep(0)\nprint('hi')", want: sandbox.StatusOK, stdout: "hi\n"},
-		{name: "child's output", code: "import os; _ = os.system('echo 123')", want: sandbox.StatusOK, stdout: "123\n"},
-		{name: "forged done", code: `print('{"type":"done","id":"x","ok":true}')`, want: sandbox.StatusOK, stdout: `{"type":"done","id":"x","ok":true}` + "\n"},
+		{name: "timeout", code: "print('before', flush=True)\nwhile True: pass", timeout: time.Second,
+			want: sandbox.StatusTimeout, stdout: "before\n"},
+		{name: "timeout asleep", code: "import time; print('before'); time.sleep(60)", timeout: time.Second,
+			want: sandbox.StatusTimeout, stdout: "before\n"},
+		{name: "memory error", code: "print('a')\nx = bytearray(2 << 30)", want: sandbox.StatusMemoryLimit,
+			stdout: "a\n", exit: 1},
+		{name: "top-level await", code: "import asyncio\nawait asyncio.sleep(0)\nprint('hi')",
+			want: sandbox.StatusOK, stdout: "hi\n"},
+		{name: "child's output", code: "import os; _ = os.system('echo 123')", want: sandbox.StatusOK,
+			stdout: "123\n"},
+		{name: "forged done", code: `print('{"type":"done","id":"x","ok":true}')`, want: sandbox.StatusOK,
+			stdout: `{"type":"done","id":"x","ok":true}` + "\n"},
 	}
 	s := newSandbox(t, nil)
 	for _, tt := range tests {
@@ -136,7 +150,8 @@ func TestOutcomes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Status != tt.want || r.Stdout() != tt.stdout {
-				t.Errorf("got %s, stdout %q (stderr %q, %q), want %s, %q", r.Status, r.Stdout(), r.Stderr(), r.Message, tt.want, tt.stdout)
+				t.Errorf("got %s, stdout %q (stderr %q, %q), want %s, %q", r.Status, r.Stdout(), r.Stderr(), r.Message,
+					tt.want, tt.stdout)
 			}
 			if tt.want == sandbox.StatusExit && (r.ExitCode != tt.exit || r.Signal != tt.signal) {
 				t.Errorf("got exit code %d, signal %d, want %d, %d", r.ExitCode, r.Signal, tt.exit, tt.signal)
@@ -155,7 +170,8 @@ func TestCancel(t *testing.T) {
 	s := newSandbox(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := s.Run(ctx, sandbox.Request{
-		Code: "import sys\nsys.stdout.write('up\\n')\nwhile True: pass", Timeout: time.Minute, // print writes the end of the line apart
+		// print writes the end of the line apart
+		Code: "import sys\nsys.stdout.write('up\\n')\nwhile True: pass", Timeout: time.Minute,
 		Output: func(sandbox.Chunk) { cancel() },
 	}, hostFunc(echo))
 	if err != nil || r.Status != sandbox.StatusCancelled || r.Stdout() != "up\n" {
@@ -180,24 +196,29 @@ func TestCalls(t *testing.T) {
 		{"one", "print(mcp_shop.echo(text='a'))", "a\n", echo},
 		{"by real name", "print(mcp_servers['shop']['echo'](text='a'))", "a\n", echo},
 		{"awaited", "print(await mcp_shop.echo(text='a'))", "a\n", echo},
-		{"gathered", "import asyncio\nr = await asyncio.gather(*(mcp_shop.echo(text=str(i)) for i in range(50)))\nprint(r == [str(i) for i in range(50)])", "True\n", echo},
-		{"failing", "try: mcp_shop.echo(text='a')\nexcept Exception as e: print(type(e).__name__, e.code, e)", "ToolError denied no\n",
+		{"gathered", "import asyncio\nr = await asyncio.gather(*(mcp_shop.echo(text=str(i)) for i in " +
+			"range(50)))\nprint(r == [str(i) for i in range(50)])", "True\n", echo},
+		{"failing", "try: mcp_shop.echo(text='a')\nexcept Exception as e: print(type(e).__name__, e.code, e)",
+			"ToolError denied no\n",
 			func(context.Context, sandbox.Call) (json.RawMessage, error) {
 				return nil, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "no"}
 			}},
-		{"too long a result", "try: mcp_shop.echo(text='a')\nexcept Exception as e: print(e.code)", "output_limit\n",
+		{"too long a result", "try: mcp_shop.echo(text='a')\nexcept Exception as e: print(e.code)",
+			"output_limit\n",
 			func(context.Context, sandbox.Call) (json.RawMessage, error) {
 				return json.Marshal(strings.Repeat("x", entrypoint.MaxFrame))
 			}},
 		{"ten megabytes", "print(len(mcp_shop.echo(text='a')))", "10000000\n",
 			func(context.Context, sandbox.Call) (json.RawMessage, error) {
-				return echo(context.Background(), sandbox.Call{Input: json.RawMessage(`{"text":"` + strings.Repeat("x", 10_000_000) + `"}`)})
+				return echo(context.Background(), sandbox.Call{Input: json.RawMessage(`{"text":"` + strings.Repeat("x",
+					10_000_000) + `"}`)})
 			}},
 	}
 	s := newSandbox(t, nil)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := s.Run(t.Context(), sandbox.Request{Code: tt.code, Timeout: 20 * time.Second, Providers: shop("echo")}, tt.host)
+			r, err := s.Run(t.Context(), sandbox.Request{Code: tt.code, Timeout: 20 * time.Second,
+				Providers: shop("echo")}, tt.host)
 			if err != nil || r.Stdout() != tt.want {
 				t.Errorf("got %q, %s %s %+v, %v; want %q", r.Stdout(), r.Status, r.Message, r.Error, err, tt.want)
 			}
@@ -237,7 +258,8 @@ func TestCallOutlivesNoRun(t *testing.T) {
 		close(told)
 		return nil, ctx.Err()
 	})
-	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "mcp_shop.echo(text='a')", Timeout: time.Second, Providers: shop("echo")}, host)
+	r, err := newSandbox(t, nil).Run(t.Context(), sandbox.Request{Code: "mcp_shop.echo(text='a')",
+		Timeout: time.Second, Providers: shop("echo")}, host)
 	if err != nil || r.Status != sandbox.StatusTimeout {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -247,7 +269,8 @@ func TestCallOutlivesNoRun(t *testing.T) {
 func TestCallLimit(t *testing.T) {
 	s := newSandbox(t, func(c *sandbox.Config) { c.MaxCalls = 3 })
 	r, err := s.Run(t.Context(), sandbox.Request{
-		Code:    "for i in range(5):\n  try: print(mcp_shop.echo(text=str(i)))\n  except Exception as e: print(e.code)",
+		Code: "for i in range(5):\n  try: print(mcp_shop.echo(text=str(i)))\n  except Exception as e: " +
+			"print(e.code)",
 		Timeout: 20 * time.Second, Providers: shop("echo"),
 	}, hostFunc(echo))
 	if want := "0\n1\n2\ncall_limit\ncall_limit\n"; err != nil || r.Stdout() != want || r.Calls != 3 {
@@ -257,7 +280,8 @@ func TestCallLimit(t *testing.T) {
 
 func TestOutputIsCutInTheMiddle(t *testing.T) {
 	s := newSandbox(t, func(c *sandbox.Config) { c.OutputLimit = 2000 })
-	r, err := s.Run(t.Context(), sandbox.Request{Code: "print('first')\nfor i in range(100000): print('x' * 50)\nprint('last')", Timeout: 20 * time.Second}, hostFunc(echo))
+	r, err := s.Run(t.Context(), sandbox.Request{Code: "print('first')\nfor i in range(100000): print('x' * " +
+		"50)\nprint('last')", Timeout: 20 * time.Second}, hostFunc(echo))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,8 +305,8 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestClockThatStops: the host's waiting for longer than the code's own time doesn't count when it
-// says so. See TestClock.
+// TestClockThatStops: the host's waiting for longer than the code's own time doesn't count when it says
+// so. See TestClock.
 func TestClockThatStops(t *testing.T) {
 	var clock sandbox.Clock
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
@@ -294,7 +318,8 @@ func TestClockThatStops(t *testing.T) {
 			return nil, ctx.Err()
 		}
 	})
-	req := sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: 3 * time.Second, Clock: &clock, Providers: shop("echo")}
+	req := sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: 3 * time.Second, Clock: &clock,
+		Providers: shop("echo")}
 	if r, err := newSandbox(t, nil).Run(t.Context(), req, host); err != nil || r.Status != sandbox.StatusOK {
 		t.Errorf("got %s, %v", r.Status, err)
 	}
@@ -310,9 +335,10 @@ func TestPatience(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	began := time.Now()
-	req := sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: time.Second, Clock: &clock, Providers: shop("echo")}
-	r, err := s.Run(t.Context(), req, waits)
-	if took := time.Since(began); err != nil || r.Status != sandbox.StatusTimeout || took > config().StartTimeout {
+	r, err := s.Run(t.Context(), sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: time.Second, Clock: &clock,
+		Providers: shop("echo")}, waits)
+	if took := time.Since(began); err != nil || r.Status != sandbox.StatusTimeout ||
+		took > config().StartTimeout {
 		t.Errorf("got %s after %v, %v", r.Status, took, err)
 	}
 }
@@ -324,7 +350,8 @@ func TestTwentyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			want := fmt.Sprintf("run %d\n", i)
 			r, err := s.Run(t.Context(), sandbox.Request{
-				Code: fmt.Sprintf("print('run', mcp_shop.echo(text='%d'))", i), Timeout: time.Minute, Providers: shop("echo"),
+				Code: fmt.Sprintf("print('run', mcp_shop.echo(text='%d'))", i), Timeout: time.Minute,
+				Providers: shop("echo"),
 			}, hostFunc(echo))
 			if err != nil || r.Stdout() != want {
 				t.Errorf("got %q, %s, %v; want %q", r.Stdout(), r.Status, err, want)
@@ -347,7 +374,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	s.Close()
-	if _, err := s.Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second}, hostFunc(echo)); !errors.Is(err, sandbox.ErrClosed) {
+	if _, err := s.Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second},
+		hostFunc(echo)); !errors.Is(err, sandbox.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -36,13 +34,7 @@ type session struct {
 	badFrames              int
 	captured               *capture
 	files                  *collector
-	callIDs                map[string]bool
-	underWay               underWay
-	helpers                chan struct{}
-	pending                atomic.Int64 // goroutines that answer calls
-	pendingBytes           atomic.Int64 // what they hold of the guest's
-	unsent                 *backlog     // results that have not been sent yet
-	untaken                *credit      // results that were sent, and that the code has not taken yet
+	calls                  calls
 
 	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
@@ -54,18 +46,16 @@ type session struct {
 }
 
 func newSession(s *Sandbox, r Request, h Host) *session {
-	return &session{
+	n := &session{
 		sandbox:  s,
 		req:      r,
 		host:     h,
 		ticket:   &ticket{},
 		captured: newCapture(s.cfg.OutputLimit),
 		files:    newCollector(s.cfg.ArtifactLimit, &s.filesHeld),
-		callIDs:  map[string]bool{},
-		helpers:  make(chan struct{}, maxHelpers),
-		unsent:   newBacklog(maxPendingBytes, maxUnsent, allUnsent, &s.resultsHeld),
-		untaken:  newCredit(maxUntaken),
 	}
+	n.calls = s.newCalls(r, h, n.background)
+	return n
 }
 
 func (n *session) background(f func()) { n.wg.Go(f) }
@@ -85,7 +75,8 @@ func (n *session) order() ([]byte, error) {
 		Providers: providers,
 	}, entrypoint.MaxFrame)
 	if err != nil {
-		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass data through a tool, or name fewer servers", err)
+		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass "+
+			"data through a tool, or name fewer servers", err)
 	}
 	return line, nil
 }
@@ -150,7 +141,7 @@ func (n *session) stop(why stoppage) {
 	}
 	n.stopped = why
 	if why == byDeadline {
-		n.waited = n.underWay.waitedFor(n.req.Providers)
+		n.waited = n.calls.underWay.waitedFor(n.req.Providers)
 	}
 	begun := n.clock != nil
 	n.mu.Unlock()
@@ -199,127 +190,7 @@ func (n *session) output(f entrypoint.FromGuest) {
 }
 
 func (n *session) artifact(f entrypoint.FromGuest) {
-	if f.ID != n.req.ID || n.executed.IsZero() || !n.files.add(f) {
+	if f.ID != n.req.ID || !n.files.add(f) {
 		n.badFrames++
 	}
-}
-
-// Bounds of the calls that are answered or wait for that, of one run. The guest itself keeps to
-// about 1,024 at a time.
-const (
-	maxPending      = 4096
-	maxHelpers      = 64                      // of the runtime's own; upstream bounds those of each server
-	maxPendingBytes = 64 << 20                // of their inputs; and of results that could not be sent yet, before further calls wait
-	maxUnsent       = 512 << 20               // of these at most; a result beyond is dropped, and its call fails
-	allUnsent       = maxUnsent + maxUnsent/4 // of all runs, but for a share of each
-	maxUntaken      = 16 << 20                // bytes of results that are with the guest's supervisor, before further ones wait
-	maxCallID       = 128                     // bytes
-	maxCallName     = 4 << 10                 // bytes of a server's or tool's name
-)
-
-// toolCall has one call answered in a goroutine of its own, so that the guest's output is still
-// read.
-func (n *session) toolCall(ctx context.Context, f entrypoint.FromGuest) {
-	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName || len(f.Tool) > maxCallName ||
-		n.executed.IsZero() || n.callIDs[f.CallID] || n.pending.Load() >= maxPending {
-		n.badFrames++
-		return
-	}
-	refuse := func(format string, a ...any) {
-		err := &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf(format, a...)}
-		n.answering(0, func() { n.answer(ctx, f.CallID, nil, err) })
-	}
-	size := int64(len(f.Input))
-	switch {
-	case len(n.callIDs) >= n.sandbox.cfg.MaxCalls:
-		refuse("this run has made %d tool calls, which is the limit of one run", n.sandbox.cfg.MaxCalls)
-		return
-	case n.pendingBytes.Load()+size > maxPendingBytes:
-		refuse("the calls under way hold %d MiB of arguments, which is the limit; wait for some of them", maxPendingBytes>>20)
-		return
-	}
-	n.callIDs[f.CallID] = true
-	call, end := n.underWay.begin(ctx, f)
-	n.answering(size, func() {
-		defer end()
-		if f.Provider == entrypoint.RuntimeProvider {
-			select {
-			case n.helpers <- struct{}{}:
-				defer func() { <-n.helpers }()
-			case <-call.Done():
-			}
-		}
-		if ctx.Err() != nil {
-			return // the run is over, though call may not have heard of it yet: no call begins now
-		}
-		result, err := n.result(call, f)
-		if ctx.Err() != nil {
-			return // nobody listens any more
-		}
-		held := int64(len(result))
-		if !n.unsent.hold(held) {
-			result, err, held = nil, errUnsent, 0
-		}
-		defer n.unsent.release(held)
-		n.answer(ctx, f.CallID, result, err)
-	})
-}
-
-var errUnsent = &entrypoint.CallError{
-	Code: entrypoint.CodeOutputLimit,
-	Message: fmt.Sprintf("the tool's answer was dropped: results that the code has not read yet may hold %d MiB of a run, and %d of all runs; read them before you ask for more, or ask for less at a time",
-		maxUnsent>>20, allUnsent>>20),
-}
-
-// answering runs f in the background and counts it, and the bytes it holds, while it runs.
-func (n *session) answering(size int64, f func()) {
-	n.pending.Add(1)
-	n.pendingBytes.Add(size)
-	n.background(func() {
-		defer func() {
-			n.pendingBytes.Add(-size)
-			n.pending.Add(-1)
-		}()
-		f()
-	})
-}
-
-// answer sends a tool_result when the guest has room for it, unless ctx ends before. One that is
-// too long for a frame is replaced by an error that says so.
-func (n *session) answer(ctx context.Context, id string, result json.RawMessage, err error) {
-	frame := entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, OK: err == nil, Result: result}
-	if err != nil {
-		frame.Result, frame.Error = nil, callError(err)
-	} else if len(result) == 0 {
-		frame.Result = json.RawMessage("null")
-	}
-	line, err := n.stdin.Encode(frame)
-	var bad *entrypoint.FrameError
-	if errors.As(err, &bad) {
-		line, err = n.stdin.Encode(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id, Error: unsendable(bad)})
-	}
-	if err == nil && n.untaken.spend(ctx, int64(len(line))) {
-		err = n.stdin.WriteLine(line)
-	}
-	if err != nil {
-		n.sandbox.log.Debug("result not sent", "run", n.req.ID, "err", err)
-	}
-}
-
-func unsendable(bad *entrypoint.FrameError) *entrypoint.CallError {
-	if bad.Limit == 0 {
-		return &entrypoint.CallError{Code: entrypoint.CodeInternal, Message: "the tool's answer can't be passed on, since it is no JSON; report it to the server's makers"}
-	}
-	return &entrypoint.CallError{
-		Code:    entrypoint.CodeOutputLimit,
-		Message: fmt.Sprintf("the tool's answer of %d bytes can't be passed on: %v; ask the tool for less at a time", bad.Size, bad),
-	}
-}
-
-func callError(err error) *entrypoint.CallError {
-	var ce *entrypoint.CallError
-	if errors.As(err, &ce) {
-		return ce
-	}
-	return &entrypoint.CallError{Code: entrypoint.CodeTool, Message: err.Error()}
 }

@@ -77,7 +77,8 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 				t.Fatal(err)
 			}
 			inputs = append(inputs, sandbox.Input{Name: f.Name, Size: int64(len(data)), Data: bytes.NewReader(data)})
-		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel && want.Status == string(sandbox.StatusCancelled):
+		case l.From == transcript.Host && l.Type() == entrypoint.TypeCancel &&
+			want.Status == string(sandbox.StatusCancelled):
 			go func() {
 				select {
 				case <-p.turn[i]:
@@ -155,7 +156,7 @@ func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 		return probed(std, "3.12.0 1")
 	}
 	in := bufio.NewReader(std.Stdin)
-	if _, err := transcript.SkipSource(in); err != nil {
+	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
 	seq := 0
@@ -225,7 +226,8 @@ func (p *player) Call(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 			entrypoint.ToolResult
 			sandbox.Progress
 		}
-		if l.From != transcript.Host || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID || r.Error != nil && r.Error.Code == entrypoint.CodeCancelled {
+		if l.From != transcript.Host || json.Unmarshal(l.Sample(), &r) != nil || r.CallID != c.ID ||
+			r.Error != nil && r.Error.Code == entrypoint.CodeCancelled {
 			continue
 		}
 		select {

@@ -46,7 +46,8 @@ func TestEndIsAskedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo)); err != nil {
+			if _, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute},
+				hostFunc(echo)); err != nil {
 				t.Fatal(err)
 			}
 			if needed := <-e.needed; needed != tt.needed {

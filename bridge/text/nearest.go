@@ -31,7 +31,7 @@ func Nearest(wrong string, names []string) []string {
 	letters := utf8.RuneCountInString(low)
 	for _, name := range names {
 		other := fold(name)
-		d := distance(low, other)
+		d := Distance(low, other)
 		others := utf8.RuneCountInString(other)
 		limit := max(letters, others) / 3
 		if letters >= 3 && (strings.Contains(other, low) || others >= 3 && strings.Contains(low, other)) {
@@ -64,8 +64,9 @@ func fold(s string) string {
 	}, strings.ToLower(s))
 }
 
-// distance counts the letters to insert, delete or replace to make b of a.
-func distance(a, b string) int {
+// Distance returns how many letters to insert, delete or replace to make b of a. Long texts are not
+// compared.
+func Distance(a, b string) int {
 	if len(a) > maxCompared || len(b) > maxCompared {
 		return max(len(a), len(b))
 	}

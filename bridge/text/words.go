@@ -3,7 +3,9 @@ package text
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // maxListed is how many names List returns.
@@ -54,6 +56,9 @@ func Hinted(err error) string {
 	}
 	return err.Error()
 }
+
+// Seconds returns a duration in seconds without trailing zeros: 30, 0.5.
+func Seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // Count returns n with a comma before each three digits.
 func Count(n int64) string {

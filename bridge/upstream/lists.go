@@ -18,6 +18,9 @@ type Kind struct {
 	name        string // for errors
 }
 
+// Method returns MCP's name of what lists the kind.
+func (k Kind) Method() string { return k.method }
+
 // The kinds that there are.
 var (
 	Resources         = Kind{string(mcp.MethodResourcesList), "resources", "resources"}

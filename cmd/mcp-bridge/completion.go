@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -45,13 +45,13 @@ func completeRemote(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 
 // completeTools completes SERVER.TOOL from the lists that servers gave last.
 func completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	store := openSchemas()
+	store := openTools()
 	var out []string
 	directive := cobra.ShellCompDirectiveNoFileComp
 	for _, s := range configured(args) {
-		list, known := schemas.List{}, false
+		list, known := catalog.List{}, false
 		if store != nil {
-			list, known = store.Load(schemas.Key(s))
+			list, known = store.Load(catalog.Key(s))
 		}
 		if !known {
 			out = append(out, s.Name+".")

@@ -168,7 +168,10 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	rules, limits := p.policy.Size()
 	fmt.Fprintf(a.stdout, "%s: in order; rules: %d, limits: %d\n", p.policy.Path(), rules, limits)
 	known := serverNames(p.catalog)
-	missing := func(names []string, tool string) string { return p.bridge.Missing(firstNames(p.catalog, names), tool) }
+	missing := func(names []string, tool string) string {
+		why, sure := p.bridge.Catalog().Unreachable(tool, firstNames(p.catalog, names)...)
+		return map[bool]string{true: why}[sure]
+	}
 	for _, line := range slices.Concat(p.policy.Unused(known), p.policy.Missing(known, missing)) {
 		fmt.Fprintln(a.stdout, "warning: "+line)
 	}
@@ -267,7 +270,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 		where = " and started in this directory"
 	}
 	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; a policy that denies it still does\n", tool, s.Name, where)
-	if why, _ := p.bridge.Unknown(s.Name, tool); why != "" {
+	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
 	switch d := p.judgeListed(s, tool); {
@@ -281,17 +284,17 @@ func (a *app) policyGrant(p *parts, name string) error {
 
 // judgeListed returns the verdict on a tool, as far as it is known without starting the server.
 func (p *parts) judgeListed(s discovery.Server, tool string) policy.Decision {
-	if d, ok := p.bridge.JudgeMethod(s.Name, tool); ok {
+	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
 		return d
 	}
-	t, _ := p.bridge.Listed(s.Name, tool)
-	return p.bridge.Judge(s.Name, t)
+	t, _ := p.bridge.Catalog().LastListed(s.Name, tool)
+	return p.bridge.Catalog().Judge(s.Name, t)
 }
 
 // grant is for what the server said of the tool last. Where nothing is known of it, it is for what the server says when the tool
 // is called.
 func (p *parts) grant(s discovery.Server, tool string) policy.Grant {
-	t, known := p.bridge.Listed(s.Name, tool)
+	t, known := p.bridge.Catalog().LastListed(s.Name, tool)
 	g := bridge.GrantOf(s, t)
 	if !known {
 		g.Seen = policy.Seen{}

@@ -84,7 +84,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if beyond != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
-	switch why, sure := p.bridge.Unknown(s.Name, tool); {
+	switch why, sure := p.bridge.Catalog().Unreachable(tool, s.Name); {
 	case why != "" && sure:
 		return usageError{errors.New(why)}
 	case why != "":
@@ -102,7 +102,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 // verdict is what the policy says of a tool, for which the server is started where its own word counts. What it doesn't list has said
 // nothing of itself.
 func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string, configured bool) (policy.Decision, error) {
-	if d, ok := p.bridge.JudgeMethod(s.Name, tool); ok {
+	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
 		return d, nil
 	}
 	t := upstream.Tool{Name: tool}
@@ -115,7 +115,7 @@ func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool st
 			t = all[i]
 		}
 	}
-	return p.bridge.Judge(s.Name, t), nil
+	return p.bridge.Catalog().Judge(s.Name, t), nil
 }
 
 // judged is a tool as the policy knows it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
@@ -35,7 +35,7 @@ func TestSearchWithoutStarting(t *testing.T) {
 	}
 	second := again(servers)
 	if got := second.search(map[string]any{"query": "add numbers"}); !strings.Contains(got, "mcp_shop.add(a: int, b: int) -> AddResult\n") ||
-		!strings.Contains(got, "[cached, the server not asked since: shop (less than a minute old)]") {
+		!strings.Contains(got, "[cached, the server not asked since: shop (") || !strings.Contains(got, " old)]") {
 		t.Errorf("the second process: %s", got)
 	}
 	files := 0
@@ -47,11 +47,8 @@ func TestSearchWithoutStarting(t *testing.T) {
 		if strings.Contains(string(text)+path, "hunter2") {
 			t.Errorf("%s holds a secret", path)
 		}
-		if strings.HasSuffix(path, ".tools") {
+		if strings.HasSuffix(path, ".json") {
 			files++
-			if !strings.Contains(string(text), `"version":"demo-shop `) {
-				t.Errorf("no version in %.300s", text)
-			}
 		}
 		return err
 	})
@@ -85,12 +82,12 @@ func TestSearchFromCode(t *testing.T) {
 	if got := run("mcp_shop.add(a=1, b=2)"); !strings.Contains(got, "3") {
 		t.Fatalf("got %s", got)
 	}
-	files, err := filepath.Glob(filepath.Join(cache, "mcp-bridge", "tools", "*.tools"))
+	files, err := filepath.Glob(filepath.Join(cache, "mcp-bridge", "tools", "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept: %v, %v", files, err)
 	}
-	key := strings.TrimSuffix(filepath.Base(files[0]), ".tools")
-	store := schemas.Open(filepath.Dir(files[0]))
+	key := strings.TrimSuffix(filepath.Base(files[0]), ".json")
+	store := catalog.OpenStore(filepath.Dir(files[0]))
 	list, _ := store.Load(key)
 	list.Tools = append(list.Tools, upstream.Tool{Name: "cancel-order", Description: "Cancels an order."})
 	list.AsOf = list.AsOf.Add(-100 * time.Hour)

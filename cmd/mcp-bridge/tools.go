@@ -46,7 +46,7 @@ func (a *app) toolsCmd() *cobra.Command {
 					}
 				}
 				if len(args) == 1 && len(names) == 0 {
-					why, _ := p.bridge.Unknown(args[0], "")
+					why, _ := p.bridge.Catalog().Unreachable("", args[0])
 					return usageError{errors.New(why)}
 				}
 				if len(names) == 0 && !f.json {
@@ -139,7 +139,7 @@ func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.
 	}
 	safe := aliasesOf(tools)
 	for _, t := range tools {
-		if parts.bridge.Judge(name, t).Verdict == policy.Deny {
+		if parts.bridge.Catalog().Judge(name, t).Verdict == policy.Deny {
 			continue
 		}
 		p.Tools[safe[t.Name]] = entrypoint.Tool{SafeName: safe[t.Name], OriginalName: t.Name, Description: t.Description,
@@ -180,7 +180,7 @@ func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
 	g := grid{rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, word: 2}
 	var reasons []string
 	for _, t := range tools {
-		d := p.bridge.Judge(name, t)
+		d := p.bridge.Catalog().Judge(name, t)
 		if why := fmt.Sprintf("%s: %s", d.Verdict, text.Line(d.Why())); d.Verdict != policy.Allow && !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}

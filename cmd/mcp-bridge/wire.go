@@ -14,10 +14,10 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
-	"github.com/mcp-bridge/mcp-bridge/bridge/schemas"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -49,7 +49,7 @@ type parts struct {
 	guard    *guard.Guard
 	driver   *detect.Driver
 	sandbox  *sandbox.Sandbox
-	schemas  *schemas.Store
+	tools    *catalog.Store
 	pool     *upstream.Pool
 	bridge   *bridge.Bridge
 
@@ -214,12 +214,12 @@ func (p *parts) assemble(what purpose) (err error) {
 			return err
 		}
 	}
-	p.schemas = openSchemas()
+	p.tools = openTools()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
 		Runner:      guarded{p.sandbox, p.guard, p.approvals},
 		Upstreams:   p.pool,
-		Schemas:     p.schemas,
+		Tools:       p.tools,
 		Servers:     p.catalog.Servers,
 		Problems:    p.catalog.Problems,
 		Approvals:   approving(p.approvals),

@@ -1,5 +1,5 @@
-// Package config has the words and the readers that discovery shares with the descriptions of hosts:
-// a host is a program whose files configure MCP servers.
+// Package config has the words and the readers that discovery shares with the descriptions of
+// hosts: a host is a program whose files configure MCP servers.
 //
 // Nothing in a Problem or an error comes from a value that may be a secret: values of variables and
 // headers, arguments and URLs are never quoted. Server names, paths and names of fields are.
@@ -26,13 +26,13 @@ type Env struct {
 	Owners trust.Owners        // of the files; its zero value trusts all of them
 	Self   Self
 
-	// Resolve returns the file that would be run for a command, with all links resolved, or an empty
-	// string. A bare name is looked up in path, a list like $PATH; empty means our own PATH. A nil
-	// Resolve resolves nothing.
+	// Resolve returns the file that would be run for a command, with all links resolved, or an
+	// empty string. A bare name is looked up in path, a list like $PATH; empty means our own PATH.
+	// A nil Resolve resolves nothing.
 	Resolve func(command, path string) string
 
-	// ConfigPaths are the files, and directories of *.json files, that MCP_BRIDGE_CONFIG lists. They
-	// come first. Relative ones count from Dir, and a leading ~ is Home.
+	// ConfigPaths are the files, and directories of *.json files, that MCP_BRIDGE_CONFIG lists.
+	// They come first. Relative ones count from Dir, and a leading ~ is Home.
 	ConfigPaths []string
 }
 
@@ -40,8 +40,6 @@ type Env struct {
 type Self struct {
 	Executable string   // absolute, with links resolved; empty when it isn't known
 	Names      []string // of its program and packages; nil means mcp-bridge
-	Listen     []string // host:port of each address at which it serves
-	Hosts      []string // names and addresses of this machine, beside loopback ones
 }
 
 // A Source is one file of one host, or the part of it that is of one scope.

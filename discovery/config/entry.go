@@ -150,7 +150,8 @@ func (f *Format) transport(o Object, typ string, url URLKey) (Transport, Refusal
 func NeedsType(host string) func(Object) (Object, Refusal) {
 	return func(o Object) (Object, Refusal) {
 		if o.Text("type") == "" && o.Get("command").Is("nothing") && !o.Get("url").Absent() {
-			return o, Refusal{"it has a url and no type, and is skipped by " + host + " as invalid", `add "type": "http" to it`}
+			return o, Refusal{"it has a url and no type, and is skipped by " + host + " as invalid",
+				`add "type": "http" to it`}
 		}
 		return o, Refusal{}
 	}
@@ -205,7 +206,8 @@ func variables(o Object, path string, nulls bool) (env map[string]string, bad Re
 	}
 	for _, m := range vars {
 		if badVariable(m.Name) {
-			return nil, Refusal{"its " + path + " has a variable whose name is empty or has a = or a NUL in it", "correct the name"}
+			return nil, Refusal{"its " + path + " has a variable whose name is empty or has a = or a NUL " +
+				"in it", "correct the name"}
 		}
 		text, isLiteral := m.Value.Literal()
 		switch isNull := m.Value.Is("null"); {
@@ -213,7 +215,8 @@ func variables(o Object, path string, nulls bool) (env map[string]string, bad Re
 			delete(env, m.Name)
 			continue
 		case !isLiteral || isNull:
-			return nil, Refusal{"its " + path + "." + Display(m.Name) + " is " + m.Value.Kind() + ", not a string",
+			return nil, Refusal{"its " + path + "." + Display(m.Name) + " is " + m.Value.Kind() +
+				", not a string",
 				"put the value in quotes"}
 		}
 		if env == nil {
@@ -305,10 +308,12 @@ func (k *OAuthKeys) read(e *Entry, o Object) Refusal {
 	for _, m := range []struct {
 		key string
 		to  *string
-	}{{k.ClientID, &e.OAuth.ClientID}, {k.ClientSecret, &e.OAuth.ClientSecret}, {k.Metadata, &e.OAuth.MetadataURL}} {
+	}{{k.ClientID, &e.OAuth.ClientID}, {k.ClientSecret, &e.OAuth.ClientSecret}, {k.Metadata,
+		&e.OAuth.MetadataURL}} {
 		var bad Refusal
 		if *m.to, bad = said.optional(m.key); bad.Refused() {
-			return Refusal{"its " + k.Key + "." + m.key + " is " + said.Get(m.key).Kind() + ", not a string", "correct it"}
+			return Refusal{"its " + k.Key + "." + m.key + " is " + said.Get(m.key).Kind() + ", not a string",
+				"correct it"}
 		}
 	}
 	e.OAuth.Off = said.Get(k.Enabled).Is("false")
@@ -378,7 +383,8 @@ func (e *Entry) texts() []text {
 	}
 	members("env", e.Env)
 	t = append(t, text{"cwd", e.Dir, func(v string) { e.Dir = v }},
-		text{"envFile", e.EnvFile, func(v string) { e.EnvFile = v }}, text{"url", e.URL, func(v string) { e.URL = v }})
+		text{"envFile", e.EnvFile, func(v string) { e.EnvFile = v }}, text{"url", e.URL,
+			func(v string) { e.URL = v }})
 	members("headers", e.Headers)
 	return append(t, text{"client id", e.OAuth.ClientID, func(v string) { e.OAuth.ClientID = v }},
 		text{"client secret", e.OAuth.ClientSecret, func(v string) { e.OAuth.ClientSecret = v }})

@@ -9,7 +9,7 @@ import (
 // maxVariables bounds how many variables are taken from one file.
 const maxVariables = 1000
 
-// envFile adds the variables of the file that an entry names, but for those that the entry sets
+// envFile adds the variables of the file that an entry names except those that the entry sets
 // itself. A relative path counts from the directory of the entry's own file, never from the working
 // directory: a project must not set the variables of the user's own servers.
 func (e *Entry) envFile(r *Reader) Refusal {
@@ -26,7 +26,8 @@ func (e *Entry) envFile(r *Reader) Refusal {
 	}
 	variables, line := dotenv(text)
 	if line > 0 {
-		return Refusal{fmt.Sprintf("its envFile %s can't be understood at line %d", Show(r.Native(p)), line), "write NAME=value there"}
+		return Refusal{fmt.Sprintf("its envFile %s can't be understood at line %d", Show(r.Native(p)), line),
+			"write NAME=value there"}
 	}
 	for name, value := range variables {
 		if _, own := e.Env[name]; !own {
@@ -36,8 +37,8 @@ func (e *Entry) envFile(r *Reader) Refusal {
 	return Refusal{}
 }
 
-// dotenv returns the variables of a file of lines NAME=value, with comments and quotes, or the number
-// of the line that is none. What is in double quotes may have escapes; nothing is filled in.
+// dotenv returns the variables of a file of lines NAME=value, with comments and quotes, or the
+// number of the line that is none. What is in double quotes may have escapes; nothing is filled in.
 func dotenv(text string) (variables map[string]string, bad int) {
 	variables = map[string]string{}
 	n := 0

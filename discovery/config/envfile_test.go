@@ -14,8 +14,10 @@ func TestDotenv(t *testing.T) {
 		bad        int
 	}{
 		{"nothing", "", map[string]string{}, 0},
-		{"plain", "A=1\nexport B = two words # not this\n# C=3\n\nD=\nE=a#b", map[string]string{"A": "1", "B": "two words", "D": "", "E": "a#b"}, 0},
-		{"quotes", "A=\"x # y\" # z\nB='a\\n\"'\nC=\"a\\n\\\"b\\\\\"", map[string]string{"A": "x # y", "B": "a\\n\"", "C": "a\n\"b\\"}, 0},
+		{"plain", "A=1\nexport B = two words # not this\n# C=3\n\nD=\nE=a#b",
+			map[string]string{"A": "1", "B": "two words", "D": "", "E": "a#b"}, 0},
+		{"quotes", "A=\"x # y\" # z\nB='a\\n\"'\nC=\"a\\n\\\"b\\\\\"",
+			map[string]string{"A": "x # y", "B": "a\\n\"", "C": "a\n\"b\\"}, 0},
 		{"windows, with a mark", "\ufeffA=1\r\nB=2\r\n", map[string]string{"A": "1", "B": "2"}, 0},
 		{"the last one counts", "A=1\nA=2", map[string]string{"A": "2"}, 0},
 		{"nothing is filled in", "A=${HOME}", map[string]string{"A": "${HOME}"}, 0},

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Fill fills in what an entry leaves open, in its host's way. What can't be filled in stays as it is.
+// Fill fills in what an entry leaves open, in its host's way. What can't be filled in stays as it
+// is.
 func (r *Reader) Fill(e *Entry) (bad Refusal) {
 	first := func(why Refusal) {
 		if !bad.Refused() {
@@ -55,7 +56,8 @@ func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
 		if v != "" {
 			e.SetEnv(name, v)
 		} else if !bad.Refused() && e.Env[name] == "" {
-			bad = Refusal{"its variable " + Display(name) + " is in the keyring of " + e.Source.Host + ", which nobody else can read",
+			bad = Refusal{"its variable " + Display(name) + " is in the keyring of " + e.Source.Host +
+				", which nothing else can read",
 				"set " + Display(name) + " in the environment that mcp-bridge is started with"}
 		}
 	}
@@ -67,21 +69,23 @@ func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
 		}
 	}
 	if name := e.BearerTokenEnv; name != "" && r.Env.Getenv(name) == "" && !bad.Refused() {
-		bad = Refusal{"it needs the variable " + Display(name) + " for its token, which is not set here", setIt}
+		bad = Refusal{"it needs the variable " + Display(name) + " for its token, which is not set here",
+			setIt}
 	}
 	return bad
 }
 
 // helper sees to the plugin's directories in the command that makes headers, which is a shell's: it
-// finds them in its environment, where nothing in them is a word of the command. The shell of Windows
-// knows no such references, so they are filled in there. Options would be read by the shell too, and
-// Claude Code doesn't take them there.
+// finds them in its environment, where nothing in them is a word of the command. The shell of
+// Windows knows no such references, so they are filled in there. Options would be read by the shell
+// too, and Claude Code doesn't take them there.
 func (p *Plugin) helper(e *Entry, windows bool) Refusal {
 	if e.HeadersHelper == "" {
 		return Refusal{}
 	}
 	if strings.Contains(e.HeadersHelper, "${user_config.") {
-		return Refusal{"its headersHelper has an option of the plugin in it, which Claude Code doesn't take there",
+		return Refusal{"its headersHelper has an option of the plugin in it, which Claude Code doesn't " +
+			"take there",
 			"tell who made the plugin"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
@@ -90,8 +94,12 @@ func (p *Plugin) helper(e *Entry, windows bool) Refusal {
 		case !windows:
 			e.SetEnv(name, value)
 		case !strings.Contains(e.HeadersHelper, reference):
-		case strings.ContainsFunc(value, func(r rune) bool { return Hidden(r) || strings.ContainsRune("&|<>^()%!\"", r) }):
-			return Refusal{"its headersHelper has " + name + " in it, and in that is a character that cmd acts on",
+		case strings.ContainsFunc(value, func(r rune) bool {
+			return Hidden(r) ||
+				strings.ContainsRune("&|<>^()%!\"", r)
+		}):
+			return Refusal{"its headersHelper has " + name +
+				" in it, and in that is a character that cmd acts on",
 				"move that directory to a path without it"}
 		default:
 			e.HeadersHelper = strings.ReplaceAll(e.HeadersHelper, reference, value)
@@ -133,13 +141,15 @@ func (r *Reader) Socket(e *Entry) Refusal {
 		return Refusal{}
 	}
 	if u.Host != "" || r.Windows || r.Clean(u.Path) == "" {
-		return Refusal{"its url names a Unix socket that can't be connected to here", `write "unix:///path/to/server.sock"`}
+		return Refusal{"its url names a Unix socket that can't be connected to here",
+			`write "unix:///path/to/server.sock"`}
 	}
 	if err := r.owners.Path(u.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		why := r.Others(err)
 		return Refusal{"its url names a socket, and " + why.Reason, why.Next}
 	}
-	e.Socket, e.URL, e.OAuth = u.Path, "http://localhost/"+strings.TrimPrefix(u.Fragment, "/"), OAuth{Off: true}
+	e.Socket, e.URL, e.OAuth = u.Path, "http://localhost/"+strings.TrimPrefix(u.Fragment,
+		"/"), OAuth{Off: true}
 	return Refusal{}
 }
 
@@ -147,7 +157,8 @@ func (r *Reader) Socket(e *Entry) Refusal {
 func (e *Entry) CanStart() Refusal {
 	switch {
 	case e.Transport == webSocket:
-		return Refusal{"it is reached by WebSocket, which the protocol doesn't have", "use its http address, if it has one"}
+		return Refusal{"it is reached by WebSocket, which the protocol doesn't have",
+			"use its http address, if it has one"}
 	case e.Unusable.Refused():
 		return e.Unusable
 	case e.Transport != Stdio:
@@ -155,7 +166,8 @@ func (e *Entry) CanStart() Refusal {
 	}
 	for _, t := range e.texts() {
 		if strings.ContainsRune(t.text, 0) {
-			return Refusal{"its " + t.name + " has a NUL character, with which no program can be started", "take it out"}
+			return Refusal{"its " + t.name + " has a NUL character, with which no program can be started",
+				"take it out"}
 		}
 	}
 	if strings.TrimSpace(e.Command) == "" {
@@ -170,7 +182,8 @@ func (e *Entry) reachable() Refusal {
 	case err != nil || u.Scheme == "":
 		return Refusal{"its url is not one", `write "https://…"`}
 	case u.Scheme != "http" && u.Scheme != "https":
-		return Refusal{"its url is of the kind " + Display(u.Scheme) + ":, which isn't HTTP", "use its http or https address, if it has one"}
+		return Refusal{"its url is of the kind " + Display(u.Scheme) + ":, which isn't HTTP",
+			"use its http or https address, if it has one"}
 	case u.Hostname() == "":
 		return Refusal{"its url names no host", `write "https://…"`}
 	}
@@ -182,14 +195,16 @@ func (e *Entry) reachable() Refusal {
 			return Refusal{"it has a header whose name can't be sent", "correct the name"}
 		}
 		if strings.ContainsAny(value, "\r\n\x00") {
-			return Refusal{"the value of its header " + Display(name) + " has a line break or a NUL in it", "take it out"}
+			return Refusal{"the value of its header " + Display(name) + " has a line break or a NUL in it",
+				"take it out"}
 		}
 	}
 	return Refusal{}
 }
 
-// StartDir returns the directory that an entry names, absolute; empty where it names none. A relative
-// one counts from the working directory, as in VS Code, or from the file if that is the bridge's own.
+// StartDir returns the directory that an entry names, absolute; empty where it names none. A
+// relative one counts from the working directory, as in VS Code, or from the file if that is the
+// bridge's own.
 func (r *Reader) StartDir(e *Entry) string {
 	if e.Dir == "" || r.Clean(e.Dir) != "" {
 		return e.Dir

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Filter is which tools of a server may be used. Deny goes before Allow, and what Rules hide nothing
-// else shows.
+// Filter is which tools of a server may be used. Deny goes before Allow, and what Rules hide
+// nothing else shows.
 type Filter struct {
 	Allow []string // by their real names; nil: all; not nil and empty: none
 	Deny  []string
@@ -17,8 +17,8 @@ type Filter struct {
 }
 
 // A RuleList is what a host's settings say of the tools of all its servers, by the names that tools
-// have there: Prefix, and then the tool's own as ToolName returns it. Of the rules that match a name the
-// last counts; what none matches may be used.
+// have there: Prefix, and then the tool's own as ToolName returns it. Of the rules that match a
+// name the last counts; what none matches may be used.
 type RuleList struct {
 	Prefix  string
 	Rules   []ToolRule
@@ -40,8 +40,8 @@ const MaxRules = 1000
 // String leaves out the file.
 func (r ToolRule) String() string { return fmt.Sprintf("{%s %v}", r.Pattern, r.Deny) }
 
-// Allows reports whether a tool passes the filter. A malformed pattern denies what it stands in Deny
-// for, and allows nothing.
+// Allows reports whether a tool passes the filter. A malformed pattern denies what it stands in
+// Deny for, and allows nothing.
 func (f Filter) Allows(tool string) bool {
 	_, hidden := f.Hides(tool)
 	return !hidden
@@ -58,7 +58,10 @@ func (f Filter) Hides(tool string) (by Source, hidden bool) {
 			return r.From, true
 		}
 	}
-	allowed := f.Allow == nil || slices.ContainsFunc(f.Allow, func(name string) bool { return f.match(name, tool, false) })
+	allowed := f.Allow == nil || slices.ContainsFunc(f.Allow, func(name string) bool {
+		return f.match(name,
+			tool, false)
+	})
 	return Source{}, !allowed
 }
 
@@ -113,7 +116,7 @@ func Match(pattern, name string) (bool, error) {
 	return path.Match(noSlashes.Replace(pattern), noSlashes.Replace(name))
 }
 
-// literals are the characters that path.Match acts on, but for the stars.
+// literals are the characters that path.Match acts on, except the stars.
 var literals = strings.NewReplacer(`[`, `\[`, `\`, `\\`)
 
 // MatchStars is Match for patterns in which only * and ? stand for others.
@@ -122,8 +125,8 @@ func MatchStars(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// ToolName returns a name as Claude Code and OpenCode call servers and tools: with _ for every character
-// that InName doesn't take, and for each half of one beyond 16 bits.
+// ToolName returns a name as Claude Code and OpenCode call servers and tools: with _ for every
+// character that InName doesn't take, and for each half of one beyond 16 bits.
 func ToolName(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -44,7 +44,8 @@ func TestFilter(t *testing.T) {
 
 // FuzzGlob: without slashes it is path.Match.
 func FuzzGlob(f *testing.F) {
-	for _, seed := range [][2]string{{"a*b", "axxb"}, {"[^a-c]?*", "dé"}, {`\*[\]]`, "*]"}, {"[", "a"}, {"**a*", "bab"}, {`é\é[à-ü]`, "ééù"}, {"*", ""}} {
+	for _, seed := range [][2]string{{"a*b", "axxb"}, {"[^a-c]?*", "dé"}, {`\*[\]]`, "*]"}, {"[", "a"},
+		{"**a*", "bab"}, {`é\é[à-ü]`, "ééù"}, {"*", ""}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
@@ -63,11 +64,15 @@ func FuzzGlob(f *testing.F) {
 
 // FuzzMatchStars: of names as they are there, it is as a glob without classes.
 func FuzzMatchStars(f *testing.F) {
-	for _, seed := range [][2]string{{"a*b?c", "axxbyc"}, {"**", ""}, {"*a*a", "aa"}, {"?", "a"}, {"", "a"}, {"a_*", "a_"}} {
+	for _, seed := range [][2]string{{"a*b?c", "axxbyc"}, {"**", ""}, {"*a*a", "aa"}, {"?", "a"}, {"", "a"},
+		{"a_*", "a_"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		if strings.ContainsFunc(pattern+name, func(r rune) bool { return !InName(r) && !strings.ContainsRune("*?", r) }) || strings.ContainsAny(name, "*?") {
+		if strings.ContainsFunc(pattern+name, func(r rune) bool {
+			return !InName(r) &&
+				!strings.ContainsRune("*?", r)
+		}) || strings.ContainsAny(name, "*?") {
 			return
 		}
 		want, err := Match(pattern, name)
@@ -96,7 +101,8 @@ func TestHidesAll(t *testing.T) {
 		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "s_get", Deny: false}}, false},
 		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "*", Deny: false}}, false},
 		{[]ToolRule{{Pattern: "s_*", Deny: true}, {Pattern: "t_*", Deny: false}}, true},
-		{[]ToolRule{{Pattern: "s_get", Deny: false}, {Pattern: "s_*", Deny: true}, {Pattern: "s_put", Deny: true}}, true},
+		{[]ToolRule{{Pattern: "s_get", Deny: false}, {Pattern: "s_*", Deny: true},
+			{Pattern: "s_put", Deny: true}}, true},
 	} {
 		if got := (RuleList{Prefix: "s_", Rules: tt.rules}).HidesAll(); got != tt.want {
 			t.Errorf("%v: got %v", tt.rules, got)

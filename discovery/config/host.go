@@ -157,7 +157,8 @@ func Settings(file string) Paths {
 	return PerSystem("{config}/"+file, "{home}/Library/Application Support/"+file, "{appdata}/"+file)
 }
 
-// A Dir is a directory or file that patterns name in braces: what a variable says, or else a pattern.
+// A Dir is a directory or file that patterns name in braces: what a variable says, or else a
+// pattern.
 type Dir struct {
 	Name string
 	Var  string // a variable that holds a path

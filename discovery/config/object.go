@@ -191,7 +191,8 @@ func (o Object) list(key string) (list []string, bad Refusal) {
 	for i, e := range elements {
 		text, ok := e.Text()
 		if !ok {
-			return nil, Refusal{fmt.Sprintf("its %s[%d] is %s, not a string", key, i, e.Kind()), "put it in quotes"}
+			return nil, Refusal{fmt.Sprintf("its %s[%d] is %s, not a string", key, i, e.Kind()),
+				"put it in quotes"}
 		}
 		list = append(list, text)
 	}

@@ -28,7 +28,8 @@ func parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
 	case utf16:
 		return nil, false, Refusal{"it is written in UTF-16", "save it as UTF-8"}
 	case bytes.IndexByte(data, 0) >= 0:
-		return nil, false, Refusal{"it has a NUL byte" + at(data, bytes.IndexByte(data, 0)), "save it as UTF-8 text"}
+		return nil, false, Refusal{"it has a NUL byte" + at(data, bytes.IndexByte(data, 0)),
+			"save it as UTF-8 text"}
 	case !utf8.Valid(data):
 		return nil, false, Refusal{"it is not UTF-8" + at(data, invalidUTF8(data)), "save it as UTF-8"}
 	case strings.HasSuffix(name, ".toml"):
@@ -45,7 +46,8 @@ func parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
 
 func parseJSON(data []byte) (root Object, standard bool, bad Refusal) {
 	if i := tooDeep(data); i >= 0 {
-		return nil, false, Refusal{fmt.Sprintf("it nests more than %d levels deep%s", maxDepth, at(data, i)), "correct it there"}
+		return nil, false, Refusal{fmt.Sprintf("it nests more than %d levels deep%s", maxDepth, at(data, i)),
+			"correct it there"}
 	}
 	v, err := hujson.Parse(data)
 	if err != nil {
@@ -54,7 +56,8 @@ func parseJSON(data []byte) (root Object, standard bool, bad Refusal) {
 	}
 	o, ok := Value{&v}.Object()
 	if !ok {
-		return nil, false, Refusal{"it holds " + Value{&v}.Kind() + ", not an object", `write {"mcpServers": {…}}`}
+		return nil, false, Refusal{"it holds " + Value{&v}.Kind() + ", not an object",
+			`write {"mcpServers": {…}}`}
 	}
 	return o, v.IsStandard(), Refusal{}
 }
@@ -69,8 +72,8 @@ func nonstandard(data []byte) string {
 	return ""
 }
 
-// syntax returns an error of the parser without its quotes from the file: a malformed literal may be
-// a secret.
+// syntax returns an error of the parser without its quotes from the file: a malformed literal may
+// be a secret.
 func syntax(err error) (what, where string) {
 	var line, column int
 	if _, e := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); e == nil {
@@ -89,7 +92,8 @@ func syntax(err error) (what, where string) {
 // at returns a position as editors count it: lines and bytes of a line, from one.
 func at(data []byte, offset int) string {
 	before := data[:offset]
-	return fmt.Sprintf(" at line %d, column %d", 1+bytes.Count(before, []byte("\n")), offset-bytes.LastIndexByte(before, '\n'))
+	return fmt.Sprintf(" at line %d, column %d", 1+bytes.Count(before, []byte("\n")),
+		offset-bytes.LastIndexByte(before, '\n'))
 }
 
 func invalidUTF8(data []byte) int {
@@ -103,8 +107,8 @@ func invalidUTF8(data []byte) int {
 	return 0
 }
 
-// tooDeep returns where data nests deeper than maxDepth, -1 if nowhere. It reads strings and comments
-// as the parser does, which has no such limit and would run out of stack.
+// tooDeep returns where data nests deeper than maxDepth, -1 if nowhere. It reads strings and
+// comments as the parser does, which has no such limit and would run out of stack.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {

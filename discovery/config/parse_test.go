@@ -8,14 +8,16 @@ import (
 )
 
 func FuzzTOML(f *testing.F) {
-	for _, seed := range []string{"", "a = 1", "[a.b]\nc = [1, {d = 'x'}]", "[[x]]\ny = 1e400", "a = '''\n'''", "\"\\u0000\" = 0x10", "a.b.c = 1979-05-27"} {
+	for _, seed := range []string{"", "a = 1", "[a.b]\nc = [1, {d = 'x'}]", "[[x]]\ny = 1e400",
+		"a = '''\n'''", "\"\\u0000\" = 0x10", "a.b.c = 1979-05-27"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { checkTree(t, "x.toml", data) })
 }
 
 func FuzzYAML(f *testing.F) {
-	for _, seed := range []string{"", "a: 1", "a: &x [1, *x]", "<<: {a: 1}\na: 2", "? [a]\n: b", "!!binary aGk=", "a: |\n  x\n  y\n", "%YAML 1.1\n---\n- ~", "a: .inf", laughs()} {
+	for _, seed := range []string{"", "a: 1", "a: &x [1, *x]", "<<: {a: 1}\na: 2", "? [a]\n: b",
+		"!!binary aGk=", "a: |\n  x\n  y\n", "%YAML 1.1\n---\n- ~", "a: .inf", laughs()} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { checkTree(t, "x.yaml", data) })
@@ -60,20 +62,25 @@ func laughs() string {
 	b.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
 	for i := range 9 {
 		last, next := string(rune('0'+i)), string(rune('1'+i))
-		b.WriteString("a" + next + ": &a" + next + " [" + strings.Repeat("*a"+last+",", 9) + "*a" + last + "]\n")
+		b.WriteString("a" + next + ": &a" + next + " [" + strings.Repeat("*a"+last+",", 9) + "*a" + last +
+			"]\n")
 	}
 	return b.String()
 }
 
-// TestYAMLMerge: what a mapping holds, in order: of two merged ones the first one's members count, its own before both, wherever
-// they stand; a key that only looks like a merge is one like all others.
+// TestYAMLMerge: what a mapping holds, in order: of two merged ones the first one's members count,
+// its own before both, wherever they stand; a key that only looks like a merge is one like all
+// others.
 func TestYAMLMerge(t *testing.T) {
 	for _, tt := range []struct{ name, data, want string }{
 		{"nothing", "{}", `{}`},
 		{"in order", "{b: 1, a: 2}", `{"b":1,"a":2}`},
-		{"own members last, and counting", "x: &x {a: 1, b: 2}\ny: {a: 3, <<: *x, c: 4}", `{"x":{"a":1,"b":2},"y":{"b":2,"a":3,"c":4}}`},
-		{"several, the first one's last", "x: &x {a: 1}\ny: &y {a: 2, b: 3}\nz: {<<: [*x, *y]}", `{"x":{"a":1},"y":{"a":2,"b":3},"z":{"a":2,"b":3,"a":1}}`},
-		{"merged of what is merged", "x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: *y}", `{"x":{"a":1},"y":{"a":1,"b":2},"z":{"a":1,"b":2}}`},
+		{"own members last, and counting", "x: &x {a: 1, b: 2}\ny: {a: 3, <<: *x, c: 4}",
+			`{"x":{"a":1,"b":2},"y":{"b":2,"a":3,"c":4}}`},
+		{"several, the first one's last", "x: &x {a: 1}\ny: &y {a: 2, b: 3}\nz: {<<: [*x, *y]}",
+			`{"x":{"a":1},"y":{"a":2,"b":3},"z":{"a":2,"b":3,"a":1}}`},
+		{"merged of what is merged", "x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz: {<<: *y}",
+			`{"x":{"a":1},"y":{"a":1,"b":2},"z":{"a":1,"b":2}}`},
 		{"not of a scalar", "{<<: text, a: 1}", `{"a":1}`},
 		{"not of scalars in a list", "x: &x {a: 1}\ny: {<<: [text, *x, 7]}", `{"x":{"a":1},"y":{"a":1}}`},
 		{"a name in quotes", `{"<<": {a: 1}, b: 2}`, `{"<<":{"a":1},"b":2}`},

@@ -10,10 +10,10 @@ import (
 // References is how a host fills in references within the texts of an entry. A host that fills in
 // nothing has none: its texts stand as they are.
 //
-// Every host does something else with a variable that isn't set: Claude Code leaves the reference as
-// it stands, VS Code puts nothing in its place. The bridge, whose environment may be another one than
-// the host's, doesn't use such a server: a literal ${TOKEN} or nothing is never the token. A variable
-// that is set to nothing counts as one that isn't set.
+// Every host does something else with a variable that isn't set: Claude Code leaves the reference
+// as it stands, VS Code puts nothing in its place. The bridge, whose environment may be another one
+// than the host's, doesn't use such a server: a literal ${TOKEN} or nothing is never the token. A
+// variable that is set to nothing counts as one that isn't set.
 type References struct {
 	pattern *regexp.Regexp
 	resolve func(f *filling, groups []string) (value string, bad Refusal)
@@ -49,7 +49,8 @@ func (f *filling) text(in string) (out string, bad Refusal) {
 		}
 		b.WriteString(value)
 		if b.Len() > maxFilled {
-			return in, f.refuse(fmt.Sprintf(" is longer than %d bytes when it is filled in", maxFilled), "shorten it")
+			return in, f.refuse(fmt.Sprintf(" is longer than %d bytes when it is filled in", maxFilled),
+				"shorten it")
 		}
 	}
 	b.WriteString(in[last:])
@@ -114,7 +115,7 @@ func (e *Entry) read(r *Reader, p string) (string, Refusal) {
 
 // only refuses a reference that the host alone can fill in.
 func (f *filling) only(what string) Refusal {
-	return f.refuse(" asks for "+what+", which nobody but "+f.entry.Source.Host+" can fill in", writeIt)
+	return f.refuse(" asks for "+what+", which only "+f.entry.Source.Host+" can fill in", writeIt)
 }
 
 func pattern(text string, resolve func(f *filling, g []string) (string, Refusal)) *References {
@@ -124,34 +125,42 @@ func pattern(text string, resolve func(f *filling, g []string) (string, Refusal)
 // The ways of hosts to write references.
 var (
 	// Braces is ${VAR} and ${VAR:-default}; $VAR is no reference.
-	Braces = pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`, func(f *filling, g []string) (string, Refusal) {
-		return f.variable(g[1], g[2], g[3])
-	})
+	Braces = pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`,
+		func(f *filling, g []string) (string, Refusal) {
+			return f.variable(g[1], g[2], g[3])
+		})
 
 	// Options is Braces and ${user_config.NAME}, an option of a plugin.
-	Options = pattern(`\$\{(user_config\.)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`, func(f *filling, g []string) (string, Refusal) {
-		if g[1] == "" {
-			return f.variable(g[2], g[3], g[4])
-		}
-		if v, ok := f.entry.Plugin.Option(g[2]); ok {
-			return v, Refusal{}
-		}
-		return "", f.refuse(" needs the plugin's option "+Display(g[2])+", which isn't in Claude Code's settings: "+
-			"it isn't set, or kept where nobody else can read it", "list the server in a file of MCP_BRIDGE_CONFIG, with the value")
-	})
+	Options = pattern(`\$\{(user_config\.)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`,
+		func(f *filling, g []string) (string, Refusal) {
+			if g[1] == "" {
+				return f.variable(g[2], g[3], g[4])
+			}
+			if v, ok := f.entry.Plugin.Option(g[2]); ok {
+				return v, Refusal{}
+			}
+			return "", f.refuse(" needs the plugin's option "+Display(g[2])+", which isn't in Claude Code's "+
+				"settings: "+
+				"it isn't set, or kept where nothing else can read it", "list the server in a file of "+
+				"MCP_BRIDGE_CONFIG, with the value")
+		})
 
 	// Dollars is Braces and $VAR.
-	Dollars = pattern(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\})`, func(f *filling, g []string) (string, Refusal) {
-		return f.variable(g[1]+g[2], g[3], g[4])
-	})
+	Dollars = pattern(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\})`,
+		func(f *filling, g []string) (string, Refusal) {
+			return f.variable(g[1]+g[2], g[3], g[4])
+		})
 
 	// Shell is Dollars and what else a shell expands, which the bridge doesn't run.
-	Shell = pattern("\\$(?:([A-Za-z_][A-Za-z0-9_]*)|\\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\\}|[({])|`", func(f *filling, g []string) (string, Refusal) {
-		if g[1]+g[2] == "" {
-			return "", f.refuse(" has a command or an expansion of a shell in it, which the bridge doesn't run", writeIt)
-		}
-		return f.variable(g[1]+g[2], g[3], g[4])
-	})
+	Shell = pattern("\\$(?:([A-Za-z_][A-Za-z0-9_]*)|\\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\\}|[({])|`",
+		func(f *filling, g []string) (string, Refusal) {
+			if g[1]+g[2] == "" {
+				return "", f.refuse(" has a command or an expansion of a shell in it, "+
+					"which the bridge doesn't run",
+					writeIt)
+			}
+			return f.variable(g[1]+g[2], g[3], g[4])
+		})
 
 	// Editor is ${env:VAR} and what editors name so.
 	Editor = pattern(`\$\{([^}]*)\}`, fillEditor)
@@ -175,7 +184,8 @@ var (
 
 	// Undocumented is of hosts of which it isn't known whether they fill in anything.
 	Undocumented = pattern(`\$\{[^}]*\}`, func(f *filling, _ []string) (string, Refusal) {
-		return "", f.refuse(" has a ${…} in it, and what "+f.entry.Source.Host+" makes of that isn't known", "write the value itself")
+		return "", f.refuse(" has a ${…} in it, and what "+f.entry.Source.Host+" makes of that isn't known",
+			"write the value itself")
 	})
 )
 
@@ -212,14 +222,16 @@ func fillEditor(f *filling, g []string) (string, Refusal) {
 		return f.reader.Native("/"), Refusal{}
 	case "workspaceFolder", "workspaceFolderBasename":
 		if env.Dir == "" {
-			return "", f.refuse(" is about the workspace, and there is no working directory", "write the path itself")
+			return "", f.refuse(" is about the workspace, and there is no working directory",
+				"write the path itself")
 		}
 		if kind == "workspaceFolder" {
 			return env.Dir, Refusal{}
 		}
 		return path.Base(f.reader.Clean(env.Dir)), Refusal{}
 	case "input":
-		return "", f.refuse(" asks for an input of "+f.entry.Source.Host+", which nobody else can read", writeIt)
+		return "", f.refuse(" asks for an input of "+f.entry.Source.Host+", which nothing else can read",
+			writeIt)
 	}
 	return "", f.only("${" + Display(kind) + "}")
 }

@@ -19,7 +19,8 @@ const (
 	maxBytes = 4 << 20 // of keys and scalars
 )
 
-// parseYAML returns what the first document of a YAML file holds. A refusal quotes nothing of the file.
+// parseYAML returns what the first document of a YAML file holds. A refusal quotes nothing of the
+// file.
 func parseYAML(data []byte) (Object, Refusal) {
 	var doc yaml.Node
 	err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc)
@@ -37,7 +38,8 @@ func parseYAML(data []byte) (Object, Refusal) {
 	}
 	o, ok := Value{&v}.Object()
 	if !ok && !(Value{&v}).Absent() {
-		return nil, Refusal{"it holds " + Value{&v}.Kind() + ", not a mapping", "write `mcpServers:` or what the host has"}
+		return nil, Refusal{"it holds " + Value{&v}.Kind() + ", not a mapping",
+			"write `mcpServers:` or what the host has"}
 	}
 	return o, Refusal{}
 }
@@ -49,13 +51,16 @@ type yamlTree struct{ left, bytes int }
 
 func (c *yamlTree) value(n *yaml.Node, depth int) (v hujson.Value, bad Refusal) {
 	if c.left--; c.left < 0 {
-		return v, Refusal{fmt.Sprintf("it has more than %d values, aliases followed", maxNodes), "take out what isn't needed"}
+		return v, Refusal{fmt.Sprintf("it has more than %d values, aliases followed", maxNodes),
+			"take out what isn't needed"}
 	}
 	if c.bytes -= len(n.Value); c.bytes < 0 {
-		return v, Refusal{fmt.Sprintf("its values have more than %d bytes, aliases followed", maxBytes), "take out what isn't needed"}
+		return v, Refusal{fmt.Sprintf("its values have more than %d bytes, aliases followed", maxBytes),
+			"take out what isn't needed"}
 	}
 	if depth > maxDepth {
-		return v, Refusal{fmt.Sprintf("it nests more than %d levels deep at line %d", maxDepth, n.Line), "correct it there"}
+		return v, Refusal{fmt.Sprintf("it nests more than %d levels deep at line %d", maxDepth, n.Line),
+			"correct it there"}
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:

@@ -13,7 +13,8 @@ var amp = &config.Host{Name: "Amp", Files: ampFiles, Rules: readAmp}
 
 var ampFiles = []config.File{
 	{Scope: "managed", Format: ampFormat, Paths: config.PerSystem("/etc/ampcode/managed-settings.json",
-		"/Library/Application Support/ampcode/managed-settings.json", "C:/ProgramData/ampcode/managed-settings.json")},
+		"/Library/Application Support/ampcode/managed-settings.json",
+		"C:/ProgramData/ampcode/managed-settings.json")},
 	{Scope: "workspace", Format: ampFormat, Approval: config.HostAsks,
 		Paths: config.Everywhere("{workspace}/.amp/settings.json", "{workspace}/.amp/settings.jsonc")},
 	{Scope: "user", Format: ampFormat, Paths: config.Paths{
@@ -108,7 +109,8 @@ func ampRuleOf(v config.Value) (r ampRule, ok bool) {
 	return r, (r.reject || action == "allow") && (r.command != nil || r.args != nil || r.url != nil)
 }
 
-// denied refuses a server that Amp's settings block. In each file the first rule that matches counts.
+// denied refuses a server that Amp's settings block. In each file the first rule that matches
+// counts.
 func (a *ampRules) denied(e *config.Entry) config.Refusal {
 	switch {
 	case a.unreadable != nil:
@@ -119,7 +121,8 @@ func (a *ampRules) denied(e *config.Entry) config.Refusal {
 	for _, rules := range a.servers {
 		i := slices.IndexFunc(rules, func(r ampRule) bool { return r.matches(e) })
 		if i >= 0 && rules[i].reject {
-			return config.Refuse("Amp blocks it, in "+rules[i].from.String(), "change amp.mcpPermissions there to use it")
+			return config.Refuse("Amp blocks it, in "+rules[i].from.String(),
+				"change amp.mcpPermissions there to use it")
 		}
 	}
 	return config.Refusal{}
@@ -198,7 +201,8 @@ func readAmpTools(r *config.Reader, src config.Source, root config.Object) (t am
 		t.bare = append(t.bare, config.ToolRule{Pattern: strings.Join(parts, "*"), Deny: true, From: src})
 	}
 	if len(t.full) > config.MaxRules {
-		r.Problem(src, "", fmt.Sprintf("it has more than %d rules about tools; all tools of Amp's servers are hidden", config.MaxRules),
+		r.Problem(src, "", fmt.Sprintf("it has more than %d rules about tools; all tools of Amp's servers "+
+			"are hidden", config.MaxRules),
 			"take out what isn't needed")
 		return ampTools{full: []config.ToolRule{{Pattern: "*", Deny: true, From: src}}}
 	}
@@ -209,7 +213,8 @@ func readAmpTools(r *config.Reader, src config.Source, root config.Object) (t am
 func (a *ampRules) of(e *config.Entry) (lists []config.RuleList) {
 	for _, t := range a.tools {
 		if t.full != nil {
-			lists = append(lists, config.RuleList{Prefix: "mcp__" + config.ToolName(e.Name) + "__", Rules: t.full})
+			lists = append(lists, config.RuleList{Prefix: "mcp__" + config.ToolName(e.Name) + "__",
+				Rules: t.full})
 		}
 		if t.bare != nil {
 			lists = append(lists, config.RuleList{Rules: t.bare})

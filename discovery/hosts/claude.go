@@ -11,7 +11,8 @@ var claudeCode = &config.Host{
 	Name: "Claude Code",
 	Dirs: []config.Dir{
 		{Name: "claude", Var: "CLAUDE_CONFIG_DIR", Else: config.Everywhere("{home}/.claude")},
-		{Name: "claude.json", Var: "CLAUDE_CONFIG_DIR", Then: ".claude.json", Else: config.Everywhere("{home}/.claude.json")},
+		{Name: "claude.json", Var: "CLAUDE_CONFIG_DIR", Then: ".claude.json",
+			Else: config.Everywhere("{home}/.claude.json")},
 	},
 	Files: []config.File{
 		{Scope: "managed", Paths: claudeManaged("managed-mcp.json"), Format: claudeFormat},
@@ -24,7 +25,8 @@ var claudeCode = &config.Host{
 	},
 	Rules: func(r *config.Reader) config.Rules {
 		c := newClaude(r)
-		rules := config.Rules{Denied: c.denied, Off: c.off, Approved: c.approved, Tools: c.toolRules, Groups: c.groups}
+		rules := config.Rules{Denied: c.denied, Off: c.off, Approved: c.approved, Tools: c.toolRules,
+			Groups: c.groups}
 		if r.Env.Getenv("CLAUDECODE") != "" { // where it runs the bridge, that must not be the way around it
 			rules.DeniedOthers = func(e *config.Entry) config.Refusal { return c.withheld(e, false) }
 		}
@@ -36,7 +38,8 @@ var claudeJSON = config.Everywhere("{claude.json}")
 
 // claudeManaged returns the paths of a file of Claude Code's administrator.
 func claudeManaged(file string) config.Paths {
-	return config.PerSystem("/etc/claude-code/"+file, "/Library/Application Support/ClaudeCode/"+file, "C:/Program Files/ClaudeCode/"+file)
+	return config.PerSystem("/etc/claude-code/"+file, "/Library/Application Support/ClaudeCode/"+file,
+		"C:/Program Files/ClaudeCode/"+file)
 }
 
 // claudeFormat heeds neither disabled nor cwd, as Claude Code does not.
@@ -45,7 +48,8 @@ var claudeFormat = &config.Format{
 	Program: config.Program{Command: "command", Env: "env"},
 	Remote: config.Remote{
 		URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}}, Headers: "headers",
-		OAuth: config.OAuthKeys{Key: "oauth", ClientID: "clientId", Scopes: "scopes", Port: "callbackPort", Metadata: "authServerMetadataUrl"},
+		OAuth: config.OAuthKeys{Key: "oauth", ClientID: "clientId", Scopes: "scopes", Port: "callbackPort",
+			Metadata: "authServerMetadataUrl"},
 	},
 	Prepare: config.NeedsType("Claude Code"),
 	Finish: func(e *config.Entry, o config.Object) config.Refusal {
@@ -57,7 +61,8 @@ var claudeFormat = &config.Format{
 }
 
 // reservedNames are names that Claude Code keeps for servers of its own and skips elsewhere.
-var reservedNames = []string{"workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"}
+var reservedNames = []string{"workspace", "claude-in-chrome", "computer-use", "Claude Preview",
+	"Claude Browser"}
 
 const (
 	askAdministrator = "ask the administrator"
@@ -71,34 +76,40 @@ func (c *claude) denied(e *config.Entry) config.Refusal {
 	}
 	switch {
 	case slices.Contains(reservedNames, e.Name):
-		return config.Refuse("Claude Code keeps this name for a server of its own and skips it", "give it another name")
+		return config.Refuse("Claude Code keeps this name for a server of its own and skips it",
+			"give it another name")
 	case plugin && c.marketplaces != nil:
-		return config.Refuse("Claude Code's administrator limits where plugins come from, in "+c.marketplaces.String()+
+		return config.Refuse("Claude Code's administrator limits where plugins come from, in "+
+			c.marketplaces.String()+
 			", and where this one does can't be told", askAdministrator)
 	case !plugin && !managed && c.pluginsOnly != nil:
-		return config.Refuse("Claude Code's administrator allows only servers of plugins, in "+c.pluginsOnly.String(), askAdministrator)
+		return config.Refuse("Claude Code's administrator allows only servers of plugins, in "+
+			c.pluginsOnly.String(), askAdministrator)
 	}
 	return config.Refusal{}
 }
 
-// withheld refuses what the settings keep back of any host's servers. The allow list isn't for those
-// of the administrator.
+// withheld refuses what the settings keep back of any host's servers. The allow list isn't for
+// those of the administrator.
 func (c *claude) withheld(e *config.Entry, managed bool) config.Refusal {
 	switch {
 	case c.unreadable != nil:
 		return config.Unclear("Claude Code", *c.unreadable)
 	case c.exclusive != nil && !managed:
-		return config.Refuse("Claude Code's administrator allows only the servers of "+c.exclusive.String(), askAdministrator)
+		return config.Refuse("Claude Code's administrator allows only the servers of "+c.exclusive.String(),
+			askAdministrator)
 	}
 	for _, r := range c.denials {
 		if r.name == e.Name || r.meets(e, c.r.Env.Getenv) {
-			return config.Refuse("Claude Code's settings deny it, in "+r.source.String(), "take it out of deniedMcpServers there to use it")
+			return config.Refuse("Claude Code's settings deny it, in "+r.source.String(),
+				"take it out of deniedMcpServers there to use it")
 		}
 	}
 	if c.allowedIn == nil || managed || c.allows(e) {
 		return config.Refusal{}
 	}
-	return config.Refuse("Claude Code's settings don't allow it: it is not in allowedMcpServers of "+c.allowedIn.String(),
+	return config.Refuse("Claude Code's settings don't allow it: it is not in allowedMcpServers of "+
+		c.allowedIn.String(),
 		"add it there to use it")
 }
 
@@ -116,8 +127,8 @@ func (c *claude) allows(e *config.Entry) bool {
 	})
 }
 
-// meets reports whether a rule is about the command line or the URL of a server, as it is written or
-// as it is filled in.
+// meets reports whether a rule is about the command line or the URL of a server, as it is written
+// or as it is filled in.
 func (r serverRule) meets(e *config.Entry, getenv func(string) string) bool {
 	if e.Transport != config.Stdio {
 		return r.url != "" && (wildcard(r.url, e.URL) || wildcard(r.url, e.WrittenURL))
@@ -138,13 +149,14 @@ func (c *claude) off(e *config.Entry) config.Refusal {
 		return e.Plugin.Off
 	}
 	if by, ok := c.disabled[e.Name]; ok {
-		return config.Refuse("it is disabled in Claude Code for this project, in "+by.String(), "enable it with /mcp in Claude Code")
+		return config.Refuse("it is disabled in Claude Code for this project, in "+by.String(),
+			"enable it with /mcp in Claude Code")
 	}
 	return config.Refusal{}
 }
 
-// approved refuses a server of a project's .mcp.json without the user's yes, and whatever would run a
-// command of a project that isn't trusted.
+// approved refuses a server of a project's .mcp.json without the user's yes, and whatever would run
+// a command of a project that isn't trusted.
 func (c *claude) approved(e *config.Entry) config.Refusal {
 	trusted := len(c.trusted) > 0
 	switch e.Source.Scope {
@@ -157,7 +169,8 @@ func (c *claude) approved(e *config.Entry) config.Refusal {
 	case config.PluginScope: // a plugin knows no project
 		for what, text := range map[string]string{"command": e.Command, "headersHelper": e.HeadersHelper} {
 			if !trusted && strings.Contains(text, config.ProjectDir) {
-				return config.Refuse("its "+what+" is of whatever project the bridge runs in, and this one is not yet trusted in Claude Code", trustIt)
+				return config.Refuse("its "+what+" is of whatever project the bridge runs in, and this "+
+					"one is not yet trusted in Claude Code", trustIt)
 			}
 		}
 		return c.skillOfProject(e)
@@ -165,7 +178,8 @@ func (c *claude) approved(e *config.Entry) config.Refusal {
 		return config.Refusal{}
 	}
 	if e.HeadersHelper != "" && !trusted {
-		return config.Refuse("its headersHelper is a command, and this project is not yet trusted in Claude Code", trustIt)
+		return config.Refuse("its headersHelper is a command, and this project is not yet trusted in "+
+			"Claude Code", trustIt)
 	}
 	return config.Refusal{}
 }
@@ -178,16 +192,20 @@ func (c *claude) approval(e *config.Entry) config.Refusal {
 	dir := c.r.ProjectOf(e.Source.Path)
 	trusted, here, anywhere := c.trusts(dir), c.here.has(e.Name), c.anywhere.has(e.Name)
 	if by, ok := c.rejected[config.ToolName(e.Name)]; ok {
-		return config.Refuse("it was rejected in Claude Code, in "+by.String(), "take it out of disabledMcpjsonServers there to use it")
+		return config.Refuse("it was rejected in Claude Code, in "+by.String(),
+			"take it out of disabledMcpjsonServers there to use it")
 	}
 	switch {
 	case here && (trusted || c.r.Holds(c.projects[0].dir, dir)), trusted && anywhere:
 		return config.Refusal{}
 	case here, anywhere && len(c.trusted) > 0:
 		return config.Refuse("it lies above the folder that is trusted in Claude Code",
-			"start claude in "+config.Show(c.r.Native(dir))+" and trust it, or list the file in MCP_BRIDGE_CONFIG")
+			"start claude in "+config.Show(c.r.Native(dir))+" and trust it, or list the file in "+
+				"MCP_BRIDGE_CONFIG")
 	case anywhere:
-		return config.Refuse("Claude Code's settings approve it, but this project is not yet trusted there", trustIt)
+		return config.Refuse("Claude Code's settings approve it, but this project is not yet trusted there",
+			trustIt)
 	}
-	return config.Refuse("it is not yet approved in Claude Code", "start claude in this directory, trust it and approve the server")
+	return config.Refuse("it is not yet approved in Claude Code",
+		"start claude in this directory, trust it and approve the server")
 }

@@ -35,7 +35,8 @@ type pluginSetting struct {
 }
 
 // groups returns the servers that the user has added for this project only, or those of plugins: of
-// the ones that are installed for the user or for this project, and of those in a directory of skills.
+// the ones that are installed for the user or for this project, and of those in a directory of
+// skills.
 func (c *claude) groups(scope string) (groups []config.Group) {
 	if scope == config.LocalScope {
 		if len(c.projects) > 0 {
@@ -48,7 +49,10 @@ func (c *claude) groups(scope string) (groups []config.Group) {
 	}
 	for _, p := range c.r.Expand(config.Everywhere("{claude}/plugins/installed_plugins.json")) {
 		members := c.load(p).Object("plugins")
-		slices.SortStableFunc(members, func(a, b config.Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortStableFunc(members, func(a, b config.Member) int {
+			return strings.Compare(a.Name,
+				b.Name)
+		})
 		for _, m := range members[:min(len(members), maxPlugins)] {
 			if root, ok := c.installedAt(m.Value); ok {
 				groups = append(groups, c.plugin(c.listedPlugin(m.Name, root))...)
@@ -90,15 +94,16 @@ func (c *claude) installedAt(v config.Value) (root string, ok bool) {
 }
 
 // listedPlugin returns an installed plugin as its marketplace has it. Claude Code loads none that
-// isn't listed in a marketplace it knows; where that is a directory of the user's, it takes the plugin
-// from there rather than from where it was installed.
+// isn't listed in a marketplace it knows; where that is a directory of the user's, it takes the
+// plugin from there rather than from where it was installed.
 func (c *claude) listedPlugin(id, root string) plugin {
 	p := plugin{id: id, name: id, root: root}
 	market := ""
 	if i := strings.LastIndexByte(id, '@'); i > 0 {
 		p.name, market = id[:i], id[i+1:]
 	}
-	p.off = config.Refuse("its plugin "+config.Display(id)+" is in no marketplace that Claude Code knows", "look at /plugin in Claude Code")
+	p.off = config.Refuse("its plugin "+config.Display(id)+" is in no marketplace that Claude Code knows",
+		"look at /plugin in Claude Code")
 	for _, file := range c.r.Expand(config.Everywhere("{claude}/plugins/known_marketplaces.json")) {
 		known := c.load(file).Object(market)
 		dir := c.r.Clean(known.Text("installLocation"))
@@ -106,7 +111,11 @@ func (c *claude) listedPlugin(id, root string) plugin {
 			continue
 		}
 		list, _ := c.load(c.r.Native(dir + "/.claude-plugin/marketplace.json")).Get("plugins").Array()
-		i := slices.IndexFunc(list, func(v config.Value) bool { o, _ := v.Object(); return o.Text("name") == p.name })
+		i := slices.IndexFunc(list, func(v config.Value) bool {
+			o,
+				_ := v.Object()
+			return o.Text("name") == p.name
+		})
 		if i < 0 {
 			continue
 		}
@@ -119,7 +128,8 @@ func (c *claude) listedPlugin(id, root string) plugin {
 		p.root = path.Join(dir, from)
 		if !strings.HasPrefix(from, "./") || !c.r.Holds(dir, p.root) {
 			p.root = root
-			p.off = config.Refuse("where its plugin "+config.Display(id)+" lies in its marketplace can't be told",
+			p.off = config.Refuse("where its plugin "+config.Display(id)+" lies in its marketplace can't "+
+				"be told",
 				"list the server in a file of MCP_BRIDGE_CONFIG")
 		}
 	}
@@ -135,7 +145,8 @@ func (c *claude) skills(dir string, ofProject bool) (groups []config.Group) {
 	for _, name := range names[:min(len(names), maxPlugins)] {
 		root := c.r.Clean(dir) + "/" + name
 		if c.r.IsFile(root + manifestFile) {
-			groups = append(groups, c.plugin(plugin{id: name + skillsDir, name: name, root: root, ofProject: ofProject})...)
+			groups = append(groups, c.plugin(plugin{id: name + skillsDir, name: name, root: root,
+				ofProject: ofProject})...)
 		}
 	}
 	return groups
@@ -151,7 +162,8 @@ func (c *claude) plugin(p plugin) (groups []config.Group) {
 		p.manifest = f.Root
 	case f.Broken:
 		p.manifest = nil
-		p.off = config.Refuse("the manifest of its plugin "+config.Display(p.id)+" can't be read", "correct it, or install the plugin again")
+		p.off = config.Refuse("the manifest of its plugin "+config.Display(p.id)+" can't be read",
+			"correct it, or install the plugin again")
 	}
 	if name := p.manifest.Text("name"); name != "" {
 		p.name = name
@@ -162,9 +174,11 @@ func (c *claude) plugin(p plugin) (groups []config.Group) {
 		}
 		return '-'
 	}, p.id)))
-	shared := &config.Plugin{Off: c.pluginOff(p), OfProject: p.ofProject, Option: c.option(p), Variables: map[string]string{
-		"CLAUDE_PLUGIN_ROOT": c.r.Native(p.root), "CLAUDE_PLUGIN_DATA": strings.Join(data, ""), config.ProjectDir: c.r.Env.Dir,
-	}}
+	shared := &config.Plugin{Off: c.pluginOff(p), OfProject: p.ofProject, Option: c.option(p),
+		Variables: map[string]string{
+			"CLAUDE_PLUGIN_ROOT": c.r.Native(p.root), "CLAUDE_PLUGIN_DATA": strings.Join(data,
+				""), config.ProjectDir: c.r.Env.Dir,
+		}}
 	found := pluginServers{claude: c, root: p.root, files: map[string]bool{}}
 	found.readFile("./.mcp.json")
 	found.read(src, p.manifest.Get("mcpServers"))
@@ -210,18 +224,21 @@ func (s *pluginServers) read(src config.Source, v config.Value) {
 	case !ok:
 	case strings.HasSuffix(name, ".mcpb"), strings.HasSuffix(name, ".dxt"), strings.Contains(name, "://"):
 		s.r.Refuse(src, "", config.Unusable, config.Refuse(
-			"its mcpServers names a bundle, which Claude Code unpacks and the bridge doesn't", "list its servers in a file of MCP_BRIDGE_CONFIG"))
+			"its mcpServers names a bundle, which Claude Code unpacks and the bridge doesn't",
+			"list its servers in a file of MCP_BRIDGE_CONFIG"))
 	default:
 		s.readFile(name)
 	}
 }
 
-// readFile reads one of the plugin's files, whose servers may be under mcpServers or the whole of it.
+// readFile reads one of the plugin's files, whose servers may be under mcpServers or the whole of
+// it.
 func (s *pluginServers) readFile(name string) {
 	file := path.Join(s.root, strings.ReplaceAll(name, `\`, "/"))
 	src := s.source(config.PluginScope, s.r.Native(file))
 	if !strings.HasPrefix(file, s.root+"/") {
-		s.r.Problem(src, "", "a plugin's manifest names it, and it lies outside the plugin", "tell who made the plugin")
+		s.r.Problem(src, "", "a plugin's manifest names it, and it lies outside the plugin",
+			"tell who made the plugin")
 		return
 	}
 	if s.files[file] {
@@ -254,7 +271,8 @@ func (c *claude) readPlugins(src config.Source, f *config.Document, by authority
 	}
 	for _, m := range f.Rules.Object("pluginConfigs") {
 		if o, ok := m.Value.Object(); ok && f.Standard {
-			c.pluginOptions[m.Name] = config.Merge(o.Object("options"), c.pluginOptions[m.Name]) // the administrator's were read first
+			c.pluginOptions[m.Name] = config.Merge(o.Object("options"),
+				c.pluginOptions[m.Name]) // the administrator's were read first
 		}
 	}
 	for _, key := range []string{"strictKnownMarketplaces", "blockedMarketplaces"} {
@@ -276,15 +294,16 @@ func (c *claude) pluginOff(p plugin) config.Refusal {
 	case p.off.Refused():
 		return p.off
 	case ok && !setting.on:
-		return config.Refuse("its plugin "+config.Display(p.id)+" is disabled in Claude Code, in "+setting.source.String(), enable)
+		return config.Refuse("its plugin "+config.Display(p.id)+" is disabled in Claude Code, in "+
+			setting.source.String(), enable)
 	case !ok && (!skill || p.manifest.Get("defaultEnabled").Is("false")):
 		return config.Refuse("its plugin "+config.Display(p.id)+" is not enabled in Claude Code", enable)
 	}
 	return config.Refusal{}
 }
 
-// option returns a function for what a plugin's user has set, or else the plugin's own default. What
-// is sensitive is kept elsewhere.
+// option returns a function for what a plugin's user has set, or else the plugin's own default.
+// What is sensitive is kept elsewhere.
 func (c *claude) option(p plugin) func(name string) (string, bool) {
 	return func(name string) (string, bool) {
 		v := c.pluginOptions[p.id].Get(name)
@@ -304,5 +323,6 @@ func (c *claude) skillOfProject(e *config.Entry) config.Refusal {
 	if !e.Plugin.OfProject {
 		return config.Refusal{}
 	}
-	return config.Refuse("Claude Code asks before it starts what a project brings along, and its answer can't be read from outside", config.ListIt)
+	return config.Refuse("Claude Code asks before it starts what a project brings along, and its answer "+
+		"can't be read from outside", config.ListIt)
 }

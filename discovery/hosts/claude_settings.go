@@ -50,7 +50,8 @@ type approvals struct {
 
 func (a approvals) has(name string) bool { return a.all || a.names[name] }
 
-// serverRule is one entry of allowedMcpServers or deniedMcpServers: exactly one of its matches is set.
+// serverRule is one entry of allowedMcpServers or deniedMcpServers: exactly one of its matches is
+// set.
 type serverRule struct {
 	source  config.Source
 	name    string
@@ -70,7 +71,8 @@ const (
 func newClaude(r *config.Reader) *claude {
 	c := &claude{
 		r: r, disabled: map[string]config.Source{}, rejected: map[string]config.Source{},
-		anywhere: approvals{names: map[string]bool{}}, plugins: map[string]pluginSetting{}, pluginOptions: map[string]config.Object{},
+		anywhere: approvals{names: map[string]bool{}}, plugins: map[string]pluginSetting{},
+		pluginOptions: map[string]config.Object{},
 	}
 	c.readManaged()
 	seen := map[string]bool{}
@@ -135,9 +137,9 @@ func (c *claude) readManaged() {
 	}
 }
 
-// readProjects reads what ~/.claude.json says of this project: under the root of its repository, then
-// under the working directory; and which folders the user has trusted, of those that the working
-// directory is in. Where others could have written the file, it may only take away.
+// readProjects reads what ~/.claude.json says of this project: under the root of its repository,
+// then under the working directory; and which folders the user has trusted, of those that the
+// working directory is in. Where others could have written the file, it may only take away.
 func (c *claude) readProjects() (known []claudeProject, exposed bool) {
 	for _, p := range c.r.Expand(claudeJSON) {
 		c.projectsIn = c.source("user", p)
@@ -197,7 +199,8 @@ func (c *claude) read(src config.Source, by authority) {
 	if by == ofAdministrator {
 		c.managedOnly = c.managedOnly || f.Rules.Get("allowManagedMcpServersOnly").Is("true")
 		const key = "strictPluginOnlyCustomization"
-		if v := f.Rules.Get(key); v.Is("true") || v.Is("an array") && slices.Contains(c.r.Strings(src, f.Rules, key), "mcp") {
+		if v := f.Rules.Get(key); v.Is("true") || v.Is("an array") &&
+			slices.Contains(c.r.Strings(src, f.Rules, key), "mcp") {
 			c.pluginsOnly = &src
 		}
 	}
@@ -251,8 +254,8 @@ func (c *claude) readRules(src config.Source, o config.Object, key string) (rule
 	return rules, true
 }
 
-// readTools reads which tools of servers a settings file denies. A rule about arguments is none about
-// a tool.
+// readTools reads which tools of servers a settings file denies. A rule about arguments is none
+// about a tool.
 func (c *claude) readTools(src config.Source, root config.Object) {
 	for _, name := range c.r.Strings(src, root.Object("permissions"), "deny") {
 		if strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "(") {
@@ -261,7 +264,8 @@ func (c *claude) readTools(src config.Source, root config.Object) {
 		}
 	}
 	if len(c.tools) > config.MaxRules {
-		c.r.Problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of Claude Code's servers are hidden",
+		c.r.Problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of "+
+			"Claude Code's servers are hidden",
 			config.MaxRules), "take out what isn't needed")
 		c.tools = []config.ToolRule{{Pattern: "*", Deny: true, From: src}}
 	}

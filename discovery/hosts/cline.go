@@ -10,8 +10,10 @@ var cline = &config.Host{
 	},
 	Files: []config.File{
 		{Scope: "CLINE_MCP_SETTINGS_PATH", Paths: config.Everywhere("{cline.json}"), Format: clineFormat},
-		{Scope: "shared", Paths: config.Everywhere("{cline}/data/settings/cline_mcp_settings.json"), Format: clineFormat},
-		{Scope: "VS Code", Paths: extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"), Format: clineFormat},
+		{Scope: "shared", Paths: config.Everywhere("{cline}/data/settings/cline_mcp_settings.json"),
+			Format: clineFormat},
+		{Scope: "VS Code", Paths: extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+			Format: clineFormat},
 	},
 }
 
@@ -23,8 +25,10 @@ var clineFormat = config.Plain(func(f *config.Format) {
 
 // rooCode was made from Cline.
 var rooCode = &config.Host{Name: "Roo Code", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.roo/mcp.json"), Format: rooFormat("Roo Code"), Approval: config.NobodyAsks},
-	{Scope: "VS Code", Paths: extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"), Format: rooFormat("Roo Code")},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.roo/mcp.json"), Format: rooFormat("Roo Code"),
+		Approval: config.NobodyAsks},
+	{Scope: "VS Code", Paths: extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+		Format: rooFormat("Roo Code")},
 }}
 
 func rooFormat(host string) *config.Format {

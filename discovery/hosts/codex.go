@@ -6,7 +6,8 @@ var codex = &config.Host{
 	Name: "Codex",
 	Dirs: []config.Dir{{Name: "codex", Var: "CODEX_HOME", Else: config.Everywhere("{home}/.codex")}},
 	Files: []config.File{
-		{Scope: "project", Paths: config.Everywhere("{workspace}/.codex/config.toml"), Format: codexFormat, Approval: config.ByRules},
+		{Scope: "project", Paths: config.Everywhere("{workspace}/.codex/config.toml"), Format: codexFormat,
+			Approval: config.ByRules},
 		{Scope: "user", Paths: codexUser, Format: codexFormat},
 	},
 	Rules: func(r *config.Reader) config.Rules {
@@ -22,8 +23,9 @@ var codexUser = config.Everywhere("{codex}/config.toml")
 var codexFormat = &config.Format{
 	Keys: []string{"mcp_servers"}, Foreign: "mcpServers", Enabled: "enabled",
 	Program: config.Program{Command: "command", Env: "env", Dir: "cwd"},
-	Remote:  config.Remote{URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}}, Headers: "http_headers"},
-	Tools:   config.ToolLists{Allow: "enabled_tools", Deny: "disabled_tools"},
+	Remote: config.Remote{URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}},
+		Headers: "http_headers"},
+	Tools: config.ToolLists{Allow: "enabled_tools", Deny: "disabled_tools"},
 	Finish: func(e *config.Entry, o config.Object) (bad config.Refusal) {
 		if e.Transport == config.Stdio {
 			e.Forward, bad = config.VariableNames(o, "env_vars")
@@ -49,7 +51,8 @@ func codexApproved(r *config.Reader, e *config.Entry) config.Refusal {
 	}
 	project := r.ProjectOf(e.Source.Path)
 	for _, p := range r.Expand(codexUser) {
-		projects := r.Rule(config.Source{Host: "Codex", Scope: "user", Path: p}, false).Root.Object("projects")
+		projects := r.Rule(config.Source{Host: "Codex", Scope: "user", Path: p},
+			false).Root.Object("projects")
 		for _, dir := range r.Workspace() {
 			o, ok := r.Under(projects, dir)
 			trusted := o.Text("trust_level") == "trusted"
@@ -64,9 +67,10 @@ func codexApproved(r *config.Reader, e *config.Entry) config.Refusal {
 		"start codex in "+r.Folder(project, "this directory")+" and trust it, or "+config.ListIt)
 }
 
-// codexRequirements is what an administrator demands of Codex on a machine. What reaches it over the
-// network or from a system's management of devices can't be read from outside.
-var codexRequirements = config.OnWindows("/etc/codex/requirements.toml", "C:/ProgramData/OpenAI/Codex/requirements.toml")
+// codexRequirements is what an administrator demands of Codex on a machine. What reaches it over
+// the network or from a system's management of devices can't be read from outside.
+var codexRequirements = config.OnWindows("/etc/codex/requirements.toml",
+	"C:/ProgramData/OpenAI/Codex/requirements.toml")
 
 // codexDenied refuses what the administrator keeps back. Where the requirements list servers, Codex
 // uses those alone, by their names and by what they are: the command without its arguments, or the

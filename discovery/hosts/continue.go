@@ -3,8 +3,10 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var continueDev = &config.Host{Name: "Continue", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.continue/mcpServers/*.yaml"), Format: continueFormat, Approval: config.NobodyAsks},
-	{Scope: "user", Paths: config.Everywhere("{home}/.continue/config.yaml", "{home}/.continue/mcpServers/*.yaml"), Format: continueFormat},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.continue/mcpServers/*.yaml"),
+		Format: continueFormat, Approval: config.NobodyAsks},
+	{Scope: "user", Paths: config.Everywhere("{home}/.continue/config.yaml",
+		"{home}/.continue/mcpServers/*.yaml"), Format: continueFormat},
 }}
 
 var continueFormat = config.Plain(func(f *config.Format) {

@@ -10,7 +10,8 @@ var copilot = &config.Host{
 	Name: "Copilot CLI",
 	Dirs: []config.Dir{{Name: "copilot", Var: "COPILOT_HOME", Else: config.Everywhere("{home}/.copilot")}},
 	Files: []config.File{
-		{Scope: "workspace", Paths: config.Everywhere("{workspace}/.github/mcp.json"), Format: copilotFormat, Approval: config.ByRules},
+		{Scope: "workspace", Paths: config.Everywhere("{workspace}/.github/mcp.json"), Format: copilotFormat,
+			Approval: config.ByRules},
 		{Scope: "repository", Format: copilotFormat, Approval: config.ByRules},
 		{Scope: "user", Paths: config.Everywhere("{copilot}/mcp-config.json"), Format: copilotFormat},
 	},
@@ -61,7 +62,8 @@ func (c copilotRules) approved(e *config.Entry) config.Refusal {
 func (c copilotRules) off(e *config.Entry) (bad config.Refusal) {
 	for _, src := range c.settings() {
 		if slices.Contains(c.r.Strings(src, c.r.Rule(src, false).Rules, "disabledMcpServers"), e.Name) {
-			bad = config.Refuse("it is disabled in Copilot CLI, in "+src.String(), "enable it with /mcp in Copilot CLI")
+			bad = config.Refuse("it is disabled in Copilot CLI, in "+src.String(),
+				"enable it with /mcp in Copilot CLI")
 		}
 	}
 	return bad
@@ -74,7 +76,7 @@ func (c copilotRules) repository(scope string) (paths []string) {
 		return nil
 	}
 	for _, p := range c.r.Expand(config.Everywhere("{workspace}/.mcp.json")) {
-		if c.trusts(c.r.ProjectOf(p)) {
+		if !c.r.Listed(p) && c.trusts(c.r.ProjectOf(p)) {
 			paths = append(paths, p)
 		}
 	}

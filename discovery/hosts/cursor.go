@@ -3,11 +3,13 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var cursor = &config.Host{Name: "Cursor", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.cursor/mcp.json"), Format: cursorFormat, Approval: config.HostAsks},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.cursor/mcp.json"), Format: cursorFormat,
+		Approval: config.HostAsks},
 	{Scope: "user", Paths: config.Everywhere("{home}/.cursor/mcp.json"), Format: cursorFormat},
 }}
 
 var cursorFormat = config.Plain(func(f *config.Format) {
 	f.References, f.Program.EnvFile = config.Editor, "envFile"
-	f.Remote.OAuth = config.OAuthKeys{Key: "auth", ClientID: "CLIENT_ID", ClientSecret: "CLIENT_SECRET", Scopes: "scopes"}
+	f.Remote.OAuth = config.OAuthKeys{Key: "auth", ClientID: "CLIENT_ID", ClientSecret: "CLIENT_SECRET",
+		Scopes: "scopes"}
 })

@@ -3,7 +3,8 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var factoryDroid = &config.Host{Name: "Factory Droid", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.factory/mcp.json"), Format: droidFormat, Approval: config.NobodyAsks},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.factory/mcp.json"), Format: droidFormat,
+		Approval: config.NobodyAsks},
 	{Scope: "user", Paths: config.Everywhere("{home}/.factory/mcp.json"), Format: droidFormat},
 }}
 

@@ -13,11 +13,13 @@ var gemini = &config.Host{
 	Name: "Gemini CLI",
 	Dirs: append([]config.Dir{
 		{Name: "gemini", Var: "GEMINI_CLI_HOME", Then: ".gemini", Else: config.Everywhere("{home}/.gemini")},
-		{Name: "gemini trust", Var: "GEMINI_CLI_TRUSTED_FOLDERS_PATH", Else: config.Everywhere("{gemini}/trustedFolders.json")},
+		{Name: "gemini trust", Var: "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
+			Else: config.Everywhere("{gemini}/trustedFolders.json")},
 	}, geminiSystem("gemini", "GEMINI_CLI", "gemini-cli", "GeminiCli")...),
 	Files: geminiFiles,
 	Rules: func(r *config.Reader) config.Rules {
-		g := &geminiRules{r: r, host: "Gemini CLI", excluded: map[string]config.Source{}, disabled: map[string]config.Source{}}
+		g := &geminiRules{r: r, host: "Gemini CLI", excluded: map[string]config.Source{},
+			disabled: map[string]config.Source{}}
 		g.readLists(geminiFiles)
 		g.readSwitches()
 		if here := r.Workspace(); !g.trusting && len(here) > 0 {
@@ -29,7 +31,8 @@ var gemini = &config.Host{
 
 var geminiFiles = []config.File{
 	{Scope: "system", Paths: config.Everywhere("{gemini system}"), Format: geminiFormat},
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.gemini/settings.json"), Format: geminiFormat, Approval: config.ByRules},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.gemini/settings.json"), Format: geminiFormat,
+		Approval: config.ByRules},
 	{Scope: "user", Paths: config.Everywhere("{gemini}/settings.json"), Format: geminiFormat},
 	{Scope: "system defaults", Paths: config.Everywhere("{gemini defaults}"), Format: geminiFormat},
 }
@@ -38,17 +41,22 @@ var geminiFiles = []config.File{
 // defaults.
 func geminiSystem(name, variables, dir, macDir string) []config.Dir {
 	return []config.Dir{
-		{Name: name + " system", Var: variables + "_SYSTEM_SETTINGS_PATH", Else: config.PerSystem("/etc/"+dir+"/settings.json",
-			"/Library/Application Support/"+macDir+"/settings.json", "C:/ProgramData/"+dir+"/settings.json")},
-		{Name: name + " defaults", Var: variables + "_SYSTEM_DEFAULTS_PATH", Else: config.Everywhere("{" + name + " system}/../system-defaults.json")},
+		{Name: name + " system", Var: variables + "_SYSTEM_SETTINGS_PATH",
+			Else: config.PerSystem("/etc/"+dir+"/settings.json",
+				"/Library/Application Support/"+macDir+"/settings.json",
+				"C:/ProgramData/"+dir+"/settings.json")},
+		{Name: name + " defaults", Var: variables + "_SYSTEM_DEFAULTS_PATH",
+			Else: config.Everywhere("{" + name + " system}/../system-defaults.json")},
 	}
 }
 
 var geminiFormat = config.Plain(func(f *config.Format) {
 	f.Foreign, f.Disabled, f.Enabled, f.References, f.Program.Dir = "", "", "", config.Dollars, "cwd"
 	f.Tools = config.ToolLists{Allow: "includeTools", Deny: "excludeTools", EmptyIsAll: true}
-	f.Remote.URLs = []config.URLKey{{Key: "httpUrl", Transport: config.HTTP}, {Key: "url", Transport: config.SSE}}
-	f.Remote.OAuth = config.OAuthKeys{Key: "oauth", ClientID: "clientId", ClientSecret: "clientSecret", Scopes: "scopes", Enabled: "enabled"}
+	f.Remote.URLs = []config.URLKey{{Key: "httpUrl", Transport: config.HTTP},
+		{Key: "url", Transport: config.SSE}}
+	f.Remote.OAuth = config.OAuthKeys{Key: "oauth", ClientID: "clientId", ClientSecret: "clientSecret",
+		Scopes: "scopes", Enabled: "enabled"}
 })
 
 // geminiRules is what Gemini CLI's files say of which servers are used at all. It compares names
@@ -61,7 +69,7 @@ type geminiRules struct {
 	excluded map[string]config.Source
 	allowed  []geminiAllowed
 	disabled map[string]config.Source // by `gemini mcp disable`
-	trusting bool                     // trust in folders is switched off: all are trusted, and nobody is asked
+	trusting bool                     // trust in folders is switched off: the user is never asked
 	trust    folderTrust              // in the working directory
 	trustOf  config.Source
 }
@@ -117,7 +125,8 @@ func misruled(root config.Object) bool {
 	} {
 		v := root.At(at)
 		_, strings := v.Strings()
-		if !v.Absent() && (!v.Is(want) && (want != "true" || !v.Is("false")) || want == "an array" && !strings) {
+		if !v.Absent() && (!v.Is(want) && (want != "true" || !v.Is("false")) || want == "an array" &&
+			!strings) {
 			return true
 		}
 	}
@@ -155,7 +164,8 @@ func (g *geminiRules) folder(dir string) (found folderTrust, of config.Source) {
 			if word == "TRUST_PARENT" {
 				folder = path.Dir(folder)
 			}
-			if length < longest || length == longest && word != "DO_NOT_TRUST" || length == 0 || !g.r.Holds(folder, dir) {
+			if length < longest || length == longest && word != "DO_NOT_TRUST" || length == 0 ||
+				!g.r.Holds(folder, dir) {
 				continue
 			}
 			switch word {
@@ -181,17 +191,20 @@ func (g *geminiRules) denied(e *config.Entry) config.Refusal {
 	case g.unclear != nil:
 		return config.Unclear(g.host, *g.unclear)
 	case g.trust == distrusted:
-		return config.Refuse(g.host+" doesn't trust this folder, in "+g.trustOf.String()+", and uses no servers in it",
+		return config.Refuse(g.host+" doesn't trust this folder, in "+g.trustOf.String()+
+			", and uses no servers in it",
 			"trust it with /permissions in "+g.host)
 	}
 	for _, excluded := range slices.Sorted(maps.Keys(g.excluded)) {
 		if g.names([]string{excluded}, e.Name) {
-			return config.Refuse(g.host+" excludes it, in "+g.excluded[excluded].String(), "take it out of mcp.excluded there to use it")
+			return config.Refuse(g.host+" excludes it, in "+g.excluded[excluded].String(),
+				"take it out of mcp.excluded there to use it")
 		}
 	}
 	for _, a := range g.allowed {
 		if !g.names(a.names, e.Name) {
-			return config.Refuse(g.host+" doesn't allow it: it is not in mcp.allowed of "+a.source.String(), "add it there to use it")
+			return config.Refuse(g.host+" doesn't allow it: it is not in mcp.allowed of "+a.source.String(),
+				"add it there to use it")
 		}
 	}
 	return config.Refusal{}
@@ -199,7 +212,8 @@ func (g *geminiRules) denied(e *config.Entry) config.Refusal {
 
 func (g *geminiRules) off(e *config.Entry) config.Refusal {
 	if by, ok := g.disabled[geminiName(e.Name)]; ok {
-		return config.Refuse("it is disabled in Gemini CLI, in "+by.String(), "enable it with `gemini mcp enable` and its name")
+		return config.Refuse("it is disabled in Gemini CLI, in "+by.String(),
+			"enable it with `gemini mcp enable` and its name")
 	}
 	return config.Refusal{}
 }
@@ -213,8 +227,9 @@ func (g *geminiRules) approved(e *config.Entry) config.Refusal {
 		return config.Refusal{}
 	}
 	if g.trusting {
-		return config.Refuse("the bridge doesn't start what a project brings along unless its user has said so, "+
-			"and Gemini CLI asks nobody where folderTrust is switched off", config.ListIt)
+		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
+			"said so, "+
+			"and Gemini CLI doesn't ask where folderTrust is switched off", config.ListIt)
 	}
 	dir := g.r.ProjectOf(e.Source.Path)
 	if word, _ := g.folder(dir); word != trusted {
@@ -224,8 +239,8 @@ func (g *geminiRules) approved(e *config.Entry) config.Refusal {
 	return config.Refusal{}
 }
 
-// qwenCode was made from Gemini CLI. Its trust in folders is about projects' files alone, and is off
-// unless somebody has switched it on.
+// qwenCode was made from Gemini CLI. Its trust in folders is about projects' files alone, and is
+// off unless somebody has switched it on.
 var qwenCode = &config.Host{
 	Name: "Qwen Code", Dirs: geminiSystem("qwen", "QWEN_CODE", "qwen-code", "QwenCode"), Files: qwenFiles,
 	Rules: func(r *config.Reader) config.Rules {
@@ -237,7 +252,8 @@ var qwenCode = &config.Host{
 
 var qwenFiles = []config.File{
 	{Scope: "system", Paths: config.Everywhere("{qwen system}"), Format: geminiFormat},
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.qwen/settings.local.json", "{workspace}/.qwen/settings.json"),
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.qwen/settings.local.json",
+		"{workspace}/.qwen/settings.json"),
 		Format: geminiFormat, Approval: config.HostAsks},
 	{Scope: "user", Paths: config.Everywhere("{home}/.qwen/settings.json"), Format: geminiFormat},
 	{Scope: "system defaults", Paths: config.Everywhere("{qwen defaults}"), Format: geminiFormat},

@@ -3,7 +3,8 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var goose = &config.Host{Name: "Goose", Files: []config.File{
-	{Scope: "user", Paths: config.OnWindows("{config}/goose/config.yaml", "{appdata}/Block/goose/config/config.yaml"), Format: gooseFormat},
+	{Scope: "user", Paths: config.OnWindows("{config}/goose/config.yaml",
+		"{appdata}/Block/goose/config/config.yaml"), Format: gooseFormat},
 }}
 
 var gooseFormat = &config.Format{

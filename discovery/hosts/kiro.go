@@ -3,7 +3,8 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var kiro = &config.Host{Name: "Kiro", Files: []config.File{
-	{Scope: "workspace", Paths: config.Everywhere("{workspace}/.kiro/settings/mcp.json"), Format: kiroFormat, Approval: config.NobodyAsks},
+	{Scope: "workspace", Paths: config.Everywhere("{workspace}/.kiro/settings/mcp.json"), Format: kiroFormat,
+		Approval: config.NobodyAsks},
 	{Scope: "user", Paths: config.Everywhere("{home}/.kiro/settings/mcp.json"), Format: kiroFormat},
 }}
 

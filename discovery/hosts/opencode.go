@@ -9,23 +9,26 @@ import (
 )
 
 var openCode = &config.Host{
-	Name:  "OpenCode",
-	Dirs:  []config.Dir{{Name: "opencode.json", Var: "OPENCODE_CONFIG"}, {Name: "opencode dir", Var: "OPENCODE_CONFIG_DIR"}},
+	Name: "OpenCode",
+	Dirs: []config.Dir{{Name: "opencode.json", Var: "OPENCODE_CONFIG"},
+		{Name: "opencode dir", Var: "OPENCODE_CONFIG_DIR"}},
 	Files: openCodeFiles,
 	Rules: func(r *config.Reader) config.Rules { return readOpenCode(r, "OpenCode", openCodeFiles) },
 }
 
 var openCodeFiles = []config.File{
 	openCodeFile("managed", config.None, config.Paths{
-		Linux:   []string{"/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc"},
-		Darwin:  []string{"/Library/Application Support/opencode/opencode.json", "/Library/Application Support/opencode/opencode.jsonc"},
+		Linux: []string{"/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc"},
+		Darwin: []string{"/Library/Application Support/opencode/opencode.json",
+			"/Library/Application Support/opencode/opencode.jsonc"},
 		Windows: []string{"C:/ProgramData/opencode/opencode.json", "C:/ProgramData/opencode/opencode.jsonc"},
 	}),
 	openCodeFile("OPENCODE_CONFIG", config.None, config.Everywhere("{opencode.json}",
 		"{opencode dir}/opencode.json", "{opencode dir}/opencode.jsonc")),
 	openCodeFile("project", config.NobodyAsks, config.Everywhere("{workspace}/.opencode/opencode.json",
 		"{workspace}/.opencode/opencode.jsonc", "{workspace}/opencode.json", "{workspace}/opencode.jsonc")),
-	openCodeFile("user", config.None, config.Everywhere("{home}/.opencode/opencode.json", "{home}/.opencode/opencode.jsonc",
+	openCodeFile("user", config.None, config.Everywhere("{home}/.opencode/opencode.json",
+		"{home}/.opencode/opencode.jsonc",
 		"{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc")),
 }
 
@@ -36,22 +39,29 @@ var kiloCode = &config.Host{
 }
 
 var kiloFiles = []config.File{
-	openCodeFile("project", config.NobodyAsks, config.Everywhere("{workspace}/.kilo/kilo.json", "{workspace}/.kilo/kilo.jsonc",
+	openCodeFile("project", config.NobodyAsks, config.Everywhere("{workspace}/.kilo/kilo.json",
+		"{workspace}/.kilo/kilo.jsonc",
 		"{workspace}/kilo.json", "{workspace}/kilo.jsonc")),
-	openCodeFile("user", config.None, config.Everywhere("{config}/kilo/kilo.json", "{config}/kilo/kilo.jsonc", "{config}/kilo/config.json")),
-	{Scope: "older project", Paths: config.Everywhere("{workspace}/.kilocode/mcp.json"), Format: rooFormat("Kilo Code"), Approval: config.NobodyAsks},
-	{Scope: "VS Code", Paths: extension("kilocode.kilo-code/settings/mcp_settings.json"), Format: rooFormat("Kilo Code")},
-	{Scope: "older CLI", Paths: config.Everywhere("{home}/.kilocode/cli/global/settings/mcp_settings.json"), Format: rooFormat("Kilo Code")},
+	openCodeFile("user", config.None, config.Everywhere("{config}/kilo/kilo.json", "{config}/kilo/kilo.jsonc",
+		"{config}/kilo/config.json")),
+	{Scope: "older project", Paths: config.Everywhere("{workspace}/.kilocode/mcp.json"),
+		Format: rooFormat("Kilo Code"), Approval: config.NobodyAsks},
+	{Scope: "VS Code", Paths: extension("kilocode.kilo-code/settings/mcp_settings.json"),
+		Format: rooFormat("Kilo Code")},
+	{Scope: "older CLI", Paths: config.Everywhere("{home}/.kilocode/cli/global/settings/mcp_settings.json"),
+		Format: rooFormat("Kilo Code")},
 }
 
 func openCodeFile(scope string, approval config.Approval, paths config.Paths) config.File {
-	return config.File{Scope: scope, Paths: paths, Format: openCodeFormat, Approval: approval, Pick: pickOpenCode}
+	return config.File{Scope: scope, Paths: paths, Format: openCodeFormat, Approval: approval,
+		Pick: pickOpenCode}
 }
 
 var openCodeFormat = config.Plain(func(f *config.Format) {
 	f.Keys, f.Foreign, f.References = []string{"mcp"}, "mcpServers", config.Curly
 	f.Program = config.Program{Command: "command", Array: true, Env: "environment", Dir: "cwd"}
-	f.Remote.OAuth = config.OAuthKeys{Key: "oauth", ClientID: "clientId", ClientSecret: "clientSecret", Scopes: "scope"}
+	f.Remote.OAuth = config.OAuthKeys{Key: "oauth", ClientID: "clientId", ClientSecret: "clientSecret",
+		Scopes: "scope"}
 })
 
 // pickOpenCode returns the servers under mcp, or, in the newer shape, those under mcp.servers.
@@ -71,8 +81,8 @@ func pickOpenCode(r *config.Reader, src config.Source, root config.Object) []con
 }
 
 // openCodeRules is what the files say of tools: the user's alone, and with those of the project and
-// the administrator. A tool has to pass both lists, so that a project shows nothing that the user has
-// hidden.
+// the administrator. A tool has to pass both lists, so that a project shows nothing that the user
+// has hidden.
 type openCodeRules struct {
 	r                 *config.Reader
 	host              string
@@ -87,7 +97,8 @@ type openCodeRules struct {
 // readOpenCode reads tools and permission of a host's files. Each file's go on top of those before,
 // in OpenCode's own order, and permission goes on top of tools, which is its older name.
 func readOpenCode(r *config.Reader, host string, files []config.File) config.Rules {
-	o := &openCodeRules{r: r, host: host, files: files, from: map[string]config.Source{}, off: map[string]config.Source{}}
+	o := &openCodeRules{r: r, host: host, files: files, from: map[string]config.Source{},
+		off: map[string]config.Source{}}
 	for _, scope := range []string{"user", "OPENCODE_CONFIG", "project", "managed"} {
 		for _, file := range files {
 			if file.Scope == scope {
@@ -136,7 +147,8 @@ func (o *openCodeRules) close() {
 	}
 	if len(list) > config.MaxRules {
 		if len(o.lists) == 0 {
-			o.r.Problem(o.last, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of %s's servers are hidden",
+			o.r.Problem(o.last, "", fmt.Sprintf("with it there are more than %d rules about tools; all "+
+				"tools of %s's servers are hidden",
 				config.MaxRules, o.host), "take out what isn't needed")
 		}
 		list = []config.ToolRule{{Pattern: "*", Deny: true, From: o.last}}
@@ -164,7 +176,8 @@ func (o *openCodeRules) readSwitches(group config.Object, src config.Source) {
 
 func (o *openCodeRules) switchedOff(e *config.Entry) config.Refusal {
 	if by, ok := o.off[e.Name]; ok {
-		return config.Refuse("it is disabled by "+o.host+"'s administrator, in "+by.String(), "ask the administrator")
+		return config.Refuse("it is disabled by "+o.host+"'s administrator, in "+by.String(),
+			"ask the administrator")
 	}
 	return config.Refusal{}
 }
@@ -194,8 +207,8 @@ func permissions(v config.Value) config.Object {
 }
 
 // toolRules makes one list of tools and permission. A permission that depends on what a tool is
-// called with says nothing of the tool, but for what it says of *, which is how OpenCode asks about a
-// server's tools. What is to be asked about isn't hidden.
+// called with says nothing of the tool except what it says of *, which is how OpenCode asks about
+// a server's tools. What is to be asked about isn't hidden.
 func (o *openCodeRules) toolRules() (rules []config.ToolRule) {
 	older := config.Object{}
 	for _, m := range o.tools {
@@ -216,7 +229,8 @@ func (o *openCodeRules) toolRules() (rules []config.ToolRule) {
 		}
 		for _, when := range words {
 			if word, ok := when.Value.Text(); ok && config.MatchStars(when.Name, "*") {
-				rules = append(rules, config.ToolRule{Pattern: m.Name, Deny: word == "deny", From: o.from[m.Name]})
+				rules = append(rules, config.ToolRule{Pattern: m.Name, Deny: word == "deny",
+					From: o.from[m.Name]})
 			}
 		}
 	}

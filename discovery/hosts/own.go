@@ -20,6 +20,7 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 		if e.Transport == config.Stdio {
 			return config.Refusal{}
 		}
-		return config.Texts(o, map[string]*string{"headersHelper": &e.HeadersHelper, "bearerTokenEnv": &e.BearerTokenEnv})
+		return config.Texts(o, map[string]*string{"headersHelper": &e.HeadersHelper,
+			"bearerTokenEnv": &e.BearerTokenEnv})
 	}
 })

@@ -3,7 +3,8 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 // unread are files and directories that may hold servers and that no host of All reads: those of
-// hosts whose ways aren't known well enough, and those that only the Python program of this name read.
+// hosts whose ways aren't known well enough, and those that only the Python program of this name
+// read.
 var unread = []struct {
 	host  string
 	paths config.Paths
@@ -13,7 +14,8 @@ var unread = []struct {
 	{"Copilot in JetBrains", config.Everywhere("{config}/github-copilot/intellij/mcp.json")},
 	{"Copilot in Xcode", config.Everywhere("{config}/github-copilot/xcode/mcp.json")},
 	{earlier, config.Everywhere("{home}/MCPs", "{home}/.opencode.json", "{workspace}/mcp-servers")},
-	{earlier, config.Everywhere("{workspace}/claude_code_config.json", "{workspace}/claude_desktop_config.json")},
+	{earlier, config.Everywhere("{workspace}/claude_code_config.json",
+		"{workspace}/claude_desktop_config.json")},
 	{earlier, config.Settings("Claude Code/claude_code_config.json")},
 	{earlier, config.Settings("Claude Code/mcp/servers")},
 	{earlier, config.Settings("Claude/claude_code_config.json")},
@@ -31,7 +33,8 @@ func LookForUnread(r *config.Reader) {
 			if err != nil || r.Listed(p) || info.IsDir() && !holdsUnlisted(r, p) {
 				continue
 			}
-			why := config.Refuse("it is not read: what "+u.host+" makes of its servers isn't known well enough",
+			why := config.Refuse("it is not read: what "+u.host+" makes of its servers isn't known well "+
+				"enough",
 				"list it in MCP_BRIDGE_CONFIG if they are to be used")
 			if u.host == earlier {
 				why = config.Refuse("it is not read: "+u.host+" did, and no host does",

@@ -18,8 +18,10 @@ var (
 
 var vsCodeServer = &config.Host{
 	Name: "VS Code Server",
-	Files: []config.File{{Scope: "user", Format: vsCodeFormat, Paths: config.Everywhere("{home}/.vscode-server/data/User/mcp.json",
-		"{home}/.vscode-server-insiders/data/User/mcp.json", "{home}/.vscodium-server/data/User/mcp.json")}},
+	Files: []config.File{{Scope: "user", Format: vsCodeFormat,
+		Paths: config.Everywhere("{home}/.vscode-server/data/User/mcp.json",
+			"{home}/.vscode-server-insiders/data/User/mcp.json",
+			"{home}/.vscodium-server/data/User/mcp.json")}},
 	Rules: func(r *config.Reader) config.Rules {
 		return config.Rules{Denied: (&vsCodeRules{r: r, host: "VS Code Server"}).denied}
 	},
@@ -48,7 +50,8 @@ func edition(name, dir string) *config.Host {
 		{Scope: "profile", Format: vsCodeFormat},
 	}}
 	if name == "VS Code" {
-		h.Files = append([]config.File{{Scope: "workspace", Paths: config.Everywhere("{workspace}/.vscode/mcp.json"),
+		h.Files = append([]config.File{{Scope: "workspace",
+			Paths:  config.Everywhere("{workspace}/.vscode/mcp.json"),
 			Format: vsCodeFormat, Approval: config.HostAsks}}, h.Files...)
 	}
 	h.Rules = func(r *config.Reader) config.Rules {
@@ -79,13 +82,15 @@ const maxProfiles = 100
 func (v *vsCodeRules) readProfiles(dir string) {
 	for _, p := range v.r.Expand(config.Settings(dir)) {
 		user := v.r.Clean(p)
-		src := config.Source{Host: v.host, Scope: "profiles", Path: v.r.Native(user + "/globalStorage/storage.json")}
+		src := config.Source{Host: v.host, Scope: "profiles", Path: v.r.Native(user +
+			"/globalStorage/storage.json")}
 		list, _ := v.r.Rule(src, false).Root.Get("userDataProfiles").Array()
 		for _, e := range list[:min(len(list), maxProfiles)] {
 			o, _ := e.Object()
 			location := o.Text("location")
 			shared := o.Object("useDefaultFlags")
-			if location == "" || path.Clean("/"+location) != "/"+location || strings.ContainsAny(location, `\:`) ||
+			if location == "" || path.Clean("/"+location) != "/"+location ||
+				strings.ContainsAny(location, `\:`) ||
 				shared.Get("mcp").Is("true") {
 				continue // it has to be a directory below profiles, with servers of its own
 			}
@@ -98,8 +103,8 @@ func (v *vsCodeRules) readProfiles(dir string) {
 	}
 }
 
-// denied refuses the servers of a file for which the administrator's policy, or else the settings of
-// the profile, says that there are none. On macOS and Windows the policy is kept elsewhere.
+// denied refuses the servers of a file for which the administrator's policy, or else the settings
+// of the profile, says that there are none. On macOS and Windows the policy is kept elsewhere.
 func (v *vsCodeRules) denied(e *config.Entry) config.Refusal {
 	if e.File.Approval != config.None {
 		return config.Refusal{}
@@ -135,10 +140,13 @@ func (v *vsCodeRules) refuse(setting string, src config.Source, value config.Val
 	word, _ := value.Text()
 	switch {
 	case word == "none", value.Is("false"):
-		return config.Refuse(v.host+" uses no servers: "+setting+" says so in "+src.String(), "change it there to use them")
+		return config.Refuse(v.host+" uses no servers: "+setting+" says so in "+src.String(),
+			"change it there to use them")
 	case word == "registry":
-		return config.Refuse(v.host+" uses only servers of its registry, and which those are can't be told from outside: "+
-			setting+" says so in "+src.String(), "list this one in a file of MCP_BRIDGE_CONFIG if it may be used")
+		return config.Refuse(v.host+" uses only servers of its registry, and which those are can't be "+
+			"told from outside: "+
+			setting+" says so in "+src.String(), "list this one in a file of MCP_BRIDGE_CONFIG if it may "+
+			"be used")
 	}
 	return config.Refusal{}
 }
@@ -149,8 +157,9 @@ func oldSettings(r *config.Reader, host, dir string) {
 		src := config.Source{Host: host, Scope: "settings", Path: p}
 		root := r.Rule(src, false).Rules
 		if !root.At("mcp/servers").Is("nothing") || !root.Get("mcp.servers").Is("nothing") {
-			r.Refuse(src, "", config.Unusable, config.Refuse("its mcp.servers are not read: "+host+" keeps them in mcp.json now",
-				"move them there, as "+host+" does when it is started"))
+			r.Refuse(src, "", config.Unusable,
+				config.Refuse("its mcp.servers are not read: "+host+" keeps them in mcp.json now",
+					"move them there, as "+host+" does when it is started"))
 		}
 	}
 }

@@ -4,12 +4,15 @@ import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 // devinDesktop is Windsurf's next name.
 var devinDesktop = &config.Host{Name: "Devin Desktop", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.devin/mcp_config.json"), Format: windsurfFormat, Approval: config.HostAsks},
-	{Scope: "user", Paths: config.OnWindows("{config}/devin/mcp_config.json", "{appdata}/devin/mcp_config.json"), Format: windsurfFormat},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.devin/mcp_config.json"), Format: windsurfFormat,
+		Approval: config.HostAsks},
+	{Scope: "user", Paths: config.OnWindows("{config}/devin/mcp_config.json",
+		"{appdata}/devin/mcp_config.json"), Format: windsurfFormat},
 }}
 
 var windsurf = &config.Host{Name: "Windsurf", Files: []config.File{
-	{Scope: "user", Paths: config.Everywhere("{home}/.codeium/windsurf/mcp_config.json"), Format: windsurfFormat},
+	{Scope: "user", Paths: config.Everywhere("{home}/.codeium/windsurf/mcp_config.json"),
+		Format: windsurfFormat},
 }}
 
 var windsurfFormat = config.Plain(func(f *config.Format) {
@@ -18,4 +21,5 @@ var windsurfFormat = config.Plain(func(f *config.Format) {
 })
 
 // serverURLs are of hosts that have an older name for url.
-var serverURLs = []config.URLKey{{Key: "serverUrl", Transport: config.HTTP}, {Key: "url", Transport: config.HTTP}}
+var serverURLs = []config.URLKey{{Key: "serverUrl", Transport: config.HTTP},
+	{Key: "url", Transport: config.HTTP}}

@@ -7,8 +7,10 @@ import (
 )
 
 var zed = &config.Host{Name: "Zed", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.zed/settings.json"), Format: zedFormat, Approval: config.HostAsks},
-	{Scope: "user", Paths: config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json"), Format: zedFormat},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.zed/settings.json"), Format: zedFormat,
+		Approval: config.HostAsks},
+	{Scope: "user", Paths: config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json"),
+		Format: zedFormat},
 }}
 
 var zedFormat = config.Plain(func(f *config.Format) {
@@ -16,11 +18,13 @@ var zedFormat = config.Plain(func(f *config.Format) {
 	f.Prepare = prepareZed
 })
 
-// prepareZed gives an older entry the newer shape: its command was an object with path, args and env.
+// prepareZed gives an older entry the newer shape: its command was an object with path, args and
+// env.
 func prepareZed(o config.Object) (config.Object, config.Refusal) {
 	command := o.Get("command")
 	if o.Text("type") == "" && command.Is("nothing") && o.Get("url").Absent() {
-		return o, config.Refusal{Reason: "it has no command: these are settings of an extension, which only Zed can start"}
+		return o, config.Refusal{Reason: "it has no command: these are settings of an extension, which " +
+			"only Zed can start"}
 	}
 	if older, ok := command.Object(); ok {
 		o = slices.Concat(o, config.Object{{Name: "command", Value: older.Get("path")},

@@ -22,11 +22,13 @@ func TestExposedDirectory(t *testing.T) {
 	}
 	dir := filepath.Join(home, ".cursor")
 	server := []byte(`{"mcpServers": {"s": {"command": "x"}}}`)
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "mcp.json"), server, 0o600), os.Chmod(dir, 0o777)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "mcp.json"), server, 0o600),
+		os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	w := New(discovery.Root(), discovery.Env{Home: home, GOOS: goruntime.GOOS, Owners: trust.System()})
-	if c := w.Catalog(); len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].State != discovery.Exposed {
+	if c := w.Catalog(); len(c.Servers) != 0 || len(c.Problems) != 1 ||
+		c.Problems[0].State != discovery.Exposed {
 		t.Errorf("before: %v", c)
 	}
 	if w.seen.changed() {

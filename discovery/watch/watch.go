@@ -1,8 +1,10 @@
-// Package watch finds the configured servers again whenever a file changes that the search looked at.
+// Package watch finds the configured servers again whenever a file changes that the search looked
+// at.
 //
-// It asks for the files' times and sizes once a second rather than have the system tell it: that holds on every system and file
-// system, for directories that don't exist yet, for files that are replaced as a whole and for links that are pointed elsewhere,
-// and it costs about a hundred stat calls. A file that is replaced by one of the same size, kind and time isn't noticed.
+// It asks for the files' times and sizes once a second rather than have the system tell it: that
+// holds on every system and file system, for directories that don't exist yet, for files that are
+// replaced as a whole and for links that are pointed elsewhere, and it costs about a hundred stat
+// calls. A file that is replaced by one of the same size, kind and time isn't noticed.
 package watch
 
 import (
@@ -35,12 +37,14 @@ func New(fsys fs.FS, env discovery.Env) *Watcher {
 	return w
 }
 
-// Catalog is what the last search found. It is not to be changed, and not to be asked for once Run has been called.
+// Catalog is what the last search found. It is not to be changed, and not to be asked for once Run
+// has been called.
 func (w *Watcher) Catalog() discovery.Catalog { return w.latest }
 
-// Run searches anew after each change on disk until ctx ends, and hands every catalog whose servers or problems differ from the
-// last one's to found, which it waits for. It is called once. It doesn't wait for a search that is going on when ctx ends, which
-// a slow disk or a very large file may keep: what that finds is dropped.
+// Run searches again after each change on disk until ctx ends, and hands every catalog whose servers
+// or problems differ from the last one's to found, which it waits for. It is called once. It
+// doesn't wait for a search that is going on when ctx ends, which a slow disk or a very large file
+// may keep: what that finds is dropped.
 func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
 	catalogs := make(chan discovery.Catalog)
 	go w.look(ctx, catalogs)
@@ -57,7 +61,7 @@ func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
 	}
 }
 
-// look searches anew after each change and hands the catalogs over, until ctx ends.
+// look searches again after each change and hands the catalogs over, until ctx ends.
 func (w *Watcher) look(ctx context.Context, catalogs chan<- discovery.Catalog) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -84,7 +88,8 @@ func (w *Watcher) look(ctx context.Context, catalogs chan<- discovery.Catalog) {
 	}
 }
 
-// settled waits until the files stay as they are for a moment, but not for ever. It is false when ctx ends first.
+// settled waits until the files stay as they are for a moment, but not for ever. It is false when
+// ctx ends first.
 func (w *Watcher) settled(ctx context.Context) bool {
 	for range most {
 		before := w.seen.now()
@@ -107,7 +112,8 @@ func (w *Watcher) scan() bool {
 	w.seen.files = map[string]state{}
 	before := w.latest
 	w.latest = w.scanner.Scan()
-	return !reflect.DeepEqual(before.Servers, w.latest.Servers) || !reflect.DeepEqual(before.Problems, w.latest.Problems)
+	return !reflect.DeepEqual(before.Servers, w.latest.Servers) ||
+		!reflect.DeepEqual(before.Problems, w.latest.Problems)
 }
 
 // state is what is compared of a file, or why it can't be looked at.
@@ -118,7 +124,8 @@ type state struct {
 	modified int64 // in Unix nanoseconds
 }
 
-// recorder is a file system that notes the state of every file before it is read. A search looks before it opens.
+// recorder is a file system that notes the state of every file before it is read. A search looks
+// before it opens.
 type recorder struct {
 	fs.FS
 	files map[string]state

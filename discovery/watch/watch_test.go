@@ -67,8 +67,8 @@ func names(c discovery.Catalog) string {
 	return strings.Join(all, " ")
 }
 
-// TestWatch: what is added, changed, broken, mended and removed on a real disk is found, each change once, in a directory that
-// isn't there at first too. The bubble's clock is not the disk's.
+// TestWatch: what is added, changed, broken, mended and removed on a real disk is found, each
+// change once, in a directory that isn't there at first too. The bubble's clock is not the disk's.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)
@@ -88,16 +88,29 @@ func TestWatch(t *testing.T) {
 			want string // empty: nothing is handed over
 		}{
 			{"nothing", func() {}, ""},
-			{"a new directory", func() { h.write(".config/mcp/servers/b.json", `{"command": "b"}`) }, "a=one b=b"},
-			{"another file in it", func() { h.write(".config/mcp/servers/c.json", `{"command": "c"}`) }, "a=one b=b c=c"},
-			{"a change", func() { h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "two"}}}`) }, "a=two b=b c=c"},
-			{"a change that changes nothing", func() { h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "two"}}, "more": 1}`) }, ""},
+			{"a new directory", func() { h.write(".config/mcp/servers/b.json", `{"command": "b"}`) },
+				"a=one b=b"},
+			{"another file in it", func() { h.write(".config/mcp/servers/c.json", `{"command": "c"}`) },
+				"a=one b=b c=c"},
+			{"a change", func() { h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "two"}}}`) },
+				"a=two b=b c=c"},
+			{"a change that changes nothing", func() {
+				h.write(".cursor/mcp.json",
+					`{"mcpServers": {"a": {"command": "two"}}, "more": 1}`)
+			}, ""},
 			{"a broken file", func() { h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"comm`) },
 				"a=two b=b c=c !it is not valid JSON: it ends too early at line 1, column 28" + kept},
-			{"broken otherwise", func() { h.write(".cursor/mcp.json", ``) }, "a=two b=b c=c !it is empty" + kept},
-			{"mended", func() { h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "three"}}}`) }, "a=three b=b c=c"},
-			{"a file of rules", func() { h.write(".codex/config.toml", "[mcp_servers.d]\ncommand = 'd'\n") }, "a=three b=b c=c d=d"},
-			{"switched off", func() { h.write(".codex/config.toml", "[mcp_servers.d]\ncommand = 'd'\nenabled = false\n") }, "a=three b=b c=c d!it is disabled there"},
+			{"broken otherwise", func() { h.write(".cursor/mcp.json", ``) }, "a=two b=b c=c !it is empty" +
+				kept},
+			{"mended", func() { h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "three"}}}`) },
+				"a=three b=b c=c"},
+			{"a file of rules", func() { h.write(".codex/config.toml", "[mcp_servers.d]\ncommand = 'd'\n") },
+				"a=three b=b c=c d=d"},
+			{"switched off", func() {
+				h.write(".codex/config.toml",
+					"[mcp_servers.d]\ncommand = 'd'\nenabled = false\n")
+			}, "a=three b=b c=c d!it is disabled " +
+				"there"},
 			{"a file removed", func() { h.remove(".cursor/mcp.json") }, "b=b c=c d!it is disabled there"},
 			{"a directory removed", func() { h.remove(".config") }, "d!it is disabled there"},
 			{"made a directory", func() { h.remove(".codex"); h.write(".codex/config.toml/x", "") },
@@ -113,14 +126,16 @@ func TestWatch(t *testing.T) {
 			if step.name == "made a directory" {
 				step.want = "!it is a directory, not a file" + kept + " d!it is disabled there"
 			}
-			if want := slices.DeleteFunc([]string{step.want}, func(s string) bool { return s == "" }); !slices.Equal(got, want) {
+			if want := slices.DeleteFunc([]string{step.want},
+				func(s string) bool { return s == "" }); !slices.Equal(got, want) {
 				t.Errorf("%s: handed over %q, want %q", step.name, got, want)
 			}
 		}
 	})
 }
 
-// A link that is pointed elsewhere is a change, and so is what a file names as the place of a value.
+// A link that is pointed elsewhere is a change, and so is what a file names as the place of a
+// value.
 func TestWatchLinksAndValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)
@@ -150,13 +165,15 @@ func TestWatchLinksAndValues(t *testing.T) {
 			synctest.Wait()
 			return *latest.Load()
 		}
-		if c := after(func() { h.write("token", "second") }); len(c.Servers) != 1 || c.Servers[0].Env["T"] != "second" {
+		if c := after(func() { h.write("token", "second") }); len(c.Servers) != 1 ||
+			c.Servers[0].Env["T"] != "second" {
 			t.Errorf("after its value changed: %v", c.Servers)
 		}
 		if c := after(func() { point("two.json") }); names(c) != "a=two" {
 			t.Errorf("after the link changed: %s", names(c))
 		}
-		if c := after(func() { point(".codeium/windsurf/mcp_config.json") }); len(c.Servers) != 1 || len(c.Problems) != 1 ||
+		if c := after(func() { point(".codeium/windsurf/mcp_config.json") }); len(c.Servers) != 1 ||
+			len(c.Problems) != 1 ||
 			!strings.Contains(c.Problems[0].Reason, "too many levels of symbolic links") {
 			t.Errorf("after the link went in a circle: %s", names(c))
 		}
@@ -216,7 +233,8 @@ func TestWatchDoesNotWaitForEver(t *testing.T) {
 		found := make(chan string, 100)
 		go w.Run(ctx, func(c discovery.Catalog) { found <- names(c) })
 		for range 40 {
-			h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "x`+strings.Repeat("y", len(found))+`"}}}`)
+			h.write(".cursor/mcp.json", `{"mcpServers": {"a": {"command": "x`+strings.Repeat("y",
+				len(found))+`"}}}`)
 			time.Sleep(settle / 2)
 		}
 		synctest.Wait()

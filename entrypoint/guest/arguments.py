@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from guest import names, schemas, values, wire
 from guest.checks import Checker, Problem
+from guest.light_typing import Any
 from guest.signatures import Declared
-from guest.typed import Any
 
 
 class Arguments:
@@ -19,7 +19,10 @@ class Arguments:
         self._schemas = schemas.members(self._root)
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-        """The arguments of a call as a JSON object. What is wrong with them is raised as it would be for a function."""
+        """The arguments of a call as a JSON object.
+
+        What is wrong with them is raised as it would be for a function.
+        """
         bound = self._bind(args, kwargs)
         plain = values.plain(bound)
         checker = Checker(self._root)
@@ -37,7 +40,10 @@ class Arguments:
             args, kwargs = (), dict(*args)
         if len(args) > len(self._parameters):
             count = len(self._parameters)
-            raise TypeError(f"{self.called}() takes at most {count} positional arguments, not {len(args)}; {self._listed()}")
+            raise TypeError(
+                f"{self.called}() takes at most {count} positional arguments, not {len(args)};"
+                f" {self._listed()}"
+            )
         bound = {parameter.key: value for parameter, value in zip(self._parameters, args, strict=False)}
         for name, value in kwargs.items():
             parameter = self._by_key.get(name) or self._by_name.get(name)
@@ -64,7 +70,9 @@ class Arguments:
     def _wrong(self, found: Problem, given: Any) -> Exception:
         text = f"{self.called}(): {found.path} {found.text}"
         if isinstance(given, (bytes, bytearray)):
-            text += ", made of bytes; decode them, or send base64.b64encode(data).decode() where the tool says so"
+            text += (
+                ", made of bytes; decode them, or send base64.b64encode(data).decode() where the tool says so"
+            )
         return found.kind(text)
 
     def _listed(self, wrong: str = "") -> str:

@@ -37,11 +37,15 @@ class Room:
         with self._lock:
             cost = cost_of(size)
             if len(self._names) >= MAX_FILES:
-                raise LimitReached(f"{name} was not handed over: this run has handed over {MAX_FILES} files, which is the limit")
+                raise LimitReached(
+                    f"{name} was not handed over: this run has handed over {MAX_FILES} files, which is the"
+                    " limit"
+                )
             if cost > self._left:
                 raise LimitReached(
-                    f"{name} of {size:,} bytes was not handed over: the files of one run may have {self.limit:,} bytes together, "
-                    f"of which {max(0, self._left - OVERHEAD):,} are left; hand over less, or give it to a tool"
+                    f"{name} of {size:,} bytes was not handed over: the files of one run may have"
+                    f" {self.limit:,} bytes together, of which {max(0, self._left - OVERHEAD):,} are left;"
+                    " hand over less, or give it to a tool"
                 )
             name = free(safe(name), self._names)
             self._names.add(name.casefold())
@@ -73,7 +77,9 @@ def frames(name: str, mime: str, data: bytes) -> Iterator[wire.Frame]:
 
 
 def safe(name: str) -> str:
-    """A relative name of letters, digits, "-", "_" and ".", that leads nowhere else: no "..", no hidden file."""
+    """A relative name of letters, digits, "-", "_" and ".", that leads nowhere else: no "..", no
+    hidden file.
+    """
     parts = name.replace("\\", "/").split("/")
     if name.startswith(("/", "\\")) or name[1:2] == ":":
         parts = parts[-1:]

@@ -1,63 +1,45 @@
 """Makes what came over stdin importable, then hands over to the supervisor.
 
-Every module is compiled under a file name of its own, and its loader can give its source, so that a traceback reads as if
-the files were there.
+Every module is compiled under a file name of its own, and its loader can give its source, so that a
+traceback reads as if the files were there.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import CodeType, ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+    from typing import Any
 
 PACKAGE = "guest"
 
 
 class Sources:
-    """Finds and loads `guest` and `guest.*`.
+    """Finds and loads `guest` and `guest.*`. sources is a JSON object of module name to source text."""
 
-    sources is a JSON object of module name to source text, or that object compressed; compiled is the code of all modules, each
-    compressed by itself, or nothing. A module is unpacked when it is imported, and the sources when one is asked for.
-    """
+    def __init__(self, sources: bytes) -> None:
+        import json
 
-    def __init__(self, sources: bytes, compiled: Mapping[str, bytes]) -> None:
-        self._packed, self._compiled = sources, compiled
-        if compiled:  # the code may put something else in their place
-            import marshal
-            import zlib
-
-            self._loads, self._decompress = marshal.loads, zlib.decompress
-        self._unpacked: dict[str, str] | None = None
-
-    @property
-    def _sources(self) -> dict[str, str]:
-        if self._unpacked is None:
-            import json
-
-            packed = self._packed
-            if not packed.startswith(b"{"):
-                from zlib import decompress
-
-                packed = decompress(packed)
-            self._unpacked = json.loads(packed)
-        assert self._unpacked is not None
-        return self._unpacked
+        self._sources: dict[str, str] = json.loads(sources)
 
     def _key(self, name: str) -> str | None:
         key = "__init__" if name == PACKAGE else name.removeprefix(PACKAGE + ".")
-        return key if (name == PACKAGE or key != name) and key in (self._compiled or self._sources) else None
+        return key if (name == PACKAGE or key != name) and key in self._sources else None
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         key = self._key(name)
         if key is None:
             return None
         # importlib.machinery's, without importing that.
-        spec = type(sys.__spec__)(name, self, origin=file_name(key), is_package=name == PACKAGE)  # type: ignore[arg-type]
+        kind: Any = type(sys.__spec__)
+        spec: ModuleSpec = kind(name, self, origin=file_name(key), is_package=name == PACKAGE)
         spec.has_location = True
         return spec
 
@@ -71,9 +53,6 @@ class Sources:
         key = self._key(name)
         if key is None:
             raise ImportError(f"no module {name!r} in the guest", name=name)
-        if key in self._compiled:
-            code: CodeType = self._loads(self._decompress(self._compiled[key]))
-            return code
         return compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
 
     def get_source(self, name: str) -> str | None:
@@ -85,20 +64,9 @@ def file_name(key: str) -> str:
     return f"<guest>/{key}.py"
 
 
-def compiled(data: bytes) -> dict[str, bytes]:
-    """The second argument of Sources, where there is code and it is for this very Python: see Compiler in entrypoint.go."""
-    magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER  # importlib.util's; to import that takes a millisecond
-    if not data.startswith(magic):
-        return {}
-    import marshal
-
-    code: dict[str, bytes] = marshal.loads(memoryview(data)[len(magic) :])
-    return code
-
-
-def start(sources: bytes, code: bytes) -> None:
+def start(sources: bytes) -> None:
     """Runs the guest on descriptors 0 and 1; it ends the process."""
-    sys.meta_path.insert(0, Sources(sources, compiled(code)))
+    sys.meta_path.insert(0, Sources(sources))
     from guest import supervisor
 
     status = supervisor.main(0, 1)

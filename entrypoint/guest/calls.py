@@ -1,4 +1,6 @@
-"""One call, in both styles: it blocks where no event loop runs in the thread, and is awaited where one does."""
+"""One call, in both styles: it blocks where no event loop runs in the thread, and is awaited where
+one does.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ except ImportError:  # no CPython
     from queue import Empty, SimpleQueue
 
 from guest import wire
+from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
 from guest.results import SerializationError, ToolTimeout
-from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
@@ -171,7 +173,10 @@ class Awaited(Coroutine[Any, Any, Any]):
         raise TypeError(f"{self._unready()}")
 
     def _unready(self) -> str:
-        return f"the call of {self._request.name} has no value before it is awaited; write: (await {self._request.name}(...))"
+        return (
+            f"the call of {self._request.name} has no value before it is awaited; write: (await"
+            f" {self._request.name}(...))"
+        )
 
     def __repr__(self) -> str:
         return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"
@@ -195,7 +200,9 @@ _unawaited: WeakSet[Awaited] = WeakSet()
 
 
 def report_unawaited() -> None:
-    for call in list(_unawaited) if _unawaited else ():  # a WeakSet takes its time to be gone through, be it empty
+    for call in (
+        list(_unawaited) if _unawaited else ()
+    ):  # a WeakSet takes its time to be gone through, be it empty
         call.report()
 
 

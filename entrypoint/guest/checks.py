@@ -1,11 +1,14 @@
-"""Arguments held against a tool's schema before anything is sent. What is refused here, a server would refuse too: bounds and
-patterns, which servers read in ways of their own, are left to them."""
+"""Arguments held against a tool's schema before anything is sent.
+
+What is refused here, a server would refuse too: bounds and patterns, which servers read in ways of
+their own, are left to them.
+"""
 
 from __future__ import annotations
 
 from guest import names, schemas
+from guest.light_typing import Any
 from guest.schemas import Schema
-from guest.typed import Any
 
 
 class Problem:
@@ -43,8 +46,14 @@ class Checker:
         allowed = [schema["const"]] if "const" in schema else schemas.items(schema, "enum")
         if not allowed or any(schemas.same(value, item) for item in allowed):
             return None
-        listed = ", ".join(map(repr, allowed[:20])) + (f" and {len(allowed) - 20} more" if len(allowed) > 20 else "")
-        near = names.nearest(value, [item for item in allowed if isinstance(item, str)]) if isinstance(value, str) else ""
+        listed = ", ".join(map(repr, allowed[:20])) + (
+            f" and {len(allowed) - 20} more" if len(allowed) > 20 else ""
+        )
+        near = (
+            names.nearest(value, [item for item in allowed if isinstance(item, str)])
+            if isinstance(value, str)
+            else ""
+        )
         text = f"must be {'one of ' if len(allowed) > 1 else ''}{listed}, not {shown(value)}"
         return Problem(path, text + (f"; did you mean {near!r}?" if near else ""), ValueError)
 
@@ -62,7 +71,9 @@ class Checker:
         properties = schemas.child(schema, "properties")
         missing = [name for name in schemas.strings(schema, "required") if name not in value]
         if missing:
-            return Problem(path, f"lacks {', '.join(map(repr, missing))}; {names.choices(properties, 'keys')}")
+            return Problem(
+                path, f"lacks {', '.join(map(repr, missing))}; {names.choices(properties, 'keys')}"
+            )
         extra = schema.get("additionalProperties")
         for key, item in value.items():
             if key in properties:
@@ -94,7 +105,9 @@ class Checker:
                 deeper = [found for found in found_all if found and found.path != path]
                 if len(deeper) == 1:  # one of them was meant
                     return deeper[0]
-                return Problem(path, f"must be {schemas.described(self._root, {key: branches})}, not {shown(value)}")
+                return Problem(
+                    path, f"must be {schemas.described(self._root, {key: branches})}, not {shown(value)}"
+                )
         return None
 
 

@@ -1,4 +1,6 @@
-"""The child: warms up, waits for its one execute, runs the code, and tells the supervisor what became of it."""
+"""The child: warms up, waits for its one execute, runs the code, and tells the supervisor what
+became of it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ import threading
 
 from guest import errors, execute, limits, mcp_runtime, streams, wire
 from guest.calls import report_unawaited
-from guest.handover import Handover
-from guest.heir import Heir
+from guest.displayhook import Display
+from guest.fastexit import FastExit
+from guest.light_typing import Any
 from guest.link import Link
-from guest.typed import Any
 
 _exit = os._exit  # the code may put something else in its place
 
@@ -24,7 +26,8 @@ GRACE = 0.5  # seconds that threads have after code has failed
 MAX_NAMED = 5  # threads
 STANDBY = 20  # milliseconds without an execute after which none is expected soon
 
-# What much code will want: asyncio takes as long as the guest itself, the rest half as long. What asyncio itself needs comes
+# What much code will want: asyncio takes as long as the guest itself, the rest half as long. What
+# asyncio itself needs comes
 # first, so that an execute that comes meanwhile doesn't wait for all of it.
 AHEAD = (
     "selectors", "subprocess", "socket", "ssl", "concurrent.futures", "inspect", "asyncio",
@@ -43,37 +46,37 @@ def main(fd: int) -> None:
     link = Link(fd)
     reserve = errors.Reserve()
     link.send({"type": "warm"})
-    heir = Heir()
+    fast = FastExit()
     namespace = fresh_main()
     runtime = mcp_runtime.Runtime(link, namespace)
-    frame = _prepare(link, runtime)
+    early = _import_ahead(link)
     status, failed = 1, None
-    handover = Handover(link)
+    display = Display(link)
     try:
         limits.prepare()
         surroundings()
     except Exception as e:
         failed = e  # told to whoever asks for a run
-    frame = frame or _asked(link, runtime, 0)
-    if frame is None:
-        _rehearse()
-    gc.freeze()  # boot.py has switched it off; so what there is now counts as old, and isn't looked through when the code begins
+    # Objects made so far count as old then, and the first collections of the code pass them over:
+    # 7 ms of a warm call's p50.
+    gc.freeze()
     gc.unfreeze()
-    while frame is None:
-        frame = _asked(link, runtime, None)
+    frame = early or link.first()
     gc.enable()
     options = frame.get("options") or {}
     try:
         if failed:
             raise failed
         runtime.install(frame)
-        handover.install(options.get("maxArtifactBytes") or 0)
+        display.install(options.get("maxArtifactBytes") or 0)
         watched = any((options.get("watch") or {}).values())
         limits.apply(options.get("rlimits") or {}, options.get("cores") or 0, watched)
     except Exception as e:
         told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
-        link.send({"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}})
-        leave(status, handover, heir)
+        link.send(
+            {"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}}
+        )
+        leave(status, display, fast)
     try:
         if file := str(frame.get("file") or ""):
             wire.USER_FILE, sys.argv[0] = file, file
@@ -84,8 +87,8 @@ def main(fd: int) -> None:
     except BaseException as e:
         reserve.release()
         link.send({"type": "claim", "error": errors.told(e, namespace)})
-        leave(status, handover, heir, GRACE)
-    leave(status, handover, heir)
+        leave(status, display, fast, GRACE)
+    leave(status, display, fast)
 
 
 def fresh_main() -> dict[str, Any]:
@@ -119,21 +122,26 @@ def exit_status(code: object) -> int:
     return 1
 
 
-def leave(status: int, handover: Handover, heir: Heir, grace: float = 0.0) -> None:
-    """leave ends the process as an interpreter would, but for taking itself apart: threads, then exit handlers, then output.
+def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> None:
+    """leave ends the process as an interpreter would, but for taking itself apart: threads, then
+    exit handlers, then output.
 
-    Figures that are still open are shown between them: pyplot has an exit handler that closes them. With a grace, threads
-    are waited for no longer than that, in seconds: the error of code that has failed is told, whatever still runs.
+    Figures that are still open are shown between them: pyplot has an exit handler that closes them.
+    With a grace, threads are waited for no longer than that, in seconds: the error of code that has
+    failed is told, whatever still runs.
     """
 
     def end(number: int = 0, frame: object = None) -> None:
         if number:
-            print(f"[still running {grace:g} s after the error, and ended: {', '.join(running()[:MAX_NAMED])}]", file=sys.stderr)
+            print(
+                f"[still running {grace:g} s after the error, and ended: {', '.join(running()[:MAX_NAMED])}]",
+                file=sys.stderr,
+            )
         elif grace:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        _each(handover.finish, getattr(atexit, "_run_exitfuncs", None))
+        _each(display.finish, getattr(atexit, "_run_exitfuncs", None))
         streams.flush()
-        heir.take_over()
+        fast.prepare()
         _exit(status)
 
     if grace and running():
@@ -146,7 +154,11 @@ def leave(status: int, handover: Handover, heir: Heir, grace: float = 0.0) -> No
 def running() -> list[str]:
     """running returns the names of the other threads that are no daemons."""
     try:
-        return [one.name for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+        return [
+            one.name
+            for one in threading.enumerate()
+            if not one.daemon and one is not threading.current_thread()
+        ]
     except Exception:  # the code has put something else in the place of one of these
         return []
 
@@ -160,39 +172,19 @@ def _each(*steps: Any) -> None:
             sys.excepthook(*sys.exc_info())
 
 
-def _prepare(link: Link, runtime: mcp_runtime.Runtime) -> wire.Frame | None:
-    """Imports what much code will want, as long as there is none yet; gives the execute that came meanwhile."""
+def _import_ahead(link: Link) -> wire.Frame | None:
+    """Imports what much code will want, as long as there is none yet; gives the execute that came
+    meanwhile.
+    """
+    poller = select.poll()
+    poller.register(link.fd, select.POLLIN)
     patience = STANDBY
     for name in AHEAD:
-        if frame := _asked(link, runtime, patience):
-            return frame
+        if link.has_more() or poller.poll(patience):
+            return link.first()
         try:
             __import__(name)
         except ImportError:  # a Python without ssl, say
             pass
         patience = 0
-    return None
-
-
-def _rehearse() -> None:
-    """Goes once through what a run goes through, while nobody waits: the first time, pages are missing and nothing is cached."""
-    frame = wire.decode(wire.encode({"code": "text = f'{1}'\nNone", "options": {"rlimits": {"core": 0}}}))
-    assert frame is not None
-    execute.run(frame["code"], {})
-    sys.stdout.write("")
-
-
-def _asked(link: Link, runtime: mcp_runtime.Runtime, patience: int | None) -> wire.Frame | None:
-    """Waits so many milliseconds, None for ever, for the execute. What is to be expected of it comes the same way."""
-    poller = select.poll()
-    poller.register(link.fd, select.POLLIN)
-    if not link.has_more() and not poller.poll(patience):
-        return None
-    frame = link.first()
-    if frame.get("type") != "expect":
-        return frame
-    try:
-        runtime.expect(frame)
-    except Exception:  # install does it again, and its failure is told
-        pass
     return None

@@ -1,6 +1,8 @@
-"""What the guest forbids itself, and so the code, before there is any code: dumps and a list of system calls.
+"""What the guest forbids itself, and so the code, before there is any code: dumps and a list of
+system calls.
 
-The filter only ever adds to what the engine's own profile forbids; it can't be taken off, and it is the same everywhere.
+The filter only ever adds to what the engine's own profile forbids; it can't be taken off, and it is
+the same everywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ ENGINE_OFF = "the engine's own seccomp profile is off"
 NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 # AF_UNIX, AF_INET, AF_INET6. AF_VSOCK, say, reaches the machine around a VM from any network namespace.
 FAMILIES = (1, 2, 10)
-AF_NETLINK, NETLINK_ROUTE = 16, 0  # getaddrinfo and if_nameindex ask for interfaces by it; netfilter's has a past
+AF_NETLINK, NETLINK_ROUTE = (
+    16,
+    0,
+)  # getaddrinfo and if_nameindex ask for interfaces by it; netfilter's has a past
 SUPERVISOR = 1  # its process id in a container
 PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
 
@@ -35,45 +40,49 @@ X32 = 0x40000000  # on x86_64: the bit of the x32 calls, which would get around 
 # Numbers from 424 on are the same on every architecture.
 _COMMON = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
-    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
-    "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "process_mrelease": 448,
-    "set_mempolicy_home_node": 450, "open_tree_attr": 467,
+    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
+    "pidfd_getfd": 438, "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443,
+    "memfd_secret": 447, "process_mrelease": 448, "set_mempolicy_home_node": 450, "open_tree_attr": 467,
 }  # fmt: skip
 _X86_64 = {
-    "shmget": 29, "shmat": 30, "semget": 64, "msgget": 68, "modify_ldt": 154, "vmsplice": 278, "fanotify_init": 300,
-    "name_to_handle_at": 303, "memfd_create": 319, "sync": 162, "mbind": 237, "set_mempolicy": 238, "mq_open": 240,
-    "fanotify_mark": 301, "syncfs": 306,
-    "ptrace": 101, "syslog": 103, "personality": 135, "vhangup": 153, "pivot_root": 155, "_sysctl": 156, "adjtimex": 159,
-    "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168,
-    "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "create_module": 174,
-    "init_module": 175, "delete_module": 176, "quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227,
-    "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "unshare": 272,
-    "move_pages": 279, "perf_event_open": 298, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
-    "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321,
+    "shmget": 29, "shmat": 30, "semget": 64, "msgget": 68, "modify_ldt": 154, "vmsplice": 278,
+    "fanotify_init": 300, "name_to_handle_at": 303, "memfd_create": 319, "sync": 162, "mbind": 237,
+    "set_mempolicy": 238, "mq_open": 240, "fanotify_mark": 301, "syncfs": 306, "ptrace": 101,
+    "syslog": 103, "personality": 135, "vhangup": 153, "pivot_root": 155, "_sysctl": 156,
+    "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166,
+    "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172,
+    "ioperm": 173, "create_module": 174, "init_module": 175, "delete_module": 176, "quotactl": 179,
+    "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248, "request_key": 249,
+    "keyctl": 250, "migrate_pages": 256, "unshare": 272, "move_pages": 279, "perf_event_open": 298,
+    "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
+    "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321,
     "userfaultfd": 323,
 }  # fmt: skip
 _AARCH64 = {
     "vmsplice": 75, "msgget": 186, "semget": 190, "shmget": 194, "shmat": 196, "fanotify_init": 262,
-    "name_to_handle_at": 264, "memfd_create": 279, "sync": 81, "mq_open": 180, "mbind": 235, "set_mempolicy": 237,
-    "fanotify_mark": 263, "syncfs": 267,
-    "lookup_dcookie": 18, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "vhangup": 58, "quotactl": 60,
-    "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
-    "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
-    "settimeofday": 170, "adjtimex": 171, "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225,
-    "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "open_by_handle_at": 265, "clock_adjtime": 266,
-    "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
+    "name_to_handle_at": 264, "memfd_create": 279, "sync": 81, "mq_open": 180, "mbind": 235,
+    "set_mempolicy": 237, "fanotify_mark": 263, "syncfs": 267, "lookup_dcookie": 18, "umount2": 39,
+    "mount": 40, "pivot_root": 41, "chroot": 51, "vhangup": 58, "quotactl": 60, "acct": 89,
+    "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
+    "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161,
+    "setdomainname": 162, "settimeofday": 170, "adjtimex": 171, "add_key": 217, "request_key": 218,
+    "keyctl": 219, "swapon": 224, "swapoff": 225, "migrate_pages": 238, "move_pages": 239,
+    "perf_event_open": 241, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
+    "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
     "userfaultfd": 282, "kexec_file_load": 294,
 }  # fmt: skip
 _CLONE3 = 435
 
 # Calls that are denied with some arguments.
 _X86_64_SOME = {
-    "clone": 56, "socket": 41, "socketpair": 53, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144,
-    "sched_setaffinity": 203, "ioprio_set": 251, "prlimit64": 302, "sched_setattr": 314,
+    "clone": 56, "socket": 41, "socketpair": 53, "setpriority": 141, "sched_setparam": 142,
+    "sched_setscheduler": 144, "sched_setaffinity": 203, "ioprio_set": 251, "prlimit64": 302,
+    "sched_setattr": 314,
 }  # fmt: skip
 _AARCH64_SOME = {
-    "ioprio_set": 30, "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "setpriority": 140,
-    "socket": 198, "socketpair": 199, "clone": 220, "prlimit64": 261, "sched_setattr": 274,
+    "ioprio_set": 30, "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122,
+    "setpriority": 140, "socket": 198, "socketpair": 199, "clone": 220, "prlimit64": 261,
+    "sched_setattr": 274,
 }  # fmt: skip
 
 # machine → AUDIT_ARCH, denied calls, calls denied in part
@@ -115,13 +124,28 @@ def program(machine: str) -> bytes | None:
     code = _start(machine, arch)
     for number in sorted({*own.values(), *_COMMON.values()}):
         code += [jump(equal, number, 0, 1), leave(ERRNO | EPERM)]
-    code += [jump(equal, _CLONE3, 0, 1), leave(ERRNO | ENOSYS)]  # its flags are in memory; without it libc uses clone
+    code += [
+        jump(equal, _CLONE3, 0, 1),
+        leave(ERRNO | ENOSYS),
+    ]  # its flags are in memory; without it libc uses clone
     deny, allow = leave(ERRNO | EPERM), leave(ALLOW)
-    first, second, third = load(16), load(24), load(32)  # the lower halves: the kernel takes all these for 32 bits
+    first, second, third = (
+        load(16),
+        load(24),
+        load(32),
+    )  # the lower halves: the kernel takes all these for 32 bits
     rules = {"clone": [first, jump(_ANY_BIT, NEW_NAMESPACE, 0, 1), deny, allow]}
     for name in ("socket", "socketpair"):
         families = [jump(equal, family, len(FAMILIES) - i + 3, 0) for i, family in enumerate(FAMILIES)]
-        rules[name] = [first, *families, jump(equal, AF_NETLINK, 0, 2), third, jump(equal, NETLINK_ROUTE, 1, 0), deny, allow]
+        rules[name] = [
+            first,
+            *families,
+            jump(equal, AF_NETLINK, 0, 2),
+            third,
+            jump(equal, NETLINK_ROUTE, 1, 0),
+            deny,
+            allow,
+        ]
     for name in ("prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
         rules[name] = [first, jump(equal, SUPERVISOR, 0, 1), deny, allow]
     for name, which in (("setpriority", PRIO_PROCESS), ("ioprio_set", IOPRIO_WHO_PROCESS)):
@@ -156,7 +180,10 @@ def _confine() -> str:
         _prctl(PR_SET_DUMPABLE, 0)
         code = program(os.uname().machine)
         if code is None:
-            return f"no seccomp filter of the guest's own: the numbers of {os.uname().machine} calls aren't known"
+            return (
+                f"no seccomp filter of the guest's own: the numbers of {os.uname().machine} calls aren't"
+                " known"
+            )
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
         _install(code)
     except ImportError as e:
@@ -180,11 +207,16 @@ def cores_program(machine: str) -> bytes | None:
         return None
     arch, _, some = _ARCHITECTURES[machine]
     number = some["sched_setaffinity"]
-    return b"".join([*_start(machine, arch), _jump(_EQUAL, number, 0, 1), _leave(ERRNO | EPERM), _leave(ALLOW)])
+    return b"".join(
+        [*_start(machine, arch), _jump(_EQUAL, number, 0, 1), _leave(ERRNO | EPERM), _leave(ALLOW)]
+    )
 
 
 def keep_cores() -> None:
-    """Has this thread, and what it starts, stay on the cores it is bound to. Without ctypes nothing does: confine says so."""
+    """Has this thread, and what it starts, stay on the cores it is bound to.
+
+    Without ctypes nothing does: confine says so.
+    """
     try:
         code = cores_program(os.uname().machine)
         if code is not None:

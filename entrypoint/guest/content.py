@@ -1,4 +1,7 @@
-"""What a result holds beside its value: images, audio, files and links. Most results have none, so it is imported late."""
+"""What a result holds beside its value: images, audio, files and links.
+
+Most results have none, so it is imported late.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 from guest import mime
 from guest.artifacts import BASE64, MIME
-from guest.ready import ReadyList, There
+from guest.awaitable import ReadyList, There
 from guest.results import ToolError
 
 MAX_DATA = 100  # characters of base64 that are shown
@@ -30,7 +33,9 @@ class ToolImage:
 
 
 class ToolLink:
-    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it. `about` is all that the server said."""
+    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it. `about` is all
+    that the server said.
+    """
 
     __module__ = "mcp"
 
@@ -97,9 +102,11 @@ def _kind(block: Any) -> tuple[str, dict[str, Any]]:
 
 
 def note(content: list[Any], texts: bool, files: bool = True) -> str:
-    """note returns how to see what neither the text nor the data of a result shows, or "" where there is no more.
+    """note returns how to see what neither the text nor the data of a result shows, or "" where
+    there is no more.
 
-    texts: whether embedded texts count, which are the result's own text where it has no other. files: whether images do.
+    texts: whether embedded texts count, which are the result's own text where it has no other.
+    files: whether images do.
     """
     counts = {"image": 0, "audio file": 0, "file": 0}
     for block in content if files else ():
@@ -153,7 +160,9 @@ def decoded(text: Any) -> bytes:
 def resource(about: Any) -> Any:
     """A resource as code has it: a str, or bytes, with .uri and .mime."""
     about = about if isinstance(about, dict) else {}
-    made: Any = ResourceBytes(decoded(about["blob"])) if "blob" in about else ResourceText(about.get("text", ""))
+    made: Any = (
+        ResourceBytes(decoded(about["blob"])) if "blob" in about else ResourceText(about.get("text", ""))
+    )
     made.uri, made.mime = str(about.get("uri", "")), str(about.get("mimeType") or "")
     return made
 

@@ -1,4 +1,6 @@
-"""What is said of an uncaught exception: type, message, traceback, line, and the next step where it is a usual slip."""
+"""What is said of an uncaught exception: type, message, traceback, line, and the next step where it
+is a usual slip.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,14 @@ import mmap
 import os
 
 from guest import wire
+from guest.light_typing import Any
 from guest.results import ToolError
-from guest.typed import Any
 
 
 class Reserve:
-    """Address space and descriptors held back, so that there are some to tell with that there are none. They take no memory."""
+    """Address space and descriptors held back, so that there are some to tell with that there are
+    none. They take no memory.
+    """
 
     SIZE = 4 << 20
     FILES = 4
@@ -52,7 +56,10 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
             claim["line"] = line
         if hint:
             claim["message"] += f" ({hint})"
-            if not ("Did you " in claim["traceback"].rpartition("\n  ")[2] and hint.startswith(("did you mean", "write import"))):
+            if not (
+                "Did you " in claim["traceback"].rpartition("\n  ")[2]
+                and hint.startswith(("did you mean", "write import"))
+            ):
                 claim["traceback"] += f"({hint})\n"
     except BaseException:  # memory ended, or the exception's own methods are of any kind
         claim.setdefault("traceback", f"{claim['type']}: {claim['message']}\n")

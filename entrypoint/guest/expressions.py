@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType, GetSetDescriptorType, MemberDescriptorType, TracebackType
 
 from guest import results, wire
-from guest.typed import Any
+from guest.light_typing import Any
 
 MAX_SOURCE = 200_000  # characters of code that is parsed
 MAX_LINE = 1_000  # characters of a line that is looked at
@@ -43,15 +43,9 @@ class Place:
     """Place is where an exception left the code: the innermost line, and its expressions."""
 
     def __init__(self, error: BaseException) -> None:
-        inside = (
-            one for one in entries(error) if one.tb_frame.f_code.co_filename == wire.USER_FILE
-        )
+        inside = (one for one in entries(error) if one.tb_frame.f_code.co_filename == wire.USER_FILE)
         self._entries = list(deque(inside, 2))
-        self.line = (
-            line_of(self._entries[-1].tb_frame, self._entries[-1].tb_lineno)
-            if self._entries
-            else ""
-        )
+        self.line = line_of(self._entries[-1].tb_frame, self._entries[-1].tb_lineno) if self._entries else ""
         self._tree: Any = None
 
     def _parse(self) -> None:
@@ -62,15 +56,11 @@ class Place:
         last = self._entries[-1]
         self._frames: list[FrameType] = [last.tb_frame]
         if last.tb_frame.f_code.co_name.startswith("<") and len(self._entries) > 1:
-            self._frames.append(
-                self._entries[-2].tb_frame
-            )  # around a comprehension, before Python 3.12
+            self._frames.append(self._entries[-2].tb_frame)  # around a comprehension, before Python 3.12
         self._number, self._columns = last.tb_lineno, _columns(last.tb_frame, last.tb_lasti)
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         self._tree = compile("".join(self._lines), wire.USER_FILE, "exec", flags)
-        self._above = {
-            below: node for node in ast.walk(self._tree) for below in ast.iter_child_nodes(node)
-        }
+        self._above = {below: node for node in ast.walk(self._tree) for below in ast.iter_child_nodes(node)}
 
     def nodes(self, kind: type[ast.AST]) -> list[Any]:
         """The expressions of a kind that may have failed: at the place, or in the line."""
@@ -78,11 +68,7 @@ class Place:
             self._parse()
         found: list[Any] = [node for node in ast.walk(self._tree) if isinstance(node, kind)]
         exact = [node for node in found if _span(node) == self._columns]
-        rest = [
-            node
-            for node in found
-            if node.lineno <= self._number <= (node.end_lineno or node.lineno)
-        ]
+        rest = [node for node in found if node.lineno <= self._number <= (node.end_lineno or node.lineno)]
         return (exact or rest)[:MAX_NODES]
 
     def above(self, node: ast.AST) -> ast.AST | None:
@@ -115,9 +101,7 @@ class Place:
         node: Any = name
         while (node := self._above.get(node)) is not None:
             loops: list[Any] = (
-                [node]
-                if isinstance(node, (ast.For, ast.AsyncFor))
-                else getattr(node, "generators", [])
+                [node] if isinstance(node, (ast.For, ast.AsyncFor)) else getattr(node, "generators", [])
             )
             for loop in loops:
                 if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
@@ -145,12 +129,7 @@ class Place:
             return _item(self._value(node.value, depth), self._value(node.slice, depth))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             held, key = self._value(node.func.value, depth), self._value(node.args[0], depth)
-            if (
-                node.func.attr == "get"
-                and is_a(held, dict)
-                and type(held) in PLAIN
-                and type(key) in SCALARS
-            ):
+            if node.func.attr == "get" and is_a(held, dict) and type(held) in PLAIN and type(key) in SCALARS:
                 return dict.get(held, key)
         raise Unknown
 
@@ -176,11 +155,7 @@ def entries(error: BaseException) -> Iterator[TracebackType]:
 
 def line_of(frame: FrameType, number: int) -> str:
     """A line of the code; "" for other files, and for a long one."""
-    line = (
-        linecache.getline(wire.USER_FILE, number)
-        if frame.f_code.co_filename == wire.USER_FILE
-        else ""
-    )
+    line = linecache.getline(wire.USER_FILE, number) if frame.f_code.co_filename == wire.USER_FILE else ""
     return line.strip() if len(line) <= MAX_LINE else ""
 
 
@@ -199,9 +174,7 @@ def is_a(value: Any, *kinds: type) -> bool:
 
 def classes(kind: type) -> list[dict[str, Any]]:
     """The members of a class and of those it is made of, by name."""
-    return [
-        type.__dict__["__dict__"].__get__(one) for one in type.__dict__["__mro__"].__get__(kind)
-    ]
+    return [type.__dict__["__dict__"].__get__(one) for one in type.__dict__["__mro__"].__get__(kind)]
 
 
 def own(value: Any) -> dict[str, Any]:
@@ -247,8 +220,8 @@ def _item(held: Any, key: Any) -> Any:
     if type(held) not in PLAIN or type(key) not in (str, int):
         raise Unknown
     try:
-        return next(
-            kind for kind in (dict, list, tuple, str) if isinstance(held, kind)
-        ).__getitem__(held, key)
+        return next(kind for kind in (dict, list, tuple, str) if isinstance(held, kind)).__getitem__(
+            held, key
+        )
     except (LookupError, TypeError):
         raise Unknown from None

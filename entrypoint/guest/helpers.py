@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from guest import names, results
+from guest.awaitable import Ready, ReadyDict, ReadyList, ReadyText
 from guest.calls import Request
+from guest.light_typing import Any
 from guest.link import Link
-from guest.ready import Ready, ReadyDict, ReadyList, ReadyText
 from guest.servers import Server, Servers, ask
-from guest.typed import Any
 
 _SUMMARY = """\
 Servers of this run: {names}.
-Call a tool as mcp_<server>.<tool>(name=value); help(mcp_<server>.<tool>) shows how, dir(mcp_<server>) which there are.
-A JSON text comes as a dict or list, any other as a str; display(r) shows the images of a result.
-Plain code gets the value. Where an event loop runs, as in code with a top-level await, write: await mcp_x.f(...).
-asyncio.gather and threads make calls at once. A failed call raises ToolError (.server, .tool, .code, .content).
-Find tools with runtime.search_tool_docs(query), query_tool_docs(server, tool=None, detail="summary"), list_tools(server),
-list_servers(), discovered_servers(), describe_server(name); load_server(name) adds a server that policy allows.
-Typed stubs lie in /ipc/servers/<alias>.py. mcp_x.resources and mcp_x.prompts have list() and read(uri) or get(name).
-Printed text and the value of a last expression come back. /workspace and /tmp can be written; there is no network,
-and nothing is kept after the run."""
+Call a tool as mcp_<server>.<tool>(name=value); help(mcp_<server>.<tool>) shows how, dir(mcp_<server>) which
+there are. A JSON text comes as a dict or list, any other as a str; display(r) shows the images of a result.
+Plain code gets the value. Where an event loop runs, as in code with a top-level await, write: await
+mcp_x.f(...). asyncio.gather and threads make calls at once. A failed call raises ToolError (.server, .tool,
+.code, .content). Find tools with runtime.search_tool_docs(query), query_tool_docs(server, tool=None,
+detail="summary"), list_tools(server), list_servers(), discovered_servers(), describe_server(name);
+load_server(name) adds a server that policy allows. Typed stubs lie in /ipc/servers/<alias>.py.
+mcp_x.resources and mcp_x.prompts have list() and read(uri) or get(name). Printed text and the value of a
+last expression come back. /workspace and /tmp can be written; there is no network, and nothing is kept
+after the run."""
 
 _SYNC = ("list_servers", "list_tools", "query_tool_docs", "search_tool_docs")
 
@@ -29,12 +30,18 @@ _SYNC = ("list_servers", "list_tools", "query_tool_docs", "search_tool_docs")
 class Helpers:
     """The functions of `mcp.runtime`. Each blocks or is awaited by the same rule as a tool."""
 
-    def __init__(self, link: Link, servers: Servers, discovered: list[dict[str, Any]], add: Callable[[Server], Server]) -> None:
+    def __init__(
+        self, link: Link, servers: Servers, discovered: list[dict[str, Any]], add: Callable[[Server], Server]
+    ) -> None:
         self._link, self._servers, self._discovered, self._add = link, servers, discovered, add
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """All of them by name."""
-        found = {name: getattr(self, name) for name in dir(type(self)) if not name.startswith("_") and name != "functions"}
+        found = {
+            name: getattr(self, name)
+            for name in dir(type(self))
+            if not name.startswith("_") and name != "functions"
+        }
         return {**found, **{f"{name}_sync": getattr(self, f"_{name}_sync") for name in _SYNC}}
 
     def call_tool(self, server: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
@@ -42,8 +49,10 @@ class Helpers:
         return self._servers[server][tool](**(arguments or {}))
 
     def load_server(self, name: str) -> Any:
-        """Adds a server to the run, where policy allows, and gives its proxy. One that is there already is asked for its
-        tools anew."""
+        """Adds a server to the run, where policy allows, and gives its proxy.
+
+        One that is there already is asked for its tools anew.
+        """
         known = self._servers.find(name)
         if known is not None:
             return known._request(lambda: known).now()
@@ -57,14 +66,18 @@ class Helpers:
     def discovered_servers(self, detailed: bool = False) -> Any:
         """All servers that the bridge found configured: names, or dicts with name and description."""
         if detailed:
-            return ReadyList({"name": e.get("name"), "description": e.get("description", "")} for e in self._discovered)
+            return ReadyList(
+                {"name": e.get("name"), "description": e.get("description", "")} for e in self._discovered
+            )
         return ReadyList(entry.get("name") for entry in self._discovered)
 
     def describe_server(self, name: str) -> Any:
-        """A server's name, alias and description, whether this run may call it, and its tools, as list_tools_sync gives them.
+        """A server's name, alias and description, whether this run may call it, and its tools, as
+        list_tools_sync gives them.
 
-        The value is there at once, also where an event loop runs, and may be awaited. A server whose tools are known isn't
-        started for this. cwd is None: code isn't told where a server runs.
+        The value is there at once, also where an event loop runs, and may be awaited. A server
+        whose tools are known isn't started for this. cwd is None: code isn't told where a server
+        runs.
         """
         server = self._servers.find(name)
         if server is None:
@@ -72,7 +85,10 @@ class Helpers:
         return self._described(server)()
 
     def list_loaded_server_metadata(self) -> Any:
-        """describe_server of each server of this run. One that can't be asked has no tools, and "error" says why."""
+        """describe_server of each server of this run.
+
+        One that can't be asked has no tools, and "error" says why.
+        """
         waiting = [(server, self._described(server)) for server in self._servers.values()]
         found: list[dict[str, Any]] = []
         for server, described in waiting:
@@ -83,17 +99,24 @@ class Helpers:
         return ReadyList(found)
 
     def list_tools(self, server: str) -> Any:
-        """The tools of a server: dicts with name, alias, description, inputSchema and, if it has one, outputSchema."""
+        """The tools of a server: dicts with name, alias, description, inputSchema and, if it has
+        one, outputSchema.
+        """
         return self._tools(server).now()
 
     def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
-        """What a server's tools do: a list of dicts with server, tool, their aliases, signature and description, or the one of
-        a tool; detail="full" adds the schemas."""
-        return self._query(server, tool, detail, lambda docs: ReadyDict(docs[0]) if tool is not None else ReadyList(docs)).now()
+        """What a server's tools do: a list of dicts with server, tool, their aliases, signature and
+        description, or the one of a tool; detail="full" adds the schemas.
+        """
+        return self._query(
+            server, tool, detail, lambda docs: ReadyDict(docs[0]) if tool is not None else ReadyList(docs)
+        ).now()
 
     def search_tool_docs(self, query: str, limit: int = 5, detail: str = "summary") -> Any:
-        """The tools that fit words best, of all servers whose tools are known or can be asked for, best first: dicts as those
-        of query_tool_docs, with a score. The list's attribute `unknown` names servers that were left out, and why."""
+        """The tools that fit words best, of all servers whose tools are known or can be asked for,
+        best first: dicts as those of query_tool_docs, with a score. The list's attribute `unknown`
+        names servers that were left out, and why.
+        """
         return self._search(query, limit, detail).now()
 
     def capability_summary(self) -> Any:
@@ -124,7 +147,9 @@ class Helpers:
 
     def _list_tools_sync(self, server: str | None = None) -> Any:
         if server is None:
-            raise results.ToolError(f"list_tools_sync needs the name of a server; {names.choices(self._servers, 'servers')}")
+            raise results.ToolError(
+                f"list_tools_sync needs the name of a server; {names.choices(self._servers, 'servers')}"
+            )
         tools = self._tools(server).block()
         return ReadyList(map(_as_the_original, tools))
 
@@ -162,7 +187,9 @@ class Helpers:
 
 
 class Found(ReadyList):
-    """The tools that a search found, best first. `unknown` are dicts with server and reason: those not searched."""
+    """The tools that a search found, best first. `unknown` are dicts with server and reason: those
+    not searched.
+    """
 
     def __init__(self, answer: Any) -> None:
         answer = answer if isinstance(answer, dict) else {}
@@ -177,7 +204,11 @@ def _description(server: Server, tools: Iterable[Any]) -> ReadyDict:
 
 def _documented(doc: dict[str, Any]) -> dict[str, Any]:
     """A tool as list_tools gives it, of what query_tool_docs says."""
-    tool = {"name": doc.get("tool"), "alias": doc.get("toolAlias"), "description": doc.get("description") or ""}
+    tool = {
+        "name": doc.get("tool"),
+        "alias": doc.get("toolAlias"),
+        "description": doc.get("description") or "",
+    }
     return tool | {key: doc[key] for key in ("inputSchema", "outputSchema") if key in doc}
 
 

@@ -12,29 +12,10 @@ class Host:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._lines = wire.Lines(wire.MAX_FRAME)
-        self._passed_on = False  # the child has its execute
 
     def feed(self, data: bytes) -> None:
-        lines = self._lines.feed(data)
-        self._pass_on(lines)
-        for line in lines:
+        for line in self._lines.feed(data):
             self._take(line)
-
-    def _pass_on(self, lines: list[bytes]) -> None:
-        """Gives a child that waits its execute before that is looked at here, which can be done while the child begins."""
-        run = self._run
-        if run.asked or not run.warm or run.cancelled_id is not None:
-            return
-        for line in lines:
-            if line.startswith(wire.EXECUTE) and not isinstance(line, wire.Overlong):
-                run.to_child.push(line + b"\n")
-                self._passed_on = True
-                try:
-                    run.to_child.flush()
-                except OSError:  # the loop finds the same
-                    pass
-            if not line.startswith(wire.PING):
-                return
 
     def _take(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
@@ -48,7 +29,11 @@ class Host:
         kind = frame.get("type")
         if kind == "ping" and isinstance(frame.get("n"), int):
             self._run.send({"type": "pong", "n": frame["n"]})
-        elif kind == "tool_result" and isinstance(frame.get("callId"), str) and isinstance(frame.get("ok"), bool):
+        elif (
+            kind == "tool_result"
+            and isinstance(frame.get("callId"), str)
+            and isinstance(frame.get("ok"), bool)
+        ):
             self._result(frame["callId"], line)
         elif kind == "progress" and _is_progress(frame):
             self._progress(frame["callId"], line)
@@ -58,11 +43,11 @@ class Host:
             self._execute(frame, line)
         elif kind == "file" and isinstance(frame.get("name"), str) and isinstance(frame.get("data"), str):
             self._file(frame["name"], frame["data"])
-        elif kind == "expect" and isinstance(frame.get("providers"), list) and isinstance(frame.get("discovered"), list):
-            if not self._run.asked:
-                self._run.to_child.push(line + b"\n")
         else:
-            raise Stop(wire.EXIT_PROTOCOL, f"the host sent a frame that this guest doesn't take: type {str(kind)[:100]!r}")
+            raise Stop(
+                wire.EXIT_PROTOCOL,
+                f"the host sent a frame that this guest doesn't take: type {str(kind)[:100]!r}",
+            )
 
     def _result(self, call: str, line: bytes) -> None:
         self._run.received += len(line) + 1
@@ -81,12 +66,12 @@ class Host:
             self._run.kill("cancel")
 
     def _file(self, name: str, data: str) -> None:
-        from guest import inputs  # few runs have any
+        from guest import files  # few runs have any
 
         if self._run.asked:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a file after the execute")
         try:
-            inputs.add(name, data)
+            files.add(name, data)
         except (OSError, ValueError) as e:
             raise Stop(wire.EXIT_INTERNAL, f"the file {name[:100]!r} can't be written: {e}") from None
 
@@ -94,7 +79,10 @@ class Host:
         if self._run.asked:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a second execute; a guest is for one run")
         if not _is_execute(frame):
-            raise Stop(wire.EXIT_PROTOCOL, "the host sent an execute whose fields are not of the types they must have")
+            raise Stop(
+                wire.EXIT_PROTOCOL,
+                "the host sent an execute whose fields are not of the types they must have",
+            )
         bounds = frame["options"].get("watch") or {}
         self._run.asked = True
         self._run.id = frame["id"]
@@ -103,14 +91,16 @@ class Host:
         self._run.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
         if self._run.cancelled_id == self._run.id:
             self._run.kill("cancel")
-        elif not self._passed_on:
+        else:
             self._run.to_child.push(line + b"\n")
         self._run.begin()
 
 
 def _is_execute(frame: wire.Frame) -> bool:
     options = frame.get("options")
-    if not (isinstance(frame.get("id"), str) and isinstance(frame.get("code"), str) and isinstance(options, dict)):
+    if not (
+        isinstance(frame.get("id"), str) and isinstance(frame.get("code"), str) and isinstance(options, dict)
+    ):
         return False
     return (
         isinstance(frame.get("providers") or [], list)

@@ -15,7 +15,12 @@ M_ARENA_MAX = -8  # of mallopt(3)
 NICENESS = 10  # a tenth of the supervisor's share of a core
 
 _NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "stack"}
-_ALWAYS = ("core", "memlock", "msgqueue", "nice")  # 0: no dumps; no memory that nobody counts; no way back from NICENESS
+_ALWAYS = (
+    "core",
+    "memlock",
+    "msgqueue",
+    "nice",
+)  # 0: no dumps; no memory that nobody counts; no way back from NICENESS
 
 
 _mallopt: Callable[[int, int], object] | None = None  # of glibc; see prepare
@@ -42,10 +47,13 @@ def prepare() -> None:
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
-    """Sets hard and soft limits, and keeps to so many cores; 0 is no bound. To be called before there is a second thread.
+    """Sets hard and soft limits, and keeps to so many cores; 0 is no bound.
 
-    "as" counts on top of what was mapped when prepare was called; those of _ALWAYS are 0 whatever is asked. Where the supervisor
-    watches the run it comes first: a hundred processes that spin must not keep it from its look.
+    To be called before there is a second thread.
+
+    "as" counts on top of what was mapped when prepare was called; those of _ALWAYS are 0 whatever
+    is asked. Where the supervisor watches the run it comes first: a hundred processes that spin
+    must not keep it from its look.
     """
     if watched:
         os.nice(NICENESS)
@@ -74,8 +82,8 @@ def _set(name: str, value: int) -> None:
 def keep_to(cores: int) -> None:
     """Binds this process, and what it will start, to some of the cores that it may use, for good.
 
-    Which ones is left to chance, so that runs side by side spread over the machine. It takes the place of a share of time by
-    cgroup, and knows whole cores only.
+    Which ones is left to chance, so that runs side by side spread over the machine. It takes the
+    place of a share of time by cgroup, and knows whole cores only.
     """
     allowed = os.sched_getaffinity(0)
     if cores < len(allowed):
@@ -84,7 +92,8 @@ def keep_to(cores: int) -> None:
 
 
 def thin_threads() -> None:
-    """Has a thread take 2 MiB of address space, not 72: glibc reserves 64 for a heap of its own and 8 for its stack.
+    """Has a thread take 2 MiB of address space, not 72: glibc reserves 64 for a heap of its own and
+    8 for its stack.
 
     Else 512 MiB are used up by seven threads that do nothing.
     """

@@ -1,4 +1,6 @@
-"""The names of a run: the bare ones, the modules mcp, mcp.runtime and mcp.servers, the environment, and the files of stubs."""
+"""The names of a run: the bare ones, the modules mcp, mcp.runtime and mcp.servers, the environment,
+and the files of stubs.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from types import ModuleType
 
 from guest import names, results, stubs, wire
 from guest.helpers import Helpers
+from guest.light_typing import Any
 from guest.link import Link
 from guest.servers import Server, Servers
-from guest.typed import Any
 
 ENV_MAX = 100_000  # characters of an environment variable: with more, the kernel lets no child process start
 
@@ -44,12 +46,10 @@ class Runtime:
     """Makes the names of one run, and those of a server that is added to it."""
 
     def __init__(self, link: Link, namespace: dict[str, Any]) -> None:
-        """Makes ahead what every run has, down to the environment of one without servers; modules of the image with the same names
-        are not found any more.
-        """
+        """Makes ahead what every run has. Modules of the image with the same names are not found any more."""
         self._link, self._namespace = link, namespace
         self._servers = Servers()
-        self._files = stubs.Files(self._servers)
+        self._files = stubs.Files()
         self._discovered: list[dict[str, Any]] = []
         self._mcp = RuntimeModule("mcp", "The servers of the run, and what finds and calls their tools.")
         self._package = ModuleType("mcp.servers")
@@ -65,41 +65,18 @@ class Runtime:
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         json.loads = results.loads
-        self._files.make_room()
-        self._known: tuple[list[Any], list[Any]] | None = None
-        self._take([], [])
-
-    def expect(self, frame: wire.Frame) -> None:
-        """Makes known ahead what an execute will most likely name."""
-        self._take(frame["providers"], frame["discovered"])
+        namespace.update(
+            mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers, ToolError=results.ToolError
+        )
 
     def install(self, execute: wire.Frame) -> None:
-        """Makes the names of an execute known."""
+        """Makes known what an execute names."""
         found = (execute.get("options") or {}).get("discovered") or []
-        self._take(execute.get("providers") or [], found)
-
-    def _take(self, providers: list[Any], found: list[Any]) -> None:
-        """Makes these known, and no others."""
-        if self._known == (providers, found):
-            return
-        self._forget()
-        self._known = None  # where what follows fails, it is done anew
         self._discovered += [entry for entry in found if isinstance(entry, dict)]
-        for provider in providers:
+        for provider in execute.get("providers") or []:
             self._try(provider)
-        self._namespace.update(mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers, ToolError=results.ToolError)
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
         self._export()
-        self._files.write()
-        self._known = providers, found
-
-    def _forget(self) -> None:
-        """Takes back all that was made known of servers."""
-        self._files.forget()
-        for server in list(self._servers.values()):
-            self._remove(server)
-        self._servers.unusable.clear()
-        self._discovered.clear()
 
     def _remove(self, server: Server) -> None:
         del self._servers[server._name]
@@ -123,7 +100,8 @@ class Runtime:
         self._servers[server._name] = server
         if server._alias != "servers":  # mcp_servers is all of them
             self._namespace[f"mcp_{server._alias}"] = server
-        sys.modules.update(dict.fromkeys(_modules(server), server))  # type: ignore[arg-type]  # it has what import needs
+        # it has what import needs
+        sys.modules.update(dict.fromkeys(_modules(server), server))  # type: ignore[arg-type]
         setattr(self._package, server._alias, server)
         if server._alias not in self._mcp.__dict__:
             setattr(self._mcp, server._alias, server)

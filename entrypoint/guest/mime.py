@@ -70,4 +70,11 @@ def guess(name: str, data: bytes) -> str:
 
 def extension(mime: str) -> str:
     """The end of a name, with its dot, for a type; "" for one that isn't known."""
-    return next((f".{end}" for end, kind in sorted(_TYPES.items()) if kind == mime and end not in ("jpeg", "htm", "log")), "")
+    return next(
+        (
+            f".{end}"
+            for end, kind in sorted(_TYPES.items())
+            if kind == mime and end not in ("jpeg", "htm", "log")
+        ),
+        "",
+    )

@@ -50,13 +50,17 @@ def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
     listed = sorted(names)
     if not listed:
         return f"there are no {kind}"
-    text = f"the {kind} are {', '.join(listed[:20])}" + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
+    text = f"the {kind} are {', '.join(listed[:20])}" + (
+        f" and {len(listed) - 20} more" if len(listed) > 20 else ""
+    )
     near = nearest(wrong, listed, part=True)
     return f"did you mean {near}? ({text})" if near else text
 
 
 def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
-    """The name that is most like a wrong one, or with part also the one name that begins it or begins with it; "" for none."""
+    """The name that is most like a wrong one, or with part also the one name that begins it or
+    begins with it; "" for none.
+    """
     if not 0 < len(wrong) <= MAX_NAME:
         return ""
     import difflib
@@ -64,12 +68,18 @@ def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
     lower = {name.lower(): name for name in islice(names, MAX_NAMES) if len(name) <= MAX_NAME}
     found = difflib.get_close_matches(wrong.lower(), lower, n=1, cutoff=0.6)
     if part and not found and len(wrong) > 2:  # repo for repository, org for organization
-        found = [name for name in lower if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))]
+        found = [
+            name
+            for name in lower
+            if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))
+        ]
     return lower[found[0]] if len(found) == 1 else ""
 
 
 def one_edit(wrong: str, name: str) -> bool:
-    """one_edit reports whether one letter more, less or other, or two in the other order, make name of wrong."""
+    """one_edit reports whether one letter more, less or other, or two in the other order, make name
+    of wrong.
+    """
     same = takewhile(lambda pair: pair[0] == pair[1], zip(wrong, name, strict=False))
     begin = len(list(same))
     a, b = wrong[begin:], name[begin:]

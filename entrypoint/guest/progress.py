@@ -18,13 +18,20 @@ _ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR; inspect takes long to
 def check(callback: Callback) -> None:
     """Raises TypeError for what can't be a callback."""
     if not callable(callback):
-        raise TypeError(f"progress must be a function of progress, total and message, not {type(callback).__name__}")
+        raise TypeError(
+            f"progress must be a function of progress, total and message, not {type(callback).__name__}"
+        )
     if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _ASYNC:
-        raise TypeError("progress must be a plain function, not an async one: it is called while the call is awaited")
+        raise TypeError(
+            "progress must be a plain function, not an async one: it is called while the call is awaited"
+        )
 
 
 class Observed:
-    """The reports on a call. They come in one thread and are told in another, in order, which wake has call tell."""
+    """The reports on a call.
+
+    They come in one thread and are told in another, in order, which wake has call tell.
+    """
 
     def __init__(self, name: str, callback: Callback, wake: Callable[[], None]) -> None:
         self._name, self._callback, self._wake = name, callback, wake
@@ -52,7 +59,10 @@ class Observed:
     def _warn(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
-            told = f"the progress callback of {self._name} has raised {type(error).__name__}: {error}; the call goes on"
+            told = (
+                f"the progress callback of {self._name} has raised {type(error).__name__}: {error}; the call"
+                " goes on"
+            )
             print(f"{_place(error)}: {told}", file=sys.stderr)
 
 

@@ -1,4 +1,7 @@
-"""Lines from the child. It runs hostile code: a line is dropped, answered here, or rebuilt field by field for the host."""
+"""Lines from the child.
+
+It runs hostile code: a line is dropped, answered here, or rebuilt field by field for the host.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from guest.output import Output
 from guest.run import Run
 
 _CODES = {
-    "runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error", "denied", "call_limit",
+    "runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error",
+    "denied", "call_limit",
     "memory_limit",  # of Python's own MemoryError
 }  # fmt: skip
 _NAME = 1000  # characters of a name
@@ -31,7 +35,9 @@ class Requests:
                 self._output.take_all()
                 self._output.flush()
                 told = True
-            self._one(line)  # the word that the child is warm may come together with what the code sends, and begins the run
+            self._one(line)
+            # the word that the child is warm may come together with what the code sends, and
+            # begins the run
         return True
 
     def drain(self, limit: int) -> None:
@@ -45,7 +51,10 @@ class Requests:
 
     def _one(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
-            self._call({"callId": wire.call_id(line, wire.CALL)}, f"above the limit of {wire.MAX_FRAME} bytes a frame")
+            self._call(
+                {"callId": wire.call_id(line, wire.CALL)},
+                f"above the limit of {wire.MAX_FRAME} bytes a frame",
+            )
             return
         frame = wire.decode(line)
         if frame is None:
@@ -66,7 +75,12 @@ class Requests:
             self._run.claim = claim(frame)
         elif kind == "broken":
             self._run.broken = True
-        elif kind == "artifact" and self._run.running and (piece := artifact(frame)) and self._run.room.taken(*cost(piece)):
+        elif (
+            kind == "artifact"
+            and self._run.running
+            and (piece := artifact(frame))
+            and self._run.room.taken(*cost(piece))
+        ):
             self._run.artifact(piece)
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
@@ -78,17 +92,32 @@ class Requests:
         self._run.last_call = int(call)
         provider, tool, given = frame.get("providerName"), frame.get("safeToolName"), frame.get("input", {})
         if not wrong:
-            if not isinstance(provider, str) or not isinstance(tool, str) or len(provider) > _NAME or len(tool) > _NAME:
+            if (
+                not isinstance(provider, str)
+                or not isinstance(tool, str)
+                or len(provider) > _NAME
+                or len(tool) > _NAME
+            ):
                 wrong = f"without the names of a provider and a tool of up to {_NAME} characters each"
             elif not isinstance(given, dict):
                 wrong = "whose input is no object"
-            elif len(line := self._encoded(call, provider, tool, given, frame.get("progress"))) > wire.MAX_FRAME or not line:
-                wrong = f"above the limit of {wire.MAX_FRAME} bytes a frame" if line else "whose input JSON can't hold"
+            elif (
+                len(line := self._encoded(call, provider, tool, given, frame.get("progress")))
+                > wire.MAX_FRAME
+                or not line
+            ):
+                wrong = (
+                    f"above the limit of {wire.MAX_FRAME} bytes a frame"
+                    if line
+                    else "whose input JSON can't hold"
+                )
             else:
                 self._run.call(call, line)
                 return
         error = {"code": "validation_error", "message": f"a call {wrong} was not sent"}
-        self._run.to_child.push(wire.encode({"type": "tool_result", "callId": call, "ok": False, "error": error}))
+        self._run.to_child.push(
+            wire.encode({"type": "tool_result", "callId": call, "ok": False, "error": error})
+        )
 
     def _cancel(self, call: object) -> None:
         if self._run.running and isinstance(call, str):
@@ -141,7 +170,11 @@ def claim(frame: wire.Frame) -> wire.Frame:
     for name, limit in (("message", 1 << 16), ("type", 200), ("traceback", 1 << 18)):
         value = said.get(name)
         if isinstance(value, str) and (value or name == "message"):
-            error[name] = value if len(value) <= limit else f"{value[: limit // 2]}\n[... cut ...]\n{value[-(limit // 2) :]}"
+            error[name] = (
+                value
+                if len(value) <= limit
+                else f"{value[: limit // 2]}\n[... cut ...]\n{value[-(limit // 2) :]}"
+            )
     error.setdefault("message", "")
     line = said.get("line")
     if isinstance(line, int) and 0 < line < 1 << 31:

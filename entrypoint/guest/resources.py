@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from guest import content
+from guest.awaitable import ReadyDict, ReadyList
+from guest.light_typing import Any
 from guest.link import Link
-from guest.ready import ReadyDict, ReadyList
-from guest.typed import Any
 
 
 class Resources:
@@ -21,7 +21,9 @@ class Resources:
         return ask(self._link, helper, {"server": self._server, **given}, made, self._server).now()
 
     def list(self) -> Any:
-        """The resources: dicts with uri, name and, where the server says so, mimeType, description and more."""
+        """The resources: dicts with uri, name and, where the server says so, mimeType, description
+        and more.
+        """
         return self._ask("list_resources")
 
     def templates(self) -> Any:
@@ -29,11 +31,15 @@ class Resources:
         return self._ask("list_resource_templates")
 
     def read(self, uri: str) -> Any:
-        """A resource: a text is a str with .mime and .uri, a binary one is bytes with the same; several are a list."""
+        """A resource: a text is a str with .mime and .uri, a binary one is bytes with the same;
+        several are a list.
+        """
         return self._ask("read_resource", uri=str(uri))
 
     def complete(self, template: str, argument: str, value: str = "", /, **known: str) -> Any:
-        """What the server proposes for a parameter of a template, of which value is the beginning; known are others: a list of texts."""
+        """What the server proposes for a parameter of a template, of which value is the beginning;
+        known are others: a list of texts.
+        """
         return _completions(self._link, self._server, {"uri": template}, argument, value, known)
 
     def __repr__(self) -> str:
@@ -53,22 +59,41 @@ class Prompts:
         return ask(self._link, "list_prompts", {"server": self._server}, ReadyList, self._server).now()
 
     def get(self, name: str, /, **arguments: str) -> Any:
-        """A prompt filled in: a dict with messages, each of which has a role and a content. Arguments are text."""
+        """A prompt filled in: a dict with messages, each of which has a role and a content.
+
+        Arguments are text.
+        """
         from guest.servers import ask
 
-        given = {"server": self._server, "name": name, "arguments": {key: str(value) for key, value in arguments.items()}}
+        given = {
+            "server": self._server,
+            "name": name,
+            "arguments": {key: str(value) for key, value in arguments.items()},
+        }
         return ask(self._link, "get_prompt", given, ReadyDict, self._server).now()
 
     def complete(self, name: str, argument: str, value: str = "", /, **known: str) -> Any:
-        """What the server proposes for an argument of a prompt, of which value is the beginning; known are others: a list of texts."""
+        """What the server proposes for an argument of a prompt, of which value is the beginning;
+        known are others: a list of texts.
+        """
         return _completions(self._link, self._server, {"name": name}, argument, value, known)
 
     def __repr__(self) -> str:
         return f"<prompts of server {self._server!r}: list(), get(name, argument=value)>"
 
 
-def _completions(link: Link, server: str, of: dict[str, str], argument: str, value: str, known: dict[str, str]) -> Any:
+def _completions(
+    link: Link, server: str, of: dict[str, str], argument: str, value: str, known: dict[str, str]
+) -> Any:
     from guest.servers import ask
 
-    given = {**of, "server": server, "argument": argument, "value": value, "arguments": {key: str(v) for key, v in known.items()}}
-    return ask(link, "complete", given, lambda answer: ReadyList(answer["completion"]["values"]), server).now()
+    given = {
+        **of,
+        "server": server,
+        "argument": argument,
+        "value": value,
+        "arguments": {key: str(v) for key, v in known.items()},
+    }
+    return ask(
+        link, "complete", given, lambda answer: ReadyList(answer["completion"]["values"]), server
+    ).now()

@@ -6,15 +6,17 @@ import json
 from itertools import islice
 
 from guest import wire
-from guest.ready import There
-from guest.typed import TYPE_CHECKING, Any, NoReturn
+from guest.awaitable import There
+from guest.light_typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from guest.content import ToolImage, ToolLink
 
 
 class ToolError(RuntimeError):
-    """A call failed: the tool said so, or it could not be made. `code` says which; `content` is what the tool sent."""
+    """A call failed: the tool said so, or it could not be made. `code` says which; `content` is
+    what the tool sent.
+    """
 
     __module__ = "mcp"
 
@@ -51,7 +53,10 @@ class SerializationError(ToolError, TypeError):
 
 
 class Content(There):
-    """What all kinds of results have. The value itself is the text, the dict or the list that the object is."""
+    """What all kinds of results have.
+
+    The value itself is the text, the dict or the list that the object is.
+    """
 
     content: list[Any] = []  # noqa: RUF012  # no result changes it
     structured: Any = None
@@ -97,7 +102,9 @@ class Content(There):
         return self
 
     def note(self, files: bool = True) -> str:
-        """note returns how to see what the value doesn't show; files: also its images, audio and other files."""
+        """note returns how to see what the value doesn't show; files: also its images, audio and
+        other files.
+        """
         if len(texts := _texts(self.content)) == len(self.content):
             return ""
         from guest import content
@@ -122,7 +129,9 @@ class Content(There):
 
 
 class ToolText(Content, str):
-    """The text of a result, a str. What else the tool sent is in its attributes: content, images, structured and more.
+    """The text of a result, a str.
+
+    What else the tool sent is in its attributes: content, images, structured and more.
 
     Code that expects the result as MCP has it finds that too: result["content"], result["isError"].
     """
@@ -217,15 +226,19 @@ class Shortened:
             return super().__repr__()
 
 
-SHORTENED = {kind: type(kind.__name__, (Shortened, kind), {"__module__": "mcp"}) for kind in (ToolData, ToolList)}
+SHORTENED = {
+    kind: type(kind.__name__, (Shortened, kind), {"__module__": "mcp"}) for kind in (ToolData, ToolList)
+}
 
 
 def _no_attribute(value: Any, name: str) -> AttributeError:
     if not name.startswith("_"):  # what copy, pickle and others look for
-        from guest import expressions, lookups
+        from guest import attribute_hints, expressions
 
-        if said := lookups.attribute(value, name, expressions.line_here()):
-            return AttributeError(said, name=name, obj=None)  # with an obj, tracebacks would add a "Did you mean"
+        if said := attribute_hints.attribute(value, name, expressions.line_here()):
+            return AttributeError(
+                said, name=name, obj=None
+            )  # with an obj, tracebacks would add a "Did you mean"
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
@@ -255,8 +268,8 @@ def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
 
 
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
-    """The Python value of a CallToolResult. declared: the tool has an output schema. wrapped: that schema has the value in
-    its one property "result".
+    """The Python value of a CallToolResult. declared: the tool has an output schema. wrapped: that
+    schema has the value in its one property "result".
 
     Raises ToolError when the tool says that it failed.
     """
@@ -266,9 +279,16 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     content = content if isinstance(content, list) else []
     texts = _texts(content)
     if result.get("isError"):
-        raise ToolError("\n".join(texts) or "the tool failed and said no more", server=server, tool=tool, content=content)
+        raise ToolError(
+            "\n".join(texts) or "the tool failed and said no more", server=server, tool=tool, content=content
+        )
     structured = found = result.get("structuredContent")
-    if structured is None and declared and "structuredContent" in result and content in ([], [{"type": "text", "text": "null"}]):
+    if (
+        structured is None
+        and declared
+        and "structuredContent" in result
+        and content in ([], [{"type": "text", "text": "null"}])
+    ):
         return None  # as the declaration says: MCP 2026-07-28 has any JSON there
     if structured is None or (texts and not declared):
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
@@ -277,7 +297,11 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     made: Any
     if isinstance(found, (dict, list)):
         kind: Any = ToolData if isinstance(found, dict) else ToolList
-        made = (SHORTENED[kind] if len(texts) < len(content) or any("mimeType" in text for text in texts) else kind)(found)
+        made = (
+            SHORTENED[kind]
+            if len(texts) < len(content) or any("mimeType" in text for text in texts)
+            else kind
+        )(found)
     elif isinstance(found, str):
         made = ToolText(found) if found or texts else _without_text(content)
     else:
@@ -288,8 +312,14 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
 
 def _embedded(content: list[Any]) -> list[str]:
     """The texts of resources that were sent along, where the tool sent no other text."""
-    found = [block.get("resource") for block in content if isinstance(block, dict) and block.get("type") == "resource"]
-    return [about["text"] for about in found if isinstance(about, dict) and isinstance(about.get("text"), str)]
+    found = [
+        block.get("resource")
+        for block in content
+        if isinstance(block, dict) and block.get("type") == "resource"
+    ]
+    return [
+        about["text"] for about in found if isinstance(about, dict) and isinstance(about.get("text"), str)
+    ]
 
 
 def _without_text(blocks: list[Any]) -> ToolText:
@@ -300,7 +330,11 @@ def _without_text(blocks: list[Any]) -> ToolText:
 
 
 def _texts(content: list[Any]) -> list[str]:
-    return [str(block.get("text", "")) for block in content if isinstance(block, dict) and block.get("type") == "text"]
+    return [
+        str(block.get("text", ""))
+        for block in content
+        if isinstance(block, dict) and block.get("type") == "text"
+    ]
 
 
 _ENDS = {"{": "}", "[": "]"}
@@ -328,7 +362,9 @@ def parsed(text: str) -> Any:
 
 
 def outline(value: Any) -> Any:
-    """What an error needs to know of a value that the code hasn't kept: which keys of a dict hold lists, how a text begins."""
+    """What an error needs to know of a value that the code hasn't kept: which keys of a dict hold
+    lists, how a text begins.
+    """
     if isinstance(value, dict):
         return {key: [] if isinstance(held, list) else None for key, held in islice(value.items(), 30)}
     return str.__str__(value[:200]) if isinstance(value, str) else None

@@ -7,8 +7,8 @@ import signal
 import sys
 import time
 
-from guest import surroundings, watch, wire
-from guest.typed import TYPE_CHECKING
+from guest import mounts, watch, wire
+from guest.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from guest.artifacts import Room
@@ -25,7 +25,9 @@ class Stop(Exception):
 class Run:
     """The state of the run. Only the supervisor's loop changes it."""
 
-    def __init__(self, child: int, own: tuple[bool, str], to_host: wire.Outbox, to_child: wire.Outbox) -> None:
+    def __init__(
+        self, child: int, own: tuple[bool, str], to_host: wire.Outbox, to_child: wire.Outbox
+    ) -> None:
         self.child = child
         self.to_host = to_host
         self.to_child = to_child
@@ -40,7 +42,9 @@ class Run:
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
         self.broken = False  # the child says that the guest's own part of it has failed
-        self.calls: dict[str, bool] = {}  # ids that wait for a result: whether the code has cancelled the call
+        self.calls: dict[str, bool] = (
+            {}
+        )  # ids that wait for a result: whether the code has cancelled the call
         self.held: dict[str, bytes] = {}  # calls that wait until there are fewer of those
         self.held_size = 0
         self.received = 0  # bytes of results and progress from the host
@@ -48,7 +52,6 @@ class Run:
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self.began = 0.0
-        self.quiet = 0  # bytes that waited for the host when started was sent: nothing that it waits for is among them
         self.file_limit = 0  # bytes of all files that are handed over
         self._room: Room | None = None
         self.oom_before = watch.oom_kills()
@@ -56,7 +59,11 @@ class Run:
 
     def about(self) -> wire.Frame:
         """The fields that ready and started share."""
-        fields: wire.Frame = {"protocol": wire.PROTOCOL, "python": sys.version.split()[0], "seccomp": self._filtered}
+        fields: wire.Frame = {
+            "protocol": wire.PROTOCOL,
+            "python": sys.version.split()[0],
+            "seccomp": self._filtered,
+        }
         return {**fields, "note": self._note} if self._note else fields
 
     def send(self, frame: wire.Frame) -> None:
@@ -72,7 +79,10 @@ class Run:
             self.held_size += len(line)
 
     def settle(self, call: str) -> bool:
-        """The result of a call is there; says whether the call was waiting for it. Sends the next one that is held."""
+        """The result of a call is there; says whether the call was waiting for it.
+
+        Sends the next one that is held.
+        """
         if self.calls.pop(call, None) is None:
             return False
         if self.held and self.running and self.status is None:
@@ -82,7 +92,10 @@ class Run:
         return True
 
     def cancel(self, call: str) -> None:
-        """The code doesn't want the result of a call any more. The host is told once, if it knows the call, and answers it."""
+        """The code doesn't want the result of a call any more.
+
+        The host is told once, if it knows the call, and answers it.
+        """
         if call in self.held:
             self._release(call)
         elif self.calls.get(call) is False:
@@ -110,7 +123,9 @@ class Run:
         self.send({"type": "artifact", "id": self.id, **frame})
 
     def tell_taken(self) -> None:
-        """Tells the host from time to time what the child has taken of its results, so that it may send more."""
+        """Tells the host from time to time what the child has taken of its results, so that it may
+        send more.
+        """
         taken = self.received - self.to_child.size  # or less, when there are answers of our own among them
         if taken - self.told_taken >= wire.TAKEN and not self.done:
             self.told_taken = taken
@@ -119,17 +134,20 @@ class Run:
     def warmed(self) -> None:
         if not self.warm:
             self.warm = True
-            extra = surroundings.look() if os.getpid() == 1 else []
-            self.send({"type": "ready", **self.about(), "pid": os.getpid(), **({"extra": extra} if extra else {})})
+            extra = mounts.look() if os.getpid() == 1 else []
+            self.send(
+                {"type": "ready", **self.about(), "pid": os.getpid(), **({"extra": extra} if extra else {})}
+            )
             self.begin()
 
     def begin(self, regardless: bool = False) -> None:
-        """Sends started once there is an execute and a child that can run it (or one that never will: regardless)."""
+        """Sends started once there is an execute and a child that can run it (or one that never
+        will: regardless).
+        """
         if self.asked and (self.warm or regardless) and not self.running:
             self.running = True
             self.began = time.monotonic()
             self.send({"type": "started", "id": self.id, **self.about()})
-            self.quiet = self.to_host.size
 
     def kill(self, reason: str, because: str = "") -> None:
         """Ends the child and all that it started, if there is a reason; the first one counts."""
@@ -139,9 +157,11 @@ class Run:
 
 
 def kill_all(child: int, collected: bool = False, by: int = signal.SIGKILL) -> None:
-    """Kills everything in the container but this process; where this isn't pid 1, the child and its process group.
+    """Kills everything in the container but this process; where this isn't pid 1, the child and its
+    process group.
 
-    A child that waitpid has collected is killed no more: its number may be another's by now. by: SIGSTOP stops all that instead.
+    A child that waitpid has collected is killed no more: its number may be another's by now. by:
+    SIGSTOP stops all that instead.
     """
     try:
         if os.getpid() == 1:

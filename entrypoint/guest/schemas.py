@@ -1,5 +1,8 @@
-"""JSON Schemas as servers send them: followed, and values held against them. Whatever a schema is, nothing here raises, and
-what is not understood allows everything: the server has the last word."""
+"""JSON Schemas as servers send them: followed, and values held against them.
+
+Whatever a schema is, nothing here raises, and what is not understood allows everything: the server
+has the last word.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ MAX_STEPS = 100_000  # comparisons of one check; what is beyond allows everythin
 MAX_NAMED = 4  # schemas in each other that describe says
 MAX_LISTED = 20  # values and alternatives that it says
 
-_WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "object": "dict"}
+_WORDS = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "None",
+    "object": "dict",
+}
 
 
 def child(schema: Schema, key: str) -> Schema:
@@ -29,7 +39,9 @@ def strings(schema: Schema, key: str) -> list[str]:
 
 
 def resolve(root: Any, ref: str) -> Any:
-    """What a reference into the schema means; True, which allows everything, for one that leads nowhere or elsewhere."""
+    """What a reference into the schema means; True, which allows everything, for one that leads
+    nowhere or elsewhere.
+    """
     if not ref.startswith("#"):
         return True
     at, path = root, ref[1:]
@@ -43,7 +55,13 @@ def resolve(root: Any, ref: str) -> Any:
         step = step.replace("~1", "/").replace("~0", "~")
         if isinstance(at, dict) and step in at:
             at = at[step]
-        elif isinstance(at, list) and step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(at):
+        elif (
+            isinstance(at, list)
+            and step.isascii()
+            and step.isdigit()
+            and len(step) < 9
+            and int(step) < len(at)
+        ):
             at = at[int(step)]
         else:
             return True
@@ -51,7 +69,10 @@ def resolve(root: Any, ref: str) -> Any:
 
 
 def members(root: Any) -> Schema:
-    """The schemas of an object's members, its own and those of its parts. One that several parts have may be as any has it."""
+    """The schemas of an object's members, its own and those of its parts.
+
+    One that several parts have may be as any has it.
+    """
     found: dict[str, list[Any]] = {}
     waiting, seen = [root], set()
     while waiting:
@@ -88,7 +109,9 @@ def described(root: Any, schema: Any, depth: int = 0) -> str:
 
 
 def kinds(schema: Schema) -> list[str]:
-    """The JSON types that a schema allows, by its own word or by the keywords that imply one; none where it doesn't say."""
+    """The JSON types that a schema allows, by its own word or by the keywords that imply one; none
+    where it doesn't say.
+    """
     kind = schema.get("type")
     if isinstance(kind, str):
         return [kind]

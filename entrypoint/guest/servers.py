@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 from guest import names, results, values, wire
+from guest.awaitable import Ready, ReadyList
 from guest.calls import Request
+from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
-from guest.ready import Ready, ReadyList
-from guest.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guest.tools import Tool
@@ -18,10 +18,15 @@ RUNTIME = "runtime"  # the provider of the helpers that the host answers itself
 
 
 def ask(
-    link: Link, helper: str, given: dict[str, Any], made: Callable[[Any], Any], server: str = "", called: str = ""
+    link: Link,
+    helper: str,
+    given: dict[str, Any],
+    made: Callable[[Any], Any],
+    server: str = "",
+    called: str = "",
 ) -> Request:
-    """A request to a helper of the host. made is given its answer; a failure is raised as the server's. called is the helper that
-    the code has called, where it is another.
+    """A request to a helper of the host. made is given its answer; a failure is raised as the
+    server's. called is the helper that the code has called, where it is another.
     """
 
     def finish(frame: wire.Frame) -> Any:
@@ -50,7 +55,10 @@ class Server:
             self._known = _tools(provider)
 
     def _load(self) -> dict[str, wire.Frame]:
-        """The tools by safe name. The first touch of a server that the host hasn't started yet waits for it."""
+        """The tools by safe name.
+
+        The first touch of a server that the host hasn't started yet waits for it.
+        """
         if self._known is None:
             with self._lock:
                 if self._known is None:
@@ -59,7 +67,9 @@ class Server:
         return self._known
 
     def _request(self, made: Callable[[], Any], called: str = "") -> Request:
-        """Asks for the tools; made gives the value once they are known. called is the helper that the code has called."""
+        """Asks for the tools; made gives the value once they are known. called is the helper that
+        the code has called.
+        """
 
         def loaded(provider: Any) -> Any:
             self._known, self._made = _tools(provider), {}
@@ -76,7 +86,9 @@ class Server:
 
     def _tool(self, name: str) -> Tool | None:
         known = self._load()
-        meta = known.get(name) or next((meta for meta in known.values() if meta.get("originalName") == name), None)
+        meta = known.get(name) or next(
+            (meta for meta in known.values() if meta.get("originalName") == name), None
+        )
         if meta is None:
             return None
         safe = meta["safeName"]
@@ -97,8 +109,11 @@ class Server:
         tool = self._tool(name) or self._extra(name)
         if tool is None:
             listed = names.choices(self._load(), "tools", name)
-            # With a name and no object, tracebacks don't add a "Did you mean" of their own to the one that is here.
-            raise AttributeError(f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}", name=name, obj=None)
+            # With a name and no object, tracebacks don't add a "Did you mean" of their own to the
+            # one that is here.
+            raise AttributeError(
+                f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}", name=name, obj=None
+            )
         return tool
 
     def _since(self, name: str) -> str:
@@ -124,8 +139,12 @@ class Server:
     def __getitem__(self, name: str) -> Tool:
         tool = self._tool(name)
         if tool is None:
-            listed = names.choices((str(meta["originalName"]) for meta in self._load().values()), "tools", name)
-            raise names.UnknownName(f"server {self._name!r} has no tool {name!r}{self._since(name)}; {listed}")
+            listed = names.choices(
+                (str(meta["originalName"]) for meta in self._load().values()), "tools", name
+            )
+            raise names.UnknownName(
+                f"server {self._name!r} has no tool {name!r}{self._since(name)}; {listed}"
+            )
         return tool
 
     def __contains__(self, name: object) -> bool:
@@ -144,7 +163,11 @@ class Server:
         return sorted({*self._load(), "prompts", "resources"})
 
     def __repr__(self) -> str:
-        tools = "tools not asked for yet" if self._known is None else f"tools: {', '.join(sorted(self._known)) or 'none'}"
+        tools = (
+            "tools not asked for yet"
+            if self._known is None
+            else f"tools: {', '.join(sorted(self._known)) or 'none'}"
+        )
         return f"<server {self._name!r} as mcp_{self._alias}, {tools}>"
 
     @property
@@ -196,11 +219,15 @@ class Servers(dict[str, Server]):
         if found is None and name in self.unusable:
             raise names.UnknownName(f"server {name!r} can't be used in this run: {self.unusable[name]}")
         if found is None:
-            raise names.UnknownName(f"no server {name!r} in this run; {names.choices(self, 'servers', str(name))}")
+            raise names.UnknownName(
+                f"no server {name!r} in this run; {names.choices(self, 'servers', str(name))}"
+            )
         return found
 
     def find(self, name: str) -> Server | None:
         """A server by its real name, its alias or mcp_<alias>."""
         if name in self:
             return self[name]
-        return next((server for server in self.values() if name in (server._alias, f"mcp_{server._alias}")), None)
+        return next(
+            (server for server in self.values() if name in (server._alias, f"mcp_{server._alias}")), None
+        )

@@ -1,4 +1,6 @@
-"""What a tool takes and gives, read from its declaration, which the bridge writes (entrypoint/stubs). It is parsed, never run."""
+"""What a tool takes and gives, read from its declaration, which the bridge writes
+(entrypoint/stubs). It is parsed, never run.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import ast
 import inspect
 
 from guest import wire
-from guest.typed import Any
 
 _NO_OBJECTS = {"str", "int", "float", "bool", "None", "list", "Literal"}
 
@@ -46,7 +47,9 @@ class Declared:
         shown = [parameter.shown for parameter in self.parameters]
         if function.args.kwarg is not None:
             rest = function.args.kwarg
-            shown.append(inspect.Parameter(rest.arg, inspect.Parameter.VAR_KEYWORD, annotation=_text(rest.annotation)))
+            shown.append(
+                inspect.Parameter(rest.arg, inspect.Parameter.VAR_KEYWORD, annotation=_text(rest.annotation))
+            )
         self.signature = inspect.Signature(shown, return_annotation=_text(function.returns))
         self.annotations = {one.name: one.annotation for one in shown} | {"return": _text(function.returns)}
         said = ast.get_docstring(function) or ("" if meta.get("stub") else str(meta.get("description") or ""))

@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 import sys
 
-from guest.typed import TextIO
+from guest.light_typing import TextIO
 
 if sys.version_info >= (3, 12):
     from collections.abc import Buffer
 else:
-    from guest.typed import Any as Buffer
+    from guest.light_typing import Any as Buffer
 
 
 _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print
 
 
 class Unheld(io.BufferedWriter):
-    """Writes all of what it is given at once: nothing is lost at os._exit, a crash or a kill, and the order holds."""
+    """Writes all of what it is given at once: nothing is lost at os._exit, a crash or a kill, and
+    the order holds.
+    """
 
     def write(self, data: Buffer, /) -> int:
         n = _write(self, data)
@@ -40,7 +42,9 @@ def install() -> None:
 def _text(fd: int, name: str) -> TextIO:
     raw = io.FileIO(fd, "wb", closefd=False)
     raw.name = name
-    return io.TextIOWrapper(Unheld(raw), encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True)
+    return io.TextIOWrapper(
+        Unheld(raw), encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True
+    )
 
 
 def flush() -> None:

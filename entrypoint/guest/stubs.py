@@ -1,7 +1,9 @@
-"""The files in /ipc/servers: what each server's tools are, as Python declarations that code can look at.
+"""The files in /ipc/servers: what each server's tools are, as Python declarations that code can
+look at.
 
-The bridge writes them (entrypoint/stubs). A server that hasn't been started has a note instead until it is loaded, and opening
-the file loads it: by a wrapper around open, for an audit hook, which would see more, makes id() four times as slow.
+The bridge writes them (entrypoint/stubs). A server that hasn't been started has a note instead
+until it is loaded, and opening the file loads it: by a wrapper around open, for an audit hook,
+which would see more, makes id() four times as slow.
 """
 
 from __future__ import annotations
@@ -12,77 +14,45 @@ import json
 import os
 
 from guest import wire
-from guest.servers import Server, Servers
-from guest.typed import Any
+from guest.light_typing import Any
+from guest.servers import Server
 
 DIR = "/ipc/servers"
 
 _ALIAS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _NOT_YET = "# The tools of the MCP server %s, mcp_%s in code, are not known: it hasn't been asked yet.\n"
-_HOW = "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations are here then.\n"
+_HOW = (
+    "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations"
+    " are here then.\n"
+)
 _TOO_LONG = "\n\n# The declaration of %s is too long to be sent here; help(mcp_%s.%s) says what it does.\n"
 
 
 class Files:
-    """One file for each server of the run."""
+    """One file for each server of the run, where there is a place for them."""
 
-    def __init__(self, servers: Servers) -> None:
-        self._servers = servers
-        self._written: dict[str, Server] = {}  # by path: those whose tools weren't known
-        self._texts: dict[str, str] = {}  # of before write
-        self._added: list[str] = []  # the aliases
-        self._room = False  # there is a place for them
-        self._ready = False
-
-    def make_room(self) -> None:
-        """Makes the folder of the files. To be called once, before write."""
+    def __init__(self) -> None:
+        self._unknown: dict[str, Server] = {}  # by path: those whose tools aren't known yet
         try:
             os.mkdir(DIR)
-            self._room = True
-        except FileExistsError:
-            self._room = True
-        except OSError:  # no /ipc, or a read-only one: there are no files then
+        except OSError:  # it is there, or there is no place for it
             pass
-
-    def write(self) -> None:
-        """Makes the files, where there is a place for them, and has open load what isn't known yet."""
-        texts, self._texts = self._texts, {}
-        if not self._room:
-            return
-        self._ready = True
-        for alias, text in texts.items():
-            self._put(alias, text)
-        if self._written:
-            builtins.open = io.open = _Open(self)
-
-    def forget(self) -> None:
-        """Takes back what add and write have made."""
-        builtins.open = io.open = _open
-        self._written.clear()
-        for alias in self._added:
-            try:
-                os.unlink(f"{DIR}/{alias}.py")
-            except OSError:  # there was no room for it
-                pass
-        self._added.clear()
+        self._room = os.path.isdir(DIR)
 
     def add(self, server: Server, provider: wire.Frame | None) -> None:
         """Takes a server up; provider is what the host said of it, with its tools or without."""
-        if not 0 < len(server._alias) <= 200 or not _ALIAS.issuperset(server._alias):
+        if not self._room or len(server._alias) > 200 or not _ALIAS.issuperset(server._alias):
             return
-        self._added.append(server._alias)
         server._on_load.append(lambda loaded: self._put(server._alias, _text(server, loaded)))
         if server._known is None:
-            self._written[f"{DIR}/{server._alias}.py"] = server
+            self._unknown[f"{DIR}/{server._alias}.py"] = server
+            builtins.open = io.open = _Open(self)
             said = json.dumps(server._name)
             self._put(server._alias, _NOT_YET % (said, server._alias) + _HOW % said)
         else:
             self._put(server._alias, _text(server, provider))
 
     def _put(self, alias: str, text: str) -> None:
-        if not self._ready:
-            self._texts[alias] = text
-            return
         try:
             _write(f"{DIR}/{alias}.py", text.encode("utf-8", "backslashreplace"))
         except OSError:  # no room, or the code took the place: the tools work all the same
@@ -90,15 +60,18 @@ class Files:
 
     def load(self, path: str) -> None:
         """Asks for the tools of the server whose file this is, if it is one and they aren't known yet."""
-        server = self._written.pop(path, None)
+        server = self._unknown.pop(path, None)
         if server is None:
             return
         try:
             server._load()
         except Exception as e:
             said = json.dumps(f"{type(e).__name__}: {e}"[:2000])
-            self._put(server._alias, _NOT_YET % (json.dumps(server._name), server._alias) + f"# It could not be asked: {said}\n")
-            self._written[path] = server
+            self._put(
+                server._alias,
+                _NOT_YET % (json.dumps(server._name), server._alias) + f"# It could not be asked: {said}\n",
+            )
+            self._unknown[path] = server
 
 
 _open = builtins.open
@@ -109,7 +82,10 @@ _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 def _write(path: str, data: bytes) -> None:
-    """Makes a file of data. It is done for each server of each run, on the way to the code, and open takes twice as long."""
+    """Makes a file of data.
+
+    It is done for each server of each run, on the way to the code, and open takes twice as long.
+    """
     fd = _os_open(path, _WRITING, 0o666)
     try:
         while data:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Tool(Protocol):
-    """One tool of a server. Call it with keyword arguments, or positional ones in the order of its parameters."""
+    """One tool of a server.
+
+    Call it with keyword arguments, or positional ones in the order of its parameters.
+    """
 
     __name__: str
     __doc__: str | None
@@ -51,8 +54,10 @@ class Maker:
             """The same tool with other options.
 
             timeout: seconds for one result to come; then the call is cancelled and ToolTimeout raised.
-            progress: progress(done, total, message) is called when the server reports how far it is, in order, before the call
-            returns, and where the call was made: in its thread, or in its event loop. total and message may be None. What it
+            progress: progress(done, total, message) is called when the server reports how far it
+            is, in order, before the call
+            returns, and where the call was made: in its thread, or in its event loop. total and
+            message may be None. What it
             raises is told on stderr, and the call goes on.
             """
             if timeout is not None and not 0 < timeout < 1e9:

@@ -1,4 +1,6 @@
-"""The text of an uncaught exception: the code's own frames, with what libraries did below them in a line each."""
+"""The text of an uncaught exception: the code's own frames, with what libraries did below them in a
+line each.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,32 @@ _KEPT = 100  # entries of such a one that are looked at, at either end
 
 _STDLIB = os.path.dirname(os.__file__) + "/"
 _INSTALLED = ("/site-packages/", "/dist-packages/")
-_OWN = (wire.GUEST_FILES, "/ipc/servers/", "mcp.servers.", "<mcp")  # the guest, and the stubs that stand for tools
+_OWN = (
+    wire.GUEST_FILES,
+    "/ipc/servers/",
+    "mcp.servers.",
+    "<mcp",
+)  # the guest, and the stubs that stand for tools
 
 
 def render(error: BaseException) -> tuple[str, int]:
-    """The text, and the line of the code where it was left for the last time, or can't be parsed; 0 when unknown."""
-    if isinstance(error, SyntaxError) and error.text is None and error.filename == wire.USER_FILE and error.lineno:
-        error.text = linecache.getline(wire.USER_FILE, error.lineno)  # errors that are found after parsing lack it
+    """The text, and the line of the code where it was left for the last time, or can't be parsed; 0
+    when unknown.
+    """
+    if (
+        isinstance(error, SyntaxError)
+        and error.text is None
+        and error.filename == wire.USER_FILE
+        and error.lineno
+    ):
+        error.text = linecache.getline(
+            wire.USER_FILE, error.lineno
+        )  # errors that are found after parsing lack it
     seen: set[int] = set()
     cut = _shorten(error, seen)
-    told = traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False, compact=True)
+    told = traceback.TracebackException(
+        type(error), error, error.__traceback__, lookup_lines=False, compact=True
+    )
     line = _line(told)
     seen.clear()
     _reduce(told, seen)
@@ -38,7 +56,8 @@ def render(error: BaseException) -> tuple[str, int]:
 
 
 def _shorten(error: BaseException | None, seen: set[int]) -> int:
-    """Takes the middle out of very long tracebacks all along the chain: recursion without a limit has millions of entries.
+    """Takes the middle out of very long tracebacks all along the chain: recursion without a limit
+    has millions of entries.
 
     Gives how many it took out.
     """
@@ -73,7 +92,9 @@ def _entry(trace: TracebackType | None, n: int) -> TracebackType | None:
 
 
 class Stack(traceback.StackSummary):
-    """Formats the code's own frames as usual, each run of others as one line, and a very long stack with a gap."""
+    """Formats the code's own frames as usual, each run of others as one line, and a very long stack
+    with a gap.
+    """
 
     def format(self, **options: object) -> list[str]:
         texts: list[str] = []
@@ -96,7 +117,11 @@ def _plain(frames: list[traceback.FrameSummary], options: dict[str, object]) -> 
 def _library(frames: list[traceback.FrameSummary], last: bool) -> str:
     names = list(dict.fromkeys(_package(frame.filename) for frame in frames))
     count = f"{len(frames)} frame{'s' if len(frames) > 1 else ''}"
-    raised = f", raised in {_short(frames[-1].filename)}, line {frames[-1].lineno}, in {frames[-1].name}" if last else ""
+    raised = (
+        f", raised in {_short(frames[-1].filename)}, line {frames[-1].lineno}, in {frames[-1].name}"
+        if last
+        else ""
+    )
     return f"  [{count} of {', '.join(names[:3])}{raised}]\n"
 
 

@@ -1,4 +1,6 @@
-"""What all processes of the container use together, where the engine bounds it not or the kernel's own count is wanted."""
+"""What all processes of the container use together, where the engine bounds it not or the kernel's
+own count is wanted.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, be it empty
 SMAPS_MAX = 4 << 20  # bytes of smaps that are read for one look, so that no number of mappings holds it up
 FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twentieth of all when that is more
 
-# What a process uses and no count of resident pages holds: code may have its pages swapped out, and map huge ones.
+# What a process uses and no count of resident pages holds: code may have its pages swapped out, and
+# map huge ones.
 _APART = ("VmSwap", "HugetlbPages")
 # The same in smaps_rollup. It tells no share of huge pages; one that several processes have counts for each.
 _SHARES = ("Pss_Anon", "Pss_Shmem", "SwapPss", "Private_Hugetlb", "Shared_Hugetlb")
@@ -23,7 +26,9 @@ _OOM_FILES = (
 
 
 def oom_kills() -> int:
-    """Processes of this cgroup that the kernel killed for want of memory, as far as that can be seen from inside."""
+    """Processes of this cgroup that the kernel killed for want of memory, as far as that can be
+    seen from inside.
+    """
     for path in _OOM_FILES:
         for line in _read(path).splitlines():
             name, _, value = line.partition(" ")
@@ -39,9 +44,11 @@ def mapped() -> int:
 
 
 class Watch:
-    """Bounds memory (bytes: anonymous, shared, swapped, huge, in tmpfs) and the number of processes and threads; 0 is no bound.
+    """Bounds memory (bytes: anonymous, shared, swapped, huge, in tmpfs) and the number of processes
+    and threads; 0 is no bound.
 
-    With a session only its processes count, else all that /proc shows and the container's own tmpfs mounts.
+    With a session only its processes count, else all that /proc shows and the container's own tmpfs
+    mounts.
     """
 
     def __init__(self, memory: int, processes: int, session: int | None) -> None:
@@ -50,7 +57,9 @@ class Watch:
         self._floor = floor(memory, _fields(_read("/proc/meminfo")))
 
     def exceeded(self) -> tuple[str, str]:
-        """Which bound is passed just now, "memory", "processes" or "", and what there is to say of it beyond that."""
+        """Which bound is passed just now, "memory", "processes" or "", and what there is to say of
+        it beyond that.
+        """
         if self._memory and 1024 * _fields(_read("/proc/meminfo")).get("MemAvailable", 1 << 60) < self._floor:
             return "memory", f"the machine had less than {self._floor >> 20} MiB of memory left"
         threads = used = 0
@@ -100,9 +109,13 @@ def _share(pid: str) -> int:
 
 
 def _resident(status: dict[str, int]) -> int:
-    """Bytes of one process in memory or in swap, but for files; gVisor tells only of all, shared with others or not."""
+    """Bytes of one process in memory or in swap, but for files; gVisor tells only of all, shared
+    with others or not.
+    """
     parts = [status[name] for name in ("RssAnon", "RssShmem") if name in status]
-    return 1024 * (sum(parts if parts else [status.get("VmRSS", 0)]) + sum(status.get(name, 0) for name in _APART))
+    return 1024 * (
+        sum(parts if parts else [status.get("VmRSS", 0)]) + sum(status.get(name, 0) for name in _APART)
+    )
 
 
 def tmpfs_mounts(mountinfo: str) -> list[str]:
@@ -116,9 +129,11 @@ def tmpfs_mounts(mountinfo: str) -> list[str]:
 
 
 def floor(memory: int, machine: dict[str, int]) -> int:
-    """Bytes of memory that must stay available, for a run that may use so much on a machine as /proc/meminfo tells of it now.
+    """Bytes of memory that must stay available, for a run that may use so much on a machine as
+    /proc/meminfo tells of it now.
 
-    Where the machine is small or busy this doesn't keep from the run what it may use; but some always stays.
+    Where the machine is small or busy this doesn't keep from the run what it may use; but some
+    always stays.
     """
     available = 1024 * machine.get("MemAvailable", 0)
     return min(max(FLOOR, 1024 * machine.get("MemTotal", 0) // 20), max(available - memory, available // 8))
@@ -134,12 +149,19 @@ def _used(mount: str) -> int:
 
 
 def _mapped_from(smaps: str, mounts: list[str]) -> int:
-    """Bytes of one process that are shared mappings of files below mounts. Private ones may be copies, so they don't count."""
+    """Bytes of one process that are shared mappings of files below mounts.
+
+    Private ones may be copies, so they don't count.
+    """
     size, ours = 0, False
     for line in smaps.splitlines():
         fields = line.split(None, 5)
         if fields and not fields[0].endswith(":"):  # a mapping begins
-            ours = len(fields) == 6 and fields[1].endswith("s") and fields[5].startswith(tuple(f"{m}/" for m in mounts))
+            ours = (
+                len(fields) == 6
+                and fields[1].endswith("s")
+                and fields[5].startswith(tuple(f"{m}/" for m in mounts))
+            )
         elif ours and len(fields) > 1 and fields[0] == "Pss:":
             size += 1024 * int(fields[1])
     return size
@@ -161,7 +183,10 @@ def _fields(text: str) -> dict[str, int]:
 
 
 def _read(path: str, limit: int = 1 << 30) -> str:
-    """What a file holds, up to so many bytes. It is done for each process at each look, and open takes three times as long."""
+    """What a file holds, up to so many bytes.
+
+    It is done for each process at each look, and open takes three times as long.
+    """
     parts = []
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import keyword
-import marshal
 import os
 import re
 import select
@@ -12,9 +11,6 @@ import shlex
 import subprocess
 import sys
 import time
-import zlib
-from functools import cache
-from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,29 +28,36 @@ def sources() -> dict[str, str]:
 
 
 def payload(modules: dict[str, str]) -> bytes:
-    """What a guest is sent before any frame, with compiled code as the bridge sends it."""
+    """What a guest is sent before any frame."""
     texts, boot = json.dumps(modules).encode(), modules["boot"].encode()
-    code = MAGIC_NUMBER + marshal.dumps({name: _code(name, text) for name, text in modules.items()})
-    return b"%d %d %d\n%s%s%s" % (len(boot), len(texts), len(code), boot, texts, code)
-
-
-@cache
-def _code(name: str, text: str) -> bytes:
-    return zlib.compress(marshal.dumps(compile(text, f"<guest>/{name}.py", "exec", dont_inherit=True)))
+    return b"%d %d\n%s%s" % (len(boot), len(texts), boot, texts)
 
 
 class Guest:
     """One guest process. Use it in a with statement: it is gone at the end of that."""
 
-    def __init__(self, changed: dict[str, tuple[str, str]] | None = None, python: str = sys.executable, cwd: str = "/") -> None:
-        """changed gives, for a module, a text of its source and what is to stand there instead; python is the interpreter's path."""
+    def __init__(
+        self, changed: dict[str, tuple[str, str]] | None = None, python: str = sys.executable, cwd: str = "/"
+    ) -> None:
+        """changed gives, for a module, a text of its source and what is to stand there instead;
+        python is the interpreter's path.
+        """
         modules = sources()
         for name, (old, new) in (changed or {}).items():
             assert old in modules[name], f"{name} has no {old!r}"
             modules[name] = modules[name].replace(old, new)
         python = "python3" if os.environ.get("GUEST_UNDER") else python
-        command = [*shlex.split(os.environ.get("GUEST_UNDER", "")), python, "-I", "-B", "-c", (HERE / "boot.py").read_text()]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
+        command = [
+            *shlex.split(os.environ.get("GUEST_UNDER", "")),
+            python,
+            "-I",
+            "-B",
+            "-c",
+            (HERE / "boot.py").read_text(),
+        ]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd
+        )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self._in, self._out, self._err = self.process.stdin, self.process.stdout.fileno(), self.process.stderr
         self._rest = b""
@@ -63,7 +66,9 @@ class Guest:
     def __enter__(self) -> Guest:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
         try:
             self.process.wait(PATIENCE)
@@ -83,10 +88,19 @@ class Guest:
     def send(self, frame: Frame) -> None:
         self.raw(json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
-    def execute(self, code: str, providers: list[Frame] | None = None, file: str = "", **options: Any) -> None:
+    def execute(
+        self, code: str, providers: list[Frame] | None = None, file: str = "", **options: Any
+    ) -> None:
         named = {"file": file} if file else {}
         self.send(
-            {"type": "execute", "id": "run-1", "code": code, **named, "options": options, "providers": providers or []}
+            {
+                "type": "execute",
+                "id": "run-1",
+                "code": code,
+                **named,
+                "options": options,
+                "providers": providers or [],
+            }
         )
 
     def close(self) -> None:
@@ -156,17 +170,24 @@ class Ran:
             "".join(f["text"] for f in frames if f["type"] == "output" and f["stream"] == stream)
             for stream in ("stdout", "stderr")
         )
-        if os.environ.get("GUEST_UNDER"):  # what a run leaves in /workspace is named there alone; test_display tests it
+        if os.environ.get(
+            "GUEST_UNDER"
+        ):  # what a run leaves in /workspace is named there alone; test_display tests it
             self.stderr = re.sub(r"\[files in /workspace are gone after the run: .*\n", "", self.stderr)
 
 
 def declared(tool: Frame) -> Frame:
-    """A tool with a declaration of its parameters as the bridge adds it, in plain words: package stubs has the real ones."""
+    """A tool with a declaration of its parameters as the bridge adds it, in plain words: package
+    stubs has the real ones.
+    """
     schema = tool.get("inputSchema")
     schema = schema if isinstance(schema, dict) else {}
     properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     required: list[str] = schema.get("required", [])
-    names = {re.sub("[^A-Za-z0-9_]", "_", key) + "_" * keyword.iskeyword(key): key for key in [*required, *properties]}
+    names = {
+        re.sub("[^A-Za-z0-9_]", "_", key) + "_" * keyword.iskeyword(key): key
+        for key in [*required, *properties]
+    }
     given = []
     for name, key in names.items():
         given.append(f"{name}: {described(schema, properties.get(key))}" + " = None" * (key not in required))
@@ -180,7 +201,9 @@ def declared(tool: Frame) -> Frame:
 def provider(*tools: str, name: str = "shop", **schema: Any) -> Frame:
     """A provider whose tools take any arguments, or those of a schema."""
     schema = {"type": "object", **schema}
-    known = {tool: declared({"safeName": tool, "originalName": tool, "inputSchema": schema}) for tool in tools}
+    known = {
+        tool: declared({"safeName": tool, "originalName": tool, "inputSchema": schema}) for tool in tools
+    }
     return {"name": name, "alias": name, "description": "", "tools": known}
 
 

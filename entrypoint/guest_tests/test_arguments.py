@@ -9,8 +9,8 @@ import json
 import unittest
 from typing import Any
 
-from guest.results import SerializationError
 from guest.arguments import Arguments
+from guest.results import SerializationError
 from guest.signatures import Declared
 from guest_tests.host import declared
 
@@ -47,7 +47,10 @@ SCHEMA: dict[str, Any] = {
         "Edit": EDIT,
         "Tree": {
             "type": "object",
-            "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}, "n": {"type": "integer"}},
+            "properties": {
+                "kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+                "n": {"type": "integer"},
+            },
         },
         "loop": {"$ref": "#/$defs/loop"},
     },
@@ -73,17 +76,33 @@ class Checked(unittest.TestCase):
     def test_sent(self) -> None:
         for args, kwargs, want in (
             (("a",), {}, {"path": "a"}),
-            (("a", 3, 0.5, True, "size"), {}, {"path": "a", "count": 3, "ratio": 0.5, "deep": True, "order": "size"}),
+            (
+                ("a", 3, 0.5, True, "size"),
+                {},
+                {"path": "a", "count": 3, "ratio": 0.5, "deep": True, "order": "size"},
+            ),
             ((), {"path": "a", "count": 2**63 + 1}, {"path": "a", "count": 2**63 + 1}),
             (("a",), {"ratio": 2, "count": 3.0}, {"path": "a", "ratio": 2, "count": 3.0}),
             (("a",), {"order": Colour.NAME}, {"path": "a", "order": "name"}),
-            (("a",), {"edits": ({"old": "x", "new": "y"},)}, {"path": "a", "edits": [{"old": "x", "new": "y"}]}),
+            (
+                ("a",),
+                {"edits": ({"old": "x", "new": "y"},)},
+                {"path": "a", "edits": [{"old": "x", "new": "y"}]},
+            ),
             (("a",), {"labels": {"x": 1}}, {"path": "a", "labels": {"x": 1}}),
-            (("a",), {"note": None, "level": None, "class_": None}, {"path": "a", "note": None, "level": None, "class": None}),
+            (
+                ("a",),
+                {"note": None, "level": None, "class_": None},
+                {"path": "a", "note": None, "level": None, "class": None},
+            ),
             (("a", None), {"ratio": None, "edits": None}, {"path": "a"}),
             (("a",), {"when": 5}, {"path": "a", "when": 5}),
             (("a",), {"when": datetime.date(2026, 1, 2)}, {"path": "a", "when": "2026-01-02"}),
-            (("a",), {"tree": {"kids": [{"kids": []}, {"n": 1}]}}, {"path": "a", "tree": {"kids": [{"kids": []}, {"n": 1}]}}),
+            (
+                ("a",),
+                {"tree": {"kids": [{"kids": []}, {"n": 1}]}},
+                {"path": "a", "tree": {"kids": [{"kids": []}, {"n": 1}]}},
+            ),
             (("a",), {"class_": "x", "a_b": "y"}, {"path": "a", "class": "x", "a-b": "y"}),
             (("a",), {"class": "x", "a-b": "y"}, {"path": "a", "class": "x", "a-b": "y"}),
             (
@@ -99,26 +118,46 @@ class Checked(unittest.TestCase):
         for kwargs, kind, said in (
             ({"path": 5}, TypeError, "mcp_fs.find(): path must be str, not int 5"),
             ({"path": None}, TypeError, "path must be str, not None"),
-            ({"path": b"x"}, TypeError, "path must be str, not dict, made of bytes; decode them, or send base64"),
+            (
+                {"path": b"x"},
+                TypeError,
+                "path must be str, not dict, made of bytes; decode them, or send base64",
+            ),
             ({"count": "3"}, TypeError, "count must be int, not '3'"),
             ({"count": True}, TypeError, "count must be int, not bool True"),
             ({"count": 3.5}, TypeError, "count must be int, not float 3.5"),
             ({"ratio": decimal.Decimal("1.5")}, TypeError, "ratio must be float, not '1.5'"),
             ({"deep": 1}, TypeError, "deep must be bool, not int 1"),
-            ({"order": "nmae"}, ValueError, "order must be one of 'name', 'size', 'Date', not 'nmae'; did you mean 'name'?"),
+            (
+                {"order": "nmae"},
+                ValueError,
+                "order must be one of 'name', 'size', 'Date', not 'nmae'; did you mean 'name'?",
+            ),
             ({"order": "date"}, ValueError, "did you mean 'Date'?"),
             ({"level": 3}, ValueError, "level must be one of 1, 2, True, None, not int 3"),
             ({"level": False}, ValueError, "not bool False"),
             ({"edits": {"old": "x", "new": "y"}}, TypeError, "edits must be list[dict], not dict"),
-            ({"edits": [{"old": "x", "new": "y"}, {"old": "x"}]}, TypeError, "edits[1] lacks 'new'; the keys are new, old"),
+            (
+                {"edits": [{"old": "x", "new": "y"}, {"old": "x"}]},
+                TypeError,
+                "edits[1] lacks 'new'; the keys are new, old",
+            ),
             ({"edits": [{"old": "x", "new": 1}]}, TypeError, "edits[0]['new'] must be str, not int 1"),
-            ({"edits": [{"old": "x", "new": "", "nwe": ""}]}, TypeError, "edits[0] has no key 'nwe'; did you mean new?"),
+            (
+                {"edits": [{"old": "x", "new": "", "nwe": ""}]},
+                TypeError,
+                "edits[0] has no key 'nwe'; did you mean new?",
+            ),
             ({"labels": {"x": "1"}}, TypeError, "labels['x'] must be int, not '1'"),
             ({"when": 1.5}, TypeError, "when must be int | str | dict, not float 1.5"),
             ({"when": {"old": "x"}}, TypeError, "when must be int | str | dict, not dict"),
             ({"when": {"old": "x", "new": 5}}, TypeError, "when['new'] must be str, not int 5"),
             ({"fixed": "v2"}, ValueError, "fixed must be 'v1', not 'v2'"),
-            ({"tree": {"kids": [{"kids": [{"n": "x"}]}]}}, TypeError, "tree['kids'][0]['kids'][0]['n'] must be int, not 'x'"),
+            (
+                {"tree": {"kids": [{"kids": [{"n": "x"}]}]}},
+                TypeError,
+                "tree['kids'][0]['kids'][0]['n'] must be int, not 'x'",
+            ),
             ({"both": {"b": "x"}}, TypeError, "both lacks 'a'"),
             ({"both": {"a": 1, "b": 2}}, TypeError, "both['b'] must be str, not int 2"),
             ({"class_": 5}, TypeError, "class_ must be str | None, not int 5"),
@@ -135,7 +174,10 @@ class Checked(unittest.TestCase):
     def test_an_object_that_is_one_of_several(self) -> None:
         one = {"properties": {"kind": {"const": "a"}, "x": {"type": "string"}}, "required": ["kind", "x"]}
         two = {"properties": {"kind": {"const": "b"}, "y": {"type": "integer"}}, "required": ["kind"]}
-        stub = "def f(kind: Literal['a', 'b'], x: str | None = None, y: int | None = None, **kwargs: Any) -> Any: ..."
+        stub = (
+            "def f(kind: Literal['a', 'b'], x: str | None = None, y: int | None = None, **kwargs: Any) ->"
+            " Any: ..."
+        )
         shape = taking({"type": "object", "oneOf": [one, two]}, stub=stub)
         self.assertEqual(json.loads(shape.encode(("b",), {"y": 1})), {"kind": "b", "y": 1})
         with self.assertRaisesRegex(TypeError, "must be Literal"):
@@ -145,7 +187,10 @@ class Checked(unittest.TestCase):
 
     def test_a_check_is_bounded(self) -> None:
         branch: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/x"}, {"$ref": "#/$defs/x"}]}
-        schema = {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {**branch, "items": branch, "minItems": 1}}}
+        schema = {
+            "properties": {"a": {"$ref": "#/$defs/x"}},
+            "$defs": {"x": {**branch, "items": branch, "minItems": 1}},
+        }
         value: Any = 1
         for _ in range(60):
             value = [value]

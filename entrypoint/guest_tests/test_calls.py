@@ -9,7 +9,10 @@ import unittest
 from guest_tests.host import Frame, Guest, Ran, provider, run, text
 
 SHOP = provider(
-    "price", "buy", properties={"item": {"type": "string"}, "count": {"type": "integer"}, "from": {}}, required=["count"]
+    "price",
+    "buy",
+    properties={"item": {"type": "string"}, "count": {"type": "integer"}, "from": {}},
+    required=["count"],
 )
 
 
@@ -61,7 +64,9 @@ class Arguments(unittest.TestCase):
                 self.assertLessEqual(ran.error["traceback"].lower().count("did you mean"), 1)
 
     def test_python_adds_no_second_suggestion(self) -> None:
-        """It looks among the names of the error's obj, from 3.12 on also where tracebacks are made by the module of that name."""
+        """It looks among the names of the error's obj, from 3.12 on also where tracebacks are made
+        by the module of that name.
+        """
         code = "try:\n    mcp_shop.prcie\nexcept AttributeError as e:\n    print(e.name, e.obj)"
         self.assertEqual(run(code, [provider("price")]).stdout, "prcie None\n")
 
@@ -75,12 +80,20 @@ class Results(unittest.TestCase):
     def test_values(self) -> None:
         big = 2**63 - 25
         both = {"content": [{"type": "text", "text": '{"n": 1}'}], "structuredContent": {"n": big}}
-        image = {"content": [{"type": "image", "data": "AAE=", "mimeType": "image/png"}, {"type": "text", "text": "cap"}]}
+        image = {
+            "content": [
+                {"type": "image", "data": "AAE=", "mimeType": "image/png"},
+                {"type": "text", "text": "cap"},
+            ]
+        }
         inner = [{"uri": "a:1", "text": "inner"}, {"uri": "a:2", "blob": "AAE=", "mimeType": "b/c"}]
         sent_along = {"content": [{"type": "resource", "resource": one} for one in inner]}
         shown = "['inner', <resource a:2, b/c, 2 bytes>]"
         linked = {"content": [{"type": "resource_link", "uri": "x:1", "mimeType": "a/b", "size": big}]}
-        drawn = {"content": [{"type": "image", "data": "AAE=", "mimeType": "a/b"}], "structuredContent": {"content": "own"}}
+        drawn = {
+            "content": [{"type": "image", "data": "AAE=", "mimeType": "a/b"}],
+            "structuredContent": {"content": "own"},
+        }
         structured = {"content": [], "structuredContent": {"a": [None, 1.5]}}
         dumped = "{\"a\": [null, 1.5]} True {'a': [None, 1.5]} {'a': [None, 1.5], 'b': 1}\n"
         for code, result, tool, want in (
@@ -99,7 +112,12 @@ class Results(unittest.TestCase):
                 "cap\n[1 image: .images, shown by display(...)] [<image image/png, 2 bytes>] b'\\x00\\x01'\n",
             ),
             ("print(repr(r), r.content)", {"content": []}, {}, "'' []\n"),
-            ("print(r)", {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {}, "a\nb\n"),
+            (
+                "print(r)",
+                {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                {},
+                "a\nb\n",
+            ),
             (
                 "print(repr(r), r.resources, r.resources[0].uri, r.resources[1].mime)",
                 sent_along,
@@ -112,18 +130,31 @@ class Results(unittest.TestCase):
                 {},
                 f"[<resource x:1, a/b>] x:1 {big}\n",
             ),
-            ("print(r.audio[0].data)", {"content": [{"type": "audio", "data": "AAE="}]}, {}, "b'\\x00\\x01'\n"),
+            (
+                "print(r.audio[0].data)",
+                {"content": [{"type": "audio", "data": "AAE="}]},
+                {},
+                "b'\\x00\\x01'\n",
+            ),
             (
                 "print(r, r.images[0].mime, r['content'], type(r).__name__)",
                 drawn,
                 {"outputSchema": {}},
                 "{'content': 'own'}\n[1 image: .images, shown by display(...)] a/b own ToolData\n",
             ),
-            ("print(r, type(r))", {"structuredContent": [1, big], "content": []}, {}, f"[1, {big}] <class 'mcp.ToolList'>\n"),
+            (
+                "print(r, type(r))",
+                {"structuredContent": [1, big], "content": []},
+                {},
+                f"[1, {big}] <class 'mcp.ToolList'>\n",
+            ),
             ("print(repr(r))", text("null"), {}, "'null'\n"),
             ("print(repr(r), type(r.json()))", text("12"), {}, "'12' <class 'int'>\n"),
             (
-                "print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured else 0)",
+                (
+                    "print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured"
+                    " else 0)"
+                ),
                 text("abc"),
                 {},
                 "a c False 5 0\n",
@@ -143,21 +174,33 @@ class Results(unittest.TestCase):
 
     def test_a_failure_is_raised(self) -> None:
         ran = run(
-            "try: mcp_shop.price()\nexcept ToolError as e: print(e, e.server, e.tool, e.code, e.content)\nmcp_shop.price()",
+            "try: mcp_shop.price()\nexcept ToolError as e: print(e, e.server, e.tool, e.code,"
+            " e.content)\nmcp_shop.price()",
             [provider("price")],
             lambda frame: {"ok": True, "result": {**text("sold out"), "isError": True}},
         )
-        self.assertEqual(ran.stdout, "sold out shop price tool_error [{'type': 'text', 'text': 'sold out'}]\n")
-        self.assertEqual((ran.error["type"], ran.error["code"], ran.error["line"]), ("ToolError", "tool_error", 3))
+        self.assertEqual(
+            ran.stdout, "sold out shop price tool_error [{'type': 'text', 'text': 'sold out'}]\n"
+        )
+        self.assertEqual(
+            (ran.error["type"], ran.error["code"], ran.error["line"]), ("ToolError", "tool_error", 3)
+        )
 
     def test_an_answer_that_python_can_not_hold(self) -> None:
         for raw in ("9" * 5000, "[" * 100_000 + "]" * 100_000):
             with Guest() as guest:
-                guest.execute("try: mcp_shop.price()\nexcept ToolError as e: print(e.code, e)", [provider("price")])
+                guest.execute(
+                    "try: mcp_shop.price()\nexcept ToolError as e: print(e.code, e)", [provider("price")]
+                )
                 call = guest.until("tool_call")[-1]["callId"]
-                guest.raw(b'{"type":"tool_result","callId":"%s","ok":true,"result":%s}\n' % (call.encode(), raw.encode()))
+                guest.raw(
+                    b'{"type":"tool_result","callId":"%s","ok":true,"result":%s}\n'
+                    % (call.encode(), raw.encode())
+                )
                 self.assertTrue(
-                    Ran(guest.until("done")).stdout.startswith("serialization_error the answer can't be read as JSON")
+                    Ran(guest.until("done")).stdout.startswith(
+                        "serialization_error the answer can't be read as JSON"
+                    )
                 )
 
     def test_a_denial_is_raised(self) -> None:
@@ -166,7 +209,10 @@ class Results(unittest.TestCase):
             [provider("price")],
             lambda frame: {"ok": False, "error": {"code": "denied", "message": "not allowed"}},
         )
-        self.assertEqual((ran.error["type"], ran.error["code"], ran.error["message"]), ("ToolError", "denied", "not allowed"))
+        self.assertEqual(
+            (ran.error["type"], ran.error["code"], ran.error["message"]),
+            ("ToolError", "denied", "not allowed"),
+        )
 
     def test_ten_megabytes(self) -> None:
         ran = self.value("print(len(r), r[-1])", text("ä" * 5_000_000 + "!"))
@@ -195,7 +241,10 @@ class Styles(unittest.TestCase):
     def test_wherever_a_call_stands(self) -> None:
         for code, want in (
             (
-                "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return inner()\nprint(outer())",
+                (
+                    "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return"
+                    " inner()\nprint(outer())"
+                ),
                 "{'n': 1}\n",
             ),
             ("print([mcp_shop.price(n=n).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
@@ -205,12 +254,18 @@ class Styles(unittest.TestCase):
                 "[{'n': 0}, {'n': 1}, {'n': 2}]\n",
             ),
             (
-                "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v async for v in each()])",
+                (
+                    "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v"
+                    " async for v in each()])"
+                ),
                 "[{'n': 0}, {'n': 1}]\n",
             ),
             ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", "{'n': 1}\n"),
             (
-                "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n: mcp_shop.price(n=n)['n']))",
+                (
+                    "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n:"
+                    " mcp_shop.price(n=n)['n']))"
+                ),
                 "{'n': 4} [1, 2]\n",
             ),
             (
@@ -218,50 +273,63 @@ class Styles(unittest.TestCase):
                 "[{'n': 1}, {'n': 2}]\n",
             ),
             (
-                "import asyncio\n"
-                "made = [mcp_shop.price(n=n) for n in range(2)]\n"
-                "async def main(): return [await v for v in made]\n"
-                "print(asyncio.run(main()))",
+                (
+                    "import asyncio\n"
+                    "made = [mcp_shop.price(n=n) for n in range(2)]\n"
+                    "async def main(): return [await v for v in made]\n"
+                    "print(asyncio.run(main()))"
+                ),
                 "[{'n': 0}, {'n': 1}]\n",
             ),
             (
-                "import asyncio, threading\n"
-                "async def main(): print(await mcp_shop.price(n=1))\n"
-                "t = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()",
+                (
+                    "import asyncio, threading\n"
+                    "async def main(): print(await mcp_shop.price(n=1))\n"
+                    "t = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()"
+                ),
                 "{'n': 1}\n",
             ),
             (
-                "import asyncio\n"
-                "async def main(): return await mcp_shop.price(n=1)\n"
-                "print(await asyncio.to_thread(lambda: asyncio.run(main())))",
+                (
+                    "import asyncio\n"
+                    "async def main(): return await mcp_shop.price(n=1)\n"
+                    "print(await asyncio.to_thread(lambda: asyncio.run(main())))"
+                ),
                 "{'n': 1}\n",
             ),
             (
-                "import asyncio\n"
-                "loop = asyncio.get_running_loop()\n"
-                "done = loop.create_future()\n"
-                "loop.call_soon(lambda: asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t: "
-                "done.set_result(t.result())))\n"
-                "print(await done)",
+                (
+                    "import asyncio\nloop = asyncio.get_running_loop()\ndone ="
+                    " loop.create_future()\nloop.call_soon(lambda:"
+                    " asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t:"
+                    " done.set_result(t.result())))\nprint(await done)"
+                ),
                 "{'n': 1}\n",
             ),
             (
-                "import functools\nprint(functools.partial(mcp_shop.price, n=1)(), list(map(mcp_shop.price, [])))",
+                (
+                    "import functools\nprint(functools.partial(mcp_shop.price, n=1)(),"
+                    " list(map(mcp_shop.price, [])))"
+                ),
                 "{'n': 1} []\n",
             ),
             (
-                "import asyncio\n"
-                "if hasattr(asyncio, 'TaskGroup'):\n"
-                "    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n"
-                "    print(t.result())\n"
-                "else: print(await mcp_shop.price(n=1))",
+                (
+                    "import asyncio\n"
+                    "if hasattr(asyncio, 'TaskGroup'):\n"
+                    "    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n"
+                    "    print(t.result())\n"
+                    "else: print(await mcp_shop.price(n=1))"
+                ),
                 "{'n': 1}\n",
             ),
             (
-                "import asyncio\n"
-                "async def main():\n"
-                "    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\n"
-                "print(asyncio.run(main()))",
+                (
+                    "import asyncio\n"
+                    "async def main():\n"
+                    "    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\n"
+                    "print(asyncio.run(main()))"
+                ),
                 "{'n': 1}\n",
             ),
         ):
@@ -270,28 +338,39 @@ class Styles(unittest.TestCase):
                 self.assertEqual((ran.stdout, ran.error, ran.stderr), (want, {}, ""))
 
     def test_a_value_that_was_not_awaited(self) -> None:
-        for use, kind in (("['n']", "TypeError"), (".json()", "AttributeError"), (".upper", "AttributeError")):
-            ran = run(f"import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1){use}", [provider("price")], echo)
+        for use, kind in (
+            ("['n']", "TypeError"),
+            (".json()", "AttributeError"),
+            (".upper", "AttributeError"),
+        ):
+            ran = run(
+                f"import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1){use}", [provider("price")], echo
+            )
             self.assertEqual((ran.error["type"], ran.error["line"]), (kind, 3))
             self.assertIn("write: (await mcp_shop.price(...))", ran.error["message"])
 
     def test_at_once(self) -> None:
         for code in (
             "import asyncio\nprint(await asyncio.gather(*(mcp_shop.price(n=n) for n in range(50))))",
-            "from concurrent.futures import ThreadPoolExecutor as T\n"
-            "with T(50) as t: print(list(t.map(lambda n: mcp_shop.price(n=n), range(50))))",
+            (
+                "from concurrent.futures import ThreadPoolExecutor as T\n"
+                "with T(50) as t: print(list(t.map(lambda n: mcp_shop.price(n=n), range(50))))"
+            ),
         ):
             with self.subTest(code), Guest() as guest:
                 guest.execute(code, [provider("price")])
                 calls = [guest.until("tool_call")[-1] for _ in range(50)]
                 for call in sorted(calls, key=lambda call: -call["input"]["n"]):
                     result = {"content": [], "structuredContent": call["input"]["n"]}
-                    guest.send({"type": "tool_result", "callId": call["callId"], "ok": True, "result": result})
+                    guest.send(
+                        {"type": "tool_result", "callId": call["callId"], "ok": True, "result": result}
+                    )
                 self.assertEqual(Ran(guest.until("done")).stdout, f"{list(range(50))}\n")
 
     def test_a_forgotten_await_is_told(self) -> None:
         ran = run(
-            "import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1)\nx = mcp_shop.price(n=2)\nprint('end')",
+            "import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1)\nx ="
+            " mcp_shop.price(n=2)\nprint('end')",
             [provider("price")],
         )
         self.assertEqual(ran.stdout, "end\n")
@@ -303,9 +382,13 @@ class Styles(unittest.TestCase):
     def test_timeout(self) -> None:
         for call in ("mcp_shop.price.options(timeout=0.1)()", "await mcp_shop.price.options(timeout=0.1)()"):
             with self.subTest(call), Guest() as guest:
-                guest.execute(f"try: {call}\nexcept TimeoutError as e: print(type(e).__name__, e.code, e)", [provider("price")])
+                guest.execute(
+                    f"try: {call}\nexcept TimeoutError as e: print(type(e).__name__, e.code, e)",
+                    [provider("price")],
+                )
                 self.assertEqual(
-                    Ran(guest.until("done")).stdout, "ToolTimeout timeout mcp_shop.price gave no result within 0.1 s\n"
+                    Ran(guest.until("done")).stdout,
+                    "ToolTimeout timeout mcp_shop.price gave no result within 0.1 s\n",
                 )
 
     def test_not_from_a_fork(self) -> None:
@@ -330,10 +413,21 @@ class Runtime(unittest.TestCase):
 
     def test_tools_are_asked_for_at_the_first_touch(self) -> None:
         shop = {"name": "shop", "alias": "shop", "tools": None}
-        ran = run("print(mcp_shop)\nprint(mcp_shop.price(n=1))\nprint(mcp_shop.price(n=2), dir(mcp_shop))", [shop], self.lazy)
-        calls = [(f["providerName"], f["safeToolName"], f["input"]) for f in ran.frames if f["type"] == "tool_call"]
+        ran = run(
+            "print(mcp_shop)\nprint(mcp_shop.price(n=1))\nprint(mcp_shop.price(n=2), dir(mcp_shop))",
+            [shop],
+            self.lazy,
+        )
+        calls = [
+            (f["providerName"], f["safeToolName"], f["input"]) for f in ran.frames if f["type"] == "tool_call"
+        ]
         self.assertEqual(
-            calls, [("runtime", "load_server", {"server": "shop"}), ("shop", "price", {"n": 1}), ("shop", "price", {"n": 2})]
+            calls,
+            [
+                ("runtime", "load_server", {"server": "shop"}),
+                ("shop", "price", {"n": 1}),
+                ("shop", "price", {"n": 2}),
+            ],
         )
 
     def test_a_tool_that_is_gone(self) -> None:
@@ -341,8 +435,17 @@ class Runtime(unittest.TestCase):
             return {"ok": True, "result": {**provider("price"), "gone": ["cost", "total-cost", 7]}}
 
         for code, want in (
-            ("mcp_shop.cost", "mcp_shop has no tool 'cost' any more: what was known of its tools was out of date; "),
-            ("mcp_shop['total-cost']", "server 'shop' has no tool 'total-cost' any more: what was known of its tools was out of date; "),
+            (
+                "mcp_shop.cost",
+                "mcp_shop has no tool 'cost' any more: what was known of its tools was out of date; ",
+            ),
+            (
+                "mcp_shop['total-cost']",
+                (
+                    "server 'shop' has no tool 'total-cost' any more: what was known of its tools was out of"
+                    " date; "
+                ),
+            ),
             ("mcp_shop.other", "mcp_shop has no tool 'other'; "),
         ):
             ran = run(code, [{"name": "shop", "alias": "shop", "tools": None}], host)
@@ -350,12 +453,18 @@ class Runtime(unittest.TestCase):
 
     def test_a_tool_that_is_denied(self) -> None:
         def host(frame: Frame) -> Frame:
-            return {"ok": True, "result": {**provider("price"), "denied": {"cost": 'rule "*.cost"', "all-costs": 7}}}
+            return {
+                "ok": True,
+                "result": {**provider("price"), "denied": {"cost": 'rule "*.cost"', "all-costs": 7}},
+            }
 
         for code, want in (
             ("mcp_shop.cost", "mcp_shop has no tool 'cost' that may be called, by rule \"*.cost\"; "),
             ("mcp_shop['all-costs']", "server 'shop' has no tool 'all-costs' that may be called, by 7; "),
-            ("print('cost' in mcp_shop, 'cost' in dir(mcp_shop)); mcp_shop.other", "mcp_shop has no tool 'other'; "),
+            (
+                "print('cost' in mcp_shop, 'cost' in dir(mcp_shop)); mcp_shop.other",
+                "mcp_shop has no tool 'other'; ",
+            ),
         ):
             ran = run(code, [{"name": "shop", "alias": "shop", "tools": None}], host)
             self.assertIn(want, ran.error["message"])
@@ -377,17 +486,20 @@ class Runtime(unittest.TestCase):
 
     def test_helpers(self) -> None:
         code = (
-            "from mcp import runtime as r\nfrom mcp.servers.shop import price\nimport mcp.runtime, json, os\n"
-            "print(r.list_servers(), r.describe_server('shop')['tools'][0]['name'], [t['name'] for t in r.list_tools('shop')])\n"
-            "print(r.discovered_servers())\n"
-            "print(json.loads(os.environ['MCP_AVAILABLE_SERVERS']), json.loads(os.environ['MCP_DISCOVERED_SERVERS']))\n"
-            "'mcp_shop' in r.capability_summary()"
+            "from mcp import runtime as r\nfrom mcp.servers.shop import price\nimport mcp.runtime, json,"
+            " os\nprint(r.list_servers(), r.describe_server('shop')['tools'][0]['name'], [t['name'] for t in"
+            " r.list_tools('shop')])\nprint(r.discovered_servers())\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS']),"
+            " json.loads(os.environ['MCP_DISCOVERED_SERVERS']))\n'mcp_shop' in r.capability_summary()"
         )
         want = (
-            "['shop'] price ['price']\n['a']\n[{'name': 'shop', 'alias': 'shop'}] [{'name': 'a', 'description': 'd'}]\nTrue\n"
+            "['shop'] price ['price']\n['a']\n[{'name': 'shop', 'alias': 'shop'}] [{'name': 'a',"
+            " 'description': 'd'}]\nTrue\n"
         )
-        self.assertEqual(run(code, [provider("price")], discovered=[{"name": "a", "description": "d"}]).stdout, want)
+        self.assertEqual(
+            run(code, [provider("price")], discovered=[{"name": "a", "description": "d"}]).stdout, want
+        )
         awaited = (
-            "print(await runtime.list_servers(), await runtime.capability_summary() != '', await runtime.describe_server('shop'))"
+            "print(await runtime.list_servers(), await runtime.capability_summary() != '', await"
+            " runtime.describe_server('shop'))"
         )
         self.assertIn("['shop'] True {'name': 'shop'", run(awaited, [provider("price")]).stdout)

@@ -47,7 +47,10 @@ def gathered(frames: list[Frame]) -> dict[str, tuple[str, bytes]]:
             name = frame["name"]
             pieces[name] = pieces.get(name, 0) + 1
             assert frame["chunk"] == pieces[name] <= frame["of"], frame
-            found[name] = (frame["mime"], found.get(name, ("", b""))[1] + base64.b64decode(frame["data"], validate=True))
+            found[name] = (
+                frame["mime"],
+                found.get(name, ("", b""))[1] + base64.b64decode(frame["data"], validate=True),
+            )
     return found
 
 
@@ -131,7 +134,9 @@ class LastValue(unittest.TestCase):
         self.assertNotIn("guest", ran.error["traceback"])
 
     def test_a_hook_of_the_codes_own(self) -> None:
-        self.assertEqual(run("import sys\nsys.displayhook = lambda v: print('mine', v)\n1 + 1").stdout, "mine 2\n")
+        self.assertEqual(
+            run("import sys\nsys.displayhook = lambda v: print('mine', v)\n1 + 1").stdout, "mine 2\n"
+        )
 
 
 class Display(unittest.TestCase):
@@ -144,19 +149,31 @@ class Display(unittest.TestCase):
             (FAKES + "display(DataFrame(), Series())", "a  b\n1  2 60\na  b\n1  2 60\n"),
             ("class A:\n    def _repr_markdown_(self): return '# a'\ndisplay(A())", "# a\n"),
             (
-                "class A:\n    def _repr_mimebundle_(self, include=None, exclude=None): "
-                "return {'text/plain': 'plain', 'x/y': 1}\ndisplay(A())",
+                (
+                    "class A:\n    def _repr_mimebundle_(self, include=None, exclude=None): "
+                    "return {'text/plain': 'plain', 'x/y': 1}\ndisplay(A())"
+                ),
                 "plain\n",
             ),
-            ("class A:\n    def _repr_png_(self): return None\n    def __repr__(self): return 'an A'\ndisplay(A())", "an A\n"),
             (
-                "class A:\n    def _repr_png_(self): raise NotImplementedError\n"
-                "    def __repr__(self): return 'an A'\ndisplay(A())",
+                (
+                    "class A:\n    def _repr_png_(self): return None\n    def __repr__(self): return 'an"
+                    " A'\ndisplay(A())"
+                ),
                 "an A\n",
             ),
             (
-                "class A:\n    def __getattr__(self, name): return lambda *a, **k: name\n"
-                "    def __repr__(self): return 'an A'\ndisplay(A())",
+                (
+                    "class A:\n    def _repr_png_(self): raise NotImplementedError\n"
+                    "    def __repr__(self): return 'an A'\ndisplay(A())"
+                ),
+                "an A\n",
+            ),
+            (
+                (
+                    "class A:\n    def __getattr__(self, name): return lambda *a, **k: name\n"
+                    "    def __repr__(self): return 'an A'\ndisplay(A())"
+                ),
                 "an A\n",
             ),
             ("class A:\n    def _repr_png_(self): return b'x'\ndisplay(A)", "<class '__main__.A'>\n"),
@@ -171,9 +188,19 @@ class Display(unittest.TestCase):
         for code, name, kind, data in (
             (f"display({PNG!r}, mime='image/png')", "image-1.png", "image/png", PNG),
             ("display('<svg/>', mime='image/svg+xml')", "image-1.svg", "image/svg+xml", b"<svg/>"),
-            ("display({}, mime='application/json')".format("'[1]'"), "display-1.json", "application/json", b"[1]"),
+            (
+                "display({}, mime='application/json')".format("'[1]'"),
+                "display-1.json",
+                "application/json",
+                b"[1]",
+            ),
             ("display(b'12', mime='x/strange')", "display-1", "x/strange", b"12"),
-            (f"class A:\n    def _repr_png_(self): return {PNG!r}\ndisplay(A())", "image-1.png", "image/png", PNG),
+            (
+                f"class A:\n    def _repr_png_(self): return {PNG!r}\ndisplay(A())",
+                "image-1.png",
+                "image/png",
+                PNG,
+            ),
             (
                 f"class A:\n    def _repr_png_(self): return ({text!r}, {{'width': 1}})\ndisplay(A())",
                 "image-1.png",
@@ -186,10 +213,17 @@ class Display(unittest.TestCase):
                 "image/jpeg",
                 b"\xff\xd8\xff",
             ),
-            ("class A:\n    def _repr_svg_(self): return '<svg/>'\ndisplay(A())", "image-1.svg", "image/svg+xml", b"<svg/>"),
             (
-                f"class A:\n    def _repr_mimebundle_(self, **k): return "
-                f"({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\ndisplay(A())",
+                "class A:\n    def _repr_svg_(self): return '<svg/>'\ndisplay(A())",
+                "image-1.svg",
+                "image/svg+xml",
+                b"<svg/>",
+            ),
+            (
+                (
+                    "class A:\n    def _repr_mimebundle_(self, **k): return "
+                    f"({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\ndisplay(A())"
+                ),
                 "image-1.png",
                 "image/png",
                 PNG,
@@ -214,7 +248,10 @@ class Display(unittest.TestCase):
                 self.assertIn(part, ran.error["message"])
 
     def test_names_don_t_collide_and_order_is_kept(self) -> None:
-        ran = run(f"p = {PNG!r}\nprint('a')\ndisplay(p, mime='image/png')\nprint('b')\ndisplay(p, p, mime='image/png')")
+        ran = run(
+            f"p = {PNG!r}\nprint('a')\ndisplay(p, mime='image/png')\nprint('b')\ndisplay(p, p,"
+            " mime='image/png')"
+        )
         self.assertEqual(list(files(ran)), ["image-1.png", "image-1-2.png", "image-1-3.png"])
         first = next(i for i, frame in enumerate(ran.frames) if frame["type"] == "artifact")
         before = "".join(frame["text"] for frame in ran.frames[:first] if frame["type"] == "output")
@@ -222,19 +259,19 @@ class Display(unittest.TestCase):
 
     def test_from_threads(self) -> None:
         code = (
-            "import threading\n"
-            "ts = [threading.Thread(target=save_artifact, args=(f'{n}.bin', bytes([n]) * 2_000_000)) for n in range(4)]\n"
-            "for t in ts: t.start()"
+            "import threading\nts = [threading.Thread(target=save_artifact, args=(f'{n}.bin', bytes([n]) *"
+            " 2_000_000)) for n in range(4)]\nfor t in ts: t.start()"
         )
         found = files(run(code))
         self.assertEqual(
-            {name: data for name, (_, data) in found.items()}, {f"{n}.bin": bytes([n]) * 2_000_000 for n in range(4)}
+            {name: data for name, (_, data) in found.items()},
+            {f"{n}.bin": bytes([n]) * 2_000_000 for n in range(4)},
         )
 
     def test_a_fork_hands_nothing_over(self) -> None:
         code = (
-            "import os\npid = os.fork()\nif pid == 0:\n    try:\n        save_artifact('a', 'b')\n    except RuntimeError as e:\n"
-            "        print(e, flush=True)\n    os._exit(0)\nos.waitpid(pid, 0)"
+            "import os\npid = os.fork()\nif pid == 0:\n    try:\n        save_artifact('a', 'b')\n    except"
+            " RuntimeError as e:\n        print(e, flush=True)\n    os._exit(0)\nos.waitpid(pid, 0)"
         )
         ran = run(code)
         self.assertEqual(files(ran), {})
@@ -279,8 +316,10 @@ class Saving(unittest.TestCase):
             (f"save_artifact('a', {PNG!r})", "a", "image/png", PNG),
             ("save_artifact('a.txt', b'x', mime='text/x-own')", "a.txt", "text/x-own", b"x"),
             (
-                "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n = p.write_bytes(b'a,b\\r\\n')\n"
-                "save_artifact('b.csv', p); p.unlink()",
+                (
+                    "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n ="
+                    " p.write_bytes(b'a,b\\r\\n')\nsave_artifact('b.csv', p); p.unlink()"
+                ),
                 "b.csv",
                 "text/csv",
                 b"a,b\r\n",
@@ -294,8 +333,18 @@ class Saving(unittest.TestCase):
             ("import io\nsave_artifact('a.md', io.StringIO('# x'))", "a.md", "text/markdown", b"# x"),
             (FAKES + "save_artifact('f.png', Figure())", "f.png", "image/png", PNG),
             (FAKES + "save_artifact('f.svg', Figure())", "f.svg", "image/svg+xml", b"svg"),
-            (FAKES + "i = Image(); i.mode = 'RGBA'\nsave_artifact('i.jpg', i)", "i.jpg", "image/jpeg", b"JPEG RGB"),
-            (FAKES + "i = Image(); i.mode = 'CMYK'\nsave_artifact('i.webp', i)", "i.webp", "image/webp", b"WEBP RGB"),
+            (
+                FAKES + "i = Image(); i.mode = 'RGBA'\nsave_artifact('i.jpg', i)",
+                "i.jpg",
+                "image/jpeg",
+                b"JPEG RGB",
+            ),
+            (
+                FAKES + "i = Image(); i.mode = 'CMYK'\nsave_artifact('i.webp', i)",
+                "i.webp",
+                "image/webp",
+                b"WEBP RGB",
+            ),
             (FAKES + "save_artifact('t.csv', DataFrame())", "t.csv", "text/csv", b"a,b\n"),
             (FAKES + "save_artifact('t.tsv', DataFrame())", "t.tsv", "text/tab-separated-values", b"a\tb\n"),
             (FAKES + "save_artifact('t.json', DataFrame())", "t.json", "application/json", b"[]"),
@@ -307,8 +356,13 @@ class Saving(unittest.TestCase):
                 self.assertEqual((files(ran), ran.error, ran.stderr), ({name: (kind, data)}, {}, ""))
 
     def test_the_path_of_a_file(self) -> None:
-        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a container has its own /tmp, and makes the folder there
-            begin = f"import os, pathlib\nos.makedirs({folder!r}, exist_ok=True)\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
+        with tempfile.TemporaryDirectory(
+            dir="/tmp"
+        ) as folder:  # a container has its own /tmp, and makes the folder there
+            begin = (
+                f"import os, pathlib\nos.makedirs({folder!r},"
+                f" exist_ok=True)\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
+            )
             for code, name, data in (
                 (f"save_artifact('x.csv', '{folder}/r.csv')", "x.csv", b"a,b"),
                 ("save_artifact('x.csv', 'r.csv')", "x.csv", b"a,b"),
@@ -323,24 +377,33 @@ class Saving(unittest.TestCase):
             ):
                 with self.subTest(code):
                     ran = run(f"{begin}{code};")
-                    self.assertEqual((files(ran), ran.error, ran.stderr), ({name: ("text/csv", data)}, {}, ""))
+                    self.assertEqual(
+                        (files(ran), ran.error, ran.stderr), ({name: ("text/csv", data)}, {}, "")
+                    )
         for code in ("save_artifact('nothing.csv')", "save_artifact({'a': 1})"):
             ran = run(code)
             self.assertIn("takes a name and data, or the path of a file", ran.error["message"])
 
     def test_names_are_made_safe_and_that_is_told(self) -> None:
-        ran = run("print(save_artifact('../../etc/pass wd', b'x'), save_artifact('a', b''), save_artifact('A', b'1'))")
+        ran = run(
+            "print(save_artifact('../../etc/pass wd', b'x'), save_artifact('a', b''), save_artifact('A',"
+            " b'1'))"
+        )
         self.assertEqual((list(files(ran)), ran.stdout), (["etc/pass_wd", "a", "A-2"], "etc/pass_wd a A-2\n"))
         self.assertEqual(
             ran.stderr,
-            "save_artifact: '../../etc/pass wd' is handed over as 'etc/pass_wd'\nsave_artifact: 'A' is handed over as 'A-2'\n",
+            "save_artifact: '../../etc/pass wd' is handed over as 'etc/pass_wd'\nsave_artifact: 'A' is handed"
+            " over as 'A-2'\n",
         )
 
     def test_limit(self) -> None:
-        ran = run("save_artifact('a', bytes(50_000))\nsave_artifact('b', bytes(60_000))", maxArtifactBytes=100_000)
+        ran = run(
+            "save_artifact('a', bytes(50_000))\nsave_artifact('b', bytes(60_000))", maxArtifactBytes=100_000
+        )
         self.assertEqual((list(files(ran)), ran.error["type"]), (["a"], "LimitReached"))
         self.assertIn(
-            "b of 60,000 bytes was not handed over: the files of one run may have 100,000 bytes together", ran.error["message"]
+            "b of 60,000 bytes was not handed over: the files of one run may have 100,000 bytes together",
+            ran.error["message"],
         )
         ran = run("display(bytes(200_000), mime='image/png')\nprint('on')", maxArtifactBytes=100_000)
         self.assertEqual((files(ran), ran.stdout, ran.ok), ({}, "on\n", True))
@@ -356,7 +419,12 @@ class Saving(unittest.TestCase):
         self.assertEqual(sum(frame["type"] == "artifact" for frame in ran.frames), 4)
 
     def test_what_was_sent_survives_every_ending(self) -> None:
-        for end in ("import os; os._exit(3)", "import ctypes; ctypes.string_at(0)", "import os; os.kill(os.getpid(), 9)", "1/0"):
+        for end in (
+            "import os; os._exit(3)",
+            "import ctypes; ctypes.string_at(0)",
+            "import os; os.kill(os.getpid(), 9)",
+            "1/0",
+        ):
             with self.subTest(end):
                 self.assertEqual(files(run(f"n = save_artifact('a', 'kept')\n{end}"))["a"][1], b"kept")
         with Guest() as guest:
@@ -387,23 +455,42 @@ class Saving(unittest.TestCase):
             {"of": 1 << 30},
             {"chunk": 1.0},
         ]
-        whole = {"type": "artifact", "name": "good", "mime": "x/y", "data": "YQ==", "chunk": 1, "of": 1, "id": "other", "more": 1}
+        whole = {
+            "type": "artifact",
+            "name": "good",
+            "mime": "x/y",
+            "data": "YQ==",
+            "chunk": 1,
+            "of": 1,
+            "id": "other",
+            "more": 1,
+        }
         lines = "".join(json.dumps({**whole, **piece}) + "\n" for piece in [*pieces, {}])
         ran = run(
-            f"import guest.child, gc\nfrom guest.link import Link\n"
-            f"link = next(o for o in gc.get_objects() if isinstance(o, Link))\n"
+            "import guest.child, gc\nfrom guest.link import Link\n"
+            "link = next(o for o in gc.get_objects() if isinstance(o, Link))\n"
             f"import os\ndata = {lines.encode()!r}\nwhile data: data = data[os.write(link.fd, data):]"
         )
         self.assertEqual(
             [frame for frame in ran.frames if frame["type"] == "artifact"],
-            [{"type": "artifact", "id": "run-1", "name": "good", "mime": "x/y", "data": "YQ==", "chunk": 1, "of": 1}],
+            [
+                {
+                    "type": "artifact",
+                    "id": "run-1",
+                    "name": "good",
+                    "mime": "x/y",
+                    "data": "YQ==",
+                    "chunk": 1,
+                    "of": 1,
+                }
+            ],
         )
 
     def test_a_flood_of_forged_pieces_is_bounded(self) -> None:
         code = (
-            "import gc, json\nfrom guest.link import Link\nlink = next(o for o in gc.get_objects() if isinstance(o, Link))\n"
-            "for n in range(1000):\n    link.send({'type': 'artifact', 'name': f'{n}', "
-            "'mime': 'x/y', 'data': 'A' * 40_000, 'chunk': 1, 'of': 1})"
+            "import gc, json\nfrom guest.link import Link\nlink = next(o for o in gc.get_objects() if"
+            " isinstance(o, Link))\nfor n in range(1000):\n    link.send({'type': 'artifact', 'name': f'{n}',"
+            " 'mime': 'x/y', 'data': 'A' * 40_000, 'chunk': 1, 'of': 1})"
         )
         self.assertLessEqual(len(files(run(code, maxArtifactBytes=1_000_000))), 33)
         self.assertLessEqual(len(files(run(code))), 100)
@@ -416,21 +503,30 @@ class LeftBehind(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
             self.out = out = f"{folder}/out"
-            with Guest({"ending": ('OUT = "/workspace/out"', f"OUT = {out!r}")}) as guest:
-                guest.execute(f"import os\nos.mkdir({out!r})\nos.chdir({out!r})\nOUT = {out!r}\n{code}", **options)
+            with Guest({"outcome": ('OUT = "/workspace/out"', f"OUT = {out!r}")}) as guest:
+                guest.execute(
+                    f"import os\nos.mkdir({out!r})\nos.chdir({out!r})\nOUT = {out!r}\n{code}", **options
+                )
                 frames = guest.until("done")
                 self.assertEqual(guest.status(), 0)
                 return Ran(frames)
 
     def setUp(self) -> None:
         if os.environ.get("GUEST_UNDER"):
-            self.skipTest("the directory is one of this machine; in a container /workspace/out is tested below")
+            self.skipTest(
+                "the directory is one of this machine; in a container /workspace/out is tested below"
+            )
 
     def test_handed_over(self) -> None:
         ran = self.leave(
-            "os.mkdir('sub')\nopen('b.csv', 'w').write('1')\nopen('a.png', 'w').write('2')\nopen('sub/c d', 'w').write('3');"
+            "os.mkdir('sub')\nopen('b.csv', 'w').write('1')\nopen('a.png', 'w').write('2')\nopen('sub/c d',"
+            " 'w').write('3');"
         )
-        want = {"a.png": ("image/png", b"2"), "b.csv": ("text/csv", b"1"), "sub/c_d": ("application/octet-stream", b"3")}
+        want = {
+            "a.png": ("image/png", b"2"),
+            "b.csv": ("text/csv", b"1"),
+            "sub/c_d": ("application/octet-stream", b"3"),
+        }
         said = "[/OUT: handed over: sub/c d as sub/c_d]\n"
         self.assertEqual((files(ran), list(files(ran)), self.said(ran)), (want, list(want), said))
 
@@ -448,15 +544,24 @@ class LeftBehind(unittest.TestCase):
             "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('sock')\nopen('real', 'w').write('1');"
         )
         self.assertEqual(list(files(ran)), ["real"])
-        said = "[/OUT: not handed over: folder (a link), link (a link), pipe (no regular file), sock (no regular file)]\n"
+        said = (
+            "[/OUT: not handed over: folder (a link), link (a link), pipe (no regular file), sock (no regular"
+            " file)]\n"
+        )
         self.assertEqual(self.said(ran), said)
 
     def test_what_is_not_handed_over_is_said(self) -> None:
         for code, said in (
             ("open('.env', 'w').close()", "[/OUT: handed over: .env as env]\n"),
             ("os.symlink('x', 'a\\nb')", "[/OUT: not handed over: 'a\\nb' (a link)]\n"),
-            ("os.makedirs('/'.join('abcdefgh') + '/i')", "[/OUT: not handed over: a/b/c/d/e/f/g/h (too deep)]\n"),
-            ("os.rmdir(os.getcwd()); os.symlink('/etc', OUT)", "[/OUT: not handed over: all of it (Not a directory)]\n"),
+            (
+                "os.makedirs('/'.join('abcdefgh') + '/i')",
+                "[/OUT: not handed over: a/b/c/d/e/f/g/h (too deep)]\n",
+            ),
+            (
+                "os.rmdir(os.getcwd()); os.symlink('/etc', OUT)",
+                "[/OUT: not handed over: all of it (Not a directory)]\n",
+            ),
         ):
             with self.subTest(code):
                 self.assertEqual(self.said(self.leave(f"{code};")), said)
@@ -465,9 +570,18 @@ class LeftBehind(unittest.TestCase):
         gone = '[files in /HOME are gone after the run: a.txt; save_artifact("a.txt") or write to /OUT]\n'
         for code, said in (
             ("open('../a.txt', 'w').close()", gone),
-            ("open('../a.txt', 'w').close(); os.symlink('x', 'l')", "[/OUT: not handed over: l (a link)]\n" + gone),
+            (
+                "open('../a.txt', 'w').close(); os.symlink('x', 'l')",
+                "[/OUT: not handed over: l (a link)]\n" + gone,
+            ),
             ("os.makedirs('../d/e'); open('../d/e/a.txt', 'w').close()", gone.replace("a.txt", "d/e/a.txt")),
-            ("open('../.a', 'w').close(); os.mkdir('../__pycache__'); open('../__pycache__/a', 'w').close()", ""),
+            (
+                (
+                    "open('../.a', 'w').close(); os.mkdir('../__pycache__'); open('../__pycache__/a',"
+                    " 'w').close()"
+                ),
+                "",
+            ),
             ("os.mkdir('../in'); open('../in/a', 'w').close()", ""),
             ("open('../a.txt', 'w').close(); save_artifact('b', '')", ""),
             ("open('../a.txt', 'w').close(); open('b', 'w').close()", ""),
@@ -478,12 +592,14 @@ class LeftBehind(unittest.TestCase):
 
     def test_bounds(self) -> None:
         ran = self.leave(
-            "open('a', 'wb').truncate(1 << 40)\nopen('b', 'w').write('1')\nopen('c', 'wb').write(bytes(90_000));",
+            "open('a', 'wb').truncate(1 << 40)\nopen('b', 'w').write('1')\nopen('c',"
+            " 'wb').write(bytes(90_000));",
             maxArtifactBytes=80_000,
         )
         self.assertEqual(list(files(ran)), ["b"])
         self.assertIn(
-            "not handed over, since the files of one run may be 100 with 80,000 bytes together: a (1,099,511,627,776 bytes), c (",
+            "not handed over, since the files of one run may be 100 with 80,000 bytes together: a"
+            " (1,099,511,627,776 bytes), c (",
             ran.stderr,
         )
         ran = self.leave("for n in range(150): open(f'{n:03}', 'w').close()")
@@ -491,7 +607,10 @@ class LeftBehind(unittest.TestCase):
         self.assertIn("and 45 more", ran.stderr)
 
     def test_deep_and_many(self) -> None:
-        ran = self.leave("for n in range(20):\n    os.mkdir('d')\n    os.chdir('d')\n    open('f', 'w').close()\nos.chdir('/')\n")
+        ran = self.leave(
+            "for n in range(20):\n    os.mkdir('d')\n    os.chdir('d')\n    open('f',"
+            " 'w').close()\nos.chdir('/')\n"
+        )
         self.assertEqual(max(name.count("/") for name in files(ran)), 7)
         ran = self.leave("for n in range(12_000): os.symlink('x', f'{n}')\nopen('zzz', 'w').close()")
         self.assertTrue(ran.ok)
@@ -538,5 +657,6 @@ class Names(unittest.TestCase):
         self.assertEqual(mime.guess("x", PNG), "image/png")
         self.assertEqual(mime.guess(".png", b""), mime.BYTES)
         self.assertEqual(
-            (mime.extension("image/jpeg"), mime.extension("text/html"), mime.extension("x/y")), (".jpg", ".html", "")
+            (mime.extension("image/jpeg"), mime.extension("text/html"), mime.extension("x/y")),
+            (".jpg", ".html", ""),
         )

@@ -1,4 +1,6 @@
-"""What models write first for servers without output schemas. testdata/programs/README.md says what the files hold."""
+"""What models write first for servers without output schemas. testdata/programs/README.md says what
+the files hold.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,12 @@ from typing import Any
 from guest_tests.host import HERE, Frame, Guest, Ran, declared
 
 FOLDER = HERE / "testdata" / "programs"
-SCRIPTS = {path.stem: path for path in FOLDER.glob("*.json")} | {"github": HERE.parent / "bridge" / "fixture" / "github.json"}
-SHOWN = re.compile(r"^(image|display|figure|audio)-\d+(-\d+)?\.\w+$")  # names of files that are shown and were given none
+SCRIPTS = {path.stem: path for path in FOLDER.glob("*.json")} | {
+    "github": HERE.parent / "bridge" / "fixture" / "github.json"
+}
+SHOWN = re.compile(
+    r"^(image|display|figure|audio)-\d+(-\d+)?\.\w+$"
+)  # names of files that are shown and were given none
 
 
 class Server:
@@ -36,19 +42,29 @@ class Server:
     def _helper(self, name: str) -> Any:
         provider = {"name": self.name, "alias": self.name, "description": "", "tools": self.tools}
         docs = [
-            {"server": self.name, "serverAlias": self.name, "tool": tool["name"], "toolAlias": tool["name"], **tool}
+            {
+                "server": self.name,
+                "serverAlias": self.name,
+                "tool": tool["name"],
+                "toolAlias": tool["name"],
+                **tool,
+            }
             for tool in self.tools.values()
         ]
         return {"load_server": provider, "query_tool_docs": docs}[name]
 
     def _answer(self, tool: str, given: Frame) -> Frame:
-        answer = next((a for a in self.script["answers"][tool] if (a.get("when") or {}).items() <= given.items()), None)
+        answer = next(
+            (a for a in self.script["answers"][tool] if (a.get("when") or {}).items() <= given.items()), None
+        )
         if answer is None or "error" in answer:
             said = answer["error"] if answer else "there is no answer for these arguments"
             return {"content": [{"type": "text", "text": said}], "isError": True}
         if "content" in answer:
             return {"content": answer["content"]}
-        text = answer["text"] if "text" in answer else json.dumps(selected(answer, given), separators=(",", ":"))
+        text = (
+            answer["text"] if "text" in answer else json.dumps(selected(answer, given), separators=(",", ":"))
+        )
         return {"content": [{"type": "text", "text": text}]}
 
 
@@ -56,14 +72,22 @@ def selected(answer: Frame, given: Frame) -> Any:
     """The JSON of an answer; of a list the members and the page that the arguments ask for."""
     if "page" not in answer:
         return answer["json"]
-    want, size, page = given.get(answer.get("filter", "")), given.get("perPage") or answer["page"], given.get("page") or 1
-    kept = [member for member in answer["json"] if want in (None, "all", member.get(answer.get("filter", "")))]
+    want, size, page = (
+        given.get(answer.get("filter", "")),
+        given.get("perPage") or answer["page"],
+        given.get("page") or 1,
+    )
+    kept = [
+        member for member in answer["json"] if want in (None, "all", member.get(answer.get("filter", "")))
+    ]
     return kept[(page - 1) * size : page * size]
 
 
 def programs(server: str) -> dict[str, dict[str, str]]:
     """The files of each program by their ending."""
-    parts = re.split(r"^-- (\w+)\.(\w+) --\n", (FOLDER / f"{server}.txtar").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    parts = re.split(
+        r"^-- (\w+)\.(\w+) --\n", (FOLDER / f"{server}.txtar").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     found: dict[str, dict[str, str]] = {}
     for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         found.setdefault(name, {})[kind] = text
@@ -96,7 +120,11 @@ class FirstPrograms(unittest.TestCase):
     maxDiff = None
 
     def test_each(self) -> None:
-        each = [(Server(name), title, files) for name in sorted(SCRIPTS) for title, files in programs(name).items()]
+        each = [
+            (Server(name), title, files)
+            for name in sorted(SCRIPTS)
+            for title, files in programs(name).items()
+        ]
         self.assertGreater(len(each), 60)
         with ThreadPoolExecutor(3) as pool:
             results = pool.map(lambda one: ran(one[2]["py"], one[0]), each)

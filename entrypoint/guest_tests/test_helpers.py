@@ -48,22 +48,42 @@ class Host:
         results: dict[str, Any] = {
             "load_server": SHOP,
             "query_tool_docs": [{**DOC, "inputSchema": {}} if given.get("detail") == "full" else DOC],
-            "search_tool_docs": {"results": [{**DOC, "score": 1.5}], "unknown": [{"server": "x", "reason": "why"}]},
+            "search_tool_docs": {
+                "results": [{**DOC, "score": 1.5}],
+                "unknown": [{"server": "x", "reason": "why"}],
+            },
             "list_tools": [{"name": "other"}],
             "describe_server": {"name": "other", "allowed": False},
             "list_resources": [{"uri": "a:1", "name": "one"}],
             "list_resource_templates": [],
             "read_resource": {
-                "contents": [{"uri": "a:1", "text": "hello", "mimeType": "text/plain"}]
-                if given.get("uri") == "a:1"
-                else [{"uri": "a:2", "blob": "AAH/", "mimeType": "image/png"}]
+                "contents": (
+                    [{"uri": "a:1", "text": "hello", "mimeType": "text/plain"}]
+                    if given.get("uri") == "a:1"
+                    else [{"uri": "a:2", "blob": "AAH/", "mimeType": "image/png"}]
+                )
             },
             "list_prompts": [{"name": "greet"}],
-            "complete": {"completion": {"values": [str(given.get("uri") or given.get("name")), given.get("argument"), given.get("value")]}},
-            "get_prompt": {"messages": [{"role": "user", "content": {"type": "text", "text": str(given.get("arguments"))}}]},
+            "complete": {
+                "completion": {
+                    "values": [
+                        str(given.get("uri") or given.get("name")),
+                        given.get("argument"),
+                        given.get("value"),
+                    ]
+                }
+            },
+            "get_prompt": {
+                "messages": [
+                    {"role": "user", "content": {"type": "text", "text": str(given.get("arguments"))}}
+                ]
+            },
         }
         if given.get("server") == "bad":
-            return {"ok": False, "error": {"code": "denied", "message": "server 'bad' is not part of this call"}}
+            return {
+                "ok": False,
+                "error": {"code": "denied", "message": "server 'bad' is not part of this call"},
+            }
         return {"ok": True, "result": results[tool]}
 
 
@@ -99,7 +119,10 @@ class Helpers(unittest.TestCase):
             ("~runtime.list_resources('Shop 1')", [{"uri": "a:1", "name": "one"}]),
             ("~runtime.read_resource('Shop 1', 'a:1')", "hello"),
             ("~runtime.list_prompts('Shop 1')", [{"name": "greet"}]),
-            ("(~runtime.get_prompt('Shop 1', 'greet', {'n': 1}))['messages'][0]['content']['text']", "{'n': '1'}"),
+            (
+                "(~runtime.get_prompt('Shop 1', 'greet', {'n': 1}))['messages'][0]['content']['text']",
+                "{'n': '1'}",
+            ),
             ("~mcp_shop_1.resources.list()", [{"uri": "a:1", "name": "one"}]),
             ("~mcp_shop_1.resources.templates()", []),
             ("(~mcp_shop_1.resources.read('a:1')).mime", "text/plain"),
@@ -112,7 +135,9 @@ class Helpers(unittest.TestCase):
             ("[t['name'] for t in (~runtime.list_loaded_server_metadata())[0]['tools']]", ["get-price"]),
         ]
         for wait in ("", "await "):
-            code = "import json\n" + "\n".join(f"print(json.dumps({call.replace('~', wait)}))" for call, _ in calls)
+            code = "import json\n" + "\n".join(
+                f"print(json.dumps({call.replace('~', wait)}))" for call, _ in calls
+            )
             done = ran(code)
             self.assertEqual((done.error, done.stderr), ({}, ""))
             for (call, want), said in zip(calls, done.stdout.splitlines(), strict=True):
@@ -121,7 +146,10 @@ class Helpers(unittest.TestCase):
 
     def test_what_the_host_is_asked(self) -> None:
         host = Host()
-        ran("runtime.search_tool_docs('a b', limit=3, detail='full'); runtime.query_tool_docs('x', tool='y')", host=host)
+        ran(
+            "runtime.search_tool_docs('a b', limit=3, detail='full'); runtime.query_tool_docs('x', tool='y')",
+            host=host,
+        )
         self.assertEqual(
             host.asked,
             [
@@ -146,9 +174,16 @@ class Helpers(unittest.TestCase):
 
     def test_metadata_of_a_server_that_cannot_be_asked(self) -> None:
         providers = [{**SHOP, "tools": None, "name": name, "alias": name} for name in ("bad", "good")]
-        code = "print([(m['name'], len(m['tools']), m.get('error')) for m in runtime.list_loaded_server_metadata()])"
+        code = (
+            "print([(m['name'], len(m['tools']), m.get('error')) for m in"
+            " runtime.list_loaded_server_metadata()])"
+        )
         done = run(code, providers, Host())
-        self.assertEqual(done.stdout, "[('bad', 0, \"server 'bad' is not part of this call\"), ('good', 1, None)]\n", done.error)
+        self.assertEqual(
+            done.stdout,
+            "[('bad', 0, \"server 'bad' is not part of this call\"), ('good', 1, None)]\n",
+            done.error,
+        )
 
     def test_what_was_not_awaited_names_itself(self) -> None:
         for call, said in (
@@ -162,8 +197,8 @@ class Helpers(unittest.TestCase):
 
     def test_two_servers_start_side_by_side_when_they_are_loaded_so(self) -> None:
         done = ran(
-            "import asyncio\n"
-            "a, b = await asyncio.gather(runtime.load_server('Shop 1'), runtime.list_tools('Shop 1'))\nprint(a, b)"
+            "import asyncio\na, b = await asyncio.gather(runtime.load_server('Shop 1'),"
+            " runtime.list_tools('Shop 1'))\nprint(a, b)"
         )
         self.assertIn("<server 'Shop 1' as mcp_shop_1, tools: get_price>", done.stdout)
 
@@ -190,23 +225,38 @@ class Original(unittest.TestCase):
                 "['Shop 1']",
             ),
             (
-                "tools = await runtime.list_tools('Shop 1')\nprint(tools[0]['name'], tools[0]['inputSchema']['required'])",
+                (
+                    "tools = await runtime.list_tools('Shop 1')\nprint(tools[0]['name'],"
+                    " tools[0]['inputSchema']['required'])"
+                ),
                 "get-price ['item']",
             ),
             (
-                "t = runtime.list_tools_sync('Shop 1')[0]\nprint(t['name'], t['alias'], t['input_schema']['type'])",
+                (
+                    "t = runtime.list_tools_sync('Shop 1')[0]\nprint(t['name'], t['alias'],"
+                    " t['input_schema']['type'])"
+                ),
                 "get-price get_price object",
             ),
             (
-                "from mcp.runtime import MCPError\ntry: runtime.list_tools_sync()\nexcept MCPError as e: print('no', e)",
+                (
+                    "from mcp.runtime import MCPError\ntry: runtime.list_tools_sync()\nexcept MCPError as e:"
+                    " print('no', e)"
+                ),
                 "no list_tools_sync needs the name of a server; the servers are Shop 1",
             ),
             (
-                "r = await runtime.call_tool('Shop 1', 'get-price', {'item': 'a'})\nprint(r['content'][0]['text'], r['isError'])",
+                (
+                    "r = await runtime.call_tool('Shop 1', 'get-price', {'item':"
+                    " 'a'})\nprint(r['content'][0]['text'], r['isError'])"
+                ),
                 '{"item": "a"} False',
             ),
             (
-                "r = await runtime.call_tool('Shop 1', 'get-price', arguments={'item': 'a'})\nprint(r.get('structuredContent'))",
+                (
+                    "r = await runtime.call_tool('Shop 1', 'get-price', arguments={'item':"
+                    " 'a'})\nprint(r.get('structuredContent'))"
+                ),
                 "None",
             ),
             (
@@ -214,13 +264,17 @@ class Original(unittest.TestCase):
                 "Shop 1 shop_1 1",
             ),
             (
-                "import asyncio\nawait asyncio.sleep(0)\nd = runtime.describe_server('Shop 1')\n"
-                "print(d['cwd'], d['tools'][0]['name'], 'input_schema' in d['tools'][0])",
+                (
+                    "import asyncio\nawait asyncio.sleep(0)\nd = runtime.describe_server('Shop 1')\n"
+                    "print(d['cwd'], d['tools'][0]['name'], 'input_schema' in d['tools'][0])"
+                ),
                 "None get-price True",
             ),
             (
-                "m = runtime.list_loaded_server_metadata()\nawait mcp_shop_1.get_price(item='a')\n"
-                "print(len(m), m[0]['name'], m[0]['tools'][0]['alias'])",
+                (
+                    "m = runtime.list_loaded_server_metadata()\nawait mcp_shop_1.get_price(item='a')\n"
+                    "print(len(m), m[0]['name'], m[0]['tools'][0]['alias'])"
+                ),
                 "1 Shop 1 get_price",
             ),
             (
@@ -256,7 +310,10 @@ class Original(unittest.TestCase):
                 "{'item': 'a'}",
             ),
             (
-                "import mcp.servers.shop_1 as s\nprint(await s.get_price(item='a'), s.__all__, s.TOOL_MAP, s.TOOLS[0]['name'])",
+                (
+                    "import mcp.servers.shop_1 as s\nprint(await s.get_price(item='a'), s.__all__,"
+                    " s.TOOL_MAP, s.TOOLS[0]['name'])"
+                ),
                 "{'item': 'a'} ['get_price'] {'get_price': 'get-price'} get-price",
             ),
             (
@@ -301,8 +358,8 @@ class Original(unittest.TestCase):
 
     def test_twins_block_where_a_loop_runs(self) -> None:
         done = ran(
-            "import asyncio\nawait asyncio.sleep(0)\n"
-            "print(runtime.list_tools_sync('Shop 1')[0]['name'], runtime.search_tool_docs_sync('x')[0]['tool'])"
+            "import asyncio\nawait asyncio.sleep(0)\nprint(runtime.list_tools_sync('Shop 1')[0]['name'],"
+            " runtime.search_tool_docs_sync('x')[0]['tool'])"
         )
         self.assertEqual((done.stdout, done.error), ("get-price get-price\n", {}))
 
@@ -334,10 +391,15 @@ class Files(unittest.TestCase):
 
     def test_there_from_the_start(self) -> None:
         done = self.ran("import os\nprint(os.listdir(D))\nprint(open(D + '/shop_1.py').read())", SHOP)
-        self.assertEqual((done.stdout, self.host.asked), ("['shop_1.py']\ndef get_price(item: str) -> Any: ...\n\n", []))
+        self.assertEqual(
+            (done.stdout, self.host.asked), ("['shop_1.py']\ndef get_price(item: str) -> Any: ...\n\n", [])
+        )
 
     def test_opening_one_loads_its_server(self) -> None:
-        for read in ("open(D + '/shop_1.py').read()", "__import__('pathlib').Path(D, 'shop_1.py').read_text()"):
+        for read in (
+            "open(D + '/shop_1.py').read()",
+            "__import__('pathlib').Path(D, 'shop_1.py').read_text()",
+        ):
             with self.subTest(read):
                 self.host.asked.clear()
                 done = self.ran(f"print({read})\nprint({read}, mcp_shop_1)", {**SHOP, "tools": None})
@@ -346,7 +408,9 @@ class Files(unittest.TestCase):
 
     def test_not_known_yet(self) -> None:
         look = "import os\nprint(os.read(os.open(D + '/shop_1.py', os.O_RDONLY), 9999).decode())\n"
-        done = self.ran(look + "mcp_shop_1.get_price('a')\n" + look, {**SHOP, "tools": None, "name": 'evil\n"""'})
+        done = self.ran(
+            look + "mcp_shop_1.get_price('a')\n" + look, {**SHOP, "tools": None, "name": 'evil\n"""'}
+        )
         before, _, after = done.stdout.partition("\n\n")
         self.assertIn('MCP server "evil\\n\\"\\"\\"", mcp_shop_1 in code, are not known', before)
         self.assertEqual([line for line in before.splitlines() if not line.startswith("#")], [])
@@ -354,23 +418,26 @@ class Files(unittest.TestCase):
 
     def test_a_server_that_does_not_start(self) -> None:
         done = self.ran(
-            "print(open(D + '/x.py').read())\nprint(open(D + '/x.py').read())", {"name": "bad", "alias": "x", "tools": None}
+            "print(open(D + '/x.py').read())\nprint(open(D + '/x.py').read())",
+            {"name": "bad", "alias": "x", "tools": None},
         )
         self.assertIn("ToolError: server 'bad' is not part of this call", done.stdout)
         self.assertEqual(len(self.host.asked), 2)
 
     def test_open_is_as_it_was(self) -> None:
         done = self.ran(
-            "import io, inspect, builtins\nprint(open is io.open is builtins.open, open.__name__, open.__module__)\n"
-            "open('/dev/null', 'rb', buffering=0).close()\n"
-            "for bad in (D + '/none.py', b'/nowhere', 7.5):\n"
-            "    try: open(bad)\n    except Exception as e: print(type(e).__name__)\n"
-            "class Holder: open = open\nHolder().open('/dev/null').close()\n"
-            "import pathlib, tokenize, shutil\npathlib.Path('/dev/null').read_text()\n"
-            "open(1, 'w', closefd=False).write('fd')",
+            "import io, inspect, builtins\nprint(open is io.open is builtins.open, open.__name__,"
+            " open.__module__)\nopen('/dev/null', 'rb', buffering=0).close()\nfor bad in (D + '/none.py',"
+            " b'/nowhere', 7.5):\n    try: open(bad)\n    except Exception as e:"
+            " print(type(e).__name__)\nclass Holder: open = open\nHolder().open('/dev/null').close()\nimport"
+            " pathlib, tokenize, shutil\npathlib.Path('/dev/null').read_text()\nopen(1, 'w',"
+            " closefd=False).write('fd')",
             {**SHOP, "tools": None},
         )
-        self.assertEqual(done.stdout.splitlines()[:4], ["True open io", "FileNotFoundError", "FileNotFoundError", "TypeError"])
+        self.assertEqual(
+            done.stdout.splitlines()[:4],
+            ["True open io", "FileNotFoundError", "FileNotFoundError", "TypeError"],
+        )
         self.assertEqual((done.error, self.host.asked), ({}, []))
 
     def test_no_place_for_them(self) -> None:

@@ -1,4 +1,6 @@
-"""Code that means harm: whatever it does, it changes nothing but its own output, and its end is told as it was."""
+"""Code that means harm: whatever it does, it changes nothing but its own output, and its end is
+told as it was.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +11,35 @@ import unittest
 
 from guest_tests.host import Frame, Guest, Ran, provider, run, text
 
-LINK = "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
+LINK = (
+    "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if"
+    " os.path.exists('/proc/self/fd/' + n))\n"
+)
 
 
 class Forging(unittest.TestCase):
     def test_frames_printed(self) -> None:
         forged = '{"type":"done","id":"run-1","ok":true,"durationMs":1}'
-        ran = run(f"print({forged!r})\nimport os\nos.system('echo 123')\nos.write(2, b'{forged}\\n')\nos._exit(3)")
+        ran = run(
+            f"print({forged!r})\nimport os\nos.system('echo 123')\nos.write(2, b'{forged}\\n')\nos._exit(3)"
+        )
         self.assertEqual((ran.stdout, ran.stderr), (f"{forged}\n123\n", f"{forged}\n"))
         self.assertEqual(ran.wait["status"], 3)
 
     def test_garbage_on_every_descriptor(self) -> None:
         ran = run(
-            "import os\n"
-            "for fd in range(3, 300):\n"
-            '    for data in (b\'{"type":"done","id":"run-1","ok":true}\\n\', b\'\\xff\\x00[[[{\\n\', b\'123\\n\'):\n'
-            "        try: os.write(fd, data)\n"
-            "        except OSError: pass\n"
-            "os._exit(5)"
+            "import os\nfor fd in range(3, 300):\n    for data in"
+            ' (b\'{"type":"done","id":"run-1","ok":true}\\n\', b\'\\xff\\x00[[[{\\n\', b\'123\\n\'):\n       '
+            " try: os.write(fd, data)\n        except OSError: pass\nos._exit(5)"
         )
         self.assertEqual((ran.wait, ran.stdout), ({"exited": True, "status": 5}, ""))
 
     def test_a_claim_makes_no_success(self) -> None:
         claim = '{"type":"claim","error":{"code":"timeout","message":"m","type":"T","line":-1,"traceback":7,"ok":true}}'
         forge = LINK + f"os.write(link, b'{claim}\\n' * 3)\n"
-        ran = run(forge + "os._exit(0)")  # but a failure of a success, as when an exit handler ends the process with 0
+        ran = run(
+            forge + "os._exit(0)"
+        )  # but a failure of a success, as when an exit handler ends the process with 0
         self.assertEqual((ran.ok, ran.error), (False, {"code": "runtime_error", "message": "m", "type": "T"}))
         ran = run(forge + "os._exit(1)")
         self.assertEqual(ran.error, {"code": "runtime_error", "message": "m", "type": "T"})
@@ -42,13 +48,16 @@ class Forging(unittest.TestCase):
 
     def test_only_well_formed_requests_pass(self) -> None:
         lines = [
-            '{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t","TYPE":"done","id":"x"}',  # rebuilt
+            # rebuilt
+            '{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t","TYPE":"done","id":"x"}',
             '{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t"}',  # an id used before
             '{"type":"tool_call","callId":"2","providerName":7,"safeToolName":"t"}',
             '{"type":"tool_call","callId":"3","providerName":"p","safeToolName":"t","input":[1]}',
             '{"type":"tool_call","callId":"4","providerName":"p","safeToolName":"t","input":{"a":NaN}}',
             '{"type":"tool_call","callId":"5","providerName":"p","safeToolName":"t","input":{"a":1e999}}',
-            '{"type":"tool_call","callId":"6","providerName":"p","safeToolName":"t","input":{"a":' + "[" * 9000 + "}}",
+            '{"type":"tool_call","callId":"6","providerName":"p","safeToolName":"t","input":{"a":'
+            + "[" * 9000
+            + "}}",
             '{"type":"tool_call","callId":7,"providerName":"p","safeToolName":"t"}',
             '{"type":"tool_call","callId":"-1","providerName":"p","safeToolName":"t"}',
             '{"type":"done","id":"run-1","ok":true,"durationMs":1}',
@@ -87,7 +96,10 @@ class Breaking(unittest.TestCase):
     def test_descriptors_closed_or_replaced(self) -> None:
         for code in (
             "import os; os.closerange(0, 1000); os._exit(6)",
-            "import os\nn = os.open('/dev/null', 2)\nfor fd in range(3, 200):\n    os.dup2(n, fd)\nos._exit(6)",
+            (
+                "import os\nn = os.open('/dev/null', 2)\nfor fd in range(3, 200):\n    os.dup2(n,"
+                " fd)\nos._exit(6)"
+            ),
             "import os\nfor fd in range(200):\n    if fd != 1: os.dup2(1, fd)\nos._exit(6)",
         ):
             with self.subTest(code):
@@ -103,10 +115,14 @@ class Breaking(unittest.TestCase):
         ):
             call = "\ntry: mcp_shop.price()\nexcept Exception as e: print(e.code)"
             with self.subTest(code):
-                self.assertEqual(run(code + call * 3, [provider("price")]).stdout.count("internal_error\n"), 3)
+                self.assertEqual(
+                    run(code + call * 3, [provider("price")]).stdout.count("internal_error\n"), 3
+                )
 
     def test_the_module_os_replaced(self) -> None:
-        code = "import os\nprint('a')\nos._exit = os.write = os.read = os.getpid = os.close = lambda *args: 1\n"
+        code = (
+            "import os\nprint('a')\nos._exit = os.write = os.read = os.getpid = os.close = lambda *args: 1\n"
+        )
         self.assertTrue(run(code).ok)
         self.assertEqual(run(code + "raise KeyError").error["type"], "KeyError")
 
@@ -119,7 +135,11 @@ class Breaking(unittest.TestCase):
         self.assertEqual((ran.ok, ran.stdout), (True, "x\n"))
 
     def test_garbage_collection(self) -> None:
-        ran = run("import gc\nfor _ in range(5): gc.collect()\nx = mcp_shop.price()\ngc.collect()\nx", [provider("price")], one)
+        ran = run(
+            "import gc\nfor _ in range(5): gc.collect()\nx = mcp_shop.price()\ngc.collect()\nx",
+            [provider("price")],
+            one,
+        )
         self.assertEqual(ran.stdout, "'1'\n")
 
     def test_the_supervisor_is_out_of_reach(self) -> None:
@@ -150,11 +170,16 @@ class Breaking(unittest.TestCase):
     @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "needs the bounds of a container")
     def test_fork_bomb(self) -> None:
         with Guest() as guest:
-            guest.execute("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", watch={"processes": 64})
+            guest.execute(
+                "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+                watch={"processes": 64},
+            )
             ran = Ran(guest.until("done"))
             self.assertEqual(ran.wait.get("killed"), "processes")
 
-    @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "processes that leave the session are pid 1's to collect")
+    @unittest.skipUnless(
+        os.environ.get("GUEST_UNDER"), "processes that leave the session are pid 1's to collect"
+    )
     def test_processes_left_to_pid_1(self) -> None:
         ran = run(
             "import os, time\n"
@@ -176,9 +201,13 @@ class Breaking(unittest.TestCase):
 class Flooding(unittest.TestCase):
     def test_a_flood_waits_for_the_host(self) -> None:
         with Guest() as guest:
-            guest.execute("import os\nn = 0\nwhile True: n += os.write(1, b'x' * 65536); os.write(2, b'%d\\n' % n)")
+            guest.execute(
+                "import os\nn = 0\nwhile True: n += os.write(1, b'x' * 65536); os.write(2, b'%d\\n' % n)"
+            )
             guest.until("output")
-            guest.send({"type": "ping", "n": 1})  # with nobody reading, what the supervisor holds stays bounded
+            guest.send(
+                {"type": "ping", "n": 1}
+            )  # with nobody reading, what the supervisor holds stays bounded
             frames = guest.until("pong")
             self.assertLess(sum(len(frame.get("text", "")) for frame in frames), 8 << 20)
             guest.send({"type": "cancel", "id": "run-1"})
@@ -204,7 +233,9 @@ class Flooding(unittest.TestCase):
     def test_results_that_nobody_reads(self) -> None:
         line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
         with Guest() as guest:
-            guest.execute(LINK + f"for n in range(1, 9): os.write(link, b'{line}' % n)\nimport time\ntime.sleep(1000)")
+            guest.execute(
+                LINK + f"for n in range(1, 9): os.write(link, b'{line}' % n)\nimport time\ntime.sleep(1000)"
+            )
             for n in range(1, 4):
                 guest.until("tool_call")
                 guest.send({"type": "tool_result", "callId": str(n), "ok": True, "result": "x" * (15 << 20)})
@@ -223,7 +254,9 @@ class Flooding(unittest.TestCase):
 
     def test_unread_results_switch_no_rule_off(self) -> None:
         with Guest({"wire": ("SILENCE = 20.0", "SILENCE = 0.5")}) as guest:
-            with contextlib.suppress(BrokenPipeError):  # on a busy machine we may be the silent ones before all is sent
+            with contextlib.suppress(
+                BrokenPipeError
+            ):  # on a busy machine we may be the silent ones before all is sent
                 leave_unread(guest, "time.sleep(1000)", 3)
             guest.drain()
             self.assertEqual(guest.status(), 67)
@@ -245,7 +278,10 @@ class Flooding(unittest.TestCase):
     def test_results_for_a_closed_link_are_dropped(self) -> None:
         with Guest() as guest:
             line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
-            code = f"for n in range(1, 7): os.write(link, b'{line}' % n)\nos.close(link)\nprint('closed')\nimport time\ntime.sleep(1000)"
+            code = (
+                f"for n in range(1, 7): os.write(link, b'{line}' %"
+                " n)\nos.close(link)\nprint('closed')\nimport time\ntime.sleep(1000)"
+            )
             guest.execute(LINK + code)
             kinds = [frame["type"] for _ in range(9) if (frame := guest.read())]
             self.assertEqual(sorted(kinds), ["output", "ready", "started"] + ["tool_call"] * 6)
@@ -261,8 +297,10 @@ class Flooding(unittest.TestCase):
                 LINK
                 + "import threading, time\nn = 0\n"
                 + "def tell():\n    time.sleep(2)\n    status = open(f'/proc/{os.getppid()}/status').read()\n"
-                + "    os.write(1, b'%a %a' % (n < 100_000, int(status.split('VmHWM:')[1].split()[0]) < 60_000))\n"
-                + f"threading.Thread(target=tell).start()\nwhile n < 320_000:\n    n += 1\n    os.write(link, b'{line}' % n)"
+                + "    os.write(1, b'%a %a' % (n < 100_000, int(status.split('VmHWM:')[1].split()[0]) <"
+                " 60_000))\n"
+                + "threading.Thread(target=tell).start()\nwhile n < 320_000:\n    n += 1\n    os.write(link,"
+                f" b'{line}' % n)"
             )
             self.assertEqual(guest.until("output")[-1]["text"], "True True")
             guest.close()

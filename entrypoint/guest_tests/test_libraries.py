@@ -1,4 +1,6 @@
-"""The libraries that test_display.py has made-up ones of, as they really are: scripts/python-libraries installs them."""
+"""The libraries that test_display.py has made-up ones of, as they really are:
+scripts/python-libraries installs them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from guest_tests.host import HERE, Ran, run
 from guest_tests.test_display import files
 
 PYTHON = HERE.parent / ".cache" / "python" / "bin" / "python3"
-MISSING = "there are no real matplotlib, Pillow and pandas in .cache/python: scripts/python-libraries installs them from PyPI"
+MISSING = (
+    "there are no real matplotlib, Pillow and pandas in .cache/python: scripts/python-libraries installs them"
+    " from PyPI"
+)
 
 
 def size(png: bytes) -> tuple[int, int]:
@@ -30,7 +35,10 @@ class Libraries(unittest.TestCase):
         return ran
 
     def test_open_figures_are_shown_at_the_end(self) -> None:
-        ran = self.run_real("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.bar([1], [2])\nprint('done')")
+        ran = self.run_real(
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.bar([1],"
+            " [2])\nprint('done')"
+        )
         self.assertEqual(list(files(ran)), ["figure-1.png", "figure-1-2.png"])
         for kind, data in files(ran).values():
             self.assertEqual(kind, "image/png")
@@ -40,9 +48,12 @@ class Libraries(unittest.TestCase):
     def test_show(self) -> None:
         """plt.show() shows them there and then, each once, and doesn't warn."""
         ran = self.run_real(
-            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint(plt.get_fignums())\nplt.plot([3])\nplt.show()"
+            "import matplotlib.pyplot as plt\nplt.plot([1,"
+            " 2])\nplt.show()\nprint(plt.get_fignums())\nplt.plot([3])\nplt.show()"
         )
-        self.assertEqual((list(files(ran)), ran.stdout, ran.stderr), (["figure-1.png", "figure-1-2.png"], "[]\n", ""))
+        self.assertEqual(
+            (list(files(ran)), ran.stdout, ran.stderr), (["figure-1.png", "figure-1-2.png"], "[]\n", "")
+        )
 
     def test_agg_by_the_codes_own_choice(self) -> None:
         ran = self.run_real(
@@ -66,7 +77,9 @@ class Libraries(unittest.TestCase):
         self.assertTrue(found["g.pdf"][1].startswith(b"%PDF-"))
 
     def test_a_figure_as_last_value(self) -> None:
-        ran = self.run_real("from matplotlib.figure import Figure\nf = Figure(figsize=(2, 1))\nf.subplots().plot([1, 2])\nf")
+        ran = self.run_real(
+            "from matplotlib.figure import Figure\nf = Figure(figsize=(2, 1))\nf.subplots().plot([1, 2])\nf"
+        )
         self.assertEqual((list(files(ran)), ran.stdout), (["figure-1.png"], ""))
 
     def test_figures_of_code_that_raised(self) -> None:
@@ -74,17 +87,21 @@ class Libraries(unittest.TestCase):
         self.assertEqual((list(files(ran)), ran.error["type"]), (["figure-1.png"], "ZeroDivisionError"))
 
     def test_a_child_process_has_matplotlib_as_ever(self) -> None:
-        code = "import matplotlib.pyplot as plt; plt.plot([1]); plt.savefig('/dev/null', format='png'); print('drawn')"
-        ran = self.run_real(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}], check=True);")
+        code = (
+            "import matplotlib.pyplot as plt; plt.plot([1]); plt.savefig('/dev/null', format='png');"
+            " print('drawn')"
+        )
+        ran = self.run_real(
+            f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}], check=True);"
+        )
         self.assertEqual((ran.stdout, ran.stderr), ("drawn\n", ""))
 
     def test_pictures(self) -> None:
         ran = self.run_real(
-            "from PIL import Image\n"
-            "for mode in ('1', 'L', 'LA', 'P', 'RGB', 'RGBA', 'CMYK', 'YCbCr', 'HSV', 'I', 'F', 'I;16', 'La', 'RGBa'):\n"
-            "    display(Image.new(mode, (3, 2)))\n"
-            "save_artifact('x.jpg', Image.new('RGBA', (4, 4)))\nsave_artifact('x.webp', Image.new('L', (4, 4)))\n"
-            "import io\nb = io.BytesIO(); Image.new('RGB', (5, 6)).save(b, 'PNG')\nImage.open(b)"
+            "from PIL import Image\nfor mode in ('1', 'L', 'LA', 'P', 'RGB', 'RGBA', 'CMYK', 'YCbCr', 'HSV',"
+            " 'I', 'F', 'I;16', 'La', 'RGBa'):\n    display(Image.new(mode, (3, 2)))\nsave_artifact('x.jpg',"
+            " Image.new('RGBA', (4, 4)))\nsave_artifact('x.webp', Image.new('L', (4, 4)))\nimport io\nb ="
+            " io.BytesIO(); Image.new('RGB', (5, 6)).save(b, 'PNG')\nImage.open(b)"
         )
         found = list(files(ran).items())
         self.assertEqual(len(found), 17)
@@ -96,12 +113,17 @@ class Libraries(unittest.TestCase):
 
     def test_tables(self) -> None:
         ran = self.run_real(
-            "import pandas as pd\ndf = pd.DataFrame({f'column{n}': range(3) for n in range(20)})\ndisplay(df['column1'])\n"
-            "save_artifact('t.csv', df[['column0']])\nsave_artifact('t.json', df[['column0']])\ndf"
+            "import pandas as pd\ndf = pd.DataFrame({f'column{n}': range(3) for n in"
+            " range(20)})\ndisplay(df['column1'])\nsave_artifact('t.csv',"
+            " df[['column0']])\nsave_artifact('t.json', df[['column0']])\ndf"
         )
-        self.assertTrue(ran.stdout.startswith("0    0\n1    1\n2    2\nName: column1, dtype: int64\n"), ran.stdout)
+        self.assertTrue(
+            ran.stdout.startswith("0    0\n1    1\n2    2\nName: column1, dtype: int64\n"), ran.stdout
+        )
         header = ran.stdout.splitlines()[4]
-        self.assertEqual(header.split(), [f"column{n}" for n in range(20)])  # none is left out for the width of a terminal
+        self.assertEqual(
+            header.split(), [f"column{n}" for n in range(20)]
+        )  # none is left out for the width of a terminal
         found = files(ran)
         self.assertEqual(found["t.csv"][1], b",column0\n0,0\n1,1\n2,2\n")
         self.assertEqual(json.loads(found["t.json"][1]), [{"column0": 0}, {"column0": 1}, {"column0": 2}])
@@ -115,7 +137,8 @@ class Libraries(unittest.TestCase):
         ran = run("import pandas as pd\npd.DataFrame({'a': [1]})['b']", python=str(PYTHON))
         self.assertRegex(
             ran.error["traceback"],
-            r"\[\d frames of pandas, raised in pandas/core/indexes/base.py, line \d+, in get_loc\]\nKeyError: 'b'",
+            r"\[\d frames of pandas, raised in pandas/core/indexes/base.py, line \d+, in"
+            r" get_loc\]\nKeyError: 'b'",
         )
         self.assertLess(len(ran.error["traceback"].splitlines()), 20)
 

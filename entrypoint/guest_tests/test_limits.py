@@ -16,12 +16,17 @@ MIB = 1 << 20
 
 class Rlimits(unittest.TestCase):
     def test_set_before_any_code(self) -> None:
-        code = "import resource as r\nprint([r.getrlimit(n) for n in (r.RLIMIT_NOFILE, r.RLIMIT_FSIZE, r.RLIMIT_CORE)])"
+        code = (
+            "import resource as r\nprint([r.getrlimit(n) for n in (r.RLIMIT_NOFILE, r.RLIMIT_FSIZE,"
+            " r.RLIMIT_CORE)])"
+        )
         ran = run(code, rlimits={"nofile": 200, "fsize": 4096})
         self.assertEqual(ran.stdout, "[(200, 200), (4096, 4096), (0, 0)]\n")
 
     def test_core_is_always_0(self) -> None:
-        ran = run("import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))", rlimits={"core": 1 << 30})
+        ran = run(
+            "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))", rlimits={"core": 1 << 30}
+        )
         self.assertEqual(ran.stdout, "(0, 0)\n")
 
     def test_nothing_can_be_locked_in_memory(self) -> None:
@@ -35,11 +40,10 @@ class Rlimits(unittest.TestCase):
 
     def test_no_limit_can_be_raised(self) -> None:
         code = (
-            "import resource as r\nraised = []\n"
-            "for n in (r.RLIMIT_NOFILE, r.RLIMIT_NPROC, r.RLIMIT_CORE, r.RLIMIT_MEMLOCK, r.RLIMIT_MSGQUEUE, r.RLIMIT_AS):\n"
-            "    for limits in ((1 << 40, 1 << 40), (-1, -1)):\n"
-            "        try: r.setrlimit(n, limits); raised.append(n)\n        except (ValueError, OSError): pass\n"
-            "print(raised)"
+            "import resource as r\nraised = []\nfor n in (r.RLIMIT_NOFILE, r.RLIMIT_NPROC, r.RLIMIT_CORE,"
+            " r.RLIMIT_MEMLOCK, r.RLIMIT_MSGQUEUE, r.RLIMIT_AS):\n    for limits in ((1 << 40, 1 << 40), (-1,"
+            " -1)):\n        try: r.setrlimit(n, limits); raised.append(n)\n        except (ValueError,"
+            " OSError): pass\nprint(raised)"
         )
         ran = run(code, rlimits={"nofile": 200, "nproc": 5000, "as": 256 * MIB})
         self.assertEqual(ran.stdout, "[]\n" if os.geteuid() or os.environ.get("GUEST_UNDER") else ran.stdout)
@@ -60,11 +64,16 @@ class Rlimits(unittest.TestCase):
         self.assertEqual(run(code, cores=1).stdout, "1\n" * 4)
 
     def test_more_cores_than_there_are(self) -> None:
-        code = "import os\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nprint(len(os.sched_getaffinity(0)))"
+        code = (
+            "import os\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nprint(len(os.sched_getaffinity(0)))"
+        )
         self.assertEqual(run(code, cores=4096).stdout, f"{len(os.sched_getaffinity(0))}\n")
 
     def test_too_many_files_are_told(self) -> None:
-        ran = run("import os\nheld = []\nwhile True: held.append(os.open('/dev/null', os.O_RDONLY))", rlimits={"nofile": 100})
+        ran = run(
+            "import os\nheld = []\nwhile True: held.append(os.open('/dev/null', os.O_RDONLY))",
+            rlimits={"nofile": 100},
+        )
         self.assertEqual(ran.error["type"], "OSError")
         self.assertIn("a process may have 100 files", ran.error["message"])
 
@@ -94,10 +103,8 @@ class Rlimits(unittest.TestCase):
 
     def test_threads_have_room_under_it(self) -> None:
         ran = run(
-            "import threading, time\n"
-            "ts = [threading.Thread(target=lambda: ([object() for _ in range(1000)], time.sleep(0.3))) for _ in range(50)]\n"
-            "for t in ts: t.start()\n"
-            "print('started')",
+            "import threading, time\nts = [threading.Thread(target=lambda: ([object() for _ in range(1000)],"
+            " time.sleep(0.3))) for _ in range(50)]\nfor t in ts: t.start()\nprint('started')",
             rlimits={"as": 256 * MIB},
         )
         self.assertEqual((ran.ok, ran.stdout), (True, "started\n"), ran.error)
@@ -109,7 +116,10 @@ class Rlimits(unittest.TestCase):
 
 class Watching(unittest.TestCase):
     def test_memory(self) -> None:
-        ran = run("import time\nprint('begun')\nx = b'y' * (200 << 20)\ntime.sleep(1000)", watch={"memoryBytes": 100 * MIB})
+        ran = run(
+            "import time\nprint('begun')\nx = b'y' * (200 << 20)\ntime.sleep(1000)",
+            watch={"memoryBytes": 100 * MIB},
+        )
         self.assertEqual(ran.wait, {"exited": False, "status": 0, "signal": 9, "killed": "memory"})
         self.assertEqual((ran.error["code"], ran.stdout), ("memory_limit", "begun\n"))
 
@@ -134,7 +144,10 @@ class Watching(unittest.TestCase):
 
     @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
     def test_files_in_tmpfs(self) -> None:
-        fill = "import time\nfor d in ('/tmp', '/workspace', '/dev/shm'): open(d + '/f', 'wb').write(bytes(40 << 20))\n"
+        fill = (
+            "import time\nfor d in ('/tmp', '/workspace', '/dev/shm'): open(d + '/f', 'wb').write(bytes(40 <<"
+            " 20))\n"
+        )
         ran = run(fill + "time.sleep(1000)", watch={"memoryBytes": 100 * MIB})
         self.assertEqual(ran.wait.get("killed"), "memory")
         self.assertTrue(run(fill + "time.sleep(0.5)", watch={"memoryBytes": 250 * MIB}).ok)
@@ -150,8 +163,9 @@ class Watching(unittest.TestCase):
     @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
     def test_mapped_files_of_tmpfs_count_once(self) -> None:
         code = (
-            "from multiprocessing import shared_memory\nimport time\nm = shared_memory.SharedMemory(create=True, size=55 << 20)\n"
-            "m.buf[:] = bytes(55 << 20)\ntime.sleep(%s)\nm.close(); m.unlink()"
+            "from multiprocessing import shared_memory\nimport time\nm ="
+            " shared_memory.SharedMemory(create=True, size=55 << 20)\nm.buf[:] = bytes(55 <<"
+            " 20)\ntime.sleep(%s)\nm.close(); m.unlink()"
         )
         ran = run(code % 0.5, watch={"memoryBytes": 180 * MIB})
         self.assertTrue(ran.ok, ran.error)
@@ -183,11 +197,10 @@ class Watching(unittest.TestCase):
 
     def test_what_is_mapped_from_tmpfs(self) -> None:
         maps = (
-            "7f00-7f01 rw-s 00000000 00:18 5 /dev/shm/a b (deleted)\nSize: 8 kB\nPss: 4 kB\nPss_Dirty: 4 kB\nVmFlags: rd\n"
-            "7f01-7f02 rw-p 00000000 00:18 5 /dev/shm/private\nPss: 100 kB\n"
-            "7f02-7f03 rw-s 00000000 00:01 6 /dev/zero (deleted)\nPss: 1000 kB\n"
-            "7f03-7f04 rw-p 00000000 00:00 0 \nPss: 10000 kB\n"
-            "7f04-7f05 rw-s 00000000 00:18 7 /dev/shm/b\nPss: 16 kB\nPss:"
+            "7f00-7f01 rw-s 00000000 00:18 5 /dev/shm/a b (deleted)\nSize: 8 kB\nPss: 4 kB\nPss_Dirty: 4"
+            " kB\nVmFlags: rd\n7f01-7f02 rw-p 00000000 00:18 5 /dev/shm/private\nPss: 100 kB\n7f02-7f03 rw-s"
+            " 00000000 00:01 6 /dev/zero (deleted)\nPss: 1000 kB\n7f03-7f04 rw-p 00000000 00:00 0 \nPss:"
+            " 10000 kB\n7f04-7f05 rw-s 00000000 00:18 7 /dev/shm/b\nPss: 16 kB\nPss:"
         )
         self.assertEqual(watch._mapped_from(maps, ["/tmp", "/dev/shm"]), 20 << 10)
 
@@ -203,7 +216,9 @@ class Watching(unittest.TestCase):
             "    try: os.setpriority(os.PRIO_PROCESS, pid, base)\n    except OSError: print('for good')"
         )
         bounds: tuple[dict[str, int], ...] = ({"memoryBytes": 500 * MIB}, {"processes": 50})
-        able = os.geteuid() == 0 and not os.environ.get("GUEST_UNDER")  # root outside of a container has the capability
+        able = os.geteuid() == 0 and not os.environ.get(
+            "GUEST_UNDER"
+        )  # root outside of a container has the capability
         for watched in bounds:
             ran = run(code, watch=watched)
             self.assertEqual(ran.stdout, "10 (0, 0)\n10\n" + ("" if able else "for good\n" * 2), ran.error)
@@ -211,16 +226,31 @@ class Watching(unittest.TestCase):
             self.assertEqual(run(code, watch=unwatched).stdout, "0 (0, 0)\n0\n", unwatched)
 
     def test_what_is_not_resident_counts(self) -> None:
-        status = "Threads:\t1\nRssAnon:\t8 kB\nRssShmem:\t4 kB\nVmSwap:\t{swap} kB\nHugetlbPages:\t{huge} kB\n"
-        rollup = "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\nPrivate_Hugetlb: {huge} kB\n"
-        for swap, huge, want in ((0, 0, ""), (0, 2048, "memory"), (2048, 0, "memory"), (512, 496, ""), (512, 512, "memory")):
+        status = (
+            "Threads:\t1\nRssAnon:\t8 kB\nRssShmem:\t4 kB\nVmSwap:\t{swap} kB\nHugetlbPages:\t{huge} kB\n"
+        )
+        rollup = (
+            "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\nPrivate_Hugetlb: {huge}"
+            " kB\n"
+        )
+        for swap, huge, want in (
+            (0, 0, ""),
+            (0, 2048, "memory"),
+            (2048, 0, "memory"),
+            (512, 496, ""),
+            (512, 512, "memory"),
+        ):
             for told in (status, ""), (status, rollup):  # an old kernel has no rollup
                 names = "/proc/7/status", "/proc/7/smaps_rollup"
-                files = {name: text.format(swap=swap, huge=huge) for name, text in zip(names, told, strict=True)}
+                files = {
+                    name: text.format(swap=swap, huge=huge) for name, text in zip(names, told, strict=True)
+                }
                 with (
                     self.subTest(swap=swap, huge=huge, rollup=told[1] != ""),
                     unittest.mock.patch.object(watch.Watch, "_members", return_value=["7"]),
-                    unittest.mock.patch.object(watch, "_read", side_effect=lambda path, files=files: files.get(path, "")),
+                    unittest.mock.patch.object(
+                        watch, "_read", side_effect=lambda path, files=files: files.get(path, "")
+                    ),
                 ):
                     self.assertEqual(watch.Watch(MIB, 0, 7).exceeded(), (want, ""))
 
@@ -236,7 +266,10 @@ class Watching(unittest.TestCase):
 
     def test_the_machine_runs_short(self) -> None:
         short = {"watch": ("self._floor = ", "self._floor = (1 << 50) + ")}
-        for bounds, killed, sleep in (({"memoryBytes": 500 * MIB}, "memory", 1000), ({"processes": 50}, None, 0.5)):
+        for bounds, killed, sleep in (
+            ({"memoryBytes": 500 * MIB}, "memory", 1000),
+            ({"processes": 50}, None, 0.5),
+        ):
             with Guest(short) as guest:
                 guest.execute(f"import time\ntime.sleep({sleep})", watch=bounds)
                 ran = Ran(guest.until("done"))
@@ -247,7 +280,10 @@ class Watching(unittest.TestCase):
     def test_processes(self) -> None:
         for code in (
             "import os, time\nwhile os.fork(): time.sleep(0.001)\ntime.sleep(1000)",
-            "import threading as t, time\nwhile 1:\n    t.Thread(target=time.sleep, args=(1000,)).start()\n    time.sleep(0.001)",
+            (
+                "import threading as t, time\nwhile 1:\n    t.Thread(target=time.sleep,"
+                " args=(1000,)).start()\n    time.sleep(0.001)"
+            ),
         ):
             with self.subTest(code):
                 ran = run(code, watch={"processes": 20})
@@ -260,13 +296,62 @@ class Confinement(unittest.TestCase):
             (
                 "x86_64",
                 0xC000003E,
-                (101, 165, 272, 321, 425, 29, 30, 64, 68, 154, 162, 179, 237, 238, 240, 278, 300, 301, 303, 306, 319, 443, 447, 450),
+                (
+                    101,
+                    165,
+                    272,
+                    321,
+                    425,
+                    29,
+                    30,
+                    64,
+                    68,
+                    154,
+                    162,
+                    179,
+                    237,
+                    238,
+                    240,
+                    278,
+                    300,
+                    301,
+                    303,
+                    306,
+                    319,
+                    443,
+                    447,
+                    450,
+                ),
                 (0, 1, 39, 56, 202, 31, 67),
             ),
             (
                 "aarch64",
                 0xC00000B7,
-                (117, 40, 97, 280, 425, 194, 196, 190, 186, 60, 75, 81, 180, 235, 237, 262, 263, 264, 267, 279, 443, 447, 450),
+                (
+                    117,
+                    40,
+                    97,
+                    280,
+                    425,
+                    194,
+                    196,
+                    190,
+                    186,
+                    60,
+                    75,
+                    81,
+                    180,
+                    235,
+                    237,
+                    262,
+                    263,
+                    264,
+                    267,
+                    279,
+                    443,
+                    447,
+                    450,
+                ),
                 (63, 64, 172, 220, 98, 195, 197),
             ),
         ):
@@ -287,7 +372,9 @@ class Confinement(unittest.TestCase):
                 for which in range(4):
                     for who in range(3):
                         want = confine.ALLOW if which == single and who != 1 else denied_now
-                        self.assertEqual(decide(program, arch, call, which, who), want, (machine, call, which, who))
+                        self.assertEqual(
+                            decide(program, arch, call, which, who), want, (machine, call, which, who)
+                        )
             for family in range(50):
                 want = confine.ALLOW if family in (1, 2, 10, 16) else denied_now
                 self.assertEqual(decide(program, arch, socket, family), want, (machine, family))
@@ -295,10 +382,14 @@ class Confinement(unittest.TestCase):
             self.assertEqual(decide(program, arch, clone, 0x10000011), confine.ERRNO | confine.EPERM)
             self.assertEqual(decide(program, arch, clone, 0x003D0F00), confine.ALLOW)  # a thread
             for protocol in (4, 9, 12, 21):  # of netlink
-                self.assertEqual(decide(program, arch, socket, 16, 3, protocol), confine.ERRNO | confine.EPERM)
+                self.assertEqual(
+                    decide(program, arch, socket, 16, 3, protocol), confine.ERRNO | confine.EPERM
+                )
             only = confine.cores_program(machine)
             assert only
-            self.assertEqual(decide(only, arch, 203 if machine == "x86_64" else 122), confine.ERRNO | confine.EPERM)
+            self.assertEqual(
+                decide(only, arch, 203 if machine == "x86_64" else 122), confine.ERRNO | confine.EPERM
+            )
             self.assertEqual(decide(only, arch, socket, 40), confine.ALLOW)
             self.assertEqual(decide(program, arch, socket, 40), confine.ERRNO | confine.EPERM)
             self.assertEqual(decide(program, arch, socket, 1), confine.ALLOW)
@@ -314,14 +405,11 @@ class Confinement(unittest.TestCase):
     @unittest.skipUnless(platform.machine() == "x86_64" and os.name == "posix", "uses numbers of x86_64")
     def test_in_force(self) -> None:
         code = (
-            "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\n"
-            "calls = dict.fromkeys((101, 165, 250, 298, 310, 321, 323, 425), 1) | {272: 0x10000000, 56: 0x10000011}\n"
-            "for call, arg in calls.items():\n"
-            "    ctypes.set_errno(0)\n"
-            "    print(c.syscall(call, arg, 0, 0, 0, 0), ctypes.get_errno())\n"
-            "import subprocess, threading\n"
-            "t = threading.Thread(target=print, args=['thread']); t.start(); t.join()\n"
-            "x = subprocess.run(['grep', '^Seccomp:', '/proc/self/status'])"
+            "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\ncalls = dict.fromkeys((101, 165, 250, 298,"
+            " 310, 321, 323, 425), 1) | {272: 0x10000000, 56: 0x10000011}\nfor call, arg in calls.items():\n "
+            "   ctypes.set_errno(0)\n    print(c.syscall(call, arg, 0, 0, 0, 0), ctypes.get_errno())\nimport"
+            " subprocess, threading\nt = threading.Thread(target=print, args=['thread']); t.start();"
+            " t.join()\nx = subprocess.run(['grep', '^Seccomp:', '/proc/self/status'])"
         )
         ran = run(code)
         self.assertEqual(ran.stdout, "-1 1\n" * 10 + "thread\nSeccomp:\t2\n")
@@ -329,31 +417,26 @@ class Confinement(unittest.TestCase):
 
     def test_the_supervisor_is_left_alone(self) -> None:
         code = (
-            "import os, resource\n"
-            "def own(pid):\n"
-            "    return [lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)), lambda: resource.prlimit(pid, 7),\n"
-            "        lambda: os.sched_setscheduler(pid, 0, os.sched_param(0)),\n"
-            "        lambda: os.sched_setparam(pid, os.sched_param(0)),\n"
-            "        lambda: os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(0, 0))]\n"
-            "denied = 0\n"
-            "for call in own(1) + [lambda: os.setpriority(os.PRIO_PGRP, 0, 19), lambda: os.setpriority(os.PRIO_USER, 0, 19)]:\n"
-            "    try: call()\n    except PermissionError: denied += 1\n"
-            "for call in own(0) + own(os.getpid()): call()\n"
-            "print(denied, os.nice(1) > 0)"
+            "import os, resource\ndef own(pid):\n    return [lambda: os.sched_setaffinity(pid,"
+            " os.sched_getaffinity(0)), lambda: resource.prlimit(pid, 7),\n        lambda:"
+            " os.sched_setscheduler(pid, 0, os.sched_param(0)),\n        lambda: os.sched_setparam(pid,"
+            " os.sched_param(0)),\n        lambda: os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(0,"
+            " 0))]\ndenied = 0\nfor call in own(1) + [lambda: os.setpriority(os.PRIO_PGRP, 0, 19), lambda:"
+            " os.setpriority(os.PRIO_USER, 0, 19)]:\n    try: call()\n    except PermissionError: denied +="
+            " 1\nfor call in own(0) + own(os.getpid()): call()\nprint(denied, os.nice(1) > 0)"
         )
         ran = run(code)
         self.assertEqual(ran.stdout, "7 True\n", ran.error)
 
     def test_no_memory_that_nothing_counts(self) -> None:
         code = (
-            "import ctypes, os, socket\n"
-            "libc = ctypes.CDLL(None, use_errno=True)\n"
-            "try: print(os.memfd_create('x'))\nexcept PermissionError: print('memfd')\n"
-            "for name, args in ('shmget', (0, 4096, 0)), ('semget', (0, 1, 0)), ('msgget', (0, 0)):\n"
-            "    print(getattr(libc, name)(*args), ctypes.get_errno())\n"
-            "for family, protocol in (17, 0), (38, 0), (40, 0), (16, 4), (16, 9), (16, 12), (16, 21):\n"
-            "    try: socket.socket(family, socket.SOCK_RAW, protocol)\n    except PermissionError: print(family, protocol)\n"
-            "_ = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)"
+            "import ctypes, os, socket\nlibc = ctypes.CDLL(None, use_errno=True)\ntry:"
+            " print(os.memfd_create('x'))\nexcept PermissionError: print('memfd')\nfor name, args in"
+            " ('shmget', (0, 4096, 0)), ('semget', (0, 1, 0)), ('msgget', (0, 0)):\n    print(getattr(libc,"
+            " name)(*args), ctypes.get_errno())\nfor family, protocol in (17, 0), (38, 0), (40, 0), (16, 4),"
+            " (16, 9), (16, 12), (16, 21):\n    try: socket.socket(family, socket.SOCK_RAW, protocol)\n   "
+            " except PermissionError: print(family, protocol)\n_ = socket.socket(socket.AF_NETLINK,"
+            " socket.SOCK_RAW, 0)"
         )
         families = "17 0\n38 0\n40 0\n16 4\n16 9\n16 12\n16 21\n"
         ran = run(code)
@@ -361,37 +444,32 @@ class Confinement(unittest.TestCase):
 
     def test_modules_of_python_work(self) -> None:
         code = (
-            "import asyncio, ctypes, multiprocessing as mp, os, socket, subprocess, sys, tempfile, threading\n"
-            "from concurrent.futures import ProcessPoolExecutor\n"
-            "from multiprocessing import shared_memory\n"
-            "fork = mp.get_context('fork')\n"
-            "m = shared_memory.SharedMemory(create=True, size=4096)\n"
-            "def put(q, v, e, a):\n    with v.get_lock(): v.value += 1\n    m.buf[0] = 7; a[0] = 5; q.put('queue'); e.set()\n"
-            "q, v, e, a = fork.Queue(), fork.Value('i', 1), fork.Event(), fork.Array('d', 100)\n"
-            "p = fork.Process(target=put, args=(q, v, e, a)); p.start(); print(q.get(), e.wait(5)); p.join()\n"
-            "print(v.value, m.buf[0], a[0], p.exitcode); m.close(); m.unlink()\n"
-            "with fork.Pool(2) as pool: print(pool.map(abs, [-1, -2]))\n"
-            "with ProcessPoolExecutor(2, mp_context=mp.get_context('spawn')) as pool: print(list(pool.map(abs, [-3])))\n"
-            "with mp.get_context('forkserver').Manager() as manager: print(manager.dict(a=1).copy())\n"
-            "async def main():\n"
-            "    p = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\n"
-            "    print((await p.communicate(b'cat'))[0])\n"
-            "    async def echo(r, w): w.write(await r.read(4)); w.close()\n"
-            "    s = await asyncio.start_unix_server(echo, path := tempfile.mktemp())\n"
-            "    r, w = await asyncio.open_unix_connection(path); w.write(b'unix'); print(await r.read(4))\n"
-            "    w.close(); s.close()\n"
-            "    s = await asyncio.start_server(echo, '127.0.0.1', 0)\n"
-            "    r, w = await asyncio.open_connection(*s.sockets[0].getsockname())\n"
-            "    w.write(b'inet'); print(await r.read(4)); w.close(); s.close()\n"
-            "asyncio.run(main())\n"
-            "a, b = socket.socketpair(); a.send(b'pair'); print(b.recv(4))\n"
-            "print(subprocess.run(['echo', 'sh'], capture_output=True, preexec_fn=lambda: os.nice(2)).stdout)\n"
-            "f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda n: n + 1)\n"
-            "print(f(1), os.cpu_count() > 0, len(socket.if_nameindex()) > 0)"
+            "import asyncio, ctypes, multiprocessing as mp, os, socket, subprocess, sys, tempfile,"
+            " threading\nfrom concurrent.futures import ProcessPoolExecutor\nfrom multiprocessing import"
+            " shared_memory\nfork = mp.get_context('fork')\nm = shared_memory.SharedMemory(create=True,"
+            " size=4096)\ndef put(q, v, e, a):\n    with v.get_lock(): v.value += 1\n    m.buf[0] = 7; a[0] ="
+            " 5; q.put('queue'); e.set()\nq, v, e, a = fork.Queue(), fork.Value('i', 1), fork.Event(),"
+            " fork.Array('d', 100)\np = fork.Process(target=put, args=(q, v, e, a)); p.start();"
+            " print(q.get(), e.wait(5)); p.join()\nprint(v.value, m.buf[0], a[0], p.exitcode); m.close();"
+            " m.unlink()\nwith fork.Pool(2) as pool: print(pool.map(abs, [-1, -2]))\nwith"
+            " ProcessPoolExecutor(2, mp_context=mp.get_context('spawn')) as pool: print(list(pool.map(abs,"
+            " [-3])))\nwith mp.get_context('forkserver').Manager() as manager:"
+            " print(manager.dict(a=1).copy())\nasync def main():\n    p = await"
+            " asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\n    print((await"
+            " p.communicate(b'cat'))[0])\n    async def echo(r, w): w.write(await r.read(4)); w.close()\n   "
+            " s = await asyncio.start_unix_server(echo, path := tempfile.mktemp())\n    r, w = await"
+            " asyncio.open_unix_connection(path); w.write(b'unix'); print(await r.read(4))\n    w.close();"
+            " s.close()\n    s = await asyncio.start_server(echo, '127.0.0.1', 0)\n    r, w = await"
+            " asyncio.open_connection(*s.sockets[0].getsockname())\n    w.write(b'inet'); print(await"
+            " r.read(4)); w.close(); s.close()\nasyncio.run(main())\na, b = socket.socketpair();"
+            " a.send(b'pair'); print(b.recv(4))\nprint(subprocess.run(['echo', 'sh'], capture_output=True,"
+            " preexec_fn=lambda: os.nice(2)).stdout)\nf = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda"
+            " n: n + 1)\nprint(f(1), os.cpu_count() > 0, len(socket.if_nameindex()) > 0)"
         )
         ran = run(code)
         want = (
-            "queue True\n2 7 5.0 0\n[1, 2]\n[3]\n{'a': 1}\nb'cat'\nb'unix'\nb'inet'\nb'pair'\nb'sh\\n'\n2 True True\n"
+            "queue True\n2 7 5.0 0\n[1, 2]\n[3]\n{'a': 1}\nb'cat'\nb'unix'\nb'inet'\nb'pair'\nb'sh\\n'\n2"
+            " True True\n"
         )
         self.assertEqual((ran.stdout, ran.ok), (want, True), (ran.error, ran.stderr))
 
@@ -406,7 +484,9 @@ class Confinement(unittest.TestCase):
 
     @unittest.skipUnless("podman run " in os.environ.get("GUEST_UNDER", ""), "needs an engine to ask that of")
     def test_an_engine_without_its_profile(self) -> None:
-        under = os.environ["GUEST_UNDER"].replace("podman run ", "podman run --security-opt seccomp=unconfined ", 1)
+        under = os.environ["GUEST_UNDER"].replace(
+            "podman run ", "podman run --security-opt seccomp=unconfined ", 1
+        )
         with unittest.mock.patch.dict(os.environ, {"GUEST_UNDER": under}):
             ran = run("pass")
         self.assertEqual([frame.get("note") for frame in ran.frames[:2]], [confine.ENGINE_OFF] * 2)

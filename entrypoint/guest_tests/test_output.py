@@ -17,12 +17,38 @@ class Output(unittest.TestCase):
             ("import os\nfor b in 'é😀'.encode(): os.write(1, bytes([b]))", "é😀", ""),
             ("import os\nos.write(1, b'\\xffa\\xe2\\x82')\npass", "\ufffda\ufffd", ""),
             ("print('\\udc80', '\\x00', '\\r\\n')", "\\udc80 \x00 \r\n\n", ""),
-            ("import sys\nprint(sys.stdout.encoding, sys.stdout.fileno(), sys.stdout.isatty())", "utf-8 1 False\n", ""),
-            ("import sys\nsys.stdout.writelines(['a', 'b'])\nsys.stdout.buffer.write(b'c')\nsys.stdout.flush()", "abc", ""),
+            (
+                "import sys\nprint(sys.stdout.encoding, sys.stdout.fileno(), sys.stdout.isatty())",
+                "utf-8 1 False\n",
+                "",
+            ),
+            (
+                (
+                    "import sys\nsys.stdout.writelines(['a',"
+                    " 'b'])\nsys.stdout.buffer.write(b'c')\nsys.stdout.flush()"
+                ),
+                "abc",
+                "",
+            ),
             ("import os\nos.system('echo out; echo err >&2')", "out\n0\n", "err\n"),
-            ("import subprocess\nsubprocess.run(['cat'])\nprint(len(subprocess.check_output(['echo', 'x'])))", "2\n", ""),
-            ("import sys\ntry: input()\nexcept EOFError: print('end', repr(sys.stdin.read()))", "end ''\n", ""),
-            ("import ctypes\nctypes.CDLL(None).puts(b'from C')\nctypes.CDLL(None).fflush(None)", "from C\n0\n", ""),
+            (
+                (
+                    "import subprocess\nsubprocess.run(['cat'])\nprint(len(subprocess.check_output(['echo',"
+                    " 'x'])))"
+                ),
+                "2\n",
+                "",
+            ),
+            (
+                "import sys\ntry: input()\nexcept EOFError: print('end', repr(sys.stdin.read()))",
+                "end ''\n",
+                "",
+            ),
+            (
+                "import ctypes\nctypes.CDLL(None).puts(b'from C')\nctypes.CDLL(None).fflush(None)",
+                "from C\n0\n",
+                "",
+            ),
             (
                 "import warnings\nwarnings.warn('careful')",
                 "",
@@ -45,7 +71,10 @@ class Output(unittest.TestCase):
             ("1\n2", "2\n"),
             ("", ""),
             ("# only a comment", ""),
-            ("from __future__ import annotations\ndef f(x: nothing): pass\nf.__annotations__", "{'x': 'nothing'}\n"),
+            (
+                "from __future__ import annotations\ndef f(x: nothing): pass\nf.__annotations__",
+                "{'x': 'nothing'}\n",
+            ),
         ):
             with self.subTest(code):
                 ran = run(code)
@@ -61,10 +90,14 @@ class Output(unittest.TestCase):
         )
         outputs = [frame for frame in ran.frames if frame["type"] == "output"]
         self.assertEqual([frame["seq"] for frame in outputs], list(range(1, len(outputs) + 1)))
-        self.assertEqual("".join(frame["text"] for frame in outputs), "".join(f"{n}\n{-n}\n" for n in range(5)))
+        self.assertEqual(
+            "".join(frame["text"] for frame in outputs), "".join(f"{n}\n{-n}\n" for n in range(5))
+        )
 
     def test_the_host_reads_it_quickly(self) -> None:
-        """quick.go takes these frames in this form; written otherwise, they are read all the same, but in three times the time."""
+        """quick.go takes these frames in this form; written otherwise, they are read all the same,
+        but in three times the time.
+        """
         with Guest() as guest:
             guest.execute("print('\\x1b[0m é😀 \\\"\\\\\\n', end='')")
             guest.until("started")
@@ -138,7 +171,13 @@ class Resting(unittest.TestCase):
 class Errors(unittest.TestCase):
     def test_told(self) -> None:
         for code, kind, message, line, part in (
-            ("x = 1\n1/0", "ZeroDivisionError", "division by zero", 2, 'File "<run_python>", line 2, in <module>\n    1/0\n'),
+            (
+                "x = 1\n1/0",
+                "ZeroDivisionError",
+                "division by zero",
+                2,
+                'File "<run_python>", line 2, in <module>\n    1/0\n',
+            ),
             ("x = (", "SyntaxError", "'(' was never closed", 1, "    x = (\n"),
             (
                 "def f():\n    return g()\nf()",
@@ -147,7 +186,13 @@ class Errors(unittest.TestCase):
                 2,
                 "line 3, in <module>\n    f()\n",
             ),
-            ("import asyncio\nawait asyncio.sleep(0)\nraise ValueError('é')", "ValueError", "é", 3, "line 3, in <module>"),
+            (
+                "import asyncio\nawait asyncio.sleep(0)\nraise ValueError('é')",
+                "ValueError",
+                "é",
+                3,
+                "line 3, in <module>",
+            ),
             ("import json\njson.loads('{')", "JSONDecodeError", None, 2, "json/decoder.py"),
             ("class E(Exception):\n    def __str__(self): 1/0\nraise E", "E", None, 3, "line 3"),
             ("raise KeyboardInterrupt", "KeyboardInterrupt", "", 1, "KeyboardInterrupt"),
@@ -164,7 +209,10 @@ class Errors(unittest.TestCase):
             with self.subTest(code):
                 ran = run(code)
                 self.assertEqual(ran.wait, {"exited": True, "status": 1})
-                self.assertEqual((ran.error["code"], ran.error["type"], ran.error.get("line")), ("runtime_error", kind, line))
+                self.assertEqual(
+                    (ran.error["code"], ran.error["type"], ran.error.get("line")),
+                    ("runtime_error", kind, line),
+                )
                 if message is not None:
                     self.assertEqual(ran.error["message"], message)
                 self.assertIn(part, ran.error["traceback"])

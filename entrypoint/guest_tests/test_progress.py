@@ -8,7 +8,10 @@ from guest_tests.host import Frame, Guest, Ran, provider, run, text
 
 SHOP = [provider("price")]
 SEEN = "def seen(*report): print(*report)\n"
-LINK = "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
+LINK = (
+    "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if"
+    " os.path.exists('/proc/self/fd/' + n))\n"
+)
 CANCELLED = {"ok": False, "error": {"code": "cancelled", "message": "the code has cancelled this call"}}
 
 
@@ -39,8 +42,10 @@ class Progress(unittest.TestCase):
             "print(mcp_shop.price.options(progress=seen)())",
             "print(await mcp_shop.price.options(timeout=5, progress=seen)())",
             "import asyncio\nprint(await asyncio.create_task(mcp_shop.price.options(progress=seen)()))",
-            "import threading\n"
-            "t = threading.Thread(target=lambda: print(mcp_shop.price.options(progress=seen)())); t.start(); t.join()",
+            (
+                "import threading\nt = threading.Thread(target=lambda:"
+                " print(mcp_shop.price.options(progress=seen)())); t.start(); t.join()"
+            ),
         ):
             with self.subTest(call):
                 ran = self.heard(SEEN + call, *reports)
@@ -49,7 +54,10 @@ class Progress(unittest.TestCase):
     def test_where_the_call_was_made(self) -> None:
         for code, want in (
             ("here = threading.get_ident()\n_ = mcp_shop.price.options(progress=seen)()", "True False\n"),
-            ("here = threading.get_ident()\n_ = await mcp_shop.price.options(progress=seen)()", "True True\n"),
+            (
+                "here = threading.get_ident()\n_ = await mcp_shop.price.options(progress=seen)()",
+                "True True\n",
+            ),
         ):
             seen = (
                 "import threading, sys\n"
@@ -60,21 +68,34 @@ class Progress(unittest.TestCase):
             self.assertEqual(self.heard(seen + code, {"progress": 1}).stdout, want)
 
     def test_only_when_asked_for(self) -> None:
-        for call, asked in (("price()", False), ("price.options(timeout=5)()", False), ("price.options(progress=print)()", True)):
+        for call, asked in (
+            ("price()", False),
+            ("price.options(timeout=5)()", False),
+            ("price.options(progress=print)()", True),
+        ):
             calls = [frame for frame in self.heard(f"mcp_shop.{call}").frames if frame["type"] == "tool_call"]
             self.assertEqual(["progress" in call for call in calls], [asked])
         self.assertEqual(self.heard("print(mcp_shop.price())", {"progress": 1}).stdout, "end\n")
 
     def test_what_a_callback_raises_is_told_once(self) -> None:
         code = "def seen(progress, *rest):\n    print(progress)\n    raise KeyError('k')\n"
-        for call in ("print(mcp_shop.price.options(progress=seen)())", "print(await mcp_shop.price.options(progress=seen)())"):
+        for call in (
+            "print(mcp_shop.price.options(progress=seen)())",
+            "print(await mcp_shop.price.options(progress=seen)())",
+        ):
             ran = self.heard(code + call, {"progress": 1}, {"progress": 2})
             self.assertEqual((ran.stdout, ran.ok), ("1\n2\nend\n", True))
-            told = "<run_python>:3: the progress callback of mcp_shop.price has raised KeyError: 'k'; the call goes on\n"
+            told = (
+                "<run_python>:3: the progress callback of mcp_shop.price has raised KeyError: 'k'; the call"
+                " goes on\n"
+            )
             self.assertEqual(ran.stderr, told)
 
     def test_no_callback(self) -> None:
-        for callback, words in (("7", "must be a function"), ("later", "must be a plain function, not an async one")):
+        for callback, words in (
+            ("7", "must be a function"),
+            ("later", "must be a plain function, not an async one"),
+        ):
             ran = run(f"async def later(*report): pass\nmcp_shop.price.options(progress={callback})()", SHOP)
             self.assertEqual((ran.error["type"], ran.error["line"]), ("TypeError", 2))
             self.assertIn(words, ran.error["message"])
@@ -92,7 +113,8 @@ class Progress(unittest.TestCase):
     def test_busy_code_hears_the_latest(self) -> None:
         code = (
             "import asyncio, threading\nreports = []\n"
-            "call = asyncio.ensure_future(mcp_shop.price.options(progress=lambda *report: reports.append(report[0]))())\n"
+            "call = asyncio.ensure_future(mcp_shop.price.options(progress=lambda *report:"
+            " reports.append(report[0]))())\n"
             "await asyncio.sleep(0)\nawait asyncio.sleep(0)\n"
             "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\n"
             "busy.join()\n"  # the loop stands still meanwhile
@@ -115,7 +137,9 @@ class Progress(unittest.TestCase):
                 guest.send(report({"callId": "77"}, 1, message="x" * 1000))
             guest.send(result(call))
             frames = guest.until("done")
-            self.assertTrue([frame for frame in frames if frame["type"] == "taken" and frame["bytes"] >= 1 << 20])
+            self.assertTrue(
+                [frame for frame in frames if frame["type"] == "taken" and frame["bytes"] >= 1 << 20]
+            )
 
     def test_what_is_no_report_ends_the_guest(self) -> None:
         for wrong in (
@@ -161,21 +185,35 @@ class Cancelling(unittest.TestCase):
         aio = "import asyncio\n"
         for code, want in (
             (
-                aio + "t = asyncio.ensure_future(mcp_shop.price(n=1))\nawait asyncio.sleep(0.1)\nt.cancel()\n"
+                aio
+                + "t = asyncio.ensure_future(mcp_shop.price(n=1))\nawait asyncio.sleep(0.1)\nt.cancel()\n"
                 "try: await t\nexcept asyncio.CancelledError: print('over')",
                 "over\n",
             ),
             (
-                aio + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError: print('late')",
+                aio
+                + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError:"
+                " print('late')",
                 "late\n",
             ),
-            ("try: await mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
-            ("try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
-            ("try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
             (
-                "import signal\ndef stop(*_): raise KeyboardInterrupt\nsignal.signal(signal.SIGALRM, stop)\n"
-                "signal.setitimer(signal.ITIMER_REAL, 0.2)\n"
-                "try: mcp_shop.price(n=1)\nexcept KeyboardInterrupt: print('stopped')",
+                "try: await mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')",
+                "late\n",
+            ),
+            ("try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
+            (
+                (
+                    "try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\nexcept TimeoutError:"
+                    " print('late')"
+                ),
+                "late\n",
+            ),
+            (
+                (
+                    "import signal\ndef stop(*_): raise KeyboardInterrupt\nsignal.signal(signal.SIGALRM,"
+                    " stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.2)\ntry: mcp_shop.price(n=1)\nexcept"
+                    " KeyboardInterrupt: print('stopped')"
+                ),
                 "stopped\n",
             ),
             (
@@ -183,22 +221,24 @@ class Cancelling(unittest.TestCase):
                 "    try:\n        async with asyncio.timeout(0.1): await mcp_shop.price(n=1)\n"
                 "    except TimeoutError: print('late')\n"
                 "else:\n"
-                "    try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\n    except asyncio.TimeoutError: print('late')",
+                "    try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\n    except asyncio.TimeoutError:"
+                " print('late')",
                 "late\n",
             ),
         ):
             with self.subTest(code):
                 after = "\nx = mcp_shop.price(n=0)\nprint(await x if not isinstance(x, str) else x)"
-                ids, ran = self.cancelled(code + after if "await" in code else code + "\nprint(mcp_shop.price(n=0))")
+                ids, ran = self.cancelled(
+                    code + after if "await" in code else code + "\nprint(mcp_shop.price(n=0))"
+                )
                 self.assertEqual((ids, ran.stdout, ran.error, ran.stderr), (["1"], want + "end\n", {}, ""))
 
     def test_siblings(self) -> None:
         ids, ran = self.cancelled(
-            "import asyncio\n"
-            "calls = [asyncio.ensure_future(mcp_shop.price(n=n)) for n in range(5)]\n"
-            "done, rest = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)\n"
-            "for call in rest: call.cancel()\n"
-            "print(len(done), [type(r).__name__ for r in await asyncio.gather(*rest, return_exceptions=True)])"
+            "import asyncio\ncalls = [asyncio.ensure_future(mcp_shop.price(n=n)) for n in range(5)]\ndone,"
+            " rest = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)\nfor call in rest:"
+            " call.cancel()\nprint(len(done), [type(r).__name__ for r in await asyncio.gather(*rest,"
+            " return_exceptions=True)])"
         )
         self.assertEqual(sorted(ids), ["2", "3", "4", "5"])
         self.assertEqual(ran.stdout, f"1 {['CancelledError'] * 4}\n")
@@ -206,7 +246,10 @@ class Cancelling(unittest.TestCase):
     def test_what_is_over_is_not_cancelled(self) -> None:
         for code in (
             "import asyncio\nt = asyncio.ensure_future(mcp_shop.price(n=0))\nawait t\nt.cancel()",
-            "import asyncio\nt = asyncio.ensure_future(mcp_shop.price(n=1))\nt.cancel()\nawait asyncio.sleep(0.1)",  # never sent
+            (  # never sent
+                "import asyncio\nt = asyncio.ensure_future(mcp_shop.price(n=1))\nt.cancel()\nawait"
+                " asyncio.sleep(0.1)"
+            ),
             "mcp_shop.price.options(timeout=10)(n=0)",
             "try: mcp_shop.price(n={1})\nexcept Exception: pass",
         ):
@@ -216,13 +259,16 @@ class Cancelling(unittest.TestCase):
 
     def test_garbage(self) -> None:
         ids, ran = self.cancelled(
-            "import gc, asyncio\nawait asyncio.sleep(0)\ncall = mcp_shop.price(n=1)\ncall.send(None)\ndel call\ngc.collect()\n"
-            "print(await mcp_shop.price(n=0))"
+            "import gc, asyncio\nawait asyncio.sleep(0)\ncall = mcp_shop.price(n=1)\ncall.send(None)\ndel"
+            " call\ngc.collect()\nprint(await mcp_shop.price(n=0))"
         )
         self.assertEqual((ids, ran.stdout, ran.stderr), (["1"], "end\n", ""))
 
     def test_an_answer_that_crosses(self) -> None:
-        code = "try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')\nprint(mcp_shop.price(n=2))"
+        code = (
+            "try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError:"
+            " print('late')\nprint(mcp_shop.price(n=2))"
+        )
         with Guest() as guest:
             guest.execute(code, SHOP)
             first = guest.until("tool_call")[-1]
@@ -230,7 +276,9 @@ class Cancelling(unittest.TestCase):
             second = guest.until("tool_call")[-1]
             guest.send(report(first, 1))  # nobody hears it
             guest.send(result(first, "too late"))
-            guest.send({"type": "tool_result", "callId": "1", **CANCELLED})  # a second answer, which no host of ours sends
+            guest.send(
+                {"type": "tool_result", "callId": "1", **CANCELLED}
+            )  # a second answer, which no host of ours sends
             guest.send(result(second, "other"))
             self.assertEqual(Ran(guest.until("done")).stdout, "other\n")
 
@@ -287,7 +335,9 @@ class Forging(unittest.TestCase):
             frames += guest.until("done")
         asked = [(f["callId"], f.get("progress")) for f in frames if f["type"] == "tool_call"]
         self.assertEqual(asked, [("1", True), ("2", None), ("3", None)])
-        self.assertEqual([f for f in frames if f["type"] == "tool_cancel"], [{"type": "tool_cancel", "callId": "2"}])
+        self.assertEqual(
+            [f for f in frames if f["type"] == "tool_cancel"], [{"type": "tool_cancel", "callId": "2"}]
+        )
 
     def test_a_forged_cancel_of_ones_own_call(self) -> None:
         forge = 'os.write(link, b\'{"type":"tool_cancel","callId":"1"}\\n\')'
@@ -300,15 +350,18 @@ class Forging(unittest.TestCase):
             self.assertEqual(Ran(guest.until("done")).stdout, "cancelled the code has cancelled this call\n")
 
     def test_a_flood_of_cancels(self) -> None:
-        code = LINK + (
-            'os.write(link, b\'{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t"}\\n\')\n'
-            'one = b\'{"type":"tool_cancel","callId":"%d"}\\n\'\n'
-            "flood = memoryview((one % 1 + one % 7) * 50_000)\n"
-            "while flood: flood = flood[os.write(link, flood):]\n"
-            "status = open(f'/proc/{os.getppid()}/status').read()\n"
-            "print(int(status.split('VmHWM:')[1].split()[0]) < 60_000)"
+        code = (
+            LINK
+            + "os.write(link,"
+            ' b\'{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t"}\\n\')\none ='
+            ' b\'{"type":"tool_cancel","callId":"%d"}\\n\'\nflood = memoryview((one % 1 + one % 7) *'
+            " 50_000)\nwhile flood: flood = flood[os.write(link, flood):]\nstatus ="
+            " open(f'/proc/{os.getppid()}/status').read()\nprint(int(status.split('VmHWM:')[1].split()[0])"
+            " < 60_000)"
         )
         with Guest() as guest:
             guest.execute(code)
             ran = Ran(guest.until("done"))
-        self.assertEqual(([f["callId"] for f in ran.frames if f["type"] == "tool_cancel"], ran.stdout), (["1"], "True\n"))
+        self.assertEqual(
+            ([f["callId"] for f in ran.frames if f["type"] == "tool_cancel"], ran.stdout), (["1"], "True\n")
+        )

@@ -15,7 +15,9 @@ from guest.run import Run
 
 class TakenTogether(unittest.TestCase):
     def test_output_comes_before_what_follows_it(self) -> None:
-        """Also where the supervisor gets to run only when the child has said that it is warm and done all of its work."""
+        """Also where the supervisor gets to run only when the child has said that it is warm and
+        done all of its work.
+        """
         host, to_host = socket.socketpair()
         child, to_child = socket.socketpair()
         out, err = os.pipe(), os.pipe()

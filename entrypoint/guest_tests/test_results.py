@@ -7,7 +7,7 @@ import json
 import unittest
 from typing import Any
 
-from guest import lookups, results
+from guest import attribute_hints, results
 from guest_tests.host import Frame, Ran, provider, run, text
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
@@ -87,22 +87,25 @@ class Parsed(unittest.TestCase):
         data = {"b": 1, "a": [{"c": "x" * 50, "d": "y" * 50}], "z": None}
         for plain in (data, [data, 2, "x"]):
             code = (
-                "import collections.abc, copy, json, pickle, pprint\n"
-                f"p = {plain!r}\n"
-                "same = [type(p) in type(r).__mro__, repr(r) == repr(p), str(r) == str(p), f'{r}' == f'{p}', r == p, p == r,\n"
-                "  json.dumps(r) == json.dumps(p), json.dumps(r, indent=1) == json.dumps(p, indent=1),\n"
-                "  pprint.pformat(r) == pprint.pformat(p), list(r) == list(p), len(r) == len(p), bool(r),\n"
-                "  *(f(r) == p and type(f(r)) is type(p) for f in (copy.copy, copy.deepcopy, type(p), type(p).copy,\n"
-                "    lambda v: pickle.loads(pickle.dumps(v)), json.loads, lambda v: json.loads(v, object_hook=dict))),\n"
-                "  not isinstance(r, str), r.json() == p, r['content'][0]['text'] == r.text == json.dumps(p), not r['isError']]\n"
+                f"import collections.abc, copy, json, pickle, pprint\np = {plain!r}\nsame = [type(p) in"
+                " type(r).__mro__, repr(r) == repr(p), str(r) == str(p), f'{r}' == f'{p}', r == p, p =="
+                " r,\n  json.dumps(r) == json.dumps(p), json.dumps(r, indent=1) == json.dumps(p,"
+                " indent=1),\n  pprint.pformat(r) == pprint.pformat(p), list(r) == list(p), len(r) =="
+                " len(p), bool(r),\n  *(f(r) == p and type(f(r)) is type(p) for f in (copy.copy,"
+                " copy.deepcopy, type(p), type(p).copy,\n    lambda v: pickle.loads(pickle.dumps(v)),"
+                " json.loads, lambda v: json.loads(v, object_hook=dict))),\n  not isinstance(r, str),"
+                " r.json() == p, r['content'][0]['text'] == r.text == json.dumps(p), not r['isError']]\n"
             )
             if isinstance(plain, dict):
                 code += (
-                    "def f(**given): return given\n"
-                    "same += [f(**r) == p, {**r} == p, r | {'q': 1} == p | {'q': 1}, r.get('q', 5) == 5, 'content' not in r]\n"
+                    "def f(**given): return given\nsame += [f(**r) == p, {**r} == p, r | {'q': 1} == p |"
+                    " {'q': 1}, r.get('q', 5) == 5, 'content' not in r]\n"
                 )
             else:
-                code += "first, *rest = r\nsame += [r[:2] == p[:2], r[-1] == 'x', first == p[0], r + [1] == p + [1]]\n"
+                code += (
+                    "first, *rest = r\nsame += [r[:2] == p[:2], r[-1] == 'x', first == p[0], r + [1] == p +"
+                    " [1]]\n"
+                )
             with self.subTest(type(plain).__name__):
                 one = ran(f"{code}print(same)", text(json.dumps(plain)))
                 self.assertEqual(one.error, {})
@@ -114,7 +117,11 @@ class Parsed(unittest.TestCase):
             ("r['nothing']", "{}", "KeyError: 'nothing'"),
             ("r['nothing']", "[]", "TypeError: list indices must be integers or slices, not str"),
             ("r[7]", "[]", "IndexError: list index out of range"),
-            ("import json; json.loads(2)", "[]", "TypeError: the JSON object must be str, bytes or bytearray, not int"),
+            (
+                "import json; json.loads(2)",
+                "[]",
+                "TypeError: the JSON object must be str, bytes or bytearray, not int",
+            ),
         ):
             with self.subTest(code):
                 self.assertIn(want, ran(code, text(said)).error["traceback"])
@@ -134,7 +141,11 @@ class Wrapped(unittest.TestCase):
             self.assertEqual((made, type(made)), (scalar, type(scalar)))
 
     def test_what_is_not_wrapped(self) -> None:
-        for wrapped, structured in ((False, {"result": 1}), (True, {"result": 1, "more": 2}), (True, {"other": 2})):
+        for wrapped, structured in (
+            (False, {"result": 1}),
+            (True, {"result": 1, "more": 2}),
+            (True, {"other": 2}),
+        ):
             self.assertEqual(value(structured=structured, output={}, wrapped=wrapped), structured)
         self.assertEqual(value(sent("[1]"), output={}, wrapped=True), [1])  # the server breaks its word
 
@@ -215,7 +226,8 @@ class Shown(unittest.TestCase):
                 self.assertEqual((one.stdout, one.stderr, one.error, files(one)), (printed, "", {}, want))
         one = ran("[r] * 12", image)
         self.assertEqual(
-            (len(files(one)), one.stdout.endswith("\n[2 more are not shown: display them one by one]\n")), (10, True)
+            (len(files(one)), one.stdout.endswith("\n[2 more are not shown: display them one by one]\n")),
+            (10, True),
         )
 
     def test_base64_is_shortened(self) -> None:
@@ -228,14 +240,21 @@ class Shown(unittest.TestCase):
             ("display(r)", short),
             ("print(r)", short + mark),
             ("print([r])", f"[{short}]"),
-            ("print(len(r['content'][0]['data']), len(json.dumps(r)) > 16000, type(r).__name__)", "16000 True ToolData"),
+            (
+                "print(len(r['content'][0]['data']), len(json.dumps(r)) > 16000, type(r).__name__)",
+                "16000 True ToolData",
+            ),
         ):
             with self.subTest(code):
-                one = ran(f"import json\n{code}", {"structuredContent": {"content": [data]}, "content": [data]})
+                one = ran(
+                    f"import json\n{code}", {"structuredContent": {"content": [data]}, "content": [data]}
+                )
                 self.assertEqual((one.stdout, one.stderr, one.error), (f"{printed}\n", "", {}))
                 self.assertEqual(len(files(one)), "print" not in code)
         one = ran("r", text(json.dumps([data, {"data": data["data"][:200]}, blob])))
-        self.assertIn(f"<base64, 12,000 bytes>}}, {{'data': '{data['data'][:200]}'}}, {{'type': 'resource'", one.stdout)
+        self.assertIn(
+            f"<base64, 12,000 bytes>}}, {{'data': '{data['data'][:200]}'}}, {{'type': 'resource'", one.stdout
+        )
 
     def test_what_can_not_be(self) -> None:
         one = ran("r", {"content": [{**IMAGE, "data": "A"}]})
@@ -262,9 +281,21 @@ class Slips(unittest.TestCase):
             ("print('got ' + r)", data, "value.text"),
             ("open('x', 'w').write(r)", data, "value.text"),
             ("r.title", text('[{"title": 1}]'), 'write r[0]["title"]'),
-            ("r['issues']", text('[{"title": 1}]'), "r is the list itself of 1: leave out ['issues']; the keys"),
-            ("(r or 1)['issues']", text('[{"title": 1}]'), "leave out ['issues']; the keys of its items are title"),
-            ("print(r.a, r.b, r.c, r.get('a'))", text('{"a": 1, "b": 2}'), 'write print(r["a"], r["b"], r.c, r.get'),
+            (
+                "r['issues']",
+                text('[{"title": 1}]'),
+                "r is the list itself of 1: leave out ['issues']; the keys",
+            ),
+            (
+                "(r or 1)['issues']",
+                text('[{"title": 1}]'),
+                "leave out ['issues']; the keys of its items are title",
+            ),
+            (
+                "print(r.a, r.b, r.c, r.get('a'))",
+                text('{"a": 1, "b": 2}'),
+                'write print(r["a"], r["b"], r.c, r.get',
+            ),
             ("r.get('title')", text('[{"title": 1}]'), "write r[0].get('title')"),
         ):
             with self.subTest(code):
@@ -276,30 +307,56 @@ class Slips(unittest.TestCase):
             self.assertIn(want, ran(code, number, {}, wrapped=True).error["message"])
 
     def test_only_where_it_helps(self) -> None:
-        for code in ("import os; os.text", "print(None.text2)", "(5).foo", "r.apend", "x = {}\nx.foo", "[][{}:]", "{}[()]"):
+        for code in (
+            "import os; os.text",
+            "print(None.text2)",
+            "(5).foo",
+            "r.apend",
+            "x = {}\nx.foo",
+            "[][{}:]",
+            "{}[()]",
+        ):
             with self.subTest(code):
                 message = ran(code, text("[]")).error["message"]
                 self.assertNotIn("write ", message)
         self.assertIn("did you mean append?", ran("r.apend", text("[]")).error["message"])
-        self.assertEqual(ran("print(hasattr(r, 'x'), getattr(r, 'a', 2))", text('{"a": 1}')).stdout, "False 2\n")
-        self.assertEqual(lookups.mended("x = y", "a", '["a"]'), 'value["a"]')
+        self.assertEqual(
+            ran("print(hasattr(r, 'x'), getattr(r, 'a', 2))", text('{"a": 1}')).stdout, "False 2\n"
+        )
+        self.assertEqual(attribute_hints.mended("x = y", "a", '["a"]'), 'value["a"]')
 
 
 class Calls(unittest.TestCase):
     def said(self, code: str, **schema: Any) -> Ran:
-        return run(code, [provider("find", **schema)], lambda frame: {"ok": True, "result": text(json.dumps(frame["input"]))})
+        return run(
+            code,
+            [provider("find", **schema)],
+            lambda frame: {"ok": True, "result": text(json.dumps(frame["input"]))},
+        )
 
     def test_one_dict_of_all_arguments(self) -> None:
         text_first = {"properties": {"q": {"type": "string"}, "n": {"type": "integer"}}, "required": ["q"]}
         for schema, given, want in (
             (text_first, {"q": "x", "n": 2}, {"q": "x", "n": 2}),
-            ({"properties": {"q": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}, {"q": "x"}, {"q": "x"}),
+            (
+                {"properties": {"q": {"anyOf": [{"type": "string"}, {"type": "null"}]}}},
+                {"q": "x"},
+                {"q": "x"},
+            ),
             ({"properties": {"q": {"enum": ["x"]}}}, {"q": "x"}, {"q": "x"}),
-            ({"properties": {"q": {"$ref": "#/$defs/q"}}, "$defs": {"q": {"type": "string"}}}, {"q": "x"}, {"q": "x"}),
+            (
+                {"properties": {"q": {"$ref": "#/$defs/q"}}, "$defs": {"q": {"type": "string"}}},
+                {"q": "x"},
+                {"q": "x"},
+            ),
             ({}, {"a": 1}, {"a": 1}),
             ({"properties": {"o": {"type": "object"}}}, {"o": 1}, {"o": {"o": 1}}),
             ({"properties": {"o": {}}}, {"o": 1}, {"o": {"o": 1}}),
-            ({"properties": {"o": {"anyOf": [{"type": "string"}, {"type": "object"}]}}}, {"o": 1}, {"o": {"o": 1}}),
+            (
+                {"properties": {"o": {"anyOf": [{"type": "string"}, {"type": "object"}]}}},
+                {"o": 1},
+                {"o": {"o": 1}},
+            ),
         ):
             with self.subTest(given=given, schema=schema):
                 one = self.said(f"print(mcp_shop.find({given!r}))", **schema)
@@ -341,9 +398,14 @@ class Calls(unittest.TestCase):
     def test_an_import_asks_nobody(self) -> None:
         """The server isn't started before a tool of it is wanted."""
         cold = {"name": "shop", "alias": "shop", "description": "", "tools": None}
-        imports = "import mcp_shop, mcp.shop\nfrom mcp import shop\nfrom mcp.servers import shop\nimport mcp.servers.shop as s\n"
+        imports = (
+            "import mcp_shop, mcp.shop\nfrom mcp import shop\nfrom mcp.servers import shop\nimport"
+            " mcp.servers.shop as s\n"
+        )
         one = run(f"{imports}print(s)", [cold])
-        self.assertEqual((one.stdout, one.error), ("<server 'shop' as mcp_shop, tools not asked for yet>\n", {}))
+        self.assertEqual(
+            (one.stdout, one.error), ("<server 'shop' as mcp_shop, tools not asked for yet>\n", {})
+        )
 
     def test_servers_named_as_what_is_there(self) -> None:
         one = run(
@@ -351,4 +413,6 @@ class Calls(unittest.TestCase):
             "print(callable(runtime.list_servers), mcp.servers.runtime, callable(call_tool))",
             [provider("a", name="runtime"), provider("b", name="call_tool"), provider("c", name="servers")],
         )
-        self.assertEqual((one.stdout, one.error), ("True <server 'runtime' as mcp_runtime, tools: a> True\n", {}))
+        self.assertEqual(
+            (one.stdout, one.error), ("True <server 'runtime' as mcp_runtime, tools: a> True\n", {})
+        )

@@ -1,4 +1,6 @@
-"""Tools as functions: what inspect.signature, help() and __doc__ say of the declarations that the bridge writes."""
+"""Tools as functions: what inspect.signature, help() and __doc__ say of the declarations that the
+bridge writes.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +55,19 @@ class Declarations(unittest.TestCase):
 
     def test_help_as_it_is_documented(self) -> None:
         known = tools(next(path for path in STUBS if path.stem == "filesystem"))
-        ran = run("help(mcp_filesystem.read_text_file)", [{"name": "filesystem", "alias": "filesystem", "tools": known}])
+        ran = run(
+            "help(mcp_filesystem.read_text_file)",
+            [{"name": "filesystem", "alias": "filesystem", "tools": known}],
+        )
         want = (HERE / "testdata" / "help_read_text_file.txt").read_text(encoding="utf-8")
         self.assertEqual([line.rstrip() for line in ran.stdout.splitlines()], want.splitlines(), ran.error)
 
     def test_a_tool_without_a_declaration(self) -> None:
         made: Any = server({"big": {"description": "Does it."}})["big"]
         self.assertEqual((str(inspect.signature(made)), made.__doc__), ("(**kwargs: Any) -> Any", "Does it."))
-        self.assertEqual((made.__name__, made.__module__, made.__qualname__), ("big", "mcp.servers.x", "mcp_x.big"))
+        self.assertEqual(
+            (made.__name__, made.__module__, made.__qualname__), ("big", "mcp.servers.x", "mcp_x.big")
+        )
 
     def test_nothing_is_run(self) -> None:
         text = Path(str(signatures.__file__)).read_text(encoding="utf-8")

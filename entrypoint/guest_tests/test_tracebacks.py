@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unittest
 
-from guest import hints
+from guest import name_hints
 from guest_tests.host import Ran, provider, run, text
 
 COLUMNS = sys.version_info >= (3, 11)  # Python marks them from this version on
@@ -41,7 +41,10 @@ class Places(unittest.TestCase):
     def test_columns(self) -> None:
         for code, mark in (
             ("x = 1\ny = x + (2 / 0)", "    y = x + (2 / 0)\n             ~~^~~\n"),
-            ("é = [1]; é[0].real.nothing", "    é = [1]; é[0].real.nothing\n             ^^^^^^^^^^^^^^^^^\n"),
+            (
+                "é = [1]; é[0].real.nothing",
+                "    é = [1]; é[0].real.nothing\n             ^^^^^^^^^^^^^^^^^\n",
+            ),
         ):
             with self.subTest(code):
                 self.assertIn(mark, run(code).error["traceback"])
@@ -59,20 +62,28 @@ class Places(unittest.TestCase):
                 ran = run(code)
                 self.assertEqual((ran.error["type"], ran.error["line"]), (kind, line), ran.error)
                 self.assertIn(part, ran.error["traceback"])
-                self.assertTrue(ran.error["traceback"].startswith('  File "<run_python>", '), ran.error["traceback"])
+                self.assertTrue(
+                    ran.error["traceback"].startswith('  File "<run_python>", '), ran.error["traceback"]
+                )
                 self.assertEqual((ran.stdout, ran.wait), ("", {"exited": True, "status": 1}))
 
     def test_frames_of_libraries_are_one_line(self) -> None:
         ran = run("import json\njson.loads('{')")
         lines = ran.error["traceback"].splitlines()
-        self.assertEqual([line for line in lines if "File" in line], ['  File "<run_python>", line 2, in <module>'])
+        self.assertEqual(
+            [line for line in lines if "File" in line], ['  File "<run_python>", line 2, in <module>']
+        )
         self.assertRegex(
-            ran.error["traceback"], r"\n  \[\d frames of json, raised in json/decoder.py, line \d+, in raw_decode\]\n"
+            ran.error["traceback"],
+            r"\n  \[\d frames of json, raised in json/decoder.py, line \d+, in raw_decode\]\n",
         )
 
     def test_frames_of_libraries_in_the_middle(self) -> None:
         traceback = run("import re\ndef f(m):\n    1/0\nre.sub('a', f, 'a')").error["traceback"]
-        self.assertRegex(traceback, r"line 4, in <module>\n    re.sub.*\n(?: +[~^]+\n)?  \[1 frame of re\]\n.*line 3, in f\n")
+        self.assertRegex(
+            traceback,
+            r"line 4, in <module>\n    re.sub.*\n(?: +[~^]+\n)?  \[1 frame of re\]\n.*line 3, in f\n",
+        )
 
     def test_code_of_exec_is_the_users(self) -> None:
         self.assertIn('File "<string>", line 1, in <module>', run("exec('1/0')").error["traceback"])
@@ -81,7 +92,9 @@ class Places(unittest.TestCase):
 class Chains(unittest.TestCase):
     def test_context(self) -> None:
         ran = run("try:\n    1/0\nexcept Exception:\n    {}['a']")
-        self.assertRegex(ran.error["traceback"], r"(?s)line 2.*1/0.*During handling.*line 4.*KeyError: 'a'\n$")
+        self.assertRegex(
+            ran.error["traceback"], r"(?s)line 2.*1/0.*During handling.*line 4.*KeyError: 'a'\n$"
+        )
         self.assertEqual(ran.error["line"], 4)
 
     @unittest.skipUnless(sys.version_info >= (3, 11), "Python 3.10 has no groups")
@@ -109,9 +122,13 @@ class Chains(unittest.TestCase):
                 self.assertLess(len(ran.error["traceback"]), 3000)
                 self.assertRegex(ran.error["traceback"], "more (times|frames)")
 
-    @unittest.skipUnless(sys.version_info >= (3, 11), "in Python 3.10 so deep a recursion takes the stack of C")
+    @unittest.skipUnless(
+        sys.version_info >= (3, 11), "in Python 3.10 so deep a recursion takes the stack of C"
+    )
     def test_very_deep(self) -> None:
-        ran = run("import sys\nsys.setrecursionlimit(10**6)\ndef f(n):\n    if n: f(n - 1)\n    1/0\nf(20_000)")
+        ran = run(
+            "import sys\nsys.setrecursionlimit(10**6)\ndef f(n):\n    if n: f(n - 1)\n    1/0\nf(20_000)"
+        )
         self.assertEqual((ran.error["type"], ran.error["line"]), ("ZeroDivisionError", 5))
         self.assertIn("entries of deep recursion were left out", ran.error["traceback"])
         self.assertLess(len(ran.error["traceback"]), 3000)
@@ -142,7 +159,11 @@ class Chains(unittest.TestCase):
 
 class Hints(unittest.TestCase):
     def check(self, code: str, *parts: str, providers: bool = True) -> Ran:
-        ran = run(code, [provider("echo", "add")] if providers else [], lambda call: {"ok": True, "result": {"content": []}})
+        ran = run(
+            code,
+            [provider("echo", "add")] if providers else [],
+            lambda call: {"ok": True, "result": {"content": []}},
+        )
         for part in parts:
             self.assertIn(part, ran.error["message"])
             if "Did you " not in ran.error["traceback"]:  # newer Pythons say the same
@@ -175,10 +196,20 @@ class Hints(unittest.TestCase):
                 "r = asyncio.gather(mcp_shop.add(), mcp_shop.add())",
                 "write: r = await asyncio.gather(mcp_shop.add(), mcp_shop.add())",
             ),
-            ("asyncio.run(asyncio.gather(*[mcp_shop.add()]))", "write: await asyncio.gather(*[mcp_shop.add()])"),
-            ("from asyncio import gather\nprint(gather(mcp_shop.add()))", "write: print(await asyncio.gather(mcp_shop.add()))"),
+            (
+                "asyncio.run(asyncio.gather(*[mcp_shop.add()]))",
+                "write: await asyncio.gather(*[mcp_shop.add()])",
+            ),
+            (
+                "from asyncio import gather\nprint(gather(mcp_shop.add()))",
+                "write: print(await asyncio.gather(mcp_shop.add()))",
+            ),
         ):
-            ran = run(f"import asyncio\n{code}", [provider("add")], lambda call: {"ok": True, "result": text('{"a": 1}')})
+            ran = run(
+                f"import asyncio\n{code}",
+                [provider("add")],
+                lambda call: {"ok": True, "result": text('{"a": 1}')},
+            )
             self.assertIn(f"({said})", ran.error["message"])
 
     def test_modules(self) -> None:
@@ -222,12 +253,18 @@ class Hints(unittest.TestCase):
             ("x = {'result': [1]}\nx['data']['result']", 'write: x["result"]'),
             ("x = {str(n): n for n in range(50)}\nx['a']", "18, 19 and 30 more"),
             ("x = [{'a': 1}]\nx['a']", "write: x[0]['a'], or for x in x: x['a']"),
-            ("x = [{'a': 1}]\nx['b']", "x is the list itself of 1: leave out ['b']; the keys of its items are a"),
+            (
+                "x = [{'a': 1}]\nx['b']",
+                "x is the list itself of 1: leave out ['b']; the keys of its items are a",
+            ),
             ("x = [{'a': 1}]\nfor i in x['items']: pass", "write: for i in x:"),
             ("x = {'items': [{'a': 1}], 'n': 1}\nprint([i['a'] for i in x])", 'write: for i in x["items"]'),
             ("x = {'a': {'id': 1}}\nfor i in x:\n    i['id']", "write: for i in x.values():"),
             ("x = {'user': None}\nx['user']['name']", "write: (x['user'] or {}).get('name')"),
-            ("x = [{'user': None}]\nprint([i['user']['name'] for i in x])", "write: (i['user'] or {}).get('name')"),
+            (
+                "x = [{'user': None}]\nprint([i['user']['name'] for i in x])",
+                "write: (i['user'] or {}).get('name')",
+            ),
             ("print([1])[:5]", "write: print(str([1])[:5])"),
             ("x = []\nx[0]", "write: if x:"),
             ("x = [1]\nx[3]", "the last one is x[-1]"),
@@ -245,8 +282,14 @@ class Hints(unittest.TestCase):
             ("!pip install rich", "nothing can be installed here"),
             ("!ls -l", 'subprocess.run("ls -l", shell=True)'),
             ("%time x", "leave the line out"),
-            ("const n = await mcp_shop.add({a: 1, b: [2]});", 'write: n = await mcp_shop.add({"a": 1, "b": [2]})'),
-            ("const n: number = 1;\nlet m = n;", "this is TypeScript, and run_python runs Python; write: n = 1"),
+            (
+                "const n = await mcp_shop.add({a: 1, b: [2]});",
+                'write: n = await mcp_shop.add({"a": 1, "b": [2]})',
+            ),
+            (
+                "const n: number = 1;\nlet m = n;",
+                "this is TypeScript, and run_python runs Python; write: n = 1",
+            ),
             ("for (const x of xs) {\n}", "write: for x in xs:"),
             ("function f() {\n  return 1;\n}", "this is JavaScript"),
             ("console.log(`a ${x}`)", "this is JavaScript"),
@@ -254,8 +297,17 @@ class Hints(unittest.TestCase):
             ("git log --oneline", "there is no network in here; call a tool of a server instead: mcp_shop"),
             ("pip install rich", "nothing can be installed here"),
             ("echo hi", 'subprocess.run("echo hi", shell=True)'),
-            ("import subprocess\nsubprocess.run('pip install x', shell=True, check=True, capture_output=True)", "nothing can be"),
-            ("import subprocess\nsubprocess.run(['nosuchprogram'])", "there is no program nosuchprogram in here"),
+            (
+                (
+                    "import subprocess\nsubprocess.run('pip install x', shell=True, check=True,"
+                    " capture_output=True)"
+                ),
+                "nothing can be",
+            ),
+            (
+                "import subprocess\nsubprocess.run(['nosuchprogram'])",
+                "there is no program nosuchprogram in here",
+            ),
         ):
             with self.subTest(code):
                 self.check(code, said)
@@ -264,7 +316,10 @@ class Hints(unittest.TestCase):
         for code in (
             "def f(): return {}\nf()['a']",  # it would have to be called again
             "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\nD()['a']",
-            "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\nx = [D()]\nx[0]['a']",
+            (
+                "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\nx ="
+                " [D()]\nx[0]['a']"
+            ),
             "raise KeyError('a')",
             "x = (\n",
             "x = 'a'['b':'c']",
@@ -276,20 +331,34 @@ class Hints(unittest.TestCase):
         for code in (
             "import socket\nraise socket.gaierror(-3, 'Temporary failure in name resolution')",
             "import errno\nraise OSError(errno.ENETUNREACH, 'Network is unreachable')",
-            "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
-            "except OSError as e:\n    raise RuntimeError('failed') from e",
+            (
+                "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
+                "except OSError as e:\n    raise RuntimeError('failed') from e"
+            ),
             "import urllib.error\nraise urllib.error.URLError('no')",
-            "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\nraise ConnectError('no')",
+            (
+                "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\nraise"
+                " ConnectError('no')"
+            ),
         ):
             with self.subTest(code):
                 self.check(code, "there is no network in here; call a tool of a server instead: mcp_shop")
-        self.check("import socket\nraise socket.gaierror(-3, 'no')", "this run has no server", providers=False)
+        self.check(
+            "import socket\nraise socket.gaierror(-3, 'no')", "this run has no server", providers=False
+        )
 
     def test_files(self) -> None:
         self.check("raise OSError(30, 'Read-only file system', '/etc/x')", "below /workspace and /tmp only")
-        self.check("raise PermissionError(13, 'Permission denied', '/opt/x')", "below /workspace and /tmp only")
-        self.check("raise FileNotFoundError(2, 'No such file', '/home/me/data.csv')", "the user's files aren't in here")
-        self.assertNotIn("below", self.check("raise PermissionError(13, 'Permission denied', '/tmp/x')").error["message"])
+        self.check(
+            "raise PermissionError(13, 'Permission denied', '/opt/x')", "below /workspace and /tmp only"
+        )
+        self.check(
+            "raise FileNotFoundError(2, 'No such file', '/home/me/data.csv')",
+            "the user's files aren't in here",
+        )
+        self.assertNotIn(
+            "below", self.check("raise PermissionError(13, 'Permission denied', '/tmp/x')").error["message"]
+        )
 
     def test_await(self) -> None:
         for code in (
@@ -300,7 +369,10 @@ class Hints(unittest.TestCase):
         ):
             with self.subTest(code):
                 self.check(code, "await ")  # a call of a tool says it itself, with its name
-        self.check("import asyncio\nawait asyncio.sleep(0)\nasyncio.run(asyncio.sleep(0))", "await the coroutine instead")
+        self.check(
+            "import asyncio\nawait asyncio.sleep(0)\nasyncio.run(asyncio.sleep(0))",
+            "await the coroutine instead",
+        )
         self.check("def f():\n    await g()", "make the function async def")
 
     def test_value_where_a_coroutine_was_meant(self) -> None:
@@ -340,12 +412,14 @@ class Hints(unittest.TestCase):
         self.check("input()", "write the value into the code")
 
     def test_installed_names_no_tool_of_packaging(self) -> None:
-        self.assertFalse({"pip", "setuptools"} & set(hints.installed()))
+        self.assertFalse({"pip", "setuptools"} & set(name_hints.installed()))
 
 
 class Broken(unittest.TestCase):
     def test_the_guests_own_modules(self) -> None:
-        """Code that breaks what the guest needs gets a sentence that says so, not an exit status that it never chose."""
+        """Code that breaks what the guest needs gets a sentence that says so, not an exit status
+        that it never chose.
+        """
         for code in (
             "import json\njson.dumps = None\n1/0",
             "import guest.errors\nguest.errors.told = None\n1/0",

@@ -1,4 +1,6 @@
-"""Plays the host's lines of every transcript into the real guest. testdata/transcripts/README.md says what they mean."""
+"""Plays the host's lines of every transcript into the real guest. testdata/transcripts/README.md
+says what they mean.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ def matches(want: Any, got: Any) -> bool:
     if want == "*":
         return True
     if isinstance(want, dict):
-        return isinstance(got, dict) and want.keys() == got.keys() and all(matches(want[key], got[key]) for key in want)
+        return (
+            isinstance(got, dict)
+            and want.keys() == got.keys()
+            and all(matches(want[key], got[key]) for key in want)
+        )
     if isinstance(want, list):
         return isinstance(got, list) and len(want) == len(got) and all(map(matches, want, got))
     if isinstance(want, str) and isinstance(got, str) and "*" in want:
@@ -76,7 +82,11 @@ class Player:
                 return printed
             elif line["type"] == "output":
                 wanted[line["stream"]] += line["text"]
-                following = self._lines[i + 1][1] if i + 1 < len(self._lines) and self._lines[i + 1][0] == "guest" else None
+                following = (
+                    self._lines[i + 1][1]
+                    if i + 1 < len(self._lines) and self._lines[i + 1][0] == "guest"
+                    else None
+                )
                 if isinstance(following, dict) and following["type"] == "output":
                     continue
                 got = self._outputs(wanted, to_the_end=isinstance(following, dict))
@@ -140,7 +150,11 @@ class Transcripts(unittest.TestCase):
             transcript = Transcript(path)
             self.assertIn(transcript.played_by, ("both", "guest", "host"))
             self.assertTrue(transcript.prose.strip(), path)
-            self.assertIn(transcript.result["status"], ("ok", "error", "exit", "timeout", "cancelled", "memory_limit"))
+            self.assertIn(
+                transcript.result["status"], ("ok", "error", "exit", "timeout", "cancelled", "memory_limit")
+            )
             for side, line in transcript.lines:
                 self.assertIn(side, ("host", "guest"), path)
-                self.assertTrue(isinstance(line, dict) or line.startswith(("@raw ", "@close", "@exit ")), path)
+                self.assertTrue(
+                    isinstance(line, dict) or line.startswith(("@raw ", "@close", "@exit ")), path
+                )

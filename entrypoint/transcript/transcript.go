@@ -209,16 +209,16 @@ func decode(data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// SkipSource reads what a guest is sent before any frame, entrypoint.Source or SourceWith, and says how much of it was compiled code.
-func SkipSource(in *bufio.Reader) (code int64, err error) {
+// SkipSource reads what a guest is sent before any frame, entrypoint.Source.
+func SkipSource(in *bufio.Reader) error {
 	head, err := in.ReadString('\n')
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var sizes [3]int64
-	if _, err := fmt.Sscanf(head, "%d %d %d\n", &sizes[0], &sizes[1], &sizes[2]); err != nil {
-		return 0, fmt.Errorf("the first line of a source is %.40q: %w", head, err)
+	var boot, modules int64
+	if _, err := fmt.Sscanf(head, "%d %d\n", &boot, &modules); err != nil {
+		return fmt.Errorf("the first line of a source is %.40q: %w", head, err)
 	}
-	_, err = io.CopyN(io.Discard, in, sizes[0]+sizes[1]+sizes[2])
-	return sizes[2], err
+	_, err = io.CopyN(io.Discard, in, boot+modules)
+	return err
 }

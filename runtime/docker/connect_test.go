@@ -446,38 +446,3 @@ func TestDialIsBounded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// TestWaitersAreBounded: whoever finds an attempt under way waits for it as long as its own context
-// lasts.
-func TestWaitersAreBounded(t *testing.T) {
-	f := newFake()
-	f.hang, f.release = "_ping", make(chan struct{})
-	d := New(Config{Endpoint: f.listen(t)})
-	defer d.Close()
-	first := make(chan error, 1)
-	go func() {
-		_, err := d.Facts(t.Context())
-		first <- err
-	}()
-	<-f.reached
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := d.Facts(gone); !errors.Is(err, context.Canceled) { // without this bound it would wait for ever
-		t.Errorf("got %v", err)
-	}
-	close(f.release)
-	if err := <-first; err != nil {
-		t.Errorf("the first: %v", err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := 0
-	for _, what := range f.asked {
-		if strings.HasSuffix(what, "_ping") {
-			n++
-		}
-	}
-	if n > 1 { // the client asks once more with GET where HEAD isn't answered
-		t.Errorf("asked %v", f.asked)
-	}
-}

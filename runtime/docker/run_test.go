@@ -80,33 +80,6 @@ func (f *fake) await(what string) {
 	}
 }
 
-// TestCreatedTooLate: a container that the engine makes after the run has given up is removed all
-// the same.
-func TestCreatedTooLate(t *testing.T) {
-	f := newFake()
-	f.hang, f.release = "create", make(chan struct{})
-	d := New(Config{Endpoint: f.listen(t)})
-	d.Times.Cleanup = 50 * time.Millisecond
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		<-f.reached
-		cancel()
-	}()
-	if _, _, err := play(t, ctx, d); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want it cancelled", err)
-	}
-	close(f.release)
-	d.Settle()
-	f.mu.Lock()
-	created := slices.Contains(f.asked, "POST create") && f.bodies["create"] != ""
-	f.mu.Unlock()
-	if left := f.left(); !created || len(left) > 0 {
-		t.Errorf("created %v, left %v", created, left)
-	}
-	d.Close()
-}
-
 // TestExit: the code and the kill for want of memory are right whether or not the engine has
 // removed the container before it is asked.
 func TestExit(t *testing.T) {
@@ -170,24 +143,6 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("left: %v", left)
 			}
 		})
-	}
-}
-
-// TestTooOld: docker has no clock for it, so the driver's ends the container.
-func TestTooOld(t *testing.T) {
-	f := newFake()
-	d := New(Config{Endpoint: f.listen(t)})
-	defer d.Close()
-	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	s := g.Spec("pass")
-	s.MaxAge = 50 * time.Millisecond
-	exit, err := d.Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard,
-		Stderr: io.Discard})
-	if err != nil || exit.Code != 7 {
-		t.Errorf("got %+v, %v", exit, err)
-	}
-	if !slices.Contains(f.asked, "POST kill") {
-		t.Error("it was not killed")
 	}
 }
 

@@ -43,9 +43,10 @@ import (
 )
 
 const (
-	writeWait   = time.Second     // a watchdog that hasn't read for this long is replaced
-	closeWait   = 3 * time.Second // a watchdog that hasn't ended for this long after Close is killed
-	steadyAfter = time.Second     // a watchdog that died younger than this is not restarted before the next registration
+	writeWait = time.Second     // a watchdog that hasn't read for this long is replaced
+	closeWait = 3 * time.Second // a watchdog that hasn't ended for this long after Close is killed
+	// a watchdog that died younger than this is not restarted before the next registration
+	steadyAfter = time.Second
 )
 
 // Config is how the watchdog is started.
@@ -88,7 +89,7 @@ func New(cfg Config) (*Guard, error) {
 
 // Begin starts the watchdog, if none runs, and returns once its process is there: what is begun
 // after that, it ends. It may be called as often as one likes. A watchdog that dies is started
-// again, at once or with the next registration, and told everything anew.
+// again, at once or with the next registration, and told everything again.
 func (g *Guard) Begin() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -235,7 +236,8 @@ func (g *Guard) tell(line string) {
 		g.dog = nil
 	}
 	if err := g.start(); err != nil {
-		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server tries again", err)
+		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server "+
+			"tries again", err)
 	}
 }
 
@@ -287,7 +289,8 @@ func (g *Guard) lost(d *dog) {
 	}
 	g.log("the watchdog died; starting another", errors.New(d.cmd.ProcessState.String()))
 	if err := g.start(); err != nil {
-		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server tries again", err)
+		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server "+
+			"tries again", err)
 	}
 }
 
@@ -298,7 +301,8 @@ func (g *Guard) log(msg string, err error) {
 }
 
 func (d *dog) write(line string) error {
-	_ = d.in.SetWriteDeadline(time.Now().Add(writeWait)) // not supported on every system; a watchdog always reads
+	// not supported on every system; a watchdog always reads
+	_ = d.in.SetWriteDeadline(time.Now().Add(writeWait))
 	_, err := d.in.WriteString(line)
 	return err
 }

@@ -22,7 +22,8 @@ func TestKeptFile(t *testing.T) {
 		{"a text", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return "" }, []byte("new")},
 		{"one of many lines", func(g *Guard, path string) string { g.Keep(path, long); return "" }, long},
 		{"an empty one", func(g *Guard, path string) string { g.Keep(path, nil); return "" }, []byte{}},
-		{"forgotten", func(g *Guard, path string) string { g.Keep(path, []byte("new"))(); return "" }, []byte("before")},
+		{"forgotten", func(g *Guard, path string) string { g.Keep(path, []byte("new"))(); return "" },
+			[]byte("before")},
 		{"the second", func(g *Guard, path string) string {
 			forget := g.Keep(path, []byte("first"))
 			g.Keep(path, []byte("second"))
@@ -36,7 +37,8 @@ func TestKeptFile(t *testing.T) {
 			return ""
 		}, []byte{49}},
 		{"an end in the midst of it", func(_ *Guard, path string) string { return "1 keep \"" + path + "\"\n1 text bmV3\n" }, []byte("before")},
-		{"a good end", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return "end\n" }, []byte("before")},
+		{"a good end", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return "end\n" },
+			[]byte("before")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "record")

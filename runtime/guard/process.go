@@ -24,7 +24,7 @@ type marker interface {
 	Mark(mark string) (forget func())
 }
 
-// A Process is a child that leads a process group of its own. Whoever launches one must call End,
+// A Process is a child that leads a process group of its own. The caller must call End,
 // also when the child ended by itself: only End ends what the child left behind, and reaps it. The
 // methods may be called concurrently.
 type Process struct {
@@ -56,7 +56,8 @@ func LaunchTracked(cmd *exec.Cmd, groups Groups) (*Process, error) { return laun
 
 func launch(cmd *exec.Cmd, groups Groups, tracked bool) (*Process, error) {
 	lead(cmd)
-	p := &Process{cmd: cmd, tracked: tracked, unmark: func() {}, exited: make(chan struct{}), reap: make(chan struct{}), gone: make(chan struct{})}
+	p := &Process{cmd: cmd, tracked: tracked, unmark: func() {}, exited: make(chan struct{}),
+		reap: make(chan struct{}), gone: make(chan struct{})}
 	started := make(chan error, 1)
 	go p.live(groups, started) // ends when the child is reaped; End waits for that
 	if err := <-started; err != nil {
@@ -146,7 +147,7 @@ func (p *Process) end(grace time.Duration) error {
 		p.emptyWithin(grace)
 	}
 	// Also when it looks empty: a process that was forked while the table of processes was read
-	// isn't in it. After this nobody can fork any more. Only where the number may be somebody
+	// isn't in it. After this none of them can fork. Only where the number may be somebody
 	// else's by now, the look has to do.
 	if pinned || !p.emptyWithin(0) {
 		_ = kill(pgid)
@@ -164,7 +165,7 @@ func (p *Process) end(grace time.Duration) error {
 	return nil
 }
 
-// emptyWithin waits until the leader has ended and nobody else is left in its group, for at most d.
+// emptyWithin waits until the leader has ended and no other is left in its group, for at most d.
 func (p *Process) emptyWithin(d time.Duration) bool {
 	timeout := time.NewTimer(d)
 	defer timeout.Stop()

@@ -133,7 +133,8 @@ func TestWatchReadsLines(t *testing.T) {
 		{name: "another forgotten", input: "1 file " + quoted + "\n2 forget\n", removed: true},
 		{name: "last line cut off", input: "1 file " + quoted},
 		{name: "noise and a line beyond the limit between", removed: true,
-			input: "\x00\xff\n\n1\n2 group -5 0 0\n3 group 1 0 0\n4 group x\n" + strings.Repeat("y", 3*maxLine) + "\n5 file /\n6 file \"rel\"\n7 file " + quoted + "\n8 sing\n"},
+			input: "\x00\xff\n\n1\n2 group -5 0 0\n3 group 1 0 0\n4 group x\n" + strings.Repeat("y",
+				3*maxLine) + "\n5 file /\n6 file \"rel\"\n7 file " + quoted + "\n8 sing\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := os.WriteFile(gone, nil, 0o600); err != nil {
@@ -158,13 +159,17 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 	p := launched(t, te, nil, "meek")
 	te.ready(t)
 	start, session := identity(p.PID())
-	if start == 0 { // the session is 0 where its leader is in a PID namespace outside ours, as under some CI systems
+	// the session is 0 where its leader is in a PID namespace outside ours, as under some CI
+	// systems
+	if start == 0 {
 		t.Fatalf("identity: %d %d", start, session)
 	}
 	line := func(start uint64, session int) string {
-		return "1 group " + strconv.Itoa(p.PID()) + " " + strconv.FormatUint(start, 10) + " " + strconv.Itoa(session) + "\n"
+		return "1 group " + strconv.Itoa(p.PID()) + " " + strconv.FormatUint(start,
+			10) + " " + strconv.Itoa(session) + "\n"
 	}
-	for name, l := range map[string]string{"another leader": line(start+1, session), "another session": line(start, session+1)} {
+	for name, l := range map[string]string{"another leader": line(start+1, session),
+		"another session": line(start, session+1)} {
 		if _, err := Watch(strings.NewReader(l), nil); err != nil {
 			t.Error(err)
 		}
@@ -269,7 +274,8 @@ func TestEndTracked(t *testing.T) {
 			t.Error(err)
 		}
 		log := &syncBuffer{}
-		if _, err := Watch(strings.NewReader(g.registered()), slog.New(slog.NewTextHandler(log, nil))); err != nil { // as after kill -9
+		// as after kill -9
+		if _, err := Watch(strings.NewReader(g.registered()), slog.New(slog.NewTextHandler(log, nil))); err != nil {
 			t.Error(err)
 		}
 		_ = q.End(0)
@@ -279,7 +285,8 @@ func TestEndTracked(t *testing.T) {
 				t.Errorf("the log has no %q:\n%s", want, log)
 			}
 		}
-		if st, ok := readStat(strconv.Itoa(stray)); !ok || st.ended || strings.Contains(log.String(), strconv.Itoa(stray)) {
+		if st, ok := readStat(strconv.Itoa(stray)); !ok || st.ended ||
+			strings.Contains(log.String(), strconv.Itoa(stray)) {
 			t.Errorf("what the first one started in a session of its own has ended; the log:\n%s", log)
 		}
 		_ = syscall.Kill(stray, syscall.SIGKILL)

@@ -131,7 +131,7 @@ func (s *sweep) nameGroup(e entry) {
 	}
 }
 
-// carriers yields the living processes that carry one of the marks, but for this one.
+// carriers yields the living processes that carry one of the marks, without this one.
 func carriers(marks []string) func(yield func(stat) bool) {
 	return func(yield func(stat) bool) {
 		if len(marks) == 0 {

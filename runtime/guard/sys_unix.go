@@ -25,7 +25,7 @@ func terminate(pgid int) error {
 func kill(pgid int) error { return syscall.Kill(-pgid, syscall.SIGKILL) }
 
 // closeOnExec marks every open descriptor but the standard three. Those that Go opened are marked
-// already; others come from whoever started this process.
+// already; others come from the process that started this one.
 func closeOnExec() {
 	names, err := os.ReadDir("/dev/fd")
 	if err != nil {

@@ -97,7 +97,8 @@ func obey(entries map[int]entry, line string) {
 	switch verb {
 	case "group":
 		var e entry
-		if n, err := fmt.Sscanf(rest, "%d %d %d", &e.pgid, &e.start, &e.session); err == nil && n == 3 && e.pgid > 1 {
+		if n, err := fmt.Sscanf(rest, "%d %d %d", &e.pgid, &e.start, &e.session); err == nil && n == 3 &&
+			e.pgid > 1 {
 			entries[id] = e
 		}
 	case "mark":
@@ -114,7 +115,8 @@ func obey(entries map[int]entry, line string) {
 		}
 	case "text", "whole":
 		e := entries[id]
-		if part, err := base64.StdEncoding.DecodeString(rest); err == nil && e.text != nil && !e.whole && len(e.text) <= maxText {
+		if part, err := base64.StdEncoding.DecodeString(rest); err == nil && e.text != nil && !e.whole &&
+			len(e.text) <= maxText {
 			e.text, e.whole = append(e.text, part...), verb == "whole"
 			entries[id] = e
 		}
@@ -167,7 +169,8 @@ func finish(entries map[int]entry, log *slog.Logger) error {
 	}
 	var errs []error
 	if !s.within(force, killWait) {
-		errs = append(errs, fmt.Errorf("%d marked processes are still there %v after SIGKILL", s.signal(look), killWait))
+		errs = append(errs, fmt.Errorf("%d marked processes are still there %v after SIGKILL", s.signal(look),
+			killWait))
 	}
 	groups = remaining(groups, time.Until(deadline))
 	for _, e := range groups {

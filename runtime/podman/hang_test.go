@@ -77,30 +77,6 @@ func (h *hanging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestEndedBeforeTheEngineIsAsked: that the streams have ended is told before the engine is asked
-// how the container has.
-func TestEndedBeforeTheEngineIsAsked(t *testing.T) {
-	h := &hanging{at: "json", reached: make(chan struct{}), names: map[string]bool{}}
-	d := New(Config{Endpoint: served(t, h)})
-	d.Times.Cleanup = 2 * time.Second
-	defer d.Close()
-	told := 0
-	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	_, err := d.Run(t.Context(), g.Spec("pass"),
-		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Ended: func() {
-			told++
-			select {
-			case <-h.reached:
-				t.Error("the engine was asked before")
-			default:
-			}
-		}})
-	if err == nil || told != 1 {
-		t.Errorf("got %v, and it was told %d times", err, told)
-	}
-	<-h.reached
-}
-
 // TestEngineThatDoesNotAnswer: whatever the engine leaves unanswered, a run that is cancelled ends,
 // and what was created is removed.
 func TestEngineThatDoesNotAnswer(t *testing.T) {

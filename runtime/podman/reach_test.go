@@ -19,9 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
@@ -142,36 +140,6 @@ func oneOf(t *testing.T, g runtimetest.Target) error {
 		t.Errorf("got %+v", exit)
 	}
 	return err
-}
-
-// TestDebts: a container that could not be removed is, once the engine answers again.
-func TestDebts(t *testing.T) {
-	h := &hanging{at: "start", reached: make(chan struct{}), names: map[string]bool{}}
-	var dead atomic.Bool
-	removed := make(chan struct{}, 1)
-	endpoint := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/start") {
-			dead.Store(true)
-		}
-		if dead.Load() {
-			<-r.Context().Done()
-			return
-		}
-		h.ServeHTTP(w, r)
-		if r.Method == http.MethodDelete {
-			removed <- struct{}{}
-		}
-	}))
-	d := New(Config{Endpoint: endpoint})
-	defer d.Close()
-	d.Times.Silence, d.Times.Retry = 50*time.Millisecond, 10*time.Millisecond
-	g := runtimetest.Target{Driver: d, Image: "i", Owner: runtime.Self()}
-	var un *runtime.UnavailableError
-	if err := oneOf(t, g); !errors.As(err, &un) || !strings.Contains(err.Error(), "could not be removed yet") {
-		t.Errorf("got %v; want it to say what is left", err)
-	}
-	dead.Store(false)
-	<-removed
 }
 
 // TestUsers: who gets a user namespace for each container.

@@ -211,8 +211,8 @@ func (d *Driver) unwritable() error {
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 		if err != nil {
-			// Not wrapped: what isn't there is the directory, and not podman.
-			why := fmt.Errorf("%s, which podman needs, can't be used: %v", place.name, err) //nolint:errorlint
+			// Not %w: what isn't there is the directory, and not podman.
+			why := fmt.Errorf("%s, which podman needs, can't be used: %s", place.name, err.Error())
 			next := "make room in %s, set %s to a directory that you can write to and that has room, or unset it"
 			return d.Unavailable("", why, fmt.Sprintf(next, place.dir, place.name))
 		}

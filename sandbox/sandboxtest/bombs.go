@@ -1,5 +1,6 @@
-// Package sandboxtest holds what can only be seen where the policy, the guest and a real engine meet: Bombs, which uses up
-// everything that is limited, and sees that the right limit is named and nothing else is harmed.
+// Package sandboxtest holds what can only be seen where the policy, the guest and a real engine
+// meet: Bombs, which uses up everything that is limited, and sees that the right limit is named and
+// nothing else is harmed.
 package sandboxtest
 
 import (
@@ -54,10 +55,11 @@ type bomb struct {
 	name, code string
 	timeout    time.Duration // zero: it is to end long before its time
 	status     []sandbox.Status
-	says       string                       // in the message or the exception
-	prints     string                       // on stdout
-	gVisor     string                       // what is so with runsc instead; one that is to fail must fail none the less
-	check      func(*testing.T, run) string // what is wrong, if anything
+	says       string // in the message or the exception
+	prints     string // on stdout
+	// what is so with runsc instead; one that is to fail must fail none the less
+	gVisor string
+	check  func(*testing.T, run) string // what is wrong, if anything
 }
 
 // run is a bomb that has gone off.
@@ -68,8 +70,9 @@ type run struct {
 	took  time.Duration
 }
 
-// Bombs sets off every bomb on an engine, each in a run of its own, and after each sees that its processes are gone, that the
-// next run is fine, and at the end that this process and the machine have their memory back. The image has python3.
+// Bombs sets off every bomb on an engine, each in a run of its own, and after each sees that its
+// processes are gone, that the next run is fine, and at the end that this process and the machine
+// have their memory back. The image has python3.
 func Bombs(t *testing.T, d runtime.Driver, image string) {
 	facts, err := d.Facts(t.Context())
 	if err != nil {
@@ -100,7 +103,8 @@ func Bombs(t *testing.T, d runtime.Driver, image string) {
 }
 
 // setOff runs a bomb and what comes after it.
-func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts, kept map[string]sandbox.EnforcedBy) {
+func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts,
+	kept map[string]sandbox.EnforcedBy) {
 	// Every process that the code starts has the name of the first; the host sees names.
 	name := "b" + strings.ToLower(rand.Text())[:12]
 	code := fmt.Sprintf("with open('/proc/self/comm', 'w') as _f: _f.write(%q)\ndel _f\n", name) + b.code
@@ -116,14 +120,16 @@ func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts, kept
 	r := run{got, facts, kept, time.Since(begin)}
 	t.Logf("%s, %s %s (%v)", r.Status, r.Message, failure(r.Error), r.took.Round(10*time.Millisecond))
 	wrong := b.wrong(t, r)
-	if b.gVisor != "" && filepath.Base(facts.OCIRuntime) == "runsc" && len(wrong) > 0 && slices.Contains(b.status, sandbox.StatusOK) == (r.Status == sandbox.StatusOK) {
+	if b.gVisor != "" && filepath.Base(facts.OCIRuntime) == "runsc" && len(wrong) > 0 &&
+		slices.Contains(b.status, sandbox.StatusOK) == (r.Status == sandbox.StatusOK) {
 		t.Logf("PROPERTY: %s", b.gVisor)
 		wrong = nil
 	}
 	for _, w := range wrong {
 		t.Error(w)
 	}
-	for begin := time.Now(); named(name) > 0; time.Sleep(10 * time.Millisecond) { // the container may be on its way to its end
+	// the container may be on its way to its end
+	for begin := time.Now(); named(name) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Since(begin) > goneWithin {
 			t.Errorf("after %v, %d of its processes are left on the machine", goneWithin, named(name))
 			break
@@ -136,7 +142,8 @@ func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts, kept
 func (b bomb) wrong(t *testing.T, r run) []string {
 	var wrong []string
 	if !slices.Contains(b.status, r.Status) {
-		wrong = append(wrong, fmt.Sprintf("the status is %s, want one of %v; stdout %.200q, stderr %.500q", r.Status, b.status, r.Stdout(), r.Stderr()))
+		wrong = append(wrong, fmt.Sprintf("the status is %s, want one of %v; stdout %.200q, stderr %.500q",
+			r.Status, b.status, r.Stdout(), r.Stderr()))
 	}
 	if !strings.Contains(r.Message+failure(r.Error), b.says) {
 		wrong = append(wrong, fmt.Sprintf("nothing is said of %q", b.says))
@@ -155,7 +162,8 @@ func (b bomb) wrong(t *testing.T, r run) []string {
 // fine makes a run that has nothing to do with any before it.
 func fine(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
-	code := "import os\nprint(sum(1 for p in os.listdir('/proc') if p.isdigit()), os.listdir('/tmp'), os.listdir('/dev/shm'))"
+	code := "import os\nprint(sum(1 for p in os.listdir('/proc') if p.isdigit()), os.listdir('/tmp'), " +
+		"os.listdir('/dev/shm'))"
 	r, err := s.Run(t.Context(), sandbox.Request{Code: code, Timeout: time.Minute}, noHost{})
 	if err != nil || r.Status != sandbox.StatusOK || r.Stdout() != "2 [] []\n" {
 		t.Errorf("a run of its own is not as it should be: %s %s %q, %v", r.Status, r.Message, r.Stdout(), err)
@@ -183,12 +191,14 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// available are the bytes that the machine could give out; an engine on another one makes the test a weaker one.
+// available are the bytes that the machine could give out; an engine on another one makes the test
+// a weaker one.
 func available() int64 {
 	return 1024 * field("/proc/meminfo", "MemAvailable:")
 }
 
-// shortOf waits for the machine to have so many bytes available, and gives what is missing in the end: others work on it too.
+// shortOf waits for the machine to have so many bytes available, and gives what is missing in the
+// end: others work on it too.
 func shortOf(ctx context.Context, want int64) int64 {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
@@ -225,7 +235,8 @@ func named(name string) int {
 	dirs, _ := os.ReadDir("/proc")
 	n := 0
 	for _, d := range dirs {
-		if b, err := os.ReadFile("/proc/" + d.Name() + "/comm"); err == nil && strings.TrimSpace(string(b)) == name {
+		if b, err := os.ReadFile("/proc/" + d.Name() + "/comm"); err == nil &&
+			strings.TrimSpace(string(b)) == name {
 			n++
 		}
 	}

@@ -1,0 +1,165 @@
+package catalog
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+)
+
+// toolCache keeps the latest toolset of each server: to make what a guest is told of one takes
+// about 5 ms. It is safe for concurrent use.
+type toolCache struct {
+	ranking ranking
+
+	mu     sync.Mutex
+	sets   map[string]*Toolset // by real name
+	before map[string]*Toolset // what these have replaced, where a server's tools have changed
+	late   map[string]bool     // servers that a search has waited for in vain since they last listed their tools
+}
+
+func newToolCache() *toolCache {
+	return &toolCache{sets: map[string]*Toolset{}, before: map[string]*Toolset{}, late: map[string]bool{}}
+}
+
+// Listed returns the toolset of a list that a server has just given. It is the one that is there
+// while the list stays the same.
+func (c *Catalog) Listed(s Server, tools []upstream.Tool) *Toolset {
+	k := c.tools
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.late, s.Name)
+	t := k.sets[s.Name]
+	switch {
+	case t == nil || !slices.EqualFunc(t.listed, tools, sameTool):
+		if t != nil {
+			k.before[s.Name] = t
+		}
+		t = c.toolset(s, tools)
+	case !t.asOf.IsZero():
+		current := *t
+		current.asOf = time.Time{}
+		t = &current
+	}
+	k.sets[s.Name] = t
+	return t
+}
+
+// known returns the toolset of a server that was asked for its tools before, by this process or an
+// earlier one, else nil.
+func (c *Catalog) known(server string) *Toolset {
+	s, ok := c.byName[server]
+	if !ok {
+		return nil
+	}
+	k := c.tools
+	k.mu.Lock()
+	t := k.sets[server]
+	k.mu.Unlock()
+	if t != nil {
+		return t
+	}
+	list, ok := c.cfg.Store.Load(Key(c.definitions[server]))
+	if !ok {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.sets[server] == nil { // else the server has just told
+		t = c.toolset(s, list.Tools)
+		t.asOf = list.AsOf
+		k.sets[server] = t
+	}
+	return k.sets[server]
+}
+
+// renew replaces a server's toolset, whose texts are then made again at the next use.
+func (c *Catalog) renew(server string) {
+	k := c.tools
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.sets[server]; old != nil {
+		t := c.toolset(old.Server, old.listed)
+		t.asOf = old.asOf
+		k.sets[server] = t
+	}
+}
+
+// NoTool returns the error of a call of a tool that isn't in the set, which is the server's latest
+// list. Code that has found it in an earlier list is told that this was out of date.
+func (c *Catalog) NoTool(t *Toolset, name string) error {
+	before := c.earlier(t)
+	if d, ok := t.Denied(name); ok {
+		return Denied(t.Server.Name, t.Real(name), d)
+	}
+	if before != nil {
+		if _, had := before.Find(name); had {
+			when := "before"
+			if !before.asOf.IsZero() {
+				when = age(before.asOf) + " ago"
+			}
+			return invalid("server %q has no tool %q any more: the list of %s was out of date; search again. "+
+				"It now has: %s", t.Server.Name, name, when, text.List(t.Names()))
+		}
+	}
+	return invalid("server %q has no tool %q%s; it has: %s",
+		t.Server.Name, name, text.DidYouMean(name, t.Names()), text.List(t.Names()))
+}
+
+// earlier returns the toolset that was the server's before its latest one, or nil.
+func (c *Catalog) earlier(t *Toolset) *Toolset {
+	c.tools.mu.Lock()
+	defer c.tools.mu.Unlock()
+	return c.tools.before[t.Server.Name]
+}
+
+// maxGone bounds the names of tools that a guest is told to be gone, in number and in bytes each.
+const (
+	maxGone     = 200
+	maxGoneName = 200
+)
+
+// gone returns the names and aliases of tools that the server had before its latest list, the set.
+func (c *Catalog) gone(t *Toolset) (names []string) {
+	before := c.earlier(t)
+	if before == nil {
+		return nil
+	}
+	for _, tool := range before.tools {
+		for _, name := range slices.Compact([]string{tool.Name, before.aliases[tool.Name]}) {
+			_, denied := t.Denied(name)
+			if _, ok := t.Find(name); !ok && !denied && len(name) <= maxGoneName && len(names) < maxGone {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (k *toolCache) setLate(server string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.late[server] = true
+}
+
+func (k *toolCache) isLate(server string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.late[server]
+}
+
+// sameTool is quick for the same tool: its raw fields then share their memory.
+func sameTool(a, b upstream.Tool) bool {
+	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && a.Invalid == b.Invalid &&
+		bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
+		bytes.Equal(a.Annotations, b.Annotations)
+}
+
+// age returns how long ago something was, in one unit.
+func age(since time.Time) string { return strings.ToLower(units.HumanDuration(time.Since(since))) }

@@ -1,0 +1,225 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
+)
+
+// What a guest is told of a server has to fit into a frame, entrypoint.MaxFrame, as JSON: text
+// counts as it is escaped there. Names come first. A schema that doesn't fit is left out: the tool
+// takes any arguments then, and its server checks them. So is a description, and a tool whose very
+// name doesn't fit, which code can still call by runtime.call_tool.
+const (
+	maxProvider    = 12 << 20 // bytes of all of it
+	maxStub        = 2 << 20  // bytes of these that the declarations may take
+	maxSchema      = 1 << 20  // bytes of one schema, before and after it is escaped, or of one name
+	maxDescription = 16 << 10 // bytes of one description, before it is escaped
+)
+
+// A Toolset is the tools of one server with what is made of them. It doesn't change.
+type Toolset struct {
+	Server Server
+
+	listed  []upstream.Tool            // all that the server has
+	tools   []upstream.Tool            // those of them that code may know of
+	denied  map[string]policy.Decision // the others, by real name
+	aliases map[string]string          // of all, by real name: what is denied changes no other tool's alias
+	byAlias map[string]string          // real name by alias
+	asOf    time.Time                  // when the server told an earlier process; zero: it has told this one
+
+	// seen returns the shape of a tool's results in about most bytes, or nothing.
+	seen     func(tool string, most int) string
+	provider func() entrypoint.Provider
+}
+
+// toolset makes the toolset of a list, without the tools that are denied.
+func (c *Catalog) toolset(s Server, tools []upstream.Tool) *Toolset {
+	t := &Toolset{Server: s, listed: tools, denied: map[string]policy.Decision{}, byAlias: map[string]string{}}
+	for _, tool := range tools {
+		if d := c.Judge(s.Name, tool); d.Verdict == policy.Deny {
+			t.denied[tool.Name] = d
+		} else {
+			t.tools = append(t.tools, tool)
+		}
+	}
+	t.aliases = entrypoint.Aliases(toolNames(tools))
+	for name, alias := range t.aliases {
+		t.byAlias[alias] = name
+	}
+	t.seen = func(tool string, most int) string { return c.seen.text(c.definitions[s.Name], tool, most) }
+	t.provider = sync.OnceValue(t.makeProvider)
+	return t
+}
+
+// Names returns the names of the tools that code may know of.
+func (t *Toolset) Names() []string { return toolNames(t.tools) }
+
+func toolNames(tools []upstream.Tool) []string {
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Find returns a tool by its alias or real name. An alias comes first: that is what frames have,
+// and another tool's real name may look the same.
+func (t *Toolset) Find(name string) (upstream.Tool, bool) {
+	real := t.Real(name)
+	i := slices.IndexFunc(t.tools, func(tool upstream.Tool) bool { return tool.Name == real })
+	if i < 0 {
+		return upstream.Tool{}, false
+	}
+	return t.tools[i], true
+}
+
+// Real returns the name of the tool that Find looks for.
+func (t *Toolset) Real(name string) string {
+	if real, ok := t.byAlias[name]; ok {
+		return real
+	}
+	return name
+}
+
+// Denied returns why a tool may not be called, by its alias or real name; false where it may.
+func (t *Toolset) Denied(name string) (policy.Decision, bool) {
+	d, ok := t.denied[t.Real(name)]
+	return d, ok
+}
+
+// maxRefusal bounds, in bytes, what a guest is told of why a tool may not be called.
+const maxRefusal = 500
+
+// refusals returns the names and aliases of tools that are denied, with the reasons, for a guest:
+// as many as of tools that are gone.
+func (t *Toolset) refusals() map[string]string {
+	told := map[string]string{}
+	for _, tool := range t.listed {
+		d, denied := t.denied[tool.Name]
+		for _, name := range []string{tool.Name, t.aliases[tool.Name]} {
+			if denied && len(name) <= maxGoneName && len(told) < maxGone {
+				told[name] = text.First(text.Safe(d.Why()), maxRefusal)
+			}
+		}
+	}
+	return told
+}
+
+// Provider returns the server as the guest is told of it at the first touch: with its tools, and
+// their declarations to read.
+func (c *Catalog) Provider(t *Toolset) entrypoint.Provider {
+	p := t.provider()
+	p.Gone, p.Denied = c.gone(t), t.refusals()
+	return p
+}
+
+func (t *Toolset) makeProvider() entrypoint.Provider {
+	p := provider(t.Server)
+	p.Tools = make(map[string]entrypoint.Tool, len(t.tools))
+	room := budget(maxProvider - maxStub)
+	var named []entrypoint.Tool
+	for _, tool := range t.tools {
+		name := entrypoint.Tool{SafeName: t.aliases[tool.Name], OriginalName: tool.Name}
+		if room.takes(map[string]entrypoint.Tool{name.SafeName: name}, maxSchema) {
+			named = append(named, t.told(tool))
+		}
+	}
+	if !room.takes(p.Description, maxProvider) {
+		p.Description = ""
+	}
+	for _, tool := range named {
+		for _, schema := range []*json.RawMessage{&tool.InputSchema, &tool.OutputSchema} {
+			if len(*schema) > 0 && !room.takes(*schema, maxSchema) {
+				*schema = nil
+			}
+		}
+		if !room.takes(tool.Description, maxProvider) {
+			tool.Description = ""
+		}
+		p.Tools[tool.SafeName] = tool
+	}
+	stubs.Declare(&p)
+	room = maxStub
+	if !room.takes(p.Stub, maxStub) {
+		p.Stub = ""
+	}
+	for _, tool := range named {
+		if told := p.Tools[tool.SafeName]; !room.takes([]any{told.Stub, told.Keys}, maxStub) {
+			told.Stub, told.Keys = "", nil
+			p.Tools[told.SafeName] = told
+		}
+	}
+	return p
+}
+
+// budget is how many bytes of JSON there is room for.
+type budget int
+
+// keyRoom is more than a member of an object takes besides its value.
+const keyRoom = 20
+
+// takes reports whether there is room for a value of at most that many bytes, and takes it. What is
+// not JSON has no room.
+func (b *budget) takes(v any, most int) bool {
+	text, err := json.Marshal(v)
+	size := len(text) + keyRoom
+	if err != nil || size > min(most+keyRoom, int(*b)) {
+		return false
+	}
+	*b -= budget(size)
+	return true
+}
+
+// told returns a tool in the words of the protocol, without schemas that are too long.
+func (t *Toolset) told(tool upstream.Tool) entrypoint.Tool {
+	told := entrypoint.Tool{
+		SafeName: t.aliases[tool.Name], OriginalName: tool.Name, Description: tool.Description,
+		InputSchema: tool.InputSchema, OutputSchema: tool.OutputSchema,
+	}
+	if len(told.Description) > maxDescription {
+		told.Description = text.First(told.Description, maxDescription) + " […]"
+	}
+	if shape := t.shape(tool, maxSeenLong); shape != "" {
+		told.Description += "\n\nResults seen so far, not declared by the server: " + shape
+	}
+	told.Description = strings.TrimSpace(told.Description)
+	for _, schema := range []*json.RawMessage{&told.InputSchema, &told.OutputSchema} {
+		if len(*schema) > maxSchema {
+			*schema = nil
+		}
+	}
+	return told
+}
+
+// shape returns what the results of a tool were seen to be, or nothing where it declares that
+// itself.
+func (t *Toolset) shape(tool upstream.Tool, most int) string {
+	if len(tool.OutputSchema) > 0 {
+		return ""
+	}
+	return t.seen(tool.Name, most)
+}
+
+// seenMark is what a type that a server hasn't declared is marked with.
+const seenMark = " # seen, not declared"
+
+// signature returns how code calls a tool, on one line. The type of a result that isn't declared is
+// that of the results seen.
+func (t *Toolset) signature(tool upstream.Tool) string {
+	signature := fmt.Sprintf("mcp_%s.%s", t.Server.Alias, stubs.Signature(t.aliases[tool.Name], t.told(tool)))
+	shape := t.shape(tool, maxSeenText)
+	if at := strings.LastIndex(signature, " -> "); shape != "" && at >= 0 {
+		return signature[:at] + " -> " + shape + seenMark
+	}
+	return signature
+}

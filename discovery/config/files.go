@@ -1,0 +1,148 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// FSName returns a path as an fs.FS wants it.
+func (r *Reader) FSName(native string) string {
+	if r.Windows {
+		native = strings.ReplaceAll(native, `\`, "/")
+	}
+	if p := strings.TrimPrefix(path.Clean("/"+native), "/"); p != "" {
+		return p
+	}
+	return "."
+}
+
+// Stat looks at a file.
+func (r *Reader) Stat(native string) (fs.FileInfo, error) { return fs.Stat(r.fsys, r.FSName(native)) }
+
+// IsFile reports whether there is a regular file.
+func (r *Reader) IsFile(native string) bool {
+	info, err := r.Stat(native)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Names returns the names in a directory, hidden ones left out, sorted.
+func (r *Reader) Names(dir string) ([]string, error) {
+	info, err := r.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, unfit("it is not a directory")
+	}
+	entries, err := fs.ReadDir(r.fsys, r.FSName(dir))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if n := e.Name(); !strings.HasPrefix(n, ".") {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Join returns the path of a name in a directory.
+func (r *Reader) Join(dir, name string) string {
+	return strings.TrimRight(dir, `/\`) + r.Native("/"+name)
+}
+
+// IsJSON reports whether a name ends in .json.
+func IsJSON(name string) bool { return path.Ext(name) == ".json" }
+
+// UsersOwn reports whether a path is of those of a host's files that a user has for all projects:
+// in the home directory they are the user's own, also where that is the project.
+func (r *Reader) UsersOwn(files []File, native string) bool {
+	return slices.ContainsFunc(files, func(f File) bool {
+		return f.Approval == None && slices.Contains(r.Expand(f.Paths), native)
+	})
+}
+
+// Files returns the names of a directory's *.json files, and of its *.yaml and *.yml files too
+// where the ending is .yaml. It reports what is wrong with a directory that is there, or has to be.
+func (r *Reader) Files(src Source, ending string, required bool) (names []string, ok bool) {
+	names, err := r.Names(src.Path)
+	if bad := Unreadable(err, required); bad.Refused() {
+		r.Problem(src, "", bad.Reason, bad.Next)
+		return nil, false
+	}
+	return slices.DeleteFunc(names, func(n string) bool {
+		return !IsJSON(n) && (ending != ".yaml" || !isYAML(n))
+	}), err == nil
+}
+
+// bytes reads a regular file. It looks before it opens: opening a pipe would wait for a writer.
+func (r *Reader) bytes(native string, limit int64) ([]byte, error) {
+	info, err := r.Stat(native)
+	if err != nil {
+		return nil, err
+	}
+	tooLarge := unfit(fmt.Sprintf("it is larger than %d KiB, which is the limit", limit>>10))
+	switch {
+	case info.IsDir():
+		return nil, unfit("it is a directory, not a file")
+	case !info.Mode().IsRegular():
+		return nil, unfit("it is not a regular file")
+	case info.Size() > limit:
+		return nil, tooLarge
+	}
+	f, err := r.fsys.Open(r.FSName(native))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // a size may be untrue, as in /proc
+	if err == nil && int64(len(data)) > limit {
+		return nil, tooLarge
+	}
+	return data, err
+}
+
+// unfit is what is wrong with something that could be read.
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
+// missing reports whether an error means that there is no such file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Unreadable returns what an error of the file system means for the author of the path. A file that
+// isn't there is refused only if it has to be.
+func Unreadable(err error, required bool) Refusal {
+	var pathErr *fs.PathError
+	var wrong unfit
+	var exposed Refusal
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err // the path is the source's
+	}
+	switch {
+	case err == nil, missing(err) && !required:
+		return Refusal{}
+	case missing(err):
+		return Refusal{"it does not exist", "make it, or take it out of MCP_BRIDGE_CONFIG"}
+	case errors.As(err, &exposed):
+		return exposed
+	case errors.Is(err, fs.ErrPermission):
+		return Refusal{"it can't be read: permission denied",
+			"make it readable for the user that runs mcp-bridge"}
+	case errors.Is(err, fs.ErrInvalid):
+		return Refusal{"its path is not one that can be opened", "correct the path"}
+	case errors.As(err, &wrong):
+		return Refusal{wrong.Error(), "move it away, or make it what it should be"}
+	}
+	return Refusal{"it can't be read: " + err.Error(), "correct or remove it"}
+}

@@ -1,0 +1,172 @@
+"""Files for the code, which the supervisor writes, and files that the code leaves, which it hands over.
+
+It reads them when nothing of the code runs any more, however the run ended. It follows no link, and opens
+regular files only.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from binascii import a2b_base64
+from collections.abc import Callable, Iterator
+
+from guest import artifacts, mime
+from guest.run import Run
+
+IN = "/workspace/in"  # files for the code
+MAX_ENTRIES = 10_000  # of all directories together that are looked at
+MAX_LOOKED = 1000  # entries beside the directory that are looked at
+MAX_TOLD = 5  # names of files that were left behind
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def add(name: str, data: str) -> None:
+    """Adds a piece, in base64, to the end of a file.
+
+    Raises OSError, or ValueError for what is no name or no base64.
+    """
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError("it is no name of a file")
+    piece = memoryview(a2b_base64(data))
+    os.makedirs(IN, exist_ok=True)
+    fd = os.open(f"{IN}/{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        while piece:
+            piece = piece[os.write(fd, piece) :]
+    finally:
+        os.close(fd)
+
+
+def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
+    """Sends the files below path, in order of their names, as far as they have room.
+
+    What was left behind is said.
+    """
+    behind: list[str] = []
+    refused: list[str] = []
+    renamed: list[str] = []
+    for name, fd in _files(path, refused):
+        try:
+            size = os.fstat(fd).st_size
+            try:
+                given = run.room.take(name, size)
+            except artifacts.LimitReached:
+                behind.append(f"{_shown(name)} ({size:,} bytes)")
+                continue
+            if given != name:
+                renamed.append(f"{_shown(name)} as {given}")
+            data = _read(fd, size)
+            for frame in artifacts.frames(given, mime.guess(name, data), data):
+                run.artifact(frame)
+        except OSError as e:
+            refused.append(_why(name, e))
+        finally:
+            os.close(fd)
+    limit = f"since the files of one run may be {artifacts.MAX_FILES} with {run.room.limit:,} bytes together"
+    for what, which in (
+        (f"not handed over, {limit}", behind),
+        ("not handed over", refused),
+        ("handed over", renamed),
+    ):
+        if which:
+            say(f"[{path}: {what}: {_listed(which)}]\n")
+
+
+def tell_lost(out: str, say: Callable[[str], None]) -> None:
+    """tell_lost says which files lie beside the directory out, as far as few entries show, and how
+    they are handed over.
+    """
+    home, found, left = os.path.dirname(out), [], MAX_LOOKED
+    for folder, folders, names in os.walk(home):
+        if folder == home:
+            folders[:] = [name for name in folders if name not in ("in", os.path.basename(out))]
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        found += [
+            os.path.relpath(os.path.join(folder, name), home)
+            for name in sorted(names)
+            if not name.startswith(".")
+        ]
+        left -= len(folders) + len(names)
+        if left < 0:
+            break
+    if found:
+        first = _shown(found[0])
+        say(
+            f"[files in {home} are gone after the run: {_listed([_shown(name) for name in found])}; "
+            f'save_artifact("{first}") or write to {out}]\n'
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:MAX_TOLD]) + (
+        f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
+    )
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
+
+
+def _why(name: str, error: OSError) -> str:
+    return f"{_shown(name)} ({error.strerror})"
+
+
+def _files(path: str, refused: list[str]) -> Iterator[tuple[str, int]]:
+    """Relative names and descriptors of the regular files below path; the descriptors are the
+    caller's to close.
+
+    What is no such file, or can't be read, is added to refused.
+    """
+    left = MAX_ENTRIES
+    try:
+        folders = [("", os.open(path, _FOLDER))]
+    except OSError as e:
+        if os.path.lexists(path):
+            refused.append(_why("all of it", e))
+        return
+    while folders:
+        prefix, folder = folders.pop()
+        below = []
+        try:
+            names = []
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        break
+                    names.append(entry.name)
+            for name in sorted(names):
+                try:
+                    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+                    if stat.S_ISDIR(mode):
+                        if prefix.count("/") == artifacts.MAX_PARTS - 1:
+                            refused.append(f"{_shown(prefix + name)} (too deep)")
+                            continue
+                        below.append((f"{prefix}{name}/", os.open(name, _FOLDER, dir_fd=folder)))
+                    elif stat.S_ISREG(mode):
+                        fd = os.open(name, _FILE, dir_fd=folder)
+                        if not stat.S_ISREG(os.fstat(fd).st_mode):
+                            os.close(fd)
+                            continue
+                        yield prefix + name, fd
+                    else:
+                        refused.append(
+                            f"{_shown(prefix + name)}"
+                            f" ({'a link' if stat.S_ISLNK(mode) else 'no regular file'})"
+                        )
+                except OSError as e:
+                    refused.append(_why(prefix + name, e))
+        finally:
+            os.close(folder)
+        folders += reversed(below)
+
+
+def _read(fd: int, size: int) -> bytes:
+    parts = []
+    while size > 0 and (data := os.read(fd, min(size, 1 << 20))):
+        parts.append(data)
+        size -= len(data)
+    return b"".join(parts)

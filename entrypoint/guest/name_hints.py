@@ -1,0 +1,237 @@
+"""Hints for names and modules that aren't there."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator
+
+from guest import expressions, names, not_python
+from guest.light_typing import Any
+
+MAX_LISTED = 40  # installed packages that are named
+_TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
+CLIENTS = {
+    "requests",
+    "httpx",
+    "aiohttp",
+    "urllib3",
+    "urllib",
+    "socket",
+    "http",
+    "httplib2",
+    "websockets",
+    "botocore",
+    "ssl",
+}
+_SDK = {
+    "client",
+    "client.stdio",
+    "client.session",
+    "client.sse",
+    "client.streamable_http",
+    "server",
+    "server.fastmcp",
+    "types",
+}
+_SDK_NAMES = {"ClientSession", "StdioServerParameters", "stdio_client", "Client", "types"}
+_SHORT = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "dt": "datetime", "sns": "seaborn"}
+
+
+def hint(error: BaseException, namespace: dict[str, Any]) -> str:
+    """A sentence without a period, or "" when there is nothing to add."""
+    return _module(error, namespace) or _name(error, namespace)
+
+
+def proxies(namespace: dict[str, Any]) -> list[str]:
+    return sorted(key for key in namespace if key.startswith("mcp_") and key != "mcp_servers")
+
+
+def _module(error: BaseException, namespace: dict[str, Any]) -> str:
+    if not isinstance(error, ImportError) or not isinstance(error.name, str):
+        return ""
+    if error.name.startswith("mcp.servers"):
+        return names.choices(
+            proxies(namespace),
+            "servers of this run",
+            "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip("."),
+        )
+    if said := _connected(error, namespace):
+        return said
+    if not isinstance(error, ModuleNotFoundError):
+        return _imported(error)
+    top = error.name.partition(".")[0]
+    if top in namespace or top.removeprefix("mcp_") != top:
+        known = names.choices(proxies(namespace), "servers of this run", top)
+        return f"{top} is there without an import" if top in namespace else known
+    if top in sys.modules or "." in error.name:
+        return ""
+    near = _near(top, [*(name for name in sys.stdlib_module_names if not name.startswith("_")), *installed()])
+    meant = f"did you mean {near}? " if near else ""
+    net = (
+        "; there is no network either: to reach a service, call a tool of its server"
+        if top in CLIENTS
+        else ""
+    )
+    return f"{meant}{nothing_installed()}{net}"
+
+
+def nothing_installed() -> str:
+    extra = installed()
+    has = ", ".join(extra[:MAX_LISTED]) + (
+        f" and {len(extra) - MAX_LISTED} more" if len(extra) > MAX_LISTED else ""
+    )
+    there = (
+        f"beside the standard library there are: {has}"
+        if extra
+        else "there is only Python's standard library"
+    )
+    return f"nothing can be installed here; {there}"
+
+
+def _connected(error: ImportError, namespace: dict[str, Any]) -> str:
+    """An import of servers from where others keep them, or of the SDK that code elsewhere connects
+    to them with.
+    """
+    top, _, rest = str(error.name).partition(".")
+    if isinstance(error, ModuleNotFoundError) and top == "servers":
+        line = expressions.Place(error).line
+        mended = (
+            re.sub(r"\bservers\b", "mcp.servers", line, count=1)
+            if line.startswith(("from ", "import "))
+            else ""
+        )
+        return f"write: {mended or f'from mcp.servers.{rest} import ...'}"
+    wrong = re.search("cannot import name '(.+?)' from", str(error))
+    if error.name == "fastmcp" or (top == "mcp" and (rest in _SDK or (wrong and wrong[1] in _SDK_NAMES))):
+        listed = ", ".join(f"{name}.TOOL(...)" for name in proxies(namespace)[:5])
+        return (
+            f"the servers are connected already: without a client, write {listed or 'mcp_SERVER.TOOL(...)'}"
+        )
+    return ""
+
+
+def _imported(error: ImportError) -> str:
+    """The nearest name of a module to one that it hasn't."""
+    wrong = re.search("cannot import name '(.+?)' from", str(error))
+    if not wrong or error.name not in sys.modules:
+        return ""
+    near = names.nearest(
+        wrong[1], [name for name in dir(sys.modules[error.name]) if not name.startswith("_")]
+    )
+    return f"did you mean {near}?" if near else ""
+
+
+def installed() -> list[str]:
+    """The packages that came with the image beside the standard library, as they are imported."""
+    import pkgutil
+
+    folders = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    found = {module.name for module in pkgutil.iter_modules(folders)}
+    return sorted(
+        (name for name in found - _TOOLS if name[0].isalpha() and "__" not in name), key=str.casefold
+    )
+
+
+def _near(wrong: str, known: list[str]) -> str:
+    """The nearest name, if it is nearer than those of two modules often are."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(wrong, known, n=1, cutoff=0.75)), "")
+
+
+def _name(error: BaseException, namespace: dict[str, Any]) -> str:
+    wrong = getattr(error, "name", None)
+    if isinstance(error, UnboundLocalError):
+        return (
+            "what a function assigns anywhere is local in all of it: assign it before this line, or declare"
+            " it global or nonlocal"
+        )
+    if not isinstance(error, NameError) or not isinstance(wrong, str):
+        return ""
+    servers: dict[str, Any] = namespace.get("mcp_servers") or {}
+    line = expressions.Place(error).line
+    if tool := _spelled(wrong, list(servers.values())):
+        return f"write: {_renamed(line, wrong, tool)}"
+    if wrong.startswith("mcp_"):
+        return names.choices(proxies(namespace), "servers of this run", wrong)
+    if wrong in {"true", "false", "null", "none", "undefined"}:
+        return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
+    runtime = "search_tool_docs" if wrong in ("search_tools", "search_tool") else wrong
+    if (
+        runtime in getattr(namespace.get("runtime"), "__dict__", {})
+        and not runtime.startswith("_")
+        and runtime.islower()
+    ):
+        return f"write: {_renamed(line, wrong, f'runtime.{runtime}')}"
+    used = rf"@{re.escape(wrong)}\b|\b{re.escape(wrong)}(\(|\.(now|utcnow|today|strptime|from\w+)\()"
+    if wrong in names.STANDARD and (not wrong.islower() or re.search(used, line)):
+        return f"write from {names.STANDARD[wrong]} import {wrong} first"
+    if wrong in sys.stdlib_module_names or wrong in installed():
+        return f"write import {wrong} first"
+    if said := not_python.undefined(wrong, line, proxies(namespace), nothing_installed()):
+        return said
+    if wrong in names.KEPT:
+        return names.NOTHING_KEPT
+    if wrong in _SHORT:
+        top = _SHORT[wrong].partition(".")[0]
+        there = top in sys.stdlib_module_names or top in installed()
+        return (
+            f"write import {_SHORT[wrong]} as {wrong} first"
+            if there
+            else f"{top} isn't in here: {nothing_installed()}"
+        )
+    if f"mcp_{wrong}" in namespace:
+        return f"did you mean mcp_{wrong}?"
+    having = [f"mcp_{server._alias}.{wrong}" for server in servers.values() if wrong in (server._known or {})]
+    if having:
+        return f"a tool is called through its server: write {' or '.join(having)}"
+    own = [name for name in _visible(error, namespace) if name != wrong]
+    near = names.nearest(wrong, own)
+    if not near:
+        builtin = [name for name in (*dir(builtins), *keyword.kwlist) if not name.startswith("_")]
+        near = next((name for name in builtin if len(wrong) > 2 and names.one_edit(wrong, name)), "")
+    return f"did you mean {near}?" if near else _unset(wrong, line, list(servers.values()))
+
+
+def _spelled(wrong: str, servers: list[Any]) -> str:
+    """_spelled returns the call of a tool whose name has its server's in it, as other programs
+    write it; "" for none.
+    """
+    for server in servers:
+        for begin in (
+            f"mcp__{server._name}__",
+            f"mcp__{server._alias}__",
+            f"{server._alias}_",
+            f"{server._alias}__",
+        ):
+            tool = wrong.removeprefix(begin)
+            if tool != wrong and (begin.startswith("mcp__") or tool in (server._known or {})):
+                return f"mcp_{server._alias}.{tool}"
+    return ""
+
+
+def _renamed(line: str, wrong: str, name: str) -> str:
+    return re.sub(rf"(?<![.\w]){re.escape(wrong)}\b", name, line) or name
+
+
+def _unset(wrong: str, line: str, servers: list[Any]) -> str:
+    """A name that nothing is like: what an earlier call has set, or a tool of a server whose tools
+    aren't known yet.
+    """
+    if not re.search(rf"\b{re.escape(wrong)}\s*\(", line):
+        return "nothing is kept between calls: fetch it again in this program"
+    unknown = [
+        f"mcp_{server._alias}.{wrong}(...)" for server in servers if server._known is None and "_" in wrong
+    ]
+    tool = f"; if it is a tool, write {' or '.join(unknown[:3])}" if unknown else ""
+    return f"nothing is kept between calls: define it in this program{tool}"
+
+
+def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:
+    for last in deque(expressions.entries(error), 1):
+        yield from last.tb_frame.f_locals
+    yield from (name for name in namespace if not name.startswith("__"))

@@ -1,0 +1,54 @@
+"""Files that come with a run: where they are put, and what can't be put anywhere."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+from guest_tests.host import Frame, Guest
+
+
+def changed(directory: str) -> dict[str, tuple[str, str]]:
+    """The guest with another directory for files: there is no /workspace outside a container."""
+    return {"files": ('IN = "/workspace/in"', f"IN = {directory!r}")}
+
+
+def piece(name: str, data: bytes) -> Frame:
+    return {"type": "file", "name": name, "data": base64.b64encode(data).decode()}
+
+
+@unittest.skipIf(
+    os.environ.get("GUEST_UNDER"), "looks into the directory; TestFilesInAndOut does so in a container"
+)
+class Files(unittest.TestCase):
+    def test_files_are_there_before_the_code(self) -> None:
+        with tempfile.TemporaryDirectory() as base, Guest(changed(f"{base}/in")) as guest:
+            big = os.urandom(1 << 20)
+            for start in range(0, len(big), 1 << 19):
+                guest.send(piece("big.bin", big[start : start + (1 << 19)]))
+            guest.send(piece("ü b.txt", b"one"))
+            guest.send(piece("empty", b""))
+            code = (
+                f"import os\nprint(sorted((n, os.path.getsize(f'{base}/in/{{n}}')) for n in"
+                f" os.listdir('{base}/in')))"
+            )
+            guest.execute(code)
+            frames = guest.until("done")
+            said = "".join(f["text"] for f in frames if f["type"] == "output")
+            self.assertEqual(said, "[('big.bin', 1048576), ('empty', 0), ('ü b.txt', 3)]\n")
+            self.assertEqual(Path(f"{base}/in/big.bin").read_bytes(), big)
+            self.assertEqual(Path(f"{base}/in/empty").stat().st_mode & 0o777, 0o644)
+
+    def test_files_that_cannot_be_written(self) -> None:
+        with tempfile.TemporaryDirectory() as base:
+            os.symlink("/etc/hostname", f"{base}/link")
+            for name in ("link", "../a", "", ".", "..", "a/b", "a\0b"):
+                with self.subTest(name), Guest(changed(base)) as guest:
+                    guest.until("ready")
+                    guest.send(piece(name, b"x"))
+                    self.assertEqual(guest.status(), 70)
+                    self.assertIn("can't be written", guest.errors())
+            self.assertEqual(os.listdir(base), ["link"])
