@@ -20,7 +20,7 @@ func TestConfiguredServersCostNothing(t *testing.T) {
 		c := catalog.New(catalog.Config{}, list, nil)
 		return testing.AllocsPerRun(100, func() {
 			a, err := b.decode(c, []byte(`{"code":"1"}`))
-			if r := b.request("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {
+			if r := sandboxRequest("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {
 				t.Errorf("got %d and %d of %d servers, %v", len(r.Providers), len(r.Discovered), servers, err)
 			}
 		})

@@ -18,8 +18,8 @@ func (q inOrder) Run(_ context.Context, r sandbox.Request, _ sandbox.Host) (sand
 	return sandbox.Result{Status: sandbox.StatusOK}, nil
 }
 
-// TestOrderOfArrival: calls that are sent in one go come to the queue in the order in which they were sent, also where some
-// between them are refused before.
+// TestOrderOfArrival: calls that are sent in one go come to the queue in the order in which they
+// were sent, also where some between them are refused before.
 func TestOrderOfArrival(t *testing.T) {
 	const calls = 60
 	q := inOrder{make(chan string, calls)}

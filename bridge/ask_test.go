@@ -12,10 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// asking is a bridge whose runs ask their client and print what came of it. The code is the method, and after a space the parameters.
+// asking is a bridge whose runs ask their client and print what came of it. The code is the method,
+// and after a space the parameters.
 func asking(t testing.TB) *Bridge {
 	return running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 		method, text, _ := strings.Cut(r.Code, " ")
@@ -23,9 +25,9 @@ func asking(t testing.TB) *Bridge {
 		if text != "" {
 			params = json.RawMessage(text)
 		}
-		raw, err := askClient(ctx, serverAsks, method, params)
+		raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, method, params)
 		if err != nil {
-			return printed(fmt.Sprintf("error, none to ask %v: %v", errors.Is(err, errCannotAsk), err)), nil
+			return printed(fmt.Sprintf("error, none to ask %v: %v", errors.Is(err, elicit.ErrCannotAsk), err)), nil
 		}
 		return printed(string(raw)), nil
 	})
@@ -49,13 +51,16 @@ func (p *peer) code(id int, code string) {
 	p.run(id, string(args), "")
 }
 
+// How many questions of each asker a client has at a time, and in the course of one call.
+const maxAsking, maxAsks = 4, 50
+
 func TestAskClient(t *testing.T) {
 	const form = `elicitation/create {"message":"May I?","requestedSchema":{"type":"object"}}`
 	for _, tc := range []struct{ name, answer, want string }{
 		{"an answer", `"id":%s,"result":{"action":"accept","content":{"n":9007199254740993}}`, `{"action":"accept","content":{"n":9007199254740993}}`},
 		{"an id as text", `"id":"%s","result":{"action":"decline"}`, `{"action":"decline"}`},
 		{"an error", `"id":%s,"error":{"code":-1,"message":"user rejected\u001b[2J"}`, `error, none to ask false: the client refused: user rejected[2J (code -1)`},
-		{"an odd error", `"id":%s,"error":"no"`, `error, none to ask false: the client refused: an error that can't be read (code -32603)`},
+		{"an odd error", `"id":%s,"error":"no"`, `error, none to ask false: the client refused: no (code -32603)`},
 		{"an error and a result", `"id":%s,"error":{"code":5,"message":"no"},"result":{}`, `error, none to ask false: the client refused: no (code 5)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -76,10 +81,11 @@ func TestAskClient(t *testing.T) {
 	}
 }
 
-// TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is missing.
+// TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is
+// missing.
 func TestClientThatCannotBeAsked(t *testing.T) {
 	const form, url = `elicitation/create {"message":"m"}`, `elicitation/create {"mode":"url","message":"m","url":"https://example.org"}`
-	const sampling, tools, roots = `sampling/createMessage {}`, `sampling/createMessage {"tools":[]}`, `roots/list`
+	const sampling, roots = `sampling/createMessage {}`, `roots/list`
 	for _, tc := range []struct {
 		capabilities string
 		can          []string
@@ -87,8 +93,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 		{`{}`, nil},
 		{`{"elicitation":null}`, nil},
 		{`{"elicitation":{}}`, []string{form}},
-		{`{"elicitation":{"form":{}},"sampling":{}}`, []string{form, sampling}},
-		{`{"sampling":{"tools":{}}}`, []string{sampling, tools}},
+		{`{"elicitation":{"form":{}},"sampling":{"tools":{}}}`, []string{form}},
 		{`{"elicitation":{"url":{}}}`, []string{url}},
 		{`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`, []string{form, url, roots}},
 	} {
@@ -96,7 +101,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 			p := connect(t, asking(t))
 			p.introduce(tc.capabilities)
 			var can []string
-			for _, code := range []string{form, url, sampling, tools, roots, "tasks/list"} {
+			for _, code := range []string{form, url, sampling, roots, "tasks/list"} {
 				p.code(1, code)
 				f := p.next()
 				if f.Method != "" {
@@ -114,7 +119,7 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestNobodyToAsk(t *testing.T) {
+func TestNoOneToAsk(t *testing.T) {
 	b := asking(t)
 	r, err := b.RunDirect(t.Context(), Direct{Code: "roots/list"})
 	if err != nil || !strings.Contains(r.Result.Output[0].Text, "none to ask true: the client can't be asked: the code was not run for an MCP client") {
@@ -130,8 +135,8 @@ func TestNobodyToAsk(t *testing.T) {
 // TestCancelWhileAsking: the client is told that its answer isn't needed, and the run ends.
 func TestCancelWhileAsking(t *testing.T) {
 	p := connect(t, asking(t))
-	p.introduce(`{"sampling":{}}`)
-	p.code(1, `sampling/createMessage {}`)
+	p.introduce(`{"roots":{}}`)
+	p.code(1, `roots/list`)
 	q := p.next()
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	if f := p.next(); f.Method != "notifications/cancelled" || string(f.Params.RequestID) != string(q.ID) {
@@ -144,11 +149,11 @@ func TestCancelWhileAsking(t *testing.T) {
 	}
 }
 
-// TestEndOfInputWhileAsking: nobody waits for an answer that can't come any more.
+// TestEndOfInputWhileAsking: a question ends with the connection.
 func TestEndOfInputWhileAsking(t *testing.T) {
 	p := connect(t, asking(t))
-	p.introduce(`{"sampling":{}}`)
-	p.code(1, `sampling/createMessage {}`)
+	p.introduce(`{"roots":{}}`)
+	p.code(1, `roots/list`)
 	p.next()
 	p.in.Close()
 	if err := <-p.served; err != nil {
@@ -186,7 +191,7 @@ func TestAskingIsBounded(t *testing.T) {
 	t.Run("in one call", func(t *testing.T) {
 		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			for {
-				if _, err := askClient(ctx, serverAsks, "roots/list", nil); err != nil {
+				if _, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, "roots/list", nil); err != nil {
 					return printed(err.Error()), nil
 				}
 			}
@@ -209,7 +214,7 @@ func TestAskingIsBounded(t *testing.T) {
 			p.introduce(`{"roots":{}}`)
 			p.code(1, "roots/list")
 			p.next()
-			time.Sleep(askTimeout + time.Second)
+			time.Sleep(elicit.Timeout + time.Second)
 			if f := p.next(); f.Method != "notifications/cancelled" {
 				t.Errorf("got %+v", f)
 			}
@@ -220,18 +225,19 @@ func TestAskingIsBounded(t *testing.T) {
 	})
 }
 
-// TestServersDoNotUseUpConsent: with questions of servers unanswered, and with as many asked as there may be, the user is still asked for
-// consent; and what waits for its turn has all of its time then.
+// TestServersDoNotUseUpConsent: with questions of servers unanswered, and with as many asked as
+// there may be, the user is still asked for consent; and what waits for its turn has all of its
+// time then.
 func TestServersDoNotUseUpConsent(t *testing.T) {
 	consent := json.RawMessage(`{"message":"May it?"}`)
 	t.Run("turns", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
-				by, params := serverAsks, any(nil)
+				by, params := elicit.ByServer, any(nil)
 				if r.Code == "elicitation/create" {
-					by, params = policyAsks, consent
+					by, params = elicit.ByPolicy, consent
 				}
-				raw, err := askClient(ctx, by, r.Code, params)
+				raw, err := requestOf(ctx).asker.Ask(ctx, by, r.Code, params)
 				return printed(fmt.Sprintf("%s %v", raw, err)), nil
 			}))
 			defer p.in.Close()
@@ -252,12 +258,12 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 			if got := p.next().tool(t).Content[0].Text; got != "{} <nil>" {
 				t.Errorf("got %s", got)
 			}
-			time.Sleep(askTimeout - time.Minute + time.Second)
+			time.Sleep(elicit.Timeout - time.Minute + time.Second)
 			var late frame
 			for late.Method != "roots/list" { // among the ends of the others
 				late = p.next()
 			}
-			time.Sleep(askTimeout - 10*time.Second)
+			time.Sleep(elicit.Timeout - 10*time.Second)
 			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"late":1}}`, late.ID)
 			for {
 				if f := p.next(); f.Method == "" && string(f.ID) == fmt.Sprint(maxAsking) {
@@ -272,8 +278,8 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 	t.Run("number", func(t *testing.T) {
 		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 			for {
-				if _, err := askClient(ctx, serverAsks, "roots/list", nil); err != nil {
-					raw, err := askClient(ctx, policyAsks, "elicitation/create", consent)
+				if _, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, "roots/list", nil); err != nil {
+					raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create", consent)
 					return printed(fmt.Sprintf("%s %v", raw, err)), nil
 				}
 			}

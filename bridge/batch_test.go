@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestBatch: a client of 2025-03-26 may send several messages in one, and has their answers in one. No other client may.
+// TestBatch: a client of 2025-03-26 may send several messages in one, and has their answers in one.
+// No other client may.
 func TestBatch(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	hangs := untilCancelled(started, ended)
@@ -25,14 +27,14 @@ func TestBatch(t *testing.T) {
 	for _, tc := range []struct{ version, batch, want string }{
 		{"2025-03-26", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},` +
 			`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}},{"jsonrpc":"2.0","id":3,"method":"nope"},5]`,
-			`"b":result 1:result 3:-32601 null:-32700`},
+			`"b":result 1:result 3:-32601 null:-32600`},
 		{"2025-03-26", ` [{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"hang"}}},` +
 			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}},{"jsonrpc":"2.0","id":2,"method":"ping"}]`, `2:result`},
 		{"2025-03-26", `[{"jsonrpc":"2.0","method":"notifications/initialized"}]`, ""},
 		{"2025-03-26", `[]`, "one null:-32600"},
 		{"2025-03-26", `[`, "one null:-32700"},
-		{"2025-03-26", `[` + strings.Repeat(`1,`, maxRequests) + `1]`, "one null:-32600"},
-		{"2025-06-18", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "one null:-32700"},
+		{"2025-03-26", `[` + strings.Repeat(`1,`, client.MaxRequests) + `1]`, "one null:-32600"},
+		{"2025-06-18", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "one null:-32600"},
 	} {
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()

@@ -12,7 +12,7 @@ func BenchmarkCall(b *testing.B) {
 	br := build(b, nil)
 	ctx, c, release := br.pin(b.Context())
 	defer release()
-	h := br.host(b.Context(), "run", arguments{catalog: c, servers: c.Servers()}, nil, nil)
+	h := br.host(b.Context(), "run", arguments{catalog: c, servers: c.Servers()}, request{}, nil, nil)
 	call := sandbox.Call{Run: "run", ID: "1", Provider: "github", Tool: "me", Input: json.RawMessage(`{"text":"x"}`)}
 	b.ReportAllocs()
 	for b.Loop() {

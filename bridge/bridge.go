@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
@@ -84,12 +87,12 @@ type Config struct {
 	Servers  []discovery.Server  // that code may call; names are unique
 	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
 
-	Approvals Approvals // which of Servers may be started without asking the user; nil: all
+	Approvals elicit.Approvals // which of Servers may be started without asking the user; nil: all
 
 	// Policy says which tools runs may call; nil allows all. PolicyError is why it can't be read: every run is refused with it then.
 	Policy      *policy.Policy
 	PolicyError error
-	Grants      Grants // what the user has allowed for good; nil remembers nothing
+	Grants      elicit.Grants // what the user has allowed for good; nil remembers nothing
 
 	Login Login // by pages that the client shows; nil: the user logs in by a command
 	// Files keeps what runs hand over in a directory of the user's too; nil keeps it in memory only.
@@ -131,22 +134,21 @@ type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
 	broken     error // why there is no policy
-	grants     Grants
+	grants     elicit.Grants
 	login      Login
 	files      *files.Store
 	inputs     *files.Inputs
-	starts     *starts
+	starts     *elicit.Starts
 	audit      *audit.Log
 	signals    *signals
 	limits     catalog.Limits
 	structured bool
 	shareRoots bool
 	log        *slog.Logger
-	teller     *teller // of what was answered
 	kept       *output.Store
 	self       mcp.Implementation // what the server calls itself
 	server     *server.MCPServer
-	conns      sync.Map // *conn of each client that is served → nothing
+	clients    *client.Clients
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
 	latest *catalog.Catalog
@@ -179,11 +181,11 @@ func New(cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
 	}
-	starts := newStarts(cfg.Approvals, log)
+	starts := elicit.NewStarts(cfg.Approvals, log)
 	b := &Bridge{
 		starts: starts,
 		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login,
-		latest: catalog.New(catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.held},
+		latest: catalog.New(catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.Held},
 			cfg.Servers, cfg.Problems),
 		files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
 		limits: catalog.Limits{
@@ -192,7 +194,6 @@ func New(cfg Config) (*Bridge, error) {
 		structured: mode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
 		log:        log,
-		teller:     newTeller(log),
 		kept:       output.NewStore(),
 	}
 	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
@@ -214,6 +215,10 @@ func New(cfg Config) (*Bridge, error) {
 		server.WithIcons(mcp.Icon{
 			Src: "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon)), MIMEType: "image/svg+xml", Sizes: []string{"any"},
 		}))
+	b.clients = client.New(client.Config{
+		Server: b.server, Self: b.self, Log: log, Ordered: catalog.RunPython,
+		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool), Connect: b.connect,
+	})
 	b.offer(b.latest)
 	b.server.AddTool(catalog.SearchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.searchTools(ctx, req.Params.RawArguments), nil
@@ -240,7 +245,7 @@ func (b *Bridge) readOutput(raw json.RawMessage) *mcp.CallToolResult {
 func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	contents, err := b.kept.Resource(req.Params.URI)
 	if err != nil {
-		notFound(ctx)
+		requestOf(ctx).NotFound()
 	}
 	return contents, err
 }
@@ -261,6 +266,12 @@ func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.Res
 // listFiles adds the files of the last runs to the result of resources/list.
 func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
 	result.Resources = append(result.Resources, b.kept.Resources()...)
+}
+
+// Serve answers one client, as client.Clients.Serve says. It may be called more than once, for
+// several clients.
+func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	return b.clients.Serve(ctx, in, out)
 }
 
 // selfSaid is the capability by which other bridges, and this one, know what they have reached.

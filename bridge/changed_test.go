@@ -1,17 +1,23 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestGrantOfChangedTool: what the user has allowed for good is for the tool as its server described it then. Changed, it asks
-// again and says what is new; the next "always" is for that.
+// TestGrantOfChangedTool: what the user has allowed for good is for the tool as its server
+// described it then. Changed, it asks again and says what is new; the next "always" is for that.
 func TestGrantOfChangedTool(t *testing.T) {
 	was := upstream.Tool{Name: "rug", Title: "Rug", Description: "Reads a rug.", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
 		Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
@@ -40,10 +46,10 @@ func TestGrantOfChangedTool(t *testing.T) {
 		}), []string{`xxx […]"; schema, now "{}"; annotations, now "".`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
-			u := newUser(answer("always"))
+			grants := approvals.New(approvals.Config{Record: filepath.Join(t.TempDir(), "approved.json")})
+			u := &user{answer: answer("always")}
 			for _, tool := range []upstream.Tool{was, tt.now, tt.now} {
-				if err := u.consent(grants).ask(t.Context(), guarded, tool, nil, askRule); err != nil { // each time in another run
+				if err := u.consent(t, grants, asked(tool)); err != nil { // each time in another run
 					t.Fatal(err)
 				}
 			}
@@ -62,34 +68,56 @@ func TestGrantOfChangedTool(t *testing.T) {
 			if all := grants.Grants(); len(all) != 1 {
 				t.Errorf("kept: %v", all)
 			}
-			client := newUser()
-			client.err = errCannotAsk
-			client.answers = []string{"{}"}
+			client := &user{err: elicit.ErrCannotAsk}
 			other := changed(func(t *upstream.Tool) { t.Description = "other" })
-			if got := denied(t, client.consent(grants).ask(t.Context(), guarded, other, nil, askRule)); !strings.Contains(got, `description, now "Rug other"`) {
-				t.Errorf("where nobody can be asked: %q", got)
+			if err := client.consent(t, grants, asked(other)); err == nil || !strings.Contains(err.Error(), `description, now "Rug other"`) {
+				t.Errorf("where no one can be asked: %v", err)
 			}
 		})
 	}
 }
 
-// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says of
-// the tool when it is next called, and for nothing else afterwards.
+// TestGrantWithoutWhatWasSaid: a grant of a tool that wasn't known holds for what the server says
+// of the tool when it is next called, and for nothing else afterwards.
 func TestGrantWithoutWhatWasSaid(t *testing.T) {
-	grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
-	g := GrantOf(defined, upstream.Tool{Name: "x"})
+	grants := approvals.New(approvals.Config{Record: filepath.Join(t.TempDir(), "approved.json")})
+	g := GrantOf(gh, upstream.Tool{Name: "x"})
 	g.Seen = policy.Seen{}
 	if _, err := grants.Grant(g); err != nil {
 		t.Fatal(err)
 	}
-	u := newUser(answer("no"))
+	u := &user{answer: answer("no")}
 	for i, tt := range []struct {
 		says      string
 		questions int
 	}{{"first", 0}, {"first", 0}, {"second", 1}} {
-		err := u.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x", Description: tt.says}, nil, askRule)
+		err := u.consent(t, grants, asked(upstream.Tool{Name: "x", Description: tt.says}))
 		if len(u.saw) != tt.questions || (err == nil) != (tt.questions == 0) {
 			t.Errorf("%d: %d questions, %v", i, len(u.saw), err)
 		}
 	}
+}
+
+var gh = discovery.Server{Name: "github", Command: "gh"}
+
+// asked is the question about a call of a tool of the server github.
+func asked(t upstream.Tool) elicit.Call {
+	c := catalog.New(catalog.Config{}, []discovery.Server{gh}, nil)
+	return question(c, "github", t, nil, policy.Decision{Verdict: policy.Ask, Source: "a rule"})
+}
+
+// user answers each question in the same way.
+type user struct {
+	answer string
+	err    error
+	saw    []string // messages
+}
+
+// consent asks about one call of a run.
+func (u *user) consent(t *testing.T, grants elicit.Grants, call elicit.Call) error {
+	ask := func(_ context.Context, form map[string]any) (json.RawMessage, error) {
+		u.saw = append(u.saw, form["message"].(string))
+		return json.RawMessage(u.answer), u.err
+	}
+	return elicit.NewConsent(grants, ask, slog.New(slog.DiscardHandler)).Allow(t.Context(), call)
 }

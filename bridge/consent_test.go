@@ -3,293 +3,19 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
-	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
-	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// user answers questions, and keeps them.
-type user struct {
-	mu      sync.Mutex
-	answers []string // in their order; the last one for all further ones
-	saw     []string // messages
-	params  map[string]any
-	hold    chan struct{} // an answer comes when it can be received from, unless it is nil
-	err     error
-}
-
-func (u *user) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	u.mu.Lock()
-	u.params = params.(map[string]any)
-	u.saw = append(u.saw, method+" "+u.params["message"].(string))
-	answer := u.answers[min(len(u.saw), len(u.answers))-1]
-	u.mu.Unlock()
-	if u.hold != nil {
-		select {
-		case <-u.hold:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	return json.RawMessage(answer), u.err
-}
-
+// answer is a client's answer to a question.
 func answer(word string) string {
 	return fmt.Sprintf(`{"action":"accept","content":{"answer":%q}}`, word)
-}
-
-var (
-	askRule  = policy.Decision{Verdict: policy.Ask, Source: `rule "github.*" (policy.toml, line 3)`, Reason: "it costs money"}
-	guarded  = catalog.Server{Name: "github", Alias: "github"}
-	defined  = discovery.Server{Name: "github", Transport: discovery.Stdio, Command: "gh", Env: map[string]string{"TOKEN": "hunter2hunter2", "N": "1"}}
-	atServer = map[string]discovery.Server{"github": defined}
-)
-
-func newUser(answers ...string) *user { return &user{answers: answers} }
-
-func (u *user) consent(grants Grants) *consent {
-	return newConsent(atServer, grants, u.ask, slog.New(slog.DiscardHandler))
-}
-
-// keptIn are grants that are kept in a file.
-func keptIn(path string) *approvals.Approvals { return approvals.New(approvals.Config{Record: path}) }
-
-// denied is the message of a denial; empty for consent.
-func denied(t testing.TB, err error) string {
-	t.Helper()
-	var e *entrypoint.CallError
-	switch {
-	case err == nil:
-		return ""
-	case !errors.As(err, &e) || e.Code != entrypoint.CodeDenied:
-		t.Errorf("%v is no denial", err)
-	}
-	return err.Error()
-}
-
-func TestAnswers(t *testing.T) {
-	const saidNo, unclear = "the user has said no, for all of this run", "the user gave no clear yes, which counts as a no for all of this run"
-	for _, tc := range []struct {
-		name, answer string
-		want         string // for each of three calls: y or n
-		questions    int
-		kept         bool
-		says         string // of a denial
-	}{
-		{"once", answer("once"), "yyy", 3, false, ""},
-		{"for the run", answer("run"), "yyy", 1, false, ""},
-		{"for good", answer("always"), "yyy", 1, true, ""},
-		{"no", answer("no"), "nnn", 1, false, saidNo},
-		{"declined", `{"action":"decline"}`, "nnn", 1, false, saidNo},
-		{"closed", `{"action":"cancel"}`, "nnn", 1, false, unclear},
-		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false, saidNo},
-		{"accepted without an answer", `{"action":"accept"}`, "yyy", 3, false, ""},
-		{"accepted with an empty form", `{"action":"accept","content":{}}`, "yyy", 3, false, ""},
-		{"accepted with an empty answer", answer(""), "nnn", 1, false, unclear},
-		{"accepted with another answer", answer("yes"), "nnn", 1, false, unclear},
-		{"nothing that can be read", `[]`, "nnn", 1, false, unclear},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			u := newUser(tc.answer)
-			grants := keptIn(filepath.Join(t.TempDir(), "state", "approved.json"))
-			c := u.consent(grants)
-			got := ""
-			for range 3 {
-				why := denied(t, c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule))
-				if why == "" {
-					got += "y"
-				} else {
-					got += "n"
-				}
-				if !strings.HasSuffix(why, tc.says) {
-					t.Errorf("got %q, want %q", why, tc.says)
-				}
-			}
-			_, kept := grants.Granted(GrantOf(defined, upstream.Tool{Name: "x"}))
-			if got != tc.want || len(u.saw) != tc.questions || kept != tc.kept {
-				t.Errorf("got %s by %d questions, kept: %v", got, len(u.saw), kept)
-			}
-			other := newUser(answer("no"))
-			if err := other.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); (err == nil) != tc.kept {
-				t.Errorf("another run: %v", err)
-			}
-			if tc.kept {
-				changed := defined
-				changed.Args = []string{"--evil"}
-				c := newConsent(map[string]discovery.Server{"github": changed}, grants, other.ask, slog.New(slog.DiscardHandler))
-				if c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule) == nil {
-					t.Error("it holds for another definition of the server")
-				}
-				if other.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "y"}, nil, askRule) == nil {
-					t.Error("it holds for another tool")
-				}
-			}
-		})
-	}
-}
-
-// TestForgottenInTheRun: a grant that is forgotten is forgotten in the runs under way too; one that
-// can't be kept holds for its run.
-func TestForgottenInTheRun(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "approved.json")
-	u := newUser(answer("always"), answer("no"))
-	grants := keptIn(path)
-	c := u.consent(grants)
-	for range 2 {
-		if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, err := grants.Forget(func(policy.Grant) bool { return true }); n != 1 || err != nil {
-		t.Fatalf("%d grants were forgotten, %v", n, err)
-	}
-	if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); denied(t, err) == "" || len(u.saw) != 2 {
-		t.Errorf("got %v by %d questions, want a no to the second", err, len(u.saw))
-	}
-	nowhere := newUser(answer("always"))
-	c = nowhere.consent(keptIn(filepath.Join(path, "approved.json")))
-	for range 3 {
-		if err := c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule); err != nil {
-			t.Error(err)
-		}
-	}
-	if len(nowhere.saw) != 1 {
-		t.Errorf("%d questions where nothing can be kept, want 1", len(nowhere.saw))
-	}
-}
-
-func TestQuestion(t *testing.T) {
-	u := newUser(answer("no"))
-	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))
-	_ = u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "create\nissue"}, json.RawMessage(args), askRule)
-	want := "elicitation/create Python code wants to call tool \"create\\nissue\" of server \"github\".\n" +
-		"You are asked because of rule \"github.*\" (policy.toml, line 3): it costs money.\n" +
-		`Arguments: {"t":"*** 1","evil":"\nArguments: none\u202e","long":"` + strings.Repeat("x", 1000) + `"…(3000 characters),"command":"rm -rf ~"}`
-	if got := u.saw[0]; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	schema, err := json.Marshal(u.params["requestedSchema"])
-	field := `{"properties":{"answer":{"default":"once","enum":["once","run","no"],"enumNames":["Allow once","Allow for this run","Deny"],` +
-		`"title":"Allow this call?","type":"string"}},"type":"object"}` // nothing is kept for good here
-	if err != nil || string(schema) != field {
-		t.Errorf("%s, %v", schema, err)
-	}
-}
-
-// TestShownArguments: code can't hide what a tool is to be called with behind other arguments.
-func TestShownArguments(t *testing.T) {
-	hide := func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
-	x := func(n int) string { return strings.Repeat("x", n) }
-	for _, tc := range []struct{ name, args, want string }{
-		{"none", `{}`, `{}`},
-		{"all kinds", ` { "a" : [1, -2.50e3, true, null, {"b":"é"}], "c":{} }`, `{"a":[1,-2.50e3,true,null,{"b":"é"}],"c":{}}`},
-		{"a name that comes twice", `{"command":"ls","command":"rm"}`, `{"command":"ls","command":"rm"}`},
-		{"a secret however it is written", `{"hunter2":"\u0068unter2"}`, `{"***":"***"}`},
-		{"a secret at the cut", `{"a":"` + x(997) + `hunter2"}`, `{"a":"` + x(997) + `***"}`},
-		{"long values", `{"a":"` + x(1100) + `","b":"` + x(1100) + `","c":"` + x(1100) + `","d":"` + x(1100) + `","command":"rm"}`,
-			strings.ReplaceAll(`{"a":X,"b":X,"c":X,"d":X,"command":"rm"}`, "X", `"`+x(200)+`"…(1100 characters)`)},
-		{"a long name", `{"` + x(1100) + `":1,"command":"rm"}`, `{"` + x(1000) + `"…(1100 characters):1,"command":"rm"}`},
-		{"a long number", `{"a":` + strings.Repeat("1", 1100) + `}`, `{"a":` + strings.Repeat("1", 1000) + `…(1100 characters)}`},
-		{"too many", `{"a":["` + strings.Repeat(`xx","`, 1000) + `"],"command":"rm"}`,
-			`{"a":["` + strings.Repeat(`xx","`, 798) + `xx"… (204 more names and values are not shown, of 5025 bytes in all)`},
-		{"deep", `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `,"command":"rm"}`,
-			`{"a":` + strings.Repeat("[", 3995) + `… (1007 more names and values are not shown, of 10021 bytes in all)`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got, left := showArguments(json.RawMessage(tc.args), hide); got != tc.want || (left > 0) != strings.Contains(tc.want, "not shown") {
-				t.Errorf("%d left\ngot  %s\nwant %s", left, got, tc.want)
-			}
-		})
-	}
-}
-
-// TestArgumentsThatAreNotShown: leave for more than the call isn't offered, and not taken from a client that gives it all the same.
-func TestArgumentsThatAreNotShown(t *testing.T) {
-	grants := keptIn(filepath.Join(t.TempDir(), "approved.json"))
-	args := json.RawMessage(`{"a":["` + strings.Repeat(`x","`, 3000) + `"],"command":"rm"}`)
-	for word, allowed := range map[string]bool{"once": true, "run": false, "always": false} {
-		u := newUser(answer(word))
-		err := u.consent(grants).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, args, askRule)
-		if schema := string(encode(u.params["requestedSchema"])); (err == nil) != allowed || schema != `{"properties":{},"type":"object"}` {
-			t.Errorf("%s: %v to %s", word, err, schema)
-		}
-	}
-}
-
-// TestConsentWithoutAClient: the way to allow it is part of the denial, as a command that a shell takes.
-func TestConsentWithoutAClient(t *testing.T) {
-	u := newUser("")
-	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", errCannotAsk)
-	got := denied(t, u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "it's"}, nil, askRule))
-	if want := `it has not declared the capability elicitation. To allow it, run in the bridge's working directory: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
-		t.Errorf("got  %s\nwant …%s", got, want)
-	}
-	u.err = errors.New("the client refused: no forms today")
-	if got := denied(t, u.consent(nil).ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule)); !strings.Contains(got, "no forms today") {
-		t.Errorf("got %s", got)
-	}
-}
-
-// TestConcurrentCallsAreOneQuestion: those that wait take the answer if it is for more than one call, else each has its own.
-func TestConcurrentCallsAreOneQuestion(t *testing.T) {
-	for word, questions := range map[string]int{"run": 1, "no": 1, "once": 5} {
-		t.Run(word, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				u := newUser(answer(word))
-				u.hold = make(chan struct{})
-				c := u.consent(nil)
-				var wg sync.WaitGroup
-				for range 5 {
-					wg.Go(func() { _ = c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule) })
-				}
-				synctest.Wait()
-				if len(u.saw) != 1 {
-					t.Errorf("%d questions at a time", len(u.saw))
-				}
-				close(u.hold)
-				wg.Wait()
-				if len(u.saw) != questions {
-					t.Errorf("%d questions, not %d", len(u.saw), questions)
-				}
-			})
-		})
-	}
-}
-
-// TestCancelledAsker: a call that is cancelled withdraws its own question only; the next that waits has one of its own.
-func TestCancelledAsker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u := newUser(answer("run"))
-		u.hold = make(chan struct{})
-		c := u.consent(nil)
-		first, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		errs := make([]error, 2)
-		wg.Go(func() { errs[0] = c.ask(first, guarded, upstream.Tool{Name: "x"}, nil, askRule) })
-		synctest.Wait()
-		wg.Go(func() { errs[1] = c.ask(t.Context(), guarded, upstream.Tool{Name: "x"}, nil, askRule) })
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		close(u.hold)
-		wg.Wait()
-		if denied(t, errs[0]) == "" || denied(t, errs[1]) != "" || len(u.saw) != 2 {
-			t.Errorf("%v, %v after %d questions", errs[0], errs[1], len(u.saw))
-		}
-	})
 }
 
 // TestAskOverTheWire is a client that is asked in the course of its call, and whose answer counts.
@@ -323,8 +49,8 @@ func TestAskOverTheWire(t *testing.T) {
 	}
 }
 
-// TestAskOfADirectRun: the program's own user answers a question by yes or no, each call anew; where
-// no one can be asked, the denial says so.
+// TestAskOfADirectRun: the program's own user answers a question by yes or no, for each call;
+// where no one can be asked, the denial says so.
 func TestAskOfADirectRun(t *testing.T) {
 	b := build(t, func(c *Config) {
 		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
@@ -370,5 +96,111 @@ func TestAskOfADirectRun(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// approving holds one server until a yes.
+type approving struct {
+	mu     sync.Mutex
+	holds  string // its name
+	all    bool   // holds every server
+	yes    int
+	failed error
+}
+
+func (a *approving) Held(s discovery.Server) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return (a.all || s.Name == a.holds) && a.yes == 0
+}
+
+func (a *approving) Approve(discovery.Server) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.yes++
+	return 0, a.failed
+}
+
+// countedUpstreams counts what reaches a server.
+type countedUpstreams struct {
+	fakeUpstreams
+	mu      sync.Mutex
+	reached []string
+}
+
+func (c *countedUpstreams) note(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached = append(c.reached, what)
+}
+
+func (c *countedUpstreams) Tools(ctx context.Context, server string) ([]upstream.Tool, error) {
+	c.note("tools " + server)
+	return c.fakeUpstreams.Tools(ctx, server)
+}
+
+func (c *countedUpstreams) List(context.Context, string, upstream.Kind) ([]json.RawMessage, error) {
+	c.note("list")
+	return nil, nil
+}
+
+func (c *countedUpstreams) ReadResource(context.Context, string, string) (json.RawMessage, error) {
+	c.note("read")
+	return nil, nil
+}
+
+func (c *countedUpstreams) GetPrompt(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+	c.note("prompt")
+	return nil, nil
+}
+
+func (c *countedUpstreams) Complete(context.Context, string, map[string]any) (json.RawMessage, error) {
+	c.note("complete")
+	return nil, nil
+}
+
+// TestHeldServer: a server that is held is listed with what it is, is in no definition of ours, and
+// is reached by nothing that code can do. After a yes it is, in the same run.
+func TestHeldServer(t *testing.T) {
+	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "me"}}}}}
+	a := &approving{holds: "github"}
+	b := build(t, func(c *Config) { c.Upstreams, c.Approvals = up, a })
+	h := hostFor(t, b, `["github"]`)
+	if got := called(t, h, "runtime", "discovered_servers", `{"detailed":true}`); !strings.Contains(got, "it is not started before the user says yes") {
+		t.Errorf("it is listed as %s", got)
+	}
+	if strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") || strings.Contains(b.Catalog().Instructions(), "github") {
+		t.Error("its name is in the tool's definition")
+	}
+	for _, q := range []struct{ provider, tool, input string }{
+		{"github", "me", `{}`},
+		{"runtime", "call_tool", `{"server":"github","tool":"me"}`},
+		{"runtime", "load_server", `{"server":"github"}`},
+		{"runtime", "list_tools", `{"server":"github"}`},
+		{"runtime", "describe_server", `{"server":"github"}`},
+		{"runtime", "query_tool_docs", `{"server":"github"}`},
+		{"runtime", "list_resources", `{"server":"github"}`},
+		{"runtime", "list_resource_templates", `{"server":"github"}`},
+		{"runtime", "list_prompts", `{"server":"github"}`},
+		{"runtime", "read_resource", `{"server":"github","uri":"x:"}`},
+		{"runtime", "get_prompt", `{"server":"github","name":"x"}`},
+		{"runtime", "complete", `{"server":"github","name":"x","argument":"a"}`},
+	} {
+		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got, "new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve)") {
+			t.Errorf("%s.%s: %s", q.provider, q.tool, got)
+		}
+	}
+	if len(up.reached) > 0 {
+		t.Errorf("it was reached: %q", up.reached)
+	}
+	if _, err := a.Approve(discovery.Server{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := called(t, h, "runtime", "list_tools", `{"server":"github"}`); !strings.Contains(got, `"me"`) {
+		t.Errorf("after a yes: %s", got)
+	}
+	b.Update(config().Servers, nil)
+	if !strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") {
+		t.Error("after a yes its name is not in the tool's definition")
 	}
 }

@@ -71,9 +71,9 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	id, began, status := newID(), time.Now(), statusPanic
 	ctx, end := b.signals.begin(ctx, id)
 	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
-	req := b.request(id, a, nil)
+	req := sandboxRequest(id, a, nil)
 	req.Output, req.File, req.Progress = d.Output, d.File, d.Progress
-	res, err := b.execute(ctx, req, a, nil)
+	res, err := b.execute(ctx, req, a, request{clock: &sandbox.Clock{}}, nil)
 	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable

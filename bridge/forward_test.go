@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// forwards is a bridge whose server asks for what the tool's arguments say, {"method", "params"}, and answers with what it is told.
+// forwards is a bridge whose server asks for what the tool's arguments say, {"method", "params"},
+// and answers with what it is told.
 func forwards(t testing.TB, roots bool) *Bridge {
 	t.Helper()
 	return build(t, func(c *Config) {
@@ -22,7 +23,7 @@ func forwards(t testing.TB, roots bool) *Bridge {
 		u.call = func(ctx context.Context, server, _ string, args json.RawMessage) (json.RawMessage, error) {
 			client := upstream.ClientOf(ctx)
 			if client == nil {
-				return json.RawMessage(`"nobody"`), nil
+				return json.RawMessage(`"no client"`), nil
 			}
 			var a struct {
 				Method string
@@ -52,18 +53,14 @@ func TestQuestionsAreForwarded(t *testing.T) {
 	for _, tc := range []struct{ name, ask, asked, want string }{
 		{"a form", `{"method":"elicitation/create","params":{"message":"Your\u001b name?\u202e","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},"task":{},"_meta":{"progressToken":1}}}`,
 			`elicitation/create {"_meta":{"mcp-bridge/server":"github"},"message":"The MCP server \"github\" asks, by way of mcp-bridge: Your name?","requestedSchema":{"properties":{"n":{"default":9007199254740993,"type":"integer"}},"type":"object"}}`, `{"ok":9007199254740993}`},
-		{"a model", `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`,
-			`sampling/createMessage {"_meta":{"mcp-bridge/server":"github"},"maxTokens":5,"messages":[],"systemPrompt":"The MCP server \"github\" asks this, by way of mcp-bridge."}`, `{"ok":9007199254740993}`},
+		{"a model", `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`, "",
+			`"the client doesn't support sampling/createMessage (code -32601)"`},
 		{"roots", `{"method":"roots/list","params":{"x":1}}`, `roots/list `, `{"ok":9007199254740993}`},
 		{"a URL that was not declared", `{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://example.org"}}`, "",
 			`"the client can't be asked: it has not declared the capability elicitation by URL (code -32601)"`},
 		{"no message", `{"method":"elicitation/create","params":{"message":5}}`, "", `"it has no message (code -32602)"`},
 		{"no parameters", `{"method":"elicitation/create"}`, "", `"its parameters are no object (code -32602)"`},
-		{"a list", `{"method":"sampling/createMessage","params":[1]}`, "", `"its parameters are no object (code -32602)"`},
-		{"tools that were not declared", `{"method":"sampling/createMessage","params":{"messages":[],"tools":[]}}`, "",
-			`"the client can't be asked: it has not declared the capability sampling with tools (code -32601)"`},
-		{"a choice among them", `{"method":"sampling/createMessage","params":{"messages":[],"toolChoice":{"mode":"none"}}}`, "",
-			`"the client can't be asked: it has not declared the capability sampling with tools (code -32601)"`},
+		{"a list", `{"method":"elicitation/create","params":[1]}`, "", `"its parameters are no object (code -32602)"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := connect(t, forwards(t, true))
@@ -84,32 +81,18 @@ func TestQuestionsAreForwarded(t *testing.T) {
 	}
 	t.Run("a refusal", func(t *testing.T) {
 		p := connect(t, forwards(t, true))
-		p.introduce(`{"sampling":{}}`)
-		p.code(1, `{"method":"sampling/createMessage","params":{"messages":[]}}`)
+		p.introduce(`{"roots":{}}`)
+		p.code(1, `{"method":"roots/list"}`)
 		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"User rejected"}}`, p.next().ID)
 		if got := p.next().tool(t).Content[0].Text; got != `"User rejected (code -1)"` {
-			t.Errorf("the server was told %s", got)
-		}
-	})
-	t.Run("a model with tools", func(t *testing.T) {
-		p := connect(t, forwards(t, true))
-		p.introduce(`{"sampling":{"tools":{}}}`)
-		p.code(1, `{"method":"sampling/createMessage","params":{"messages":[],"tools":[{"name":"t","inputSchema":{}}]}}`)
-		f := p.next()
-		if want := `"tools":[{"inputSchema":{},"name":"t"}]}`; f.Method != "sampling/createMessage" || !strings.HasSuffix(string(f.raw), want) {
-			t.Errorf("the client was asked %s %s, want …%s", f.Method, f.raw, want)
-		}
-		const use = `{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"t","input":{}}],"model":"m","stopReason":"toolUse"}`
-		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, f.ID, use)
-		if got := p.next().tool(t).Content[0].Text; got != use {
 			t.Errorf("the server was told %s", got)
 		}
 	})
 	t.Run("a long message", func(t *testing.T) {
 		p := connect(t, forwards(t, false))
 		p.introduce(`{"elicitation":{}}`)
-		p.code(1, `{"method":"elicitation/create","params":{"message":"`+strings.Repeat("é", maxQuestionText)+`"}}`)
-		if f := p.next(); len(f.Params.Message) > maxQuestionText+100 || !strings.HasSuffix(f.Params.Message, "é […]") {
+		p.code(1, `{"method":"elicitation/create","params":{"message":"`+strings.Repeat("é", 4000)+`"}}`)
+		if f := p.next(); len(f.Params.Message) > 4000+100 || !strings.HasSuffix(f.Params.Message, "é […]") {
 			t.Errorf("the client is shown %d bytes", len(f.Params.Message))
 		}
 	})
@@ -145,7 +128,7 @@ func TestServersAreToldWhatTheClientCan(t *testing.T) {
 		})
 	}
 	r, err := forwards(t, true).RunDirect(t.Context(), Direct{Code: `{}`})
-	if err != nil || r.Result.Output[0].Text != `"nobody"` {
+	if err != nil || r.Result.Output[0].Text != `"no client"` {
 		t.Errorf("of a run that is for no client: %+v, %v", r.Result.Output, err)
 	}
 }

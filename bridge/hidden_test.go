@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -19,7 +21,7 @@ func TestHiddenText(t *testing.T) {
 	for _, r := range kinds {
 		t.Run(fmt.Sprintf("%U", r), func(t *testing.T) {
 			veiled := "a" + string(r) + "b"
-			quoted := string(encode(veiled))
+			quoted := string(text.JSON(veiled))
 			seen := func(where, text string) {
 				var decoded any
 				if json.Unmarshal([]byte(text), &decoded) == nil {
@@ -29,20 +31,16 @@ func TestHiddenText(t *testing.T) {
 					t.Errorf("%s: %+q", where, text)
 				}
 			}
-			for method, params := range map[string]string{
-				"elicitation/create": `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted + `,"description":` + quoted +
-					`,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`,
-				"sampling/createMessage": `{"messages":[{"role":"user","content":{"type":"text","text":` + quoted + `}}],"systemPrompt":` + quoted + `}`,
-			} {
-				asked, err := question("s"+veiled, method, json.RawMessage(params))
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen(method, string(encode(asked)))
+			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted +
+				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`
+			asked, err := elicit.Question("s"+veiled, json.RawMessage(params))
+			if err != nil {
+				t.Fatal(err)
 			}
+			seen("question", string(text.JSON(asked)))
 			for _, exact := range []string{`"enum":[` + quoted + `]`, `"default":` + quoted} {
 				params := `{"message":"m","requestedSchema":{"properties":{"x":{"type":"string",` + exact + `}}}}`
-				if _, err := question("s", "elicitation/create", json.RawMessage(params)); err == nil {
+				if _, err := elicit.Question("s", json.RawMessage(params)); err == nil {
 					t.Errorf("%s is asked for", exact)
 				}
 			}
@@ -54,9 +52,23 @@ func TestHiddenText(t *testing.T) {
 			seen("search", found(t, b, `{"query":"t"}`))
 			seen("search in full", found(t, b, `{"query":"t","detail":"full"}`))
 			seen("manual", b.Catalog().Manual(b.limits))
-			change := describeChange(tool, []string{"description", "schema"})
-			form, _ := (&consent{}).form(catalog.Server{Name: "s"}, veiled, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{}, change)
-			seen("consent", form["message"].(string))
+			u := &user{answer: answer("once")}
+			tool.Name, tool.Description = veiled, "x"
+			grants := granted{GrantOf(discovery.Server{Name: "s"}, tool)}
+			tool.Description = veiled
+			c := catalog.New(catalog.Config{}, []discovery.Server{{Name: "s"}}, nil)
+			call := question(c, "s", tool, json.RawMessage(`{"x":`+quoted+`}`), policy.Decision{})
+			if err := u.consent(t, grants, call); err != nil {
+				t.Fatal(err)
+			}
+			seen("consent", u.saw[0])
 		})
 	}
 }
+
+// granted is the one grant there is.
+type granted struct{ was policy.Grant }
+
+func (g granted) Granted(policy.Grant) (policy.Grant, bool) { return g.was, true }
+
+func (granted) Grant(policy.Grant) (int, error) { return 0, nil }

@@ -13,6 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -25,9 +27,11 @@ type host struct {
 	catalog   *catalog.Catalog
 	view      catalog.View // of this run, for its servers and for nothing else
 	upstreams Upstreams
-	progress  *progress // of this run, for its client; nil when that didn't ask
-	permits   *permits  // of this run
-	starts    *starts
+	asker     *elicit.Asker    // of this run
+	clock     *sandbox.Clock   // likewise
+	progress  *client.Progress // of this run, for its client; nil when that didn't ask
+	permits   *permits         // of this run
+	starts    *elicit.Starts
 	run       string // its id
 	books     books
 	signals   *signals
@@ -38,10 +42,10 @@ type host struct {
 }
 
 // host returns the host side of the run id, which ends with ctx.
-func (b *Bridge) host(ctx context.Context, id string, a arguments, p *progress, e *execution) *host {
+func (b *Bridge) host(ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution) *host {
 	log := b.log.With("run", id)
-	h := &host{catalog: a.catalog, upstreams: b.upstreams, progress: p,
-		permits: b.permits(a, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
+	h := &host{catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
 		login: b.login, logins: &logins{run: ctx, all: map[string]*login{}}, log: log}
 	h.view = catalog.View{Catalog: a.catalog, Allowed: a.servers, Running: h.running, List: h.list, Tools: h.tools, Reason: reason}
 	return h
@@ -120,7 +124,7 @@ func (h *host) observed(ctx context.Context, s catalog.Server, tool string, toCo
 		if toCode != nil {
 			toCode(sandbox.Progress(p))
 		}
-		h.progress.inner(s.Name, tool, p)
+		h.progress.Tool(fmt.Sprintf("%s.%s: %s", s.Name, tool, howFar(p)))
 	})
 }
 
@@ -134,7 +138,7 @@ func (h *host) running(ctx context.Context, s catalog.Server) bool {
 
 // list asks the server for its tools for a search, which asks the user nothing.
 func (h *host) list(ctx context.Context, s catalog.Server) ([]upstream.Tool, error) {
-	defer sandbox.OffClock(ctx)() // starting servers is not the code's own time
+	defer h.clock.Stop()() // starting servers is not the code's own time
 	return h.upstreams.Tools(ctx, s.Name)
 }
 
@@ -143,7 +147,7 @@ func (h *host) tools(ctx context.Context, s catalog.Server) (*catalog.Toolset, e
 	if err := h.allowed(ctx, s); err != nil {
 		return nil, err
 	}
-	defer sandbox.OffClock(ctx)() // it may have to be started first, which is not the code's own time; nor are the aliases
+	defer h.clock.Stop()() // it may have to be started first, which is not the code's own time; nor are the aliases
 	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.Name) })
 	if err != nil {
 		return nil, callError(ctx, s, err)
@@ -212,4 +216,23 @@ func reason(s catalog.Server, err error) string {
 		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.Name)
 	}
 	return text
+}
+
+// howFar returns what a server says of a call's progress, on one line.
+func howFar(p upstream.Progress) string {
+	switch {
+	case p.Message != "":
+		return text.Line(p.Message)
+	case p.Total != nil:
+		return fmt.Sprintf("%g of %g", p.Progress, *p.Total)
+	}
+	return fmt.Sprintf("%g", p.Progress)
+}
+
+// allowed asks the user for a server of this run that was held when the run began.
+func (h *host) allowed(ctx context.Context, s catalog.Server) error {
+	if !s.Held {
+		return nil
+	}
+	return h.starts.Allow(ctx, h.catalog.Definition(s.Name), h.asker.Consent)
 }

@@ -22,7 +22,7 @@ func hostFor(t *testing.T, b *Bridge, servers string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.host(t.Context(), "r", a, nil, nil)
+	return b.host(t.Context(), "r", a, request{}, nil, nil)
 }
 
 func TestHost(t *testing.T) {

@@ -2,19 +2,15 @@ package bridge
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // A Login logs the user in to a server at a page, which agree shows in the client, and keeps the
@@ -22,8 +18,6 @@ import (
 // words. Login returns soon after ctx ends, and when agree fails.
 type Login func(ctx context.Context, s discovery.Server, scope string,
 	agree func(ctx context.Context, page, about string) error) error
-
-var errNotAgreed = errors.New("the user did not agree to log in")
 
 // logins are the logins of one run. They end with the run's context, not with that of the call
 // which came first.
@@ -62,10 +56,10 @@ func (l *logins) start(key string, logIn func(ctx context.Context) error) *login
 func withLogin[T any](ctx context.Context, h *host, s catalog.Server, do func() (T, error)) (T, error) {
 	result, err := do()
 	var wants *upstream.LoginError
-	if h.login == nil || !errors.As(err, &wants) || !canOpenPages(ctx) {
+	if h.login == nil || !errors.As(err, &wants) || !h.asker.OpensPages() {
 		return result, err
 	}
-	resume := sandbox.OffClock(ctx) // also while the user is at the page
+	resume := h.clock.Stop() // also while the user is at the page
 	defer resume()
 	l := h.logins.start(s.Name+" "+wants.Scope, func(ctx context.Context) error {
 		return h.logIn(ctx, s, wants.Scope)
@@ -90,29 +84,14 @@ func (h *host) logIn(ctx context.Context, s catalog.Server, scope string) (err e
 			h.log.Error("a login has panicked", "server", s.Name, "err", err, "stack", string(debug.Stack()))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, elicit.Timeout)
 	defer cancel()
-	err = h.login(ctx, h.catalog.Definition(s.Name), scope, func(ctx context.Context, page, about string) error {
-		raw, err := askClient(ctx, policyAsks, string(mcp.MethodElicitationCreate), map[string]any{
-			"mode": mcp.ElicitationModeURL, "url": page, "elicitationId": rand.Text(),
-			"message": fmt.Sprintf("The MCP server %q wants you to log in. %s", s.Name, about),
-		})
-		var r struct {
-			Action string `json:"action"`
-		}
-		if err == nil && (json.Unmarshal(raw, &r) != nil || r.Action != "accept") {
-			err = errNotAgreed
-		}
-		return err
-	})
+	agree := func(ctx context.Context, page, about string) error {
+		return h.asker.OpenPage(ctx, page, fmt.Sprintf("The MCP server %q wants you to log in. %s", s.Name, about))
+	}
+	err = h.login(ctx, h.catalog.Definition(s.Name), scope, agree)
 	if err != nil {
 		h.log.Info("not logged in", "server", s.Name, "err", err)
 	}
 	return err
-}
-
-// canOpenPages reports whether the client of the call that ctx belongs to shows pages to the user.
-func canOpenPages(ctx context.Context) bool {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x != nil && x.questions != nil && x.questions.able().url
 }

@@ -9,13 +9,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestLoginByPage holds that a call of a server that wants a login goes on once the user has logged in at the page that the client shows,
-// and names the command where the client shows none or the user doesn't agree.
+// TestLoginByPage holds that a call of a server that wants a login goes on once the user has logged
+// in at the page that the client shows, and names the command where the client shows none or the
+// user doesn't agree.
 func TestLoginByPage(t *testing.T) {
 	const command = "mcp-bridge login github --scope repo"
 	for _, tt := range []struct {
@@ -51,7 +53,7 @@ func TestLoginByPage(t *testing.T) {
 						return err
 					}
 					if tt.fails {
-						return errors.New("nobody agreed in time")
+						return errors.New("no one agreed in time")
 					}
 					in.Store(true)
 					return nil
@@ -87,9 +89,9 @@ func TestLoginByPage(t *testing.T) {
 }
 
 // pages is a client that can show pages and is never asked.
-type pages struct{ questioner }
+type pages struct{ elicit.Channel }
 
-func (pages) able() abilities { return abilities{url: true} }
+func (pages) Abilities() elicit.Abilities { return elicit.Abilities{URL: true} }
 
 // TestLoginOutlivesItsCaller: each call that waits for a login ends with its own context, and the
 // login goes on for the others.
@@ -119,19 +121,19 @@ func TestLoginOutlivesItsCaller(t *testing.T) {
 		}
 	})
 	h := hostFor(t, b, `["github"]`)
-	x := &exchange{questions: pages{}}
+	h.asker = &elicit.Asker{Channel: pages{}}
 	call := func(ctx context.Context) (string, error) {
 		raw, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me"})
 		return string(raw), err
 	}
 	first := make(chan error, 1)
-	ctx := x.within(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		_, err := call(ctx)
 		first <- err
 	}()
 	<-begun
-	x.cancel(errCancelled)
+	cancel()
 	if err := <-first; err == nil {
 		t.Error("the cancelled first call has a result")
 	}
@@ -139,7 +141,7 @@ func TestLoginOutlivesItsCaller(t *testing.T) {
 		t.Error("a cancelled second call has a result")
 	}
 	close(release)
-	if got, err := call((&exchange{questions: pages{}}).within(t.Context())); got != `"done"` || err != nil {
+	if got, err := call(t.Context()); got != `"done"` || err != nil {
 		t.Errorf("after the login: %s, %v", got, err)
 	}
 	if n := logins.Load(); n != 1 {

@@ -5,82 +5,98 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// Grants are what the user has allowed for good; *approvals.Approvals are. Its methods are used
-// concurrently.
-type Grants interface {
-	// Granted returns the grant of this tool and definition.
-	Granted(policy.Grant) (policy.Grant, bool)
-
-	// Grant keeps one, and tells other bridges.
-	Grant(policy.Grant) (told int, err error)
-}
-
 // permits are what one run may call. It is safe for concurrent use.
 type permits struct {
 	catalog *catalog.Catalog
 	count   *policy.Run
-	consent *consent
+	consent *elicit.Consent
 }
 
-// permits returns those of a run that began with the catalog of a, even if servers change meanwhile.
-func (b *Bridge) permits(a arguments, log *slog.Logger) *permits {
-	ask := func(ctx context.Context, method string, params any) (json.RawMessage, error) {
-		return askClient(ctx, policyAsks, method, params)
-	}
+// permits returns what a run may call that began with the catalog of a, even if servers change.
+func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
+	ask := r.asker.Consent
 	if a.ask != nil {
-		ask = func(ctx context.Context, _ string, params any) (json.RawMessage, error) {
-			defer sandbox.OffClock(ctx)() // the time that a person takes isn't the code's
-			message, _ := params.(map[string]any)["message"].(string)
-			yes, err := a.ask(ctx, message)
-			if err != nil {
-				return nil, err
-			}
-			return encode(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
-		}
+		ask = askDirect(a.ask, r.clock)
 	}
-	c := a.catalog
-	return &permits{catalog: c, count: c.Policy().Run(), consent: newConsent(c.Definitions(), b.grants, ask, log)}
+	consent := elicit.NewConsent(b.grants, ask, log)
+	return &permits{catalog: a.catalog, count: a.catalog.Policy().Run(), consent: consent}
 }
 
-// tool says whether the run may call a tool with these arguments, for which it may ask the user. It is the last word on each call,
-// whatever was listed before.
-func (p *permits) tool(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool, args json.RawMessage) error {
+// askDirect returns what asks the program's own user: see Direct.Ask.
+func askDirect(ask func(context.Context, string) (bool, error), clock *sandbox.Clock) elicit.Ask {
+	return func(ctx context.Context, form map[string]any) (json.RawMessage, error) {
+		defer clock.Stop()() // the time that a person takes isn't the code's
+		message, _ := form["message"].(string)
+		yes, err := ask(ctx, message)
+		if err != nil {
+			return nil, err
+		}
+		return text.JSON(map[string]any{"action": map[bool]string{true: "accept", false: "decline"}[yes]}), nil
+	}
+}
+
+// tool returns nil when the run may call a tool with these arguments, for which it may ask the
+// user. It is the last word on each call, whatever was listed before.
+func (p *permits) tool(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool,
+	args json.RawMessage) error {
 	return p.decide(ctx, r, s, t, args, p.catalog.Judge(s.Name, t))
 }
 
-// method is the same for what isn't a tool.
-func (p *permits) method(ctx context.Context, r *audit.Record, s catalog.Server, method string, args json.RawMessage) error {
+// method does the same for what isn't a tool.
+func (p *permits) method(ctx context.Context, r *audit.Record, s catalog.Server, method string,
+	args json.RawMessage) error {
 	d, _ := p.catalog.JudgeMethod(s.Name, method)
 	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, d)
 }
 
-func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool, args json.RawMessage, d policy.Decision) error {
+func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool,
+	args json.RawMessage, d policy.Decision) error {
 	judged(r, d)
 	if d.Verdict == policy.Deny {
 		return catalog.Denied(s.Name, t.Name, d)
 	}
 	if err := p.count.Count(p.catalog.Judged(s.Name, t.Name, nil), len(args)); err != nil {
-		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit, Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.Name, err)}
+		return &entrypoint.CallError{Code: entrypoint.CodeCallLimit,
+			Message: fmt.Sprintf("tool %q of server %q: %v", t.Name, s.Name, err)}
 	}
-	if d.Verdict == policy.Ask {
-		return p.consent.ask(ctx, s, t, args, d)
+	if d.Verdict != policy.Ask {
+		return nil
 	}
-	return nil
+	return p.consent.Allow(ctx, question(p.catalog, s.Name, t, args, d))
 }
 
-// GrantOf is what is kept when the user allows a tool for good: for this very definition of its server, which is what is started or
-// connected to, with what and in which directory, and for what the server says of the tool. Where the definition is from doesn't count.
+// question returns what the user is asked about a call.
+func question(c *catalog.Catalog, server string, t upstream.Tool, args json.RawMessage, d policy.Decision) elicit.Call {
+	definition := c.Definition(server)
+	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.Definitions()) })
+	return elicit.Call{
+		Arguments: args, Decision: d, Grant: GrantOf(definition, t),
+		Now: map[string]string{
+			"description": t.Title + " " + t.Description,
+			"schema":      string(t.InputSchema), "annotations": string(t.Annotations),
+		},
+		Hide: func(text string) string { return hide()(text) }, Here: definition.StartedHere(),
+	}
+}
+
+// GrantOf returns what is kept when the user allows a tool for good. It holds for what the server
+// says of the tool now, and for this definition of the server: what is started or connected to,
+// with what and in which directory, but not which file it is from.
 func GrantOf(s discovery.Server, t upstream.Tool) policy.Grant {
-	return policy.Grant{Server: s.Name, Tool: t.Name, Definition: s.Identity(),
-		Seen: policy.SeenOf([]string{t.Title, t.Description}, []json.RawMessage{t.InputSchema, t.OutputSchema}, t.Annotations)}
+	schemas := []json.RawMessage{t.InputSchema, t.OutputSchema}
+	seen := policy.SeenOf([]string{t.Title, t.Description}, schemas, t.Annotations)
+	return policy.Grant{Server: s.Name, Tool: t.Name, Definition: s.Identity(), Seen: seen}
 }

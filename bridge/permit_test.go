@@ -124,7 +124,7 @@ func TestMethodsAreInTheManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, nil, nil)
+	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{}, nil, nil)
 	for helper, input := range map[string]string{
 		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
 		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "complete": `{"server":"github","name":"p","argument":"a"}`,

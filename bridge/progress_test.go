@@ -17,8 +17,16 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestNoProgressBesideTheAnswer: the TypeScript SDK loses the token of a call whose answer arrives together with a report, and
-// calls the report a protocol error. Whenever the code ends, the last report is progressQuiet before the answer.
+// What the client is promised of reports.
+const (
+	progressQuiet   = 50 * time.Millisecond
+	progressSpacing = 100 * time.Millisecond
+	maxProgressText = 2000
+)
+
+// TestNoProgressBesideTheAnswer: the TypeScript SDK loses the token of a call whose answer arrives
+// together with a report, and calls the report a protocol error. Whenever the code ends, the last
+// report is progressQuiet before the answer.
 func TestNoProgressBesideTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
@@ -58,7 +66,8 @@ func TestNoProgressBesideTheAnswer(t *testing.T) {
 	})
 }
 
-// TestProgressLines: a report holds whole lines, of each stream, and the last one stands until there is another.
+// TestProgressLines: a report holds whole lines, of each stream, and the last one stands until
+// there is another.
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
@@ -116,7 +125,7 @@ func TestProgressWhileAsking(t *testing.T) {
 func TestNoProgressUnlessAskedFor(t *testing.T) {
 	p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 		if r.Output != nil {
-			t.Error("output is collected for nobody")
+			t.Error("output is collected for no one")
 		}
 		return printed("x"), nil
 	}))
@@ -128,7 +137,8 @@ func TestNoProgressUnlessAskedFor(t *testing.T) {
 	}
 }
 
-// TestProgressOverTime: preparing is outside the run's time, reports are apart, and silence is reported too.
+// TestProgressOverTime: preparing is outside the run's time, reports are apart, and silence is
+// reported too.
 func TestProgressOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := build(t, func(c *Config) {
@@ -192,8 +202,8 @@ func TestProgressOverTime(t *testing.T) {
 	})
 }
 
-// reporting is a bridge whose servers report on every call before they answer, where somebody has asked for that, and whose run is one
-// call for which the code has asked or not.
+// reporting is a bridge whose servers report on every call before they answer, where somebody has
+// asked for that, and whose run is one call for which the code has asked or not.
 func reporting(t *testing.T, say func(tell func(upstream.Progress)), toCode func(sandbox.Progress)) *Bridge {
 	t.Helper()
 	return build(t, func(c *Config) {
@@ -215,7 +225,8 @@ func reporting(t *testing.T, say func(tell func(upstream.Progress)), toCode func
 	})
 }
 
-// TestInnerProgress: who has asked for the progress of a tool's call hears of it, and no server is asked for nobody.
+// TestInnerProgress: who has asked for the progress of a tool's call hears of it, and no server is
+// asked without need.
 func TestInnerProgress(t *testing.T) {
 	four := 4.0
 	say := func(tell func(upstream.Progress)) {
@@ -225,7 +236,7 @@ func TestInnerProgress(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		client, code bool
-	}{{"nobody asks", false, false}, {"the client", true, false}, {"the code", false, true}, {"both", true, true}} {
+	}{{"no one asks", false, false}, {"the client", true, false}, {"the code", false, true}, {"both", true, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var heard []string
@@ -264,8 +275,8 @@ func TestInnerProgress(t *testing.T) {
 	}
 }
 
-// TestFloodOfInnerProgress: however often a server reports, the client hears of it no more often than of anything else, and output
-// isn't lost over it.
+// TestFloodOfInnerProgress: however often a server reports, the client hears of it no more often
+// than of anything else, and output isn't lost over it.
 func TestFloodOfInnerProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := reporting(t, func(tell func(upstream.Progress)) {

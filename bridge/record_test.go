@@ -160,7 +160,7 @@ func TestNothingUnrecorded(t *testing.T) {
 // TestLongNamesInRecords: code can't have older records rotated away by calling what has a long name.
 func TestLongNamesInRecords(t *testing.T) {
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, nil, nil)
+	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{}, nil, nil)
 	for _, helper := range []string{"call_tool", "list_resources"} {
 		for _, field := range []string{"server", "tool"} {
 			input := fmt.Sprintf(`{%q:%q}`, field, strings.Repeat("<", 1<<20))

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestGeminiCLI: Gemini CLI takes a first text that is JSON for structured content, which must be an object, and shows its
-// model an error instead of the result. An empty text before it keeps it from that. No other client gets one.
+// TestGeminiCLI: Gemini CLI takes a first text that is JSON for structured content, which must be
+// an object, and shows its model an error instead of the result. An empty text before it keeps it
+// from that. No other client gets one.
 func TestGeminiCLI(t *testing.T) {
 	for _, client := range []struct {
 		name, version string

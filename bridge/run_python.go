@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -32,8 +33,9 @@ const statusPanic = "panic"
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began := time.Now()
 	id, status := newID(), statusPanic
-	p := startProgress(ctx)
-	defer p.finish() // before the answer is sent, and when the call panics
+	r := requestOf(ctx)
+	p := r.Report(ctx)
+	defer p.Finish() // before the answer is sent, and when the call panics
 	t := output.Times{}
 	ctx, end := b.signals.begin(ctx, id)
 	defer func() {
@@ -41,12 +43,12 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 			t.Total = time.Since(began)
 		}
 		end(status, t)
-		afterwards(ctx, func() {
-			b.teller.tell(slog.LevelInfo, "run_python", "run", id, "status", status,
+		r.Afterwards(func() {
+			b.clients.Log(slog.LevelInfo, "run_python", "run", id, "status", status,
 				"queued", rounded(t.Queued), "started", rounded(t.Prepared+t.Started), "ran", rounded(t.Ran), "took", rounded(t.Total))
 		})
 	}()
-	o := b.run(ctx, id, raw, p, &t)
+	o := b.run(ctx, id, raw, r, p, &t)
 	t.Total = time.Since(began)
 	o.Timed(t)
 	status = o.Status
@@ -57,7 +59,8 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 // rounded is a duration as the log shows it.
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *progress, t *output.Times) output.Outcome {
+func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress,
+	t *output.Times) output.Outcome {
 	ctx, c, release := b.pin(ctx)
 	defer release()
 	a, err := b.decode(c, raw)
@@ -67,20 +70,19 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	if err := b.unready(ctx); err != nil {
 		return output.Refused(id, output.StatusUnavailable, err)
 	}
-	order := orderOf(ctx)
-	order.wait()
-	req := b.request(id, a, p)
-	req.Queued, req.Progress = order.has, p.at
+	r.Turn().Wait()
+	req := sandboxRequest(id, a, p)
+	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input
 	var unopened error
 	closeAll := func() {}
 	defer func() { closeAll() }()
 	req.Files = func() ([]sandbox.Input, error) {
-		p.running()
+		p.Running()
 		inputs, closeAll, unopened = b.open(a)
 		return inputs, unopened
 	}
-	res, err := b.execute(b.forwarding(ctx), req, a, p)
+	res, err := b.execute(b.forwarding(ctx, r), req, a, r, p)
 	t.Queued, t.Prepared, t.Started, t.Ran = res.Took.Queued, res.Took.Prepared, res.Took.Start, res.Took.Run
 	switch {
 	case unopened != nil:
@@ -88,22 +90,22 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, p *pro
 	case err != nil:
 		return b.failed(ctx, id, err)
 	}
-	afterwards(ctx, c.SaveNoted)
+	r.Afterwards(c.SaveNoted)
 	o := outcomeOf(id, a, res, b.limits.Output)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.files != nil {
 			o.Written(ctx, b.files)
 		}
-		afterwards(ctx, func() { b.announce(string(mcp.MethodNotificationResourcesListChanged)) })
+		r.Afterwards(func() { b.clients.Changed(string(mcp.MethodNotificationResourcesListChanged)) })
 	}
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	o.Keep(b.kept, x == nil || !x.old)
+	o.Keep(b.kept, r.links())
 	return o
 }
 
 // execute has the sandbox run the code, and tells of it.
-func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, p *progress) (sandbox.Result, error) {
+func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, r request,
+	p *client.Progress) (sandbox.Result, error) {
 	e := b.signals.execution(ctx)
 	status := statusPanic
 	defer func() { e.end(status) }()
@@ -115,9 +117,9 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 		}
 		return open()
 	}
-	req.Began = e.began
+	req.Began, req.Clock = e.began, r.clock
 	ctx, end := context.WithCancel(ctx)
-	h := b.host(ctx, req.ID, a, p, e)
+	h := b.host(ctx, req.ID, a, r, p, e)
 	defer h.logins.work.Wait()
 	defer end()
 	res, err := b.runner.Run(ctx, req, h)
@@ -139,11 +141,12 @@ func (b *Bridge) unready(ctx context.Context) error {
 	return b.books(b.log).ready(ctx)
 }
 
-func (b *Bridge) request(id string, a arguments, p *progress) sandbox.Request {
+// sandboxRequest returns the run that a call asks for.
+func sandboxRequest(id string, a arguments, p *client.Progress) sandbox.Request {
 	_, discovered := a.catalog.Announced()
 	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered}
 	if p != nil {
-		r.Output = p.printed
+		r.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }
 	}
 	return r
 }

@@ -21,8 +21,8 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	began, id := time.Now(), newID()
 	res, err := b.foundTools(ctx, id, raw)
 	took := rounded(time.Since(began))
-	afterwards(ctx, func() {
-		b.teller.tell(slog.LevelInfo, catalog.SearchTools, "call", id, "ok", err == nil, "took", took)
+	requestOf(ctx).Afterwards(func() {
+		b.clients.Log(slog.LevelInfo, catalog.SearchTools, "call", id, "ok", err == nil, "took", took)
 	})
 	if err != nil {
 		status := output.StatusUnavailable
@@ -44,8 +44,9 @@ func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage)
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()
-	ctx = b.forwarding(ctx) // later calls of this client's may need a server that is started for this
-	h := b.host(ctx, id, arguments{catalog: c, servers: c.Servers()}, nil, nil)
+	r := requestOf(ctx)
+	ctx = b.forwarding(ctx, r) // later calls of this client's may need a server that is started for this
+	h := b.host(ctx, id, arguments{catalog: c, servers: c.Servers()}, r, nil, nil)
 	text, forPrograms, err := h.view.SearchTools(ctx, raw, b.structured)
 	if err != nil {
 		return nil, err

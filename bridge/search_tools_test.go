@@ -369,7 +369,7 @@ func TestSearchStartsServersForItsClient(t *testing.T) {
 	u := listingFor{fakeUpstreams: config().Upstreams.(fakeUpstreams), able: make(chan upstream.Abilities, 1)}
 	b := build(t, func(c *Config) { c.Upstreams = u })
 	p := connect(t, b)
-	p.introduce(`{"elicitation":{},"sampling":{}}`)
+	p.introduce(`{"elicitation":{}}`)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_tools","arguments":{"server":"github"}}}`)
 	p.next()
 	if got := <-u.able; got != (upstream.Abilities{Elicitation: true}) {

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -128,7 +129,7 @@ func shownToModels(t testing.TB, list json.RawMessage) []byte {
 	if err := json.Unmarshal(list, &l); err != nil {
 		t.Fatal(err)
 	}
-	return encode(l)
+	return text.JSON(l)
 }
 
 func manualOf(b *Bridge) string { return b.Catalog().Manual(b.limits) }

@@ -37,16 +37,8 @@ func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem
 	}
 	b.mu.Unlock()
 	if differs {
-		b.announce(string(mcp.MethodNotificationToolsListChanged))
+		b.clients.Changed(string(mcp.MethodNotificationToolsListChanged))
 	}
-}
-
-// announce has all clients told of a change that want to know.
-func (b *Bridge) announce(method string) {
-	b.conns.Range(func(key, _ any) bool {
-		key.(*conn).changed(method)
-		return true
-	})
 }
 
 // Catalog returns what is configured now.

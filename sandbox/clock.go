@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -88,15 +87,34 @@ func (c *clock) pause() (resume func()) {
 	})
 }
 
-type clockKey struct{}
+// A Clock lets the Host of one run stop the clock of its code. The zero value is ready for use, and
+// that of a run without a Clock is nil. It is safe for concurrent use.
+type Clock struct {
+	mu      sync.Mutex
+	running *clock
+}
 
-// OffClock stops the clock of the run that ctx, a context of Host.Call, belongs to, until resume is
-// called: for waiting that the code is not to pay for. It does nothing with another context. Resume
-// may be called more than once.
-func OffClock(ctx context.Context) (resume func()) {
-	c, ok := ctx.Value(clockKey{}).(*clock)
-	if !ok {
+// Stop stops the clock until resume is called: for waiting that the code is not to pay for. It does
+// nothing before the code has begun. Resume may be called more than once.
+func (c *Clock) Stop() (resume func()) {
+	if c == nil {
 		return func() {}
 	}
-	return c.pause()
+	c.mu.Lock()
+	running := c.running
+	c.mu.Unlock()
+	if running == nil {
+		return func() {}
+	}
+	return running.pause()
+}
+
+// set notes which clock runs.
+func (c *Clock) set(running *clock) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = running
 }

@@ -303,7 +303,7 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 			n.req.Began(warm)
 		}
 		n.start(ctx, g.ordered, order)
-		n.readFrames(context.WithValue(ctx, clockKey{}, n.clock), g.frames)
+		n.readFrames(ctx, g.frames)
 	}
 	n.ended = time.Now()
 	n.stopClock()

@@ -57,6 +57,7 @@ type Request struct {
 	Code      string        // Python
 	File      string        // what tracebacks call the code; empty for <run_python>
 	Timeout   time.Duration // of the code's own time: from execute to done. Must be positive
+	Clock     *Clock        // lets the Host stop that time; may be nil
 	Providers []entrypoint.Provider
 
 	// Discovered are all configured servers by name, whether or not this run may call them.

@@ -90,6 +90,7 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 	}
 	n.mu.Lock()
 	n.clock = startClock(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
+	n.req.Clock.set(n.clock)
 	n.mu.Unlock()
 	n.background(func() {
 		if sent.IsZero() {

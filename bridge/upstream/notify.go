@@ -3,7 +3,6 @@ package upstream
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,24 +26,6 @@ const MaxProgressText = 1000
 
 // logSize bounds one line of what a server logs, in bytes; of more the beginning is kept.
 const logSize = 500
-
-type progressKey struct{}
-
-// WithProgress returns ctx for a Call whose progress is to be told to f: the server is asked for it
-// then, and only then.
-//
-// f is called in the order of the server's notifications, from one goroutine at a time, and no more
-// once Call has returned. It must not block and must not use the pool: nothing else that the server
-// says is heard meanwhile. A server may report as often as it likes.
-func WithProgress(ctx context.Context, f func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, f)
-}
-
-// Observer returns what is told the progress of a call with this context; nil for nothing.
-func Observer(ctx context.Context) func(Progress) {
-	f, _ := ctx.Value(progressKey{}).(func(Progress))
-	return f
-}
 
 // observers are told the progress of the requests with an id.
 type observers struct{ byID sync.Map }

@@ -44,19 +44,6 @@ const (
 	maxQuestions = 8
 )
 
-type clientKey struct{}
-
-// WithClient returns ctx for a method of Pool that is called for c.
-func WithClient(ctx context.Context, c Client) context.Context {
-	return context.WithValue(ctx, clientKey{}, c)
-}
-
-// ClientOf returns the client that a call with this context is made for; nil for none.
-func ClientOf(ctx context.Context) Client {
-	c, _ := ctx.Value(clientKey{}).(Client)
-	return c
-}
-
 // able returns what a server is told of the client that it is started for.
 func able(ctx context.Context) Abilities {
 	if c := ClientOf(ctx); c != nil {
@@ -107,14 +94,6 @@ type caller struct {
 	ctx    context.Context
 	client Client // nil for none
 }
-
-type ownWorkKey struct{}
-
-// ownWork returns ctx for requests that a session makes by itself, for no call: a server that asks
-// something meanwhile asks in the course of another one.
-func ownWork(ctx context.Context) context.Context { return context.WithValue(ctx, ownWorkKey{}, true) }
-
-func isOwnWork(ctx context.Context) bool { return ctx.Value(ownWorkKey{}) != nil }
 
 func newQuestions(server string) *questions {
 	return &questions{server: server, calls: map[int64]caller{}}

@@ -18,20 +18,19 @@ type generation struct {
 	pins    int
 }
 
-type pinKey struct{ *Pool }
-
 // Pin has everything done under the context that it returns be done with the servers as they are
 // configured now, until release is called, which has to be. A context that has a pin already keeps
 // that one. It may be called concurrently; release may be called more than once.
 func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func()) {
-	if g, _ := ctx.Value(pinKey{p}).(*generation); g != nil {
+	if o := optionsOf(ctx); o.pool == p {
 		return ctx, func() {}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.current
 	g.pins++
-	return context.WithValue(ctx, pinKey{p}, g), sync.OnceFunc(func() { p.unpin(g) })
+	ctx = with(ctx, func(o *options) { o.pool, o.servers = p, g })
+	return ctx, sync.OnceFunc(func() { p.unpin(g) })
 }
 
 // Update replaces the configured servers. One that is configured as before keeps its connection.
@@ -106,8 +105,8 @@ func (p *Pool) sessions() (all []*session) {
 // find returns the entry of a server, in the generation that ctx has pinned or else in the current
 // one. The caller has p.mu.
 func (p *Pool) find(ctx context.Context, server string) *entry {
-	if g, _ := ctx.Value(pinKey{p}).(*generation); g != nil {
-		return g.entries[server]
+	if o := optionsOf(ctx); o.pool == p {
+		return o.servers.entries[server]
 	}
 	return p.current.entries[server]
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -67,7 +67,7 @@ func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog 
 			continue
 		}
 		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name,
-			State: discovery.New, Reason: heldReason, Next: bridge.HowToApprove(s, "this directory")})
+			State: discovery.New, Reason: heldReason, Next: elicit.HowToApprove(s, "this directory")})
 	}
 	c.Servers, c.Problems = used, problems
 	return c
@@ -113,7 +113,7 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 			"One of a project is approved in its directory", name)}
 	}
 	s := c.Servers[i]
-	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, bridge.Told(s))
+	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
 	if yes {
 		fmt.Fprint(a.stderr, shown)
 	} else if err := a.confirm(shown + "It is started as you, outside the sandbox. Start it, now and later? [y/N] "); err != nil {

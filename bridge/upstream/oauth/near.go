@@ -1,9 +1,7 @@
 package oauth
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -35,29 +33,20 @@ func nearAddress(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
 }
 
-// farOnly is the key under which the context of a request has true where its host must not turn out to be near.
-type farOnly struct{}
-
-// guarded is a request in a login to a server. What a server elsewhere names must be elsewhere, too, whatever a resolver says of it;
-// the server's own host the user has named. A proxy resolves names itself.
-func guarded(req *http.Request, server *url.URL) *http.Request {
+// mustBeFar reports whether a request in a login to a server must not reach this machine or its
+// link. What a server elsewhere names must be elsewhere too, whatever a resolver says of it; the
+// server's own host the user has named. A proxy resolves names itself.
+func mustBeFar(req *http.Request, server *url.URL) bool {
 	proxy, err := http.ProxyFromEnvironment(req)
-	far := err == nil && proxy == nil && !isNear(server) && !strings.EqualFold(req.URL.Hostname(), server.Hostname())
-	return req.WithContext(context.WithValue(req.Context(), farOnly{}, far))
+	return err == nil && proxy == nil && !isNear(server) && !strings.EqualFold(req.URL.Hostname(), server.Hostname())
 }
 
-// dial opens the connection of a request.
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout}
-	if far, _ := ctx.Value(farOnly{}).(bool); far {
-		d.Control = func(_, address string, _ syscall.RawConn) error {
-			if to, err := netip.ParseAddrPort(address); err != nil || nearAddress(to.Addr()) {
-				return errNear
-			}
-			return nil
-		}
+// refuseNear refuses a connection to this machine or its link. It is a net.Dialer's Control.
+func refuseNear(_, address string, _ syscall.RawConn) error {
+	if to, err := netip.ParseAddrPort(address); err != nil || nearAddress(to.Addr()) {
+		return errNear
 	}
-	return d.DialContext(ctx, network, address)
+	return nil
 }
 
 // endpoint is an address that a login may use: of https, or of http where it and the server are on this machine. What a server

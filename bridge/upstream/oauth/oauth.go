@@ -19,9 +19,11 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -38,16 +40,22 @@ const (
 // Client speaks to authorization servers. Its methods may be called concurrently.
 type Client struct {
 	http *http.Client
-	name string // of the program, as the user sees it
+	far  *http.Client // connects to no address of this machine or its link
+	name string       // of the program, as the user sees it
 }
 
 // NewClient makes a client for a program of that name.
 func NewClient(name string) *Client {
-	return &Client{name: name, http: &http.Client{
+	return &Client{name: name, http: newHTTP(nil), far: newHTTP(refuseNear)}
+}
+
+// newHTTP returns a client whose connections control may refuse, by address.
+func newHTTP(control func(network, address string, _ syscall.RawConn) error) *http.Client {
+	return &http.Client{
 		Timeout: totalTimeout,
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            dial,
+			DialContext:            (&net.Dialer{Timeout: dialTimeout, Control: control}).DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialTimeout,
 			ResponseHeaderTimeout:  headerTimeout,
@@ -56,7 +64,7 @@ func NewClient(name string) *Client {
 			ForceAttemptHTTP2:      true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
 }
 
 // Error is an authorization server's refusal (RFC 6749, 5.2).
@@ -74,7 +82,11 @@ func (e *Error) Error() string {
 
 // do sends a request in a login to a server, and reads a bounded answer.
 func (c *Client) do(req *http.Request, server *url.URL) (status int, header http.Header, body []byte, err error) {
-	resp, err := c.http.Do(guarded(req, server))
+	client := c.http
+	if mustBeFar(req, server) {
+		client = c.far
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {

@@ -1,4 +1,4 @@
-package bridge
+package elicit
 
 import (
 	"bytes"
@@ -15,7 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// Bounds of what a server has to say to a person. Of longer texts the beginning is shown; of what is more otherwise, nothing.
+// Bounds of a server's question. Of longer texts the beginning is shown; a form that goes beyond
+// another bound is refused.
 const (
 	maxQuestionText = 4000     // bytes of the message
 	maxForm         = 32 << 10 // of the form as a whole
@@ -26,12 +27,12 @@ const (
 	maxPageURL      = 2000     // bytes
 )
 
-// A member makes the value of one member of a server's request into what the client is sent of it. Members are told apart by their
-// exact names, and those without a function are left out: what a client makes of a name that it doesn't know, or knows in another
-// spelling, would be the server's choice.
+// A member returns what the client is sent of one member of a server's request. Members are matched
+// by their exact names and those without a function are left out: a client might take an unknown
+// name, or another spelling of a known one, for something that the server chose.
 type member func(json.RawMessage) (json.RawMessage, error)
 
-// The values of forms: MCP 2025-11-25, requestedSchema. Also anyOf, with which a value that may be null is described.
+// The members of a requestedSchema (MCP 2025-11-25), and anyOf, which describes nullable values.
 var (
 	choice = objectOf(map[string]member{
 		"const": value, "title": label(maxLabel), "description": label(maxHelp), "type": exactly, "format": exactly,
@@ -40,8 +41,9 @@ var (
 	choices = listOf(maxChoices, choice)
 	values  = listOf(maxChoices, value)
 	input   = objectOf(map[string]member{
-		"type": exactly, "title": label(maxLabel), "description": label(maxHelp), "default": anyOf(value, values), "format": exactly,
-		"minimum": number, "maximum": number, "minLength": number, "maxLength": number, "minItems": number, "maxItems": number,
+		"type": exactly, "title": label(maxLabel), "description": label(maxHelp), "format": exactly,
+		"minimum": number, "maximum": number, "minLength": number, "maxLength": number,
+		"minItems": number, "maxItems": number, "default": anyOf(value, values),
 		"enum": values, "enumNames": listOf(maxChoices, label(maxLabel)), "oneOf": choices, "anyOf": choices,
 		"items": objectOf(map[string]member{"type": exactly, "enum": values, "oneOf": choices, "anyOf": choices}),
 	})
@@ -50,43 +52,34 @@ var (
 	})
 )
 
-// question is a server's request as the client is sent it: what MCP has for it and nothing else, with the server's name.
-func question(server, method string, params json.RawMessage) (map[string]json.RawMessage, error) {
+// Question returns a server's elicitation as the client is sent it: what MCP has for it and nothing
+// else, under the server's name.
+func Question(server string, params json.RawMessage) (map[string]json.RawMessage, error) {
 	from, err := members(params)
 	if err != nil {
-		return nil, invalidQuestion("its parameters are no object")
+		return nil, errors.New("its parameters are no object")
 	}
-	var asked map[string]json.RawMessage
-	if method == string(mcp.MethodSamplingCreateMessage) {
-		asked, err = samplingQuestion(server, from)
-	} else {
-		asked, err = elicitation(server, from)
-	}
-	if err != nil {
-		return nil, invalidQuestion("%v", err)
-	}
-	asked["_meta"] = encode(map[string]string{"mcp-bridge/server": text.Safe(server)})
-	return asked, nil
-}
-
-func elicitation(server string, from map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	message, ok := stringOf(from["message"])
+	message, ok := text.FromJSON(from["message"])
 	if !ok {
 		return nil, errors.New("it has no message")
 	}
+	server = text.Safe(server)
 	if message = text.Safe(message); len(message) > maxQuestionText {
 		message = text.First(message, maxQuestionText) + " […]"
 	}
-	asked := map[string]json.RawMessage{"message": encode(fmt.Sprintf("The MCP server %q asks, by way of mcp-bridge: %s", text.Safe(server), message))}
-	mode, _ := stringOf(from["mode"])
+	asked := map[string]json.RawMessage{
+		"message": text.JSON(fmt.Sprintf("The MCP server %q asks, by way of mcp-bridge: %s", server, message)),
+		"_meta":   text.JSON(map[string]string{"mcp-bridge/server": server}),
+	}
+	mode, _ := text.FromJSON(from["mode"])
 	switch {
 	case mode == mcp.ElicitationModeURL:
-		return asked, webPage(asked, from)
-	case mode != mcp.ElicitationModeForm && given(from["mode"]) != nil:
+		return asked, addPage(asked, from)
+	case mode != mcp.ElicitationModeForm && text.Given(from["mode"]) != nil:
 		return nil, errors.New("its mode is neither form nor url")
 	}
 	asked["requestedSchema"] = json.RawMessage(`{"properties":{},"type":"object"}`)
-	if schema := given(from["requestedSchema"]); schema != nil {
+	if schema := text.Given(from["requestedSchema"]); schema != nil {
 		shown, err := form(schema)
 		if err == nil && len(shown) > maxForm {
 			err = fmt.Errorf("it is longer than %d bytes", maxForm)
@@ -99,20 +92,20 @@ func elicitation(server string, from map[string]json.RawMessage) (map[string]jso
 	return asked, nil
 }
 
-// webPage adds what is asked for by a page that the user opens.
-func webPage(asked, from map[string]json.RawMessage) error {
-	address, _ := stringOf(from["url"])
+// addPage adds the page that the server wants the user to open.
+func addPage(asked, from map[string]json.RawMessage) error {
+	address, _ := text.FromJSON(from["url"])
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Hostname() == "":
-		return errors.New("its url is none of https")
+		return errors.New("its url is not an https URL")
 	case u.User != nil:
 		return errors.New("its url has a user in it, which looks like a host")
-	case len(address) > maxPageURL || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
+	case len(address) > maxPageURL || strings.ContainsFunc(address, isOdd):
 		return fmt.Errorf("its url has other characters than those of URLs, or more than %d", maxPageURL)
 	}
-	asked["mode"], asked["url"] = encode(mcp.ElicitationModeURL), encode(address)
-	if given(from["elicitationId"]) == nil {
+	asked["mode"], asked["url"] = text.JSON(mcp.ElicitationModeURL), text.JSON(address)
+	if text.Given(from["elicitationId"]) == nil {
 		return nil
 	}
 	id, err := exactly(from["elicitationId"])
@@ -120,7 +113,10 @@ func webPage(asked, from map[string]json.RawMessage) error {
 	return err
 }
 
-// members is an object by its members' exact names.
+// isOdd reports whether a URL has no such character, or one that is shown as something else.
+func isOdd(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }
+
+// members returns an object's members by their exact names.
 func members(raw json.RawMessage) (m map[string]json.RawMessage, err error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) || json.Unmarshal(raw, &m) != nil {
 		return nil, errors.New("it is no object")
@@ -128,35 +124,29 @@ func members(raw json.RawMessage) (m map[string]json.RawMessage, err error) {
 	return m, nil
 }
 
-// pick makes the known members of an object; null is as good as none.
-func pick(from map[string]json.RawMessage, known map[string]member) (map[string]json.RawMessage, error) {
-	to := map[string]json.RawMessage{}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if given(from[name]) == nil {
-			continue
-		}
-		v, err := known[name](from[name])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		to[name] = v
-	}
-	return to, nil
-}
-
-// objectOf is an object of known members.
+// objectOf returns the member for an object of known members. Null is like a missing one.
 func objectOf(known map[string]member) member {
 	return func(raw json.RawMessage) (json.RawMessage, error) {
 		from, err := members(raw)
 		if err != nil {
 			return nil, err
 		}
-		to, err := pick(from, known)
-		return encode(to), err
+		to := map[string]json.RawMessage{}
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if text.Given(from[name]) == nil {
+				continue
+			}
+			v, err := known[name](from[name])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			to[name] = v
+		}
+		return text.JSON(to), nil
 	}
 }
 
-// inputs are those of a form, by names of the server's choice.
+// inputs is the member for a form's inputs, whose names the server chooses.
 func inputs(raw json.RawMessage) (json.RawMessage, error) {
 	from, err := members(raw)
 	if err == nil && len(from) > maxInputs {
@@ -165,16 +155,16 @@ func inputs(raw json.RawMessage) (json.RawMessage, error) {
 	to := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if err == nil {
-			_, err = exactly(encode(name))
+			_, err = exactly(text.JSON(name))
 		}
 		if err == nil {
 			to[name], err = input(from[name])
 		}
 	}
-	return encode(to), err
+	return text.JSON(to), err
 }
 
-// listOf is a list of at most so many, none of them null.
+// listOf returns the member for a list of at most most values, none of them null.
 func listOf(most int, each member) member {
 	return func(raw json.RawMessage) (json.RawMessage, error) {
 		var from []json.RawMessage
@@ -184,7 +174,7 @@ func listOf(most int, each member) member {
 		to := make([]json.RawMessage, 0, len(from))
 		for _, item := range from {
 			v, err := each(item)
-			if err == nil && given(item) == nil {
+			if err == nil && text.Given(item) == nil {
 				err = errors.New("one is null")
 			}
 			if err != nil {
@@ -192,11 +182,11 @@ func listOf(most int, each member) member {
 			}
 			to = append(to, v)
 		}
-		return encode(to), nil
+		return text.JSON(to), nil
 	}
 }
 
-// anyOf is one or the other; an error is the first one's, which is the usual.
+// anyOf returns the member for a value of one kind or another. An error is the usual one's.
 func anyOf(usual, other member) member {
 	return func(raw json.RawMessage) (json.RawMessage, error) {
 		v, err := usual(raw)
@@ -210,51 +200,44 @@ func anyOf(usual, other member) member {
 	}
 }
 
-// label is a text in one line, of which too much isn't shown.
+// label returns the member for a text that is shown on one line, and of which too much isn't shown.
 func label(most int) member {
 	return func(raw json.RawMessage) (json.RawMessage, error) {
-		s, ok := stringOf(raw)
+		s, ok := text.FromJSON(raw)
 		if !ok {
 			return nil, errors.New("it is no text")
 		}
 		if s = text.Line(s); len(s) > most {
 			s = text.First(s, most) + "…"
 		}
-		return encode(s), nil
+		return text.JSON(s), nil
 	}
 }
 
-// exactly is a text that means something as it is, so that it is refused where it can't be shown so.
+// exactly is the member for a text that means something as it is. It is refused unless it can be
+// shown so.
 func exactly(raw json.RawMessage) (json.RawMessage, error) {
-	s, ok := stringOf(raw)
+	s, ok := text.FromJSON(raw)
 	if !ok || len(s) > maxLabel || text.Safe(s) != s {
 		return nil, fmt.Errorf("it is no text of at most %d printable bytes", maxLabel)
 	}
-	return encode(s), nil
+	return text.JSON(s), nil
 }
 
+// number is the member for a number.
 func number(raw json.RawMessage) (json.RawMessage, error) {
 	var n json.Number
 	if json.Unmarshal(raw, &n) != nil || raw[0] == '"' || len(n) > maxLabel {
 		return nil, errors.New("it is no number")
 	}
-	return encode(n), nil
+	return text.JSON(n), nil
 }
 
-// value is one of what an input can have.
+// value is the member for a value of an input.
 func value(raw json.RawMessage) (json.RawMessage, error) {
 	var b bool
 	if json.Unmarshal(raw, &b) == nil {
-		return encode(b), nil
+		return text.JSON(b), nil
 	}
 	return anyOf(exactly, number)(raw)
-}
-
-// stringOf is a text; null is none.
-func stringOf(raw json.RawMessage) (string, bool) {
-	var s *string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil || s == nil {
-		return "", false
-	}
-	return *s, true
 }

@@ -1,4 +1,4 @@
-package bridge
+package elicit
 
 import (
 	"log/slog"
@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestTold: what decides about a definition is in the question, on a line of its own, and can't be
-// hidden by characters that aren't shown or that only make room.
-func TestTold(t *testing.T) {
+// TestDefinition: what decides about a definition is in the question, on a line of its own, and
+// can't be hidden by characters that aren't shown or that only make room.
+func TestDefinition(t *testing.T) {
 	args := func(a ...string) discovery.Server { return discovery.Server{Command: "sh", Args: a} }
 	env := func(name, value string) discovery.Server {
 		return discovery.Server{Command: "npx", Env: map[string]string{name: value}}
@@ -72,16 +72,15 @@ func TestTold(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.server.Name = "held"
 			u := newUser(answer(answerNo))
-			s := newStarts(&approving{holds: "held"}, slog.New(slog.DiscardHandler))
-			s.client = u.ask
-			denied(t, s.allow(t.Context(), tt.server))
+			s := NewStarts(&approving{holds: "held"}, slog.New(slog.DiscardHandler))
+			denied(t, s.Allow(t.Context(), tt.server, u.ask))
 			if len(u.saw) != 1 || !strings.Contains(u.saw[0], tt.want) {
 				t.Fatalf("asked %s\nwant %s", u.saw, tt.want)
 			}
 			if tt.never != "" && strings.Contains(u.saw[0], tt.never) {
 				t.Errorf("%q is in %s", tt.never, u.saw[0])
 			}
-			if !strings.HasSuffix(u.saw[0], "\n"+Told(tt.server)) {
+			if !strings.HasSuffix(u.saw[0], "\n"+Definition(tt.server)) {
 				t.Error("the terminal shows something else")
 			}
 		})

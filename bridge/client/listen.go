@@ -1,4 +1,4 @@
-package bridge
+package client
 
 import (
 	"context"
@@ -8,15 +8,20 @@ import (
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 // maxListeners is how many subscriptions a client may have at a time.
 const maxListeners = 16
 
-// listener receives notifications of changes: of all for a client that has shaken hands, or of those
-// that a subscription of 2026-07-28 asks for. due is guarded by the conn's mu.
+const acknowledged = string(mcp.MethodNotificationSubscriptionsAcknowledged)
+
+// listener is told of changes: of all for a client that has shaken hands, or of those that a
+// subscription of 2026-07-28 asks for. due is guarded by the Conn's mu.
 type listener struct {
 	id    json.RawMessage // of the subscription's request; nil for the client that has shaken hands
+	out   Writer
 	wants map[string]bool // by the notification's method; nil for all
 	acked chan struct{}   // closed when the subscription was acknowledged
 	over  <-chan struct{} // closed when it was cancelled; nil for the client that has shaken hands
@@ -24,37 +29,39 @@ type listener struct {
 	due map[string]bool // what it isn't told yet
 }
 
-// shaken adds a listener for a client without subscriptions, which gets all changes from now on.
-func (c *conn) shaken() {
+// listenToAll adds the listener of a client without subscriptions.
+func (c *Conn) listenToAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.ContainsFunc(c.listeners, func(l *listener) bool { return l.id == nil }) {
 		acked := make(chan struct{})
 		close(acked)
-		c.listeners = append(c.listeners, &listener{acked: acked, due: map[string]bool{}})
+		c.listeners = append(c.listeners, &listener{out: c.rpc, acked: acked, due: map[string]bool{}})
 	}
 }
 
-// listen answers subscriptions/listen when the subscription ends, by the client's cancel or with the
+// listen answers subscriptions/listen when the subscription ends, by a cancel or with the
 // connection. A subscription to no known change ends once it is acknowledged.
-func (c *conn) listen(ctx context.Context, x *exchange, text []byte) mcp.JSONRPCMessage {
-	var m struct {
-		Params struct{ Notifications *mcp.SubscriptionFilter }
+func (r *Request) listen(ctx context.Context) (any, error) {
+	var p struct{ Notifications *mcp.SubscriptionFilter }
+	if json.Unmarshal(r.rpc.Params, &p) != nil || p.Notifications == nil {
+		return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+			Message: "params.notifications must be an object of what to listen for"}
 	}
-	if json.Unmarshal(text, &m) != nil || m.Params.Notifications == nil {
-		return rpcError(mcp.INVALID_PARAMS, "params.notifications must be an object of what to listen for")
-	}
+	c := r.conn
 	l := &listener{
-		id: x.id, wants: map[string]bool{}, acked: make(chan struct{}), over: ctx.Done(), due: map[string]bool{},
+		id: r.rpc.ID, out: r.out, over: ctx.Done(),
+		wants: map[string]bool{}, acked: make(chan struct{}), due: map[string]bool{},
 	}
-	if m.Params.Notifications.ToolsListChanged {
+	if p.Notifications.ToolsListChanged {
 		l.wants[string(mcp.MethodNotificationToolsListChanged)] = true
 	}
-	if m.Params.Notifications.ResourcesListChanged {
+	if p.Notifications.ResourcesListChanged {
 		l.wants[string(mcp.MethodNotificationResourcesListChanged)] = true
 	}
 	if !c.subscribe(l) {
-		return rpcError(codeBusy, fmt.Sprintf("there are %d subscriptions, which is the limit; cancel one", maxListeners))
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeBusy,
+			Message: fmt.Sprintf("there are %d subscriptions, which is the limit; cancel one", maxListeners)}
 	}
 	defer c.unsubscribe(l)
 	if len(l.wants) > 0 {
@@ -65,13 +72,13 @@ func (c *conn) listen(ctx context.Context, x *exchange, text []byte) mcp.JSONRPC
 		case <-ctx.Done():
 		}
 	}
-	return mcp.NewJSONRPCResultResponse(mcp.RequestId{}, map[string]any{
+	return map[string]any{
 		"resultType": mcp.ResultTypeComplete,
-		"_meta":      map[string]any{mcp.MetaKeySubscriptionID: l.id, mcp.MetaKeyServerInfo: c.parked.self},
-	})
+		"_meta":      map[string]any{mcp.MetaKeySubscriptionID: l.id, mcp.MetaKeyServerInfo: c.clients.cfg.Self},
+	}, nil
 }
 
-func (c *conn) subscribe(l *listener) bool {
+func (c *Conn) subscribe(l *listener) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.listeners) >= maxListeners {
@@ -82,7 +89,7 @@ func (c *conn) subscribe(l *listener) bool {
 	return true
 }
 
-func (c *conn) unsubscribe(l *listener) {
+func (c *Conn) unsubscribe(l *listener) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listeners = slices.DeleteFunc(c.listeners, func(other *listener) bool { return other == l })
@@ -90,7 +97,7 @@ func (c *conn) unsubscribe(l *listener) {
 
 // changed queues a notification for each listener that subscribed to method. Repeated changes are
 // sent once. It doesn't block.
-func (c *conn) changed(method string) {
+func (c *Conn) changed(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.listeners {
@@ -101,7 +108,7 @@ func (c *conn) changed(method string) {
 	}
 }
 
-func (c *conn) wake() {
+func (c *Conn) wake() {
 	select {
 	case c.changes <- struct{}{}:
 	default: // it will be seen anyway
@@ -110,7 +117,7 @@ func (c *conn) wake() {
 
 // announce sends queued notifications until ctx ends. No other goroutine sends them, so that each
 // subscription is acknowledged first.
-func (c *conn) announce(ctx context.Context) {
+func (c *Conn) announce(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -127,7 +134,7 @@ func (c *conn) announce(ctx context.Context) {
 			select {
 			case <-l.acked:
 			default:
-				_ = c.wire.send(ctx.Done(), l.acknowledgement())
+				_ = l.out.Notify(ctx, acknowledged, l.acknowledgement())
 				close(l.acked)
 			}
 			c.mu.Lock()
@@ -135,7 +142,7 @@ func (c *conn) announce(ctx context.Context) {
 			clear(l.due)
 			c.mu.Unlock()
 			for _, method := range due {
-				_ = c.wire.send(ctx.Done(), l.notification(method, nil))
+				_ = l.out.Notify(ctx, method, l.params(nil))
 			}
 		}
 	}
@@ -151,23 +158,22 @@ func (l *listener) cancelled() bool {
 	}
 }
 
-// acknowledgement returns the notification of what of the subscription will be sent.
+// acknowledgement returns the parameters that say what of the subscription will be sent.
 func (l *listener) acknowledgement() any {
-	return l.notification(string(mcp.MethodNotificationSubscriptionsAcknowledged), mcp.SubscriptionFilter{
+	return l.params(mcp.SubscriptionFilter{
 		ToolsListChanged:     l.wants[string(mcp.MethodNotificationToolsListChanged)],
 		ResourcesListChanged: l.wants[string(mcp.MethodNotificationResourcesListChanged)],
 	})
 }
 
-// notification returns a notification to the listener, with the id of its subscription if any.
-func (l *listener) notification(method string, filter any) any {
-	n := map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method}
-	if l.id != nil {
-		params := map[string]any{"_meta": map[string]any{mcp.MetaKeySubscriptionID: l.id}}
-		if filter != nil {
-			params["notifications"] = filter
-		}
-		n["params"] = params
+// params returns the parameters of a notification, with the id of the subscription if any.
+func (l *listener) params(filter any) any {
+	if l.id == nil {
+		return nil
 	}
-	return n
+	p := map[string]any{"_meta": map[string]any{mcp.MetaKeySubscriptionID: l.id}}
+	if filter != nil {
+		p["notifications"] = filter
+	}
+	return p
 }

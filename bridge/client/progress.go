@@ -1,4 +1,4 @@
-package bridge
+package client
 
 import (
 	"cmp"
@@ -11,21 +11,20 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
-	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 const (
-	// progressSpacing is the least time between two reports of a call; what comes in between goes into the next.
+	// progressSpacing is the least time between two reports of a call.
 	progressSpacing = 100 * time.Millisecond
 
-	// progressQuiet is the least time between the last report of a call and its answer. The TypeScript SDK handles an answer
-	// before a notification that arrives together with it, and takes the token for one that it doesn't know. News wait as
-	// long before they are reported, so that those of a call that ends are left to its answer, which has them anyway.
+	// progressQuiet is the least time between the last report of a call and its answer: the
+	// TypeScript SDK handles an answer before a notification that arrives with it, and then doesn't
+	// know the token. News wait as long before they are reported, so that those of a call that ends
+	// are left to its answer, which has them anyway.
 	progressQuiet = 50 * time.Millisecond
 
-	// progressBeat is how often a call without news reports: each report restarts the timeout of many
-	// clients.
+	// progressBeat is how often a call without news reports: each report restarts the timeout of
+	// many clients.
 	progressBeat = time.Second
 
 	// maxProgressText bounds the text of a report, in bytes: of more output the end is shown.
@@ -35,9 +34,9 @@ const (
 	waitingForUser = "waiting for the user's answer"
 )
 
-// progress reports on one call while it runs, to the request that will get its result, if that asked
-// for progress. A nil *progress does nothing.
-type progress struct {
+// Progress reports on one call while it runs, to the request that will get its result. Its methods
+// may be called concurrently; those of a nil *Progress do nothing.
+type Progress struct {
 	ctx   context.Context // the call's: there is nothing to report after it
 	began time.Time
 
@@ -46,7 +45,7 @@ type progress struct {
 	ended chan struct{} // closed when the goroutine has ended
 
 	sending sync.Mutex // held while a report is sent; guards the next two
-	to      *exchange  // the request that gets the reports; nil drops them
+	to      *Request   // the request that gets the reports; nil drops them
 	sent    time.Time  // when the last report was
 
 	mu      sync.Mutex
@@ -61,23 +60,33 @@ type progress struct {
 	last    float64 // the last value reported
 }
 
-// startProgress begins to report on the call whose handler has ctx. finish must be called.
-func startProgress(ctx context.Context) *progress {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	if x == nil || x.token == nil {
+// Report begins to report on the call that the request is, if its client wants that. Finish must be
+// called.
+func (r *Request) Report(ctx context.Context) *Progress {
+	if r == nil || !r.wantsProgress() {
 		return nil
 	}
-	p := &progress{
-		ctx: ctx, to: x, began: time.Now(),
+	p := &Progress{
+		ctx: ctx, to: r, began: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	x.progress = p
+	r.progress = p
 	go p.run()
 	return p
 }
 
-// run reports until finish. It never works faster than the client reads.
-func (p *progress) run() {
+func (r *Request) wantsProgress() bool { return text.Given(r.params.Meta.Token) != nil }
+
+// Waits reports that a question waits for the user, until answered is called. The time in the
+// reports stands still meanwhile. It may be called concurrently.
+func (r *Request) Waits() (answered func()) { return r.progress.waits() }
+
+// ReportTo sends further reports on a detached request to another one; it drops them if that is nil
+// or doesn't want any. It returns when the request that got the earlier ones may be answered.
+func (r *Request) ReportTo(to *Request) { r.progress.reportTo(to) }
+
+// run reports until Finish. It never works faster than the client reads.
+func (p *Progress) run() {
 	defer close(p.ended)
 	beat := time.NewTicker(progressBeat)
 	defer beat.Stop()
@@ -99,7 +108,7 @@ func (p *progress) run() {
 }
 
 // goesOn waits for d, and returns false when the call ends meanwhile.
-func (p *progress) goesOn(d time.Duration) bool {
+func (p *Progress) goesOn(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -110,8 +119,8 @@ func (p *progress) goesOn(d time.Duration) bool {
 	}
 }
 
-// finish ends the reporting and returns when the call may be answered.
-func (p *progress) finish() {
+// Finish ends the reporting and returns when the call may be answered.
+func (p *Progress) Finish() {
 	if p == nil {
 		return
 	}
@@ -120,18 +129,16 @@ func (p *progress) finish() {
 	p.reportTo(nil)
 }
 
-// reportTo sends later reports to x; it drops them if x is nil or has no progress token. It returns
-// when the request that got the earlier ones may be answered.
-func (p *progress) reportTo(x *exchange) {
+func (p *Progress) reportTo(r *Request) {
 	if p == nil {
 		return
 	}
-	if x != nil && x.token == nil {
-		x = nil
+	if r != nil && !r.wantsProgress() {
+		r = nil
 	}
 	p.sending.Lock()
 	before, sent := p.to, p.sent
-	p.to = x
+	p.to = r
 	p.sending.Unlock()
 	if before == nil || sent.IsZero() {
 		return
@@ -144,8 +151,8 @@ func (p *progress) reportTo(x *exchange) {
 	}
 }
 
-// at says what the call is doing now.
-func (p *progress) at(state string) {
+// At says what the call is doing now.
+func (p *Progress) At(state string) {
 	if p == nil {
 		return
 	}
@@ -155,8 +162,8 @@ func (p *progress) at(state string) {
 	p.news()
 }
 
-// running says that the code's own time begins.
-func (p *progress) running() {
+// Running says that the code's own time begins.
+func (p *Progress) Running() {
 	if p == nil {
 		return
 	}
@@ -165,9 +172,7 @@ func (p *progress) running() {
 	p.mu.Unlock()
 }
 
-// waits reports that a question waits for the user, until answered is called. The time in the
-// reports stands still meanwhile.
-func (p *progress) waits() (answered func()) {
+func (p *Progress) waits() (answered func()) {
 	if p == nil {
 		return func() {}
 	}
@@ -186,14 +191,15 @@ func (p *progress) waits() (answered func()) {
 	}
 }
 
-// printed takes what the code prints. Only whole lines are reported. It never blocks.
-func (p *progress) printed(c sandbox.Chunk) {
+// Printed takes what the code prints. Only whole lines are reported. It doesn't block.
+func (p *Progress) Printed(stream, printed string) {
 	i := 0
-	if c.Stream == "stderr" {
+	if stream == "stderr" {
 		i = 1
 	}
 	p.mu.Lock()
-	all := p.begun[i] + strings.ReplaceAll(c.Text, "\r", "\n") // a bar that is drawn over itself is as many lines
+	// A bar that is drawn over itself is as many lines.
+	all := p.begun[i] + strings.ReplaceAll(printed, "\r", "\n")
 	end := strings.LastIndexByte(all, '\n') + 1
 	p.begun[i] = text.Last(all[end:], maxProgressText)
 	lines := p.lines + all[:end]
@@ -205,27 +211,18 @@ func (p *progress) printed(c sandbox.Chunk) {
 	}
 }
 
-// inner says how far a call of a server's tool is. It never blocks.
-func (p *progress) inner(server, tool string, r upstream.Progress) {
+// Tool says in a line how far a call of a tool is. It doesn't block.
+func (p *Progress) Tool(line string) {
 	if p == nil {
 		return
 	}
-	said := r.Message
-	switch {
-	case said != "":
-	case r.Total != nil:
-		said = fmt.Sprintf("%g of %g", r.Progress, *r.Total)
-	default:
-		said = fmt.Sprintf("%g", r.Progress)
-	}
-	line := fmt.Sprintf("%s.%s: %s", server, tool, text.Line(said))
 	p.mu.Lock()
 	p.tool = line
 	p.mu.Unlock()
 	p.news()
 }
 
-func (p *progress) news() {
+func (p *Progress) news() {
 	select {
 	case p.wake <- struct{}{}:
 	default: // it will be seen anyway
@@ -233,58 +230,53 @@ func (p *progress) news() {
 }
 
 // report sends one notification unless no request is listening.
-func (p *progress) report() {
+func (p *Progress) report() {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	if p.to == nil || p.ctx.Err() != nil {
 		return
 	}
-	var n notification
-	n.JSONRPC, n.Method, n.Params.Token = "2.0", "notifications/progress", p.to.token
-	n.Params.Progress, n.Params.Message = p.next()
+	n := report{Token: p.to.params.Meta.Token}
+	n.Progress, n.Message = p.next()
 	// A client that takes no more hears no more.
-	_ = p.to.wire.send(p.ctx.Done(), n)
+	_ = p.to.out.Notify(p.ctx, "notifications/progress", n)
 	p.sent = time.Now()
 }
 
-// next returns what to report now. What is at is said again where nothing is new.
-func (p *progress) next() (value float64, message string) {
+// next returns what to report now. The state is said again where nothing is new.
+func (p *Progress) next() (value float64, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fresh := p.text()
 	if fresh != "" {
 		p.state = fresh[strings.LastIndexByte(fresh, '\n')+1:]
 	}
-	text := cmp.Or(fresh, p.state)
+	said := cmp.Or(fresh, p.state)
 	p.lines, p.cut, p.tool = "", false, ""
 	elapsed := time.Since(p.began) - p.waited
 	if p.waiting > 0 {
 		elapsed -= time.Since(p.since)
-		text = strings.TrimPrefix(fresh+"\n"+waitingForUser, "\n")
+		said = strings.TrimPrefix(fresh+"\n"+waitingForUser, "\n")
 	}
 	p.last = max(toMillis(elapsed), toMillis(time.Duration(p.last*float64(time.Second))+time.Millisecond))
-	return p.last, fmt.Sprintf("[%.1f s] %s", elapsed.Seconds(), text)
+	return p.last, fmt.Sprintf("[%.1f s] %s", elapsed.Seconds(), said)
 }
 
-// text is what is new: output, and how far a tool is in a line of its own.
-func (p *progress) text() string {
-	text := strings.Trim(p.lines, "\n")
+// text returns what is new: output, and how far a tool is in a line of its own.
+func (p *Progress) text() string {
+	lines := strings.Trim(p.lines, "\n")
 	if p.cut {
-		text = "… " + text
+		lines = "… " + lines
 	}
-	return strings.Trim(text+"\n"+p.tool, "\n")
+	return strings.Trim(lines+"\n"+p.tool, "\n")
 }
 
-// toMillis is a duration in seconds, to the millisecond.
+// toMillis returns a duration in seconds, to the millisecond.
 func toMillis(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
-// notification is a report. It has no total, since the end of the code isn't known.
-type notification struct {
-	JSONRPC string `json:"jsonrpc"`
-	Method  string `json:"method"`
-	Params  struct {
-		Token    json.RawMessage `json:"progressToken"`
-		Progress float64         `json:"progress"` // seconds since the call came in, without those of questions
-		Message  string          `json:"message"`
-	} `json:"params"`
+// report has no total, since the end of the code isn't known.
+type report struct {
+	Token    json.RawMessage `json:"progressToken"`
+	Progress float64         `json:"progress"` // seconds since the call came in, without those of questions
+	Message  string          `json:"message"`
 }

@@ -1,4 +1,4 @@
-package bridge
+package elicit
 
 import (
 	"bytes"
@@ -11,18 +11,20 @@ import (
 // maxShownArguments bounds the arguments in a question, in bytes.
 const maxShownArguments = 4000
 
-// shownValues bounds each name and value, in characters: the first of these with which all of them are shown, else the last one.
+// shownValues bound each name and value, in characters. The first bound with which all fit is used,
+// else the last one.
 var shownValues = []int{1000, 200, 40}
 
-// showArguments gives the arguments of a call on one line, with every name and value, of long ones the beginning, and says how many are
-// left out where that is too much all the same. The code has its say in nothing but what is quoted. Hide is for each text by itself.
+// showArguments returns the arguments of a call on one line, and how many names and values are left
+// out. Long ones are cut. The code chooses only what is quoted. hide is called for each text.
 func showArguments(args json.RawMessage, hide func(string) string) (text string, left int) {
 	for _, each := range shownValues {
 		if text, left = showWithin(args, each, hide); left == 0 {
 			return text, 0
 		}
 	}
-	return fmt.Sprintf("%s… (%d more names and values are not shown, of %d bytes in all)", text, left, len(args)), left
+	text += fmt.Sprintf("… (%d more names and values are not shown, of %d bytes in all)", left, len(args))
+	return text, left
 }
 
 // level is an object or a list that is being shown.
@@ -31,7 +33,7 @@ type level struct {
 	items  int // names and values of it so far
 }
 
-// separator is what comes before the next item.
+// separator returns what comes before the next item.
 func (l *level) separator() string {
 	l.items++
 	switch {
@@ -43,7 +45,7 @@ func (l *level) separator() string {
 	return ""
 }
 
-// showWithin goes through the arguments as they are written: a name that comes twice is shown twice.
+// showWithin shows the arguments as they are written: a name that comes twice is shown twice.
 func showWithin(args json.RawMessage, each int, hide func(string) string) (text string, left int) {
 	var line strings.Builder
 	levels := []*level{{}}
@@ -63,7 +65,7 @@ func showWithin(args json.RawMessage, each int, hide func(string) string) (text 
 		}
 		if d, ok := t.(json.Delim); ok && (d == '}' || d == ']') {
 			levels = levels[:len(levels)-1]
-			if left == 0 { // no more of them than what they end
+			if left == 0 { // there are no more of them than of openings
 				line.WriteString(d.String())
 			}
 			continue
@@ -77,21 +79,15 @@ func showWithin(args json.RawMessage, each int, hide func(string) string) (text 
 			show(before + beginningAs(hide(v), each, strconv.Quote))
 		case json.Number:
 			show(before + beginningAs(hide(v.String()), each, strings.Clone))
+		case nil:
+			show(before + "null")
 		default:
-			show(before + fmt.Sprint(orNull(t)))
+			show(before + fmt.Sprint(v))
 		}
 	}
 }
 
-// orNull is what JSON calls a value that is no text.
-func orNull(v any) any {
-	if v == nil {
-		return "null"
-	}
-	return v
-}
-
-// beginningAs is the beginning of a text as quote writes it, and how long the whole is.
+// beginningAs returns the beginning of s as quote writes it, and how long the whole is.
 func beginningAs(s string, most int, quote func(string) string) string {
 	r := []rune(s)
 	if len(r) <= most {

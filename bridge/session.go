@@ -1,0 +1,169 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
+	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// session is one client of the bridge, and how it is asked.
+type session struct {
+	bridge *Bridge
+	asks   *elicit.Client
+	parked *elicit.Parking
+}
+
+// connect returns what answers a new client.
+func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
+	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.log)}
+	return s.handle, s.parked.Close
+}
+
+// request is a request of a client as the bridge's tools see it. A run that no MCP client asked for
+// has a clock alone.
+type request struct {
+	*client.Request
+	asker  *elicit.Asker
+	client *session
+	clock  *sandbox.Clock // of the run
+}
+
+type requestKey struct{}
+
+// requestOf returns the request whose handler has ctx. mcp-go hands its handlers nothing else that
+// could hold it.
+func requestOf(ctx context.Context) request {
+	r, _ := ctx.Value(requestKey{}).(request)
+	return r
+}
+
+// links reports whether results may hold resource links.
+func (r request) links() bool { return r.Request == nil || !r.NoLinks }
+
+// handle answers a request. It implements client.Handler.
+func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMessage {
+	can := elicit.Declared(r.Capabilities)
+	if !r.Modern {
+		return s.dispatch(ctx, r, can, s.asks.Channel(can))
+	}
+	can.Roots = false // deprecated in these versions
+	if r.Calls(catalog.RunPython) && r.HasMeta() {
+		attempt, err := elicit.ReadAttempt(r.Text())
+		switch {
+		case err != nil:
+			return client.Refuse(mcp.INVALID_PARAMS, err.Error())
+		case can.Form || can.URL || attempt.Again:
+			return s.converse(ctx, r, attempt, can)
+		}
+	}
+	return s.dispatch(ctx, r, can, nil)
+}
+
+// dispatch has the handler of a tool, prompt or resource answer a request whose client is asked
+// through channel.
+func (s *session) dispatch(ctx context.Context, r *client.Request, can elicit.Abilities,
+	channel elicit.Channel) mcp.JSONRPCMessage {
+	clock := &sandbox.Clock{}
+	wait := func() func() { // the time that a person takes isn't the code's
+		resume, answered := clock.Stop(), r.Waits()
+		return func() {
+			answered()
+			resume()
+		}
+	}
+	asker := &elicit.Asker{Can: can, Channel: channel, Modern: r.Modern, Wait: wait}
+	return r.Dispatch(context.WithValue(ctx, requestKey{}, request{r, asker, s, clock}))
+}
+
+// converse answers a call of run_python whose client can be asked in results, the first time and
+// each time it comes again. The code runs apart from these requests.
+func (s *session) converse(ctx context.Context, r *client.Request, a elicit.Attempt,
+	can elicit.Abilities) mcp.JSONRPCMessage {
+	var d *elicit.Dialogue
+	if a.Again {
+		r.Turn().Pass() // calls behind it don't wait until this one is over
+		var err error
+		if d, err = s.parked.Resume(a, can); err != nil {
+			return client.Refuse(mcp.INVALID_PARAMS, err.Error())
+		}
+	} else {
+		run := r.Detach()
+		d = s.parked.Begin(a, can, run)
+		run.Go(func(ctx context.Context, run *client.Request) mcp.JSONRPCMessage {
+			return s.dispatch(ctx, run, can, d)
+		}, d.Finish)
+	}
+	run := d.Run.(*client.Request)
+	if a.Again {
+		run.ReportTo(r)
+	}
+	questions, answer := d.Attend(ctx)
+	if questions != nil {
+		run.ReportTo(nil)
+		return mcp.NewJSONRPCResultResponse(mcp.RequestId{}, questions)
+	}
+	r.Adopt(run)
+	return answer
+}
+
+// forwarder has one client answer what servers ask in the course of its calls. Two of the same
+// client are equal.
+type forwarder struct {
+	client *session
+	can    elicit.Abilities
+	roots  bool // servers may hear of the client's roots
+}
+
+// forwarding returns ctx for calls of servers which may ask the client of r, if there is one.
+func (b *Bridge) forwarding(ctx context.Context, r request) context.Context {
+	if r.Request == nil {
+		return ctx
+	}
+	return upstream.WithClient(ctx, forwarder{r.client, r.asker.Can, b.shareRoots})
+}
+
+// Abilities implements upstream.Client.
+func (f forwarder) Abilities() upstream.Abilities {
+	return upstream.Abilities{Elicitation: f.can.Form, ElicitationURL: f.can.URL, Roots: f.can.Roots && f.roots}
+}
+
+// Answer implements upstream.Client. The client is told which server asks.
+func (f forwarder) Answer(ctx context.Context, server, method string,
+	params json.RawMessage) (json.RawMessage, error) {
+	refuse := func(code int, why string) (json.RawMessage, error) {
+		return nil, &upstream.RPCError{Code: code, Message: why}
+	}
+	var asked any
+	switch method {
+	case string(mcp.MethodElicitationCreate):
+		question, err := elicit.Question(server, params)
+		if err != nil {
+			return refuse(mcp.INVALID_PARAMS, err.Error())
+		}
+		asked = question
+	case string(mcp.MethodListRoots):
+		if !f.roots {
+			return refuse(mcp.METHOD_NOT_FOUND, "the client's roots are not shared with servers")
+		}
+	default:
+		return refuse(mcp.METHOD_NOT_FOUND, "the client doesn't support "+text.Line(method))
+	}
+	result, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, method, asked)
+	var refused *client.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return refuse(refused.Code, refused.Message)
+	case errors.Is(err, elicit.ErrCannotAsk):
+		return refuse(mcp.METHOD_NOT_FOUND, err.Error())
+	}
+	return result, err
+}
