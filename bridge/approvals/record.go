@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
 const (
@@ -186,7 +187,8 @@ func (a *Approvals) write(r record) error {
 	return nil
 }
 
-// save returns when the record is on the disk: what it says must be true after a power cut.
+// save replaces the file. It returns when the record is on the disk: what it says must be true after
+// a power cut.
 func (a *Approvals) save(r record) error {
 	if a.cfg.Record == "" {
 		return nil
@@ -195,23 +197,8 @@ func (a *Approvals) save(r record) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(a.cfg.Record), 0o700)
 	}
-	var tmp *os.File
-	if err == nil {
-		tmp, err = os.CreateTemp(filepath.Dir(a.cfg.Record), filepath.Base(a.cfg.Record)+".*") // 0600
-	}
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), a.cfg.Record)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	if dir, err := os.Open(filepath.Dir(a.cfg.Record)); err == nil {
-		_ = dir.Sync() // not every system can
-		_ = dir.Close()
-	}
-	return nil
+	return filelock.Replace(a.cfg.Record, filepath.Base(a.cfg.Record)+".*", text)
 }

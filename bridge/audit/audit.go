@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
 // Kinds of records.

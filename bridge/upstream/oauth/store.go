@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
 // Store keeps the grants of one user: in the keyring of the operating system where there is one, else in files. Processes may share
