@@ -34,6 +34,7 @@ require (
 	go.podman.io/image/v5 v5.38.0
 	go.podman.io/storage v1.61.0
 	go.yaml.in/yaml/v3 v3.0.5
+	golang.org/x/oauth2 v0.36.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 	google.golang.org/protobuf v1.36.12
