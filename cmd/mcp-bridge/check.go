@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that loads megabytes.
@@ -75,7 +76,7 @@ func checkAll(ctx context.Context, pool *upstream.Pool, servers []discovery.Serv
 
 // checkText shows one table of all servers, those that fail first, and then why they do.
 func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, verbose bool) {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	fails := 0
 	var broken, works [][]string
 	for _, srv := range c.Servers {
@@ -91,18 +92,18 @@ func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, 
 	fmt.Fprintf(a.stdout, "%d ok, %d failing; %s\n", len(works), fails, counts(c))
 	if len(c.Servers) > 0 {
 		header := [][]string{{"STATE", "SERVER", "TOOLS", "STARTED IN", "LISTED IN", "HOST", "FILE"}}
-		s.table(grid{rows: slices.Concat(header, broken, works), spare: 7, word: 1})
+		s.Table(terminal.Table{Rows: slices.Concat(header, broken, works), Spare: 7, Word: 1})
 	}
 	for _, srv := range c.Servers {
 		h := health[srv.Name]
 		switch {
 		case h.Err != nil:
-			s.lines(0, 2, "\n"+h.Err.Error())
+			s.Lines(0, 2, "\n"+h.Err.Error())
 		case verbose && h.Stderr != "":
-			s.lines(0, 2, fmt.Sprintf("\nserver %q wrote on stderr:\n%s", srv.Name, h.Stderr))
+			s.Lines(0, 2, fmt.Sprintf("\nserver %q wrote on stderr:\n%s", srv.Name, h.Stderr))
 		}
 		if verbose && h.Err == nil && h.Logged != "" {
-			s.lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
+			s.Lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
@@ -44,7 +43,8 @@ func (a *app) doctorCmd() *cobra.Command {
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0, cut: func() bool { return ctx.Err() != nil }}
 	if !asJSON {
-		d.print = screenOf(a.stdout).print
+		s := a.stdout.Screen()
+		d.print = func(r row) { r.show(s) }
 	}
 	works := d.visit(ctx, a)
 	if d.cut() {
@@ -148,7 +148,7 @@ func (d *doctor) policyFollowed() bool {
 // settings shows which variables are set, and what loosens the lock-down.
 func (d *doctor) settings(lookup func(string) (string, bool)) {
 	var set []string
-	for name := range fieldsOf(reflect.TypeFor[config]()) {
+	for _, name := range variables() {
 		if v, ok := lookup(name); ok {
 			if isURL(v) {
 				v = runtime.Redacted(v)

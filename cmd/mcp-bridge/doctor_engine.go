@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // engines has a row for each candidate, and is false when none can be used.
@@ -139,4 +140,41 @@ func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 		r.Status, r.Fix = toKnow, "delegate the controller to your user, so that the engine can keep it: see Delegate= in systemd's user@.service"
 	}
 	return r
+}
+
+// status of a row.
+type status string
+
+const (
+	fine   status = "ok"
+	toKnow status = "note" // something to know that keeps nothing from working
+	broken status = "fail" // something that keeps code from running
+)
+
+// row is one thing that was checked.
+type row struct {
+	Check  string `json:"check"`
+	Status status `json:"status"`
+	Found  string `json:"found"`
+	Means  string `json:"means,omitempty"`
+	Fix    string `json:"fix,omitempty"` // what to type or to change
+}
+
+// report is all of it, for programs.
+type report struct {
+	Version string `json:"version"`
+	Works   bool   `json:"works"` // code can be run
+	Rows    []row  `json:"rows"`
+}
+
+// show writes a row: its status, its name and, beside them, what there is to say.
+func (r row) show(s terminal.Screen) {
+	parts := []string{r.Found}
+	if r.Means != "" {
+		parts = append(parts, r.Means)
+	}
+	if r.Fix != "" {
+		parts = append(parts, "next: "+r.Fix)
+	}
+	s.Entry(string(r.Status), r.Check, 16, strings.Join(parts, "\n"))
 }

@@ -103,12 +103,3 @@ func (e engines) setting() string {
 var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
-
-// cacheDir is where answers that take long to find are kept; empty where the system has no such place.
-func cacheDir() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "mcp-bridge")
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends where the user doesn't agree.
@@ -64,7 +65,7 @@ func TestConfirmParties(t *testing.T) {
 		{"", "", false, errUnanswered},
 	} {
 		in, said := strings.NewReader(tt.typed), &bytes.Buffer{}
-		yes, err := (&app{stdin: in, stderr: said}).confirmParties(t.Context(), p)
+		yes, err := (&app{stdin: in, stderr: terminal.New(said)}).confirmParties(t.Context(), p)
 		if yes != tt.yes || !errors.Is(err, tt.err) {
 			t.Errorf("%q: got %v, %v", tt.typed, yes, err)
 		}
@@ -82,7 +83,7 @@ func TestConfirmParties(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := errors.New("nobody agreed")
 	cancel(late)
-	if yes, err := (&app{stdin: silent, stderr: io.Discard}).confirmParties(ctx, p); yes || !errors.Is(err, late) {
+	if yes, err := (&app{stdin: silent, stderr: terminal.New(io.Discard)}).confirmParties(ctx, p); yes || !errors.Is(err, late) {
 		t.Errorf("got %v, %v", yes, err)
 	}
 }

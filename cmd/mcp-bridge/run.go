@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 type runOptions struct {
@@ -58,12 +59,6 @@ func (a *app) runCmd() *cobra.Command {
 
 var errNoCode = errors.New("no code: name a file, - for standard input, or use -c CODE")
 
-// atTerminal reports whether standard input is a terminal.
-func (a *app) atTerminal() bool {
-	f, ok := a.stdin.(*os.File)
-	return ok && isTerminal(f)
-}
-
 // source sets the code of o, from -c, a file or standard input, and the name that Python itself would
 // give it in a traceback.
 func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err error) {
@@ -97,7 +92,8 @@ func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err erro
 // maxCode is more than a run takes, so that its own error is the one to be seen.
 const maxCode = 64 << 20
 
-// readCode reads until the end or ctx's. A read that is under way then is left behind: the program is about to end.
+// readCode reads until the end of r or of ctx. A read that is under way then is left behind: the
+// program is about to end.
 func readCode(ctx context.Context, r io.Reader) (string, error) {
 	type result struct {
 		code []byte
@@ -117,7 +113,8 @@ func readCode(ctx context.Context, r io.Reader) (string, error) {
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions) error {
-	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(), Progress: func(line string) { fmt.Fprintln(a.stderr, "mcp-bridge: "+line) }}
+	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(),
+		Progress: func(line string) { a.say("mcp-bridge: " + line) }}
 	if o.timeout != "" {
 		var s seconds
 		if err := s.Decode(o.timeout); err != nil || s <= 0 {
@@ -135,7 +132,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 	}
 	var lost error // of the code's output
 	if !o.json {
-		stdout, stderr := codeOutput(a.stdout), codeOutput(a.stderr)
+		stdout, stderr := a.stdout.Code(), a.stderr.Code()
 		d.Output = func(c sandbox.Chunk) {
 			w := stdout
 			if c.Stream == "stderr" {
@@ -175,20 +172,21 @@ func (a *app) asker() func(context.Context, string) (bool, error) {
 		fmt.Fprintf(a.stderr, "\n%s\nAllow it? [y/N] ", question)
 		said := make(chan bool, 1)
 		go func() { // a read of a terminal can't be ended; the next question waits for it
-			said <- isYes(readAnswer(a.stdin))
+			yes, _ := terminal.ReadAnswer(a.stdin)
+			said <- yes
 			<-turn
 		}()
 		select {
 		case yes := <-said:
 			return yes, nil
 		case <-ctx.Done():
-			fmt.Fprintln(a.stderr, "\nmcp-bridge: the call has ended; the answer is not needed")
+			a.say("\nmcp-bridge: the call has ended; the answer is not needed")
 			return false, context.Cause(ctx)
 		}
 	}
 }
 
-// report tells what came of a run. Lost is why the code's output could not be written.
+// report says how a run ended. lost is why the code's output could not be written.
 func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 	var paths map[string]string
 	var unwritten error
@@ -219,7 +217,8 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 	return nil
 }
 
-// explain says on stderr what the output itself doesn't. Paths are those of the files that were written, by name.
+// explain says on stderr what the output itself doesn't. paths are those of the files that were
+// written, by name.
 func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
 		fmt.Fprint(a.stderr, e.Traceback)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 func (a *app) serversCmd() *cobra.Command {
@@ -99,17 +99,9 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 	return out, nil
 }
 
-// meant returns a clause with the names that are near to a wrong one, or nothing.
-func meant(wrong string, names []string) string {
-	if near := text.Nearest(wrong, names); near != nil {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return ""
-}
-
 // serversText shows how many servers are used, which, and what isn't.
 func (a *app) serversText(c discovery.Catalog) {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	fmt.Fprintln(a.stdout, counts(c))
 	if len(c.Servers) == 0 {
 		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
@@ -118,16 +110,16 @@ func (a *app) serversText(c discovery.Catalog) {
 			discovery.Hosts(), "~/.config/mcp/servers/my.json")
 	} else {
 		alias := aliases(c)
-		g := grid{rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, spare: 2}
+		g := terminal.Table{Rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, Spare: 2}
 		for _, srv := range c.Servers {
-			g.rows = append(g.rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.File()})
+			g.Rows = append(g.Rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.File()})
 			for _, also := range srv.Also {
-				g.rows = append(g.rows, []string{"", "", "", also.Host, also.Scope, also.File()})
+				g.Rows = append(g.Rows, []string{"", "", "", also.Host, also.Scope, also.File()})
 			}
 		}
-		s.table(g)
+		s.Table(g)
 	}
-	s.problems(c.Problems)
+	showProblems(s, c.Problems)
 }
 
 // counts returns how many servers are used and how many are not, and how many files can't be read.
@@ -147,12 +139,12 @@ func counts(c discovery.Catalog) string {
 	return line
 }
 
-// problems shows what isn't used: those with the same reason under that reason.
-func (s screen) problems(all []discovery.Problem) {
+// showProblems shows what isn't used: those with the same reason under that reason.
+func showProblems(s terminal.Screen, all []discovery.Problem) {
 	if len(all) == 0 {
 		return
 	}
-	s.lines(0, 0, "\nnot used:")
+	s.Lines(0, 0, "\nnot used:")
 	type why struct {
 		state        discovery.State
 		reason, next string
@@ -167,7 +159,7 @@ func (s screen) problems(all []discovery.Problem) {
 		found[w] = append(found[w], p)
 	}
 	for _, w := range order {
-		s.lines(2, 4, string(w.state)+": "+w.reason)
+		s.Lines(2, 4, string(w.state)+": "+w.reason)
 		for from := found[w]; len(from) > 0; {
 			n := 1
 			var names []string
@@ -183,11 +175,11 @@ func (s screen) problems(all []discovery.Problem) {
 			if len(names) > 0 {
 				where = strings.Join(names, ", ") + ", in " + where
 			}
-			s.lines(4, 6, where)
+			s.Lines(4, 6, where)
 			from = from[n:]
 		}
 		if w.next != "" {
-			s.lines(4, 6, "next: "+w.next)
+			s.Lines(4, 6, "next: "+w.next)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 func (a *app) toolsCmd() *cobra.Command {
@@ -171,13 +172,13 @@ func aliasesOf(tools []upstream.Tool) map[string]string {
 
 // printTools shows the tools of one server, with the verdict of host and policy on each.
 func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	safe := aliasesOf(tools)
 	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
 	if len(tools) == 0 {
 		return
 	}
-	g := grid{rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, word: 2}
+	g := terminal.Table{Rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, Word: 2}
 	var reasons []string
 	for _, t := range tools {
 		d := p.bridge.Catalog().Judge(name, t)
@@ -185,10 +186,10 @@ func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
 			reasons = append(reasons, why)
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(text.Safe(t.Description)), "\n")
-		g.rows = append(g.rows, []string{"mcp_" + alias + "." + safe[t.Name], d.Verdict.String(), text.Brief(text.Line(first), 100)})
+		g.Rows = append(g.Rows, []string{"mcp_" + alias + "." + safe[t.Name], d.Verdict.String(), text.Brief(text.Line(first), 100)})
 	}
-	s.table(g)
+	s.Table(g)
 	for _, why := range reasons {
-		s.lines(0, 2, why)
+		s.Lines(0, 2, why)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -37,7 +38,18 @@ const (
 	offClock     = 5 * time.Minute // for people who answer, and servers that start, in the course of one run
 	noFile       = 1024            // descriptors of a process in a container
 	shmSize      = 32 << 20        // bytes of /dev/shm
+
+	// softMemory is the heap size, in bytes, above which garbage collection becomes aggressive: unread
+	// tool results could otherwise double the heap. It is above what all runs together may hold.
+	softMemory = 768 << 20
 )
+
+// boundGarbage sets softMemory, unless the user has set a limit.
+func boundGarbage() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softMemory)
+	}
+}
 
 // parts are the wired program. Nothing in it has been started.
 type parts struct {

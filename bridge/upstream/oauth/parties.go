@@ -48,6 +48,12 @@ func legible(s string) string {
 	return strings.Trim(strconv.QuoteToASCII(text.Brief(strings.Join(strings.Fields(s), " "), textLimit)), `"`)
 }
 
+// String says who takes part, for the user.
+func (p Parties) String() string {
+	return fmt.Sprintf("You log in at %s; the code that gives goes to %s (issuer %s), the token to the server.",
+		p.Page, p.Receivers(), p.Issuer)
+}
+
 // Receivers names where the code and the tokens go.
 func (p Parties) Receivers() string {
 	if len(p.Others) == 0 {

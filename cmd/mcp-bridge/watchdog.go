@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
@@ -113,25 +112,4 @@ func reapEnviron() []string {
 		}
 	}
 	return env
-}
-
-func (a *app) demoServerCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:       "demo-server [github]",
-		Short:     "Serve a made-up shop over MCP, or a made-up GitHub repository, to try the bridge with",
-		Hidden:    true,
-		ValidArgs: []string{"github"},
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return fixture.ServeScript(cmd.Context(), a.stdin, a.frames, fixture.GitHub)
-			}
-			err := fixture.Serve(cmd.Context(), a.stdin, a.frames)
-			var exit *fixture.ExitError
-			if errors.As(err, &exit) {
-				return exitError{exit.Code}
-			}
-			return err
-		},
-	}
 }
