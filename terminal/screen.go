@@ -18,8 +18,8 @@ const (
 	gap       = 2  // columns between two of a table
 )
 
-// Screen lays out text on an Output. Only a terminal gets wrapped lines, colours, and ~ for the home
-// directory.
+// Screen lays out text on an Output. Only a terminal gets wrapped lines, colours, and ~ for the
+// home directory.
 type Screen struct {
 	w       io.Writer
 	columns int // of the terminal; 0 for none
@@ -62,7 +62,8 @@ func (s Screen) clean(v string) string {
 			return out.String() + v
 		}
 		short := s.home
-		if before == "" && out.Len() == 0 || before != "" && strings.ContainsRune(" \t\n(\"'=:,", rune(before[len(before)-1])) {
+		if before == "" && out.Len() == 0 || before != "" &&
+			strings.ContainsRune(" \t\n(\"'=:,", rune(before[len(before)-1])) {
 			short = "~" // else it is the middle of a longer path
 		}
 		out.WriteString(before + short + string(os.PathSeparator))
@@ -82,7 +83,8 @@ func (s Screen) paint(word string) string {
 	return color.Sprint(word)
 }
 
-// Lines writes a text, wrapped, with its first line indented by first columns and the others by rest.
+// Lines writes a text, wrapped, with its first line indented by first columns and the others by
+// rest.
 func (s Screen) Lines(first, rest int, v string) {
 	width := 0
 	if s.columns > 0 {

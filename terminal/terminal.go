@@ -16,10 +16,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// Output is where a command prints. On a terminal it shows control and hidden characters as Go would
-// in a string: what a server or the code of a run says could otherwise move the cursor, overwrite
-// what was printed before, or have the terminal type an answer. It is safe for concurrent use as far
-// as its writer is.
+// Output is where a command prints. On a terminal it shows control and hidden characters as Go
+// would in a string: what a server or the code of a run says could otherwise move the cursor,
+// overwrite what was printed before, or have the terminal type an answer. It is safe for concurrent
+// use as far as its writer is.
 type Output struct {
 	to     io.Writer
 	escape bool
@@ -89,7 +89,8 @@ func (c code) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Is reports whether f is a terminal. It leaves the descriptor's mode alone, which File.Fd does not.
+// Is reports whether f is a terminal. It leaves the descriptor's mode alone, which File.Fd does
+// not.
 func Is(f *os.File) (is bool) {
 	_ = control(f, func(fd int) { is = term.IsTerminal(fd) })
 	return is

@@ -31,7 +31,8 @@ func ToolOf(c discovery.Catalog, name string) (found discovery.Server, tool stri
 func Grantee(c discovery.Catalog, name string) (s discovery.Server, tool string, err error) {
 	one, err := policy.Exact(name)
 	if errors.Is(err, policy.ErrPattern) {
-		return s, "", fmt.Errorf(`%q is a pattern, and a grant is for one tool: write a rule with verdict = "allow" `+
+		return s, "", fmt.Errorf(`%q is a pattern, and a grant is for one tool: write a rule with verdict = `+
+			`"allow" `+
 			`into the file that MCP_BRIDGE_POLICY names. In the name of one tool, write \* for * and \? for ?`, name)
 	}
 	if s, tool, ok := ToolOf(c, name); ok {
@@ -43,5 +44,6 @@ func Grantee(c discovery.Catalog, name string) (s discovery.Server, tool string,
 				p.Server, p.Source.Path, p.Reason, cmp.Or(p.Next, "mcp-bridge servers lists the servers"))
 		}
 	}
-	return s, "", fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)
+	return s, "", fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers "+
+		"lists the servers", name)
 }

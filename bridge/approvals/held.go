@@ -49,7 +49,8 @@ func (a *Approvals) WithoutHeld(c discovery.Catalog, next func(discovery.Server)
 type UntrustedError struct{ Path string }
 
 func (e *UntrustedError) Error() string {
-	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so code may have written it, "+
+	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so code may have "+
+		"written it, "+
 		"and you have not said yes to it", e.Path)
 }
 

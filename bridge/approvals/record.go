@@ -76,7 +76,7 @@ func (all spans) holds(times []time.Time) bool {
 	})
 }
 
-// readRecord returns what the record says. Where there is none yet, nothing is known and no code
+// readRecord returns what the record says. Without one, nothing is known and no code
 // was run. With an error, nothing is known and code was run all the time.
 func readRecord(path string) (state, error) {
 	r, err := load(path)
@@ -159,7 +159,8 @@ func (a *Approvals) bounded() state {
 }
 
 // mark notes in the record of another bridge, which doesn't answer, that this process runs code. It
-// changes nothing else there. Without an end that a bridge notes, code was run until the next start.
+// changes nothing else there. Without an end that a bridge notes, code was run until the next
+// start.
 func (a *Approvals) mark() error {
 	if a.since.IsZero() {
 		return nil
@@ -187,8 +188,8 @@ func (a *Approvals) write(r record) error {
 	return nil
 }
 
-// save replaces the file. It returns when the record is on the disk: what it says must be true after
-// a power cut.
+// save replaces the file. It returns when the record is on the disk: what it says must be true
+// after a power cut.
 func (a *Approvals) save(r record) error {
 	if a.cfg.Record == "" {
 		return nil

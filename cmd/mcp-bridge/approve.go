@@ -119,7 +119,8 @@ func (a *app) confirm(shown, question string, yes bool) error {
 	}
 	t, err := a.openTerminal()
 	if err != nil {
-		return usageError{fmt.Errorf("there is no terminal to ask at (%w); at one, type the command again, or type --yes", err)}
+		return usageError{fmt.Errorf("there is no terminal to ask at (%w); at one, type the command again, or "+
+			"type --yes", err)}
 	}
 	defer t.Close()
 	fmt.Fprint(t, shown+question)

@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
-// checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that loads megabytes.
+// checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that
+// loads megabytes.
 const checkedAtOnce = 8
 
 // checkJSON is what a program is told of a server that was tried.
@@ -55,7 +56,8 @@ func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
 }
 
 // checkAll tries all servers, a few at a time, so that a slow one holds up no more than it must.
-func checkAll(ctx context.Context, pool *upstream.Pool, servers []discovery.Server) map[string]upstream.Health {
+func checkAll(ctx context.Context, pool *upstream.Pool,
+	servers []discovery.Server) map[string]upstream.Health {
 	found := make([]upstream.Health, len(servers))
 	turns := make(chan struct{}, checkedAtOnce)
 	var wg sync.WaitGroup
@@ -86,7 +88,8 @@ func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, 
 			broken = append(broken, []string{"fails", srv.Name, "", "", "", srv.Source.Host, srv.Source.Path})
 			continue
 		}
-		works = append(works, []string{"ok", srv.Name, strconv.Itoa(h.Tools), h.Start.Round(time.Millisecond).String(),
+		works = append(works, []string{"ok", srv.Name, strconv.Itoa(h.Tools),
+			h.Start.Round(time.Millisecond).String(),
 			h.List.Round(time.Millisecond).String(), srv.Source.Host, srv.Source.Path})
 	}
 	fmt.Fprintf(a.stdout, "%d ok, %d failing; %s\n", len(works), fails, counts(c))
@@ -109,7 +112,8 @@ func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, 
 }
 
 func healthJSON(h upstream.Health) *checkJSON {
-	c := &checkJSON{OK: h.Err == nil, StartMs: h.Start.Milliseconds(), ListMs: h.List.Milliseconds(), Tools: h.Tools, Stderr: h.Stderr, Logged: h.Logged}
+	c := &checkJSON{OK: h.Err == nil, StartMs: h.Start.Milliseconds(), ListMs: h.List.Milliseconds(),
+		Tools: h.Tools, Stderr: h.Stderr, Logged: h.Logged}
 	var failed *upstream.ServerError
 	switch {
 	case errors.As(h.Err, &failed):

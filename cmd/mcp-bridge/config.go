@@ -143,9 +143,12 @@ func (c config) check() error {
 	for _, wrong := range []string{
 		unless(c.Timeout > 0, "_TIMEOUT must be positive"),
 		unless(c.MaxTimeout > 0, "_MAX_TIMEOUT must be positive"),
-		unless(c.Timeout <= c.MaxTimeout, "_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)", time.Duration(c.Timeout), maxTimeout),
-		unless(c.Memory >= minMemory, "_MEMORY must be at least %dm: Python itself needs most of that", minMemory>>20),
-		unless(c.Output >= minOutput && c.Output <= outputLimit, "_OUTPUT must be from %dk to %dm", minOutput>>10, outputLimit>>20),
+		unless(c.Timeout <= c.MaxTimeout, "_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)",
+			time.Duration(c.Timeout), maxTimeout),
+		unless(c.Memory >= minMemory, "_MEMORY must be at least %dm: Python itself needs most of that",
+			minMemory>>20),
+		unless(c.Output >= minOutput && c.Output <= outputLimit, "_OUTPUT must be from %dk to %dm", minOutput>>10,
+			outputLimit>>20),
 		unless(c.PIDs >= minPIDs, "_PIDS must be at least %d: the guest itself needs four", minPIDs),
 		unless(c.CPUs >= 0 && !math.IsInf(c.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
 		unless(c.RuntimeIdleTimeout >= 0, "_RUNTIME_IDLE_TIMEOUT must not be negative"),
@@ -154,7 +157,8 @@ func (c config) check() error {
 		unless(c.UpstreamStart > 0, "_UPSTREAM_START_TIMEOUT must be positive"),
 		named("UPSTREAM_ROOTS", c.UpstreamRoots, "none", "client"),
 		named("LOG_FORMAT", c.LogFormat, "text", "json"),
-		unless(c.OutputMode != "toon", "_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured"),
+		unless(c.OutputMode != "toon",
+			"_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured"),
 		named("OUTPUT_MODE", c.OutputMode, "text", "structured"),
 		named("PULL", c.Pull, "missing", "never", "always"),
 		unless(runtimeName.MatchString(c.OCIRuntime), "_OCI_RUNTIME=%q: it is a name that the engine knows, "+
@@ -176,7 +180,8 @@ func (c config) check() error {
 // runtimeName keeps out paths, which podman would take too: the variable doesn't name a program.
 var runtimeName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// checkRuntime accepts an engine's name and the URLs that a driver can dial. It never shows a password.
+// checkRuntime accepts an engine's name and the URLs that a driver can dial. It never shows a
+// password.
 func checkRuntime(v string) error {
 	if v == "" || v == "podman" || v == "docker" {
 		return nil
@@ -186,7 +191,8 @@ func checkRuntime(v string) error {
 		if err == nil && slices.Contains(urlSchemes, u.Scheme) {
 			return nil
 		}
-		return fmt.Errorf("MCP_BRIDGE_RUNTIME: it is a URL of another kind than %s://", strings.Join(urlSchemes, "://, "))
+		return fmt.Errorf("MCP_BRIDGE_RUNTIME: it is a URL of another kind than %s://",
+			strings.Join(urlSchemes, "://, "))
 	}
 	return fmt.Errorf("MCP_BRIDGE_RUNTIME=%q: it is podman, docker, or the URL of an engine's API "+
 		"such as unix:///run/user/1000/podman/podman.sock", v)
@@ -235,8 +241,10 @@ var wordStart = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // foreign are variables of mcp-server-code-execution-mode that have no meaning here, and why.
 var foreign = map[string]string{
-	"MCP_BRIDGE_STATE_DIR":         "nothing is kept between runs, and no directory of yours is mounted; remove the variable",
-	"MCP_BRIDGE_ALLOW_SELF_SERVER": "the bridge never starts itself as one of its servers; remove the variable, or set it to 0",
+	"MCP_BRIDGE_STATE_DIR": "nothing is kept between runs, and no directory of yours is mounted; " +
+		"remove the variable",
+	"MCP_BRIDGE_ALLOW_SELF_SERVER": "the bridge never starts itself as one of its servers; remove the " +
+		"variable, or set it to 0",
 }
 
 func unknownVariable(environ []string) error {

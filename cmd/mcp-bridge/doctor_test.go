@@ -227,7 +227,7 @@ func TestDoctorNames(t *testing.T) {
 		{"cgroup v1, a user namespace for each", func(e *fakeEngine) { e.facts.CgroupVersion, e.facts.Enforces = 1, runtime.Enforced{} }, map[string]string{"MCP_BRIDGE_CPUS": "1.5"}, true,
 			[]row{{"limit memory", toKnow, "512 MiB", "watched by the guest", "cgroup v2"}, {"limit pids", toKnow, "128", "kept by the kernel, set by the guest", "cgroup v2"}, {"limit cpus", toKnow, "2 whole cores", "binds code to; 1.5 was asked for", "cgroup v2"}}, ""},
 		{"no controllers, one user namespace for all", func(e *fakeEngine) { e.facts.OwnUsers, e.facts.Enforces = false, runtime.Enforced{} }, nil, true,
-			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="}, {"limit cpus", fine, "all cores", "nobody", ""}}, ""},
+			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="}, {"limit cpus", fine, "all cores", "not kept", ""}}, ""},
 		{"limits that bite", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_CPUS": "2"}, true,
 			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""}, {"limit cpus", fine, "2 cores", "kept by the engine", ""}, {"limit time", fine, "2m0s at most", "kept by the bridge", ""}}, ""},
 		{"orphans", func(e *fakeEngine) {

@@ -154,7 +154,8 @@ func (a *app) remoteServer(name string) (discovery.Server, error) {
 			continue
 		}
 		if !isRemote(s) {
-			return s, usageError{fmt.Errorf("server %q is a program on this machine; there is nothing to log in to", s.Name)}
+			return s, usageError{fmt.Errorf("server %q is a program on this machine; there is nothing to log in to",
+				s.Name)}
 		}
 		return s, nil
 	}
@@ -162,7 +163,8 @@ func (a *app) remoteServer(name string) (discovery.Server, error) {
 	for _, s := range loginServers(c) {
 		names = append(names, s.Name)
 	}
-	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, meant(name, names))}
+	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them",
+		name, meant(name, names))}
 }
 
 // login has the user agree, and keeps what that gives.
@@ -181,7 +183,8 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	l.Show = func(page string, p oauth.Parties) {
 		fmt.Fprintf(a.stderr, "%s\nTo log in to %s, agree here:\n\n  %s\n\n", p, srv.Name, page)
 		if l.Open == nil {
-			a.say("If that browser is on another machine it will end at an address that it can't open: paste that address here.")
+			a.say("If that browser is on another machine it will end at an address that it can't open: paste that " +
+				"address here.")
 		}
 	}
 	in, err := source.Login(ctx, l)
@@ -203,8 +206,10 @@ var errUnanswered = errors.New("there was no answer; run it at a terminal")
 // confirmParties asks on the terminal whether the parties of a login belong together. What is typed
 // ahead stays with stdin.
 func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
-	fmt.Fprintf(a.stderr, "You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
-		"That party could then act as you at the first. Say yes only if you know that they belong together.\nGo on? [y/N] ",
+	fmt.Fprintf(a.stderr,
+		"You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
+			"That party could then act as you at the first. Say yes only if you know that they belong "+
+			"together.\nGo on? [y/N] ",
 		p.Page, p.Receivers(), p.Issuer)
 	yes, answered, err := a.readAnswer(ctx)
 	if err == nil && !answered {
@@ -213,8 +218,8 @@ func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error)
 	return yes, err
 }
 
-// readAnswer reads an answer from standard input until ctx ends. A read of a terminal can't be ended:
-// it ends with the process.
+// readAnswer reads an answer from standard input until ctx ends. A read of a terminal can't be
+// ended: it ends with the process.
 func (a *app) readAnswer(ctx context.Context) (yes, answered bool, err error) {
 	type answer struct{ yes, answered bool }
 	said := make(chan answer, 1)
@@ -302,7 +307,8 @@ func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {
 func authorizes(s discovery.Server) bool {
 	for name := range s.Headers {
 		name = strings.ToLower(name)
-		if slices.ContainsFunc([]string{"auth", "key", "token"}, func(part string) bool { return strings.Contains(name, part) }) {
+		if slices.ContainsFunc([]string{"auth", "key", "token"},
+			func(part string) bool { return strings.Contains(name, part) }) {
 			return true
 		}
 	}

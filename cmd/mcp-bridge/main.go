@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
-// Exit codes. A run of code that ended by itself ends the command with the code's own status instead.
+// Exit codes. A run of code that ended by itself ends the command with the code's own status
+// instead.
 const (
 	exitOK          = 0
 	exitFailure     = 1   // something went wrong; the code raised an exception
@@ -99,9 +100,9 @@ func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// endAtOnce has the next signal end the process; the watchdog cleans up. Serve, which was told to end
-// and does, then ends with code 0: Claude Code logs a failure of a server that its second signal
-// kills.
+// endAtOnce has the next signal end the process; the watchdog cleans up. Serve, which was told to
+// end and does, then ends with code 0: Claude Code logs a failure of a server that its second
+// signal kills.
 func (a *app) endAtOnce(usual func()) {
 	if !a.serving.Load() {
 		usual()

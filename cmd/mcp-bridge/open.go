@@ -115,7 +115,8 @@ var filesMean = map[string]string{
 	"INPUTS":    "calls can't be given files of a directory",
 }
 
-// openTools opens where servers' tools are kept for searches; nil if the system has no such place.
+// openTools opens where servers' tools are kept for searches; nil if the system has no such
+// place.
 func openTools() *catalog.Store {
 	dir := cacheDir()
 	if dir == "" {

@@ -82,7 +82,10 @@ func (a *app) policyCmd() *cobra.Command {
 		Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParts(cmd.Context(), once, func(_ context.Context, p *parts) error { return a.policyGrant(p, args[0]) })
+			return a.withParts(cmd.Context(), once, func(_ context.Context,
+				p *parts) error {
+				return a.policyGrant(p, args[0])
+			})
 		},
 	}
 	forget := &cobra.Command{
@@ -116,12 +119,14 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 		for _, e := range slices.Concat([]*policy.FileError{bad}, bad.More) {
 			fmt.Fprintln(a.stderr, "mcp-bridge: "+e.Mistake())
 		}
-		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n", len(bad.More)+1)
+		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n",
+			len(bad.More)+1)
 		return exitError{exitUnavailable}
 	case p.policy == nil:
 		return p.broken
 	case p.policy.Path() == "":
-		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
+		fmt.Fprintln(a.stdout,
+			"MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
 		return nil
 	}
 	rules, limits := p.policy.Size()
@@ -347,9 +352,10 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	return nil
 }
 
-// verdict returns what the policy says of a tool. It starts the server only if what that says of its
-// tool counts.
-func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string, configured bool) (policy.Decision, error) {
+// verdict returns what the policy says of a tool. It starts the server only if what that says of
+// its tool counts.
+func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string,
+	configured bool) (policy.Decision, error) {
 	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
 		return d, nil
 	}
@@ -381,7 +387,8 @@ func (a *app) sayGranted(all bridge.Grants, g policy.Grant) bool {
 		return false
 	}
 	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
-		fmt.Fprintf(a.stdout, "  which you always allow, but its server has changed its %s since: you are asked again\n",
+		fmt.Fprintf(a.stdout,
+			"  which you always allow, but its server has changed its %s since: you are asked again\n",
 			strings.Join(changed, " and "))
 		return false
 	}

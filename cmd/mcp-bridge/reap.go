@@ -19,7 +19,7 @@ import (
 type orphanJSON struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
-	Created  time.Time `json:"created,omitzero"` // by the engine's clock; zero for one that the engine has forgotten
+	Created  time.Time `json:"created,omitzero"` // by the engine's clock; zero if the engine has forgotten it
 	OwnerPID int       `json:"ownerPid"`
 	Running  bool      `json:"running"`
 }
@@ -112,16 +112,17 @@ type leftDir struct {
 	OwnerPID int    `json:"ownerPid"`
 }
 
-// runtimeParents returns the directories in which bridges make theirs. Those that don't depend on the
-// environment are first, since hosts give their bridges different ones.
+// runtimeParents returns the directories in which bridges make theirs. Those that don't depend on
+// the environment are first, since hosts give their bridges different ones.
 func runtimeParents() (parents []string) {
 	add := func(dir string) {
 		if dir != "" && !slices.Contains(parents, dir) {
 			parents = append(parents, dir)
 		}
 	}
-	if dir := fmt.Sprintf("/run/user/%d", os.Geteuid()); goruntime.GOOS == "linux" && trust.System().OwnDirectory(dir) == nil {
-		add(dir)
+	own := fmt.Sprintf("/run/user/%d", os.Geteuid())
+	if goruntime.GOOS == "linux" && trust.System().OwnDirectory(own) == nil {
+		add(own)
 	}
 	if goruntime.GOOS != "windows" {
 		add("/tmp")
@@ -131,8 +132,8 @@ func runtimeParents() (parents []string) {
 	return parents
 }
 
-// reapDirs removes the directories of dead bridges of this user. What listened there was sent SIGTERM by the
-// kernel when its bridge died.
+// reapDirs removes the directories of dead bridges of this user. What listened there was sent
+// SIGTERM by the kernel when its bridge died.
 func reapDirs(parents []string, by runtime.Owner) ([]leftDir, error) {
 	found := []leftDir{}
 	var errs []error

@@ -68,7 +68,8 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&askedVersion, "version", false, "print the version, as the command version does")
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.policyCmd(),
+	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(),
+		a.policyCmd(),
 		a.loginCmd(), a.logoutCmd(), a.versionCmd(), a.watchdogCmd(), a.demoServerCmd(), a.manCmd())
 	wrapArgErrors(cmd)
 	strictHelp(cmd)
@@ -119,7 +120,8 @@ func nearCommands(cmd *cobra.Command, wrong string) []string {
 	if wrong == "" { // with which all begin
 		return nil
 	}
-	for cmd.SuggestionsMinimumDistance = 1; cmd.SuggestionsMinimumDistance <= 2; cmd.SuggestionsMinimumDistance++ {
+	for distance := 1; distance <= 2; distance++ {
+		cmd.SuggestionsMinimumDistance = distance
 		if near := cmd.SuggestionsFor(wrong); len(near) > 0 {
 			return near
 		}

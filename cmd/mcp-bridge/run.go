@@ -34,7 +34,8 @@ func (a *app) runCmd() *cobra.Command {
 		Short: "Run Python in a container, as run_python would",
 		Long: "Run Python in a container, as run_python would.\n" +
 			"Without FILE and -c the code is read from standard input, unless that is a terminal.",
-		Example: "  mcp-bridge run -c 'print(1)'\n  echo 'print(1)' | mcp-bridge run\n  mcp-bridge run script.py --timeout 10\n" +
+		Example: "  mcp-bridge run -c 'print(1)'\n  echo 'print(1)' | mcp-bridge run\n  mcp-bridge run " +
+			"script.py --timeout 10\n" +
 			"  mcp-bridge run --server github - < script.py",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,12 +47,15 @@ func (a *app) runCmd() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.code, "code", "c", "", "the code itself")
-	f.StringArrayVar(&o.servers, "server", nil, "a server that the code may call; repeat for more (default: all; '' for none)")
-	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return completeServers(cmd, nil, typed)
-	})
+	f.StringArrayVar(&o.servers, "server", nil,
+		"a server that the code may call; repeat for more (default: all; '' for none)")
+	_ = cmd.RegisterFlagCompletionFunc("server",
+		func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return completeServers(cmd, nil, typed)
+		})
 	f.StringVar(&o.timeout, "timeout", "", "the code's own time, such as 10 or 10s")
-	f.StringVar(&o.files, "artifacts", "", "a directory to write the files into that the code hands over; no file there is replaced")
+	f.StringVar(&o.files, "artifacts", "",
+		"a directory to write the files into that the code hands over; no file there is replaced")
 	_ = cmd.MarkFlagDirname("artifacts") // it fails only for a flag that isn't there
 	f.BoolVar(&o.json, "json", false, "print one JSON object with everything there is to know of the run")
 	return cmd
@@ -59,8 +63,8 @@ func (a *app) runCmd() *cobra.Command {
 
 var errNoCode = errors.New("no code: name a file, - for standard input, or use -c CODE")
 
-// source sets the code of o, from -c, a file or standard input, and the name that Python itself would
-// give it in a traceback.
+// source sets the code of o, from -c, a file or standard input, and the name that Python itself
+// would give it in a traceback.
 func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err error) {
 	given := cmd.Flags().Changed("code")
 	switch {
@@ -118,7 +122,8 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 	if o.timeout != "" {
 		var s seconds
 		if err := s.Decode(o.timeout); err != nil || s <= 0 {
-			return usageError{fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10", o.timeout)}
+			return usageError{fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10",
+				o.timeout)}
 		}
 		d.Timeout = time.Duration(s)
 	}

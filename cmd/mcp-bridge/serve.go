@@ -18,7 +18,7 @@ func (a *app) serveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over stdio; what a host runs",
-		Long:  "Serve MCP over standard input and output until the input ends.\n\nVariables:\n" + variablesHelp,
+		Long:  "Serve MCP over standard input and output until the input ends.\n\nVariables:" + variablesHelp,
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
 	}
@@ -29,23 +29,28 @@ func (a *app) serve(ctx context.Context) error {
 	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
-			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary user")
+			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary " +
+				"user")
 		}
 		if p.cfg.AllowRootful {
 			p.log.Warn("MCP_BRIDGE_ALLOW_ROOTFUL is set: a flaw in a rootful engine would hand over the machine")
 		}
 		if p.cfg.Seccomp != seccomp.Strict {
-			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
+			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one",
+				"filter", p.cfg.Seccomp)
 		}
-		_ = p.cfg.checkFiles(func(setting, _ string, err error) { // an error would have kept the parts from being made
+		// an error would have kept the parts from being made
+		_ = p.cfg.checkFiles(func(setting, _ string, err error) {
 			if err != nil {
 				p.log.Warn(filesMean[setting], "setting", "MCP_BRIDGE_"+setting, "err", err)
 			}
 		})
 		p.warnOfPolicy()
-		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
+		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used",
+			len(p.catalog.Problems))
 		if held := p.approvals.HeldNames(p.catalog.Servers); len(held) > 0 {
-			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where code could have written them", "servers", held)
+			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where "+
+				"code could have written them", "servers", held)
 		}
 		if a.atTerminal() {
 			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
@@ -59,7 +64,8 @@ func (a *app) serve(ctx context.Context) error {
 	})
 }
 
-// follow has the bridge use what is configured on disk as it changes. The function that it returns ends that, and waits for it.
+// follow has the bridge use what is configured on disk as it changes. The function that it returns
+// ends that, and waits for it.
 func (p *parts) follow(ctx context.Context) (stop func()) {
 	if p.watcher == nil {
 		return func() {}
@@ -85,12 +91,14 @@ func (p *parts) found(c discovery.Catalog) {
 	p.apply()
 	c = p.catalog
 	added, changed, removed := differences(before.Servers, c.Servers)
-	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed, "servers", len(c.Servers), "not_used", len(c.Problems),
+	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed,
+		"servers", len(c.Servers), "not_used", len(c.Problems),
 		"not_approved", p.approvals.HeldNames(p.catalog.Servers))
 	p.tell(before.Problems)
 }
 
-// apply has the bridge use what is configured, as far as the user has approved it. The caller has p.changes.
+// apply has the bridge use what is configured, as far as the user has approved it. The caller has
+// p.changes.
 func (p *parts) apply() {
 	p.catalog = p.approvals.Update(p.configured)
 	if len(p.approvals.HeldNames(p.catalog.Servers)) > 0 {
@@ -108,7 +116,8 @@ func (p *parts) approved() {
 	}
 }
 
-// tell says what isn't used, but for what is known already. A file that can't be read may hold any server, so that is a warning.
+// tell says what isn't used, but for what is known already. A file that can't be read may hold any
+// server, so that is a warning.
 func (p *parts) tell(known []discovery.Problem) {
 	for _, problem := range p.catalog.Problems {
 		switch {
@@ -121,7 +130,8 @@ func (p *parts) tell(known []discovery.Problem) {
 	}
 }
 
-// tellListed warns of the files that MCP_BRIDGE_CONFIG names and that can't be used: whoever has set it means them.
+// tellListed warns of the files that MCP_BRIDGE_CONFIG names and that can't be used: whoever has
+// set it means them.
 func (p *parts) tellListed() {
 	for _, problem := range p.catalog.Problems {
 		if problem.Server == "" && problem.Source.Scope == discovery.Listed {
@@ -153,7 +163,8 @@ func differences(before, now []discovery.Server) (added, changed, removed []stri
 	return added, changed, removed
 }
 
-// search is where servers are looked for: once, or again after each change on disk while calls are served.
+// search is where servers are looked for: once, or again after each change on disk while calls are
+// served.
 func (p *parts) search(what purpose) {
 	if nested() || what != serving {
 		p.catalog = findServers(p.cfg)
@@ -164,7 +175,8 @@ func (p *parts) search(what purpose) {
 }
 
 // variablesHelp lists the variables of config.
-const variablesHelp = `  MCP_BRIDGE_RUNTIME                container engine: podman, docker, or the URL of an engine's API;
+const variablesHelp = `
+  MCP_BRIDGE_RUNTIME                container engine: podman, docker, or the URL of an engine's API;
                                     default: the best that is found
   MCP_BRIDGE_IMAGE                  container image with python3; default python:3.12-slim, else one
                                     made by mcp-bridge image build

@@ -90,7 +90,8 @@ func (a *app) serverText(c discovery.Catalog) error {
 	return nil
 }
 
-// details returns what would be run or connected to, from which file, and what is hidden, a line each.
+// details returns what would be run or connected to, from which file, and what is hidden, a line
+// each.
 func details(srv discovery.Server) []string {
 	start := startOf(srv)
 	var out []string

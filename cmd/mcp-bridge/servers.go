@@ -51,8 +51,10 @@ func (a *app) serversCmd() *cobra.Command {
 	}
 	cmd.AddCommand(a.approveCmd())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&f.check, "check", false, "start each server, list its tools, and say how long it took or why it fails")
-	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --check: show also what servers say that don't fail")
+	cmd.Flags().BoolVar(&f.check, "check", false,
+		"start each server, list its tools, and say how long it took or why it fails")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false,
+		"with --check: show also what servers say that don't fail")
 	return cmd
 }
 
@@ -104,15 +106,18 @@ func (a *app) serversText(c discovery.Catalog) {
 	s := a.stdout.Screen()
 	fmt.Fprintln(a.stdout, counts(c))
 	if len(c.Servers) == 0 {
-		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
+		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
+			"Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
 			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
-			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/path"]}}}`+"\n",
+			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", `+
+			`"@modelcontextprotocol/server-filesystem", "/path"]}}}`+"\n",
 			discovery.Hosts(), "~/.config/mcp/servers/my.json")
 	} else {
 		alias := aliases(c)
 		g := terminal.Table{Rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, Spare: 2}
 		for _, srv := range c.Servers {
-			g.Rows = append(g.Rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.File()})
+			g.Rows = append(g.Rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport),
+				srv.Source.Host, srv.Source.Scope, srv.Source.File()})
 			for _, also := range srv.Also {
 				g.Rows = append(g.Rows, []string{"", "", "", also.Host, also.Scope, also.File()})
 			}
@@ -184,8 +189,8 @@ func showProblems(s terminal.Screen, all []discovery.Problem) {
 	}
 }
 
-// serverJSON is what a program is told of a server: no value of a variable or a header, and no other
-// secret.
+// serverJSON is what a program is told of a server: no value of a variable or a header, and no
+// other secret.
 type serverJSON struct {
 	Name        string       `json:"name"`
 	Alias       string       `json:"alias"`
@@ -227,14 +232,16 @@ func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health
 		Sources  []sourceJSON  `json:"sources"`
 	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
 	for _, s := range c.Servers {
-		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport), Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
+		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport),
+			Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
 		if h, ok := health[s.Name]; ok {
 			e.Check = healthJSON(h)
 		}
 		out.Servers = append(out.Servers, e)
 	}
 	for _, p := range c.Problems {
-		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason, p.Next})
+		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason,
+			p.Next})
 	}
 	return printJSON(a.stdout, out)
 }

@@ -99,8 +99,9 @@ func (n *runs) Decode(v string) error {
 	return nil
 }
 
-// maxConcurrent is how many runs take place at a time. It goes by memory, since that is what runs can't share: with fewer cores each takes
-// longer, and most wait for their tools anyway; without memory the machine fails. A quarter is left to everything else.
+// maxConcurrent is how many runs take place at a time. It goes by memory, since that is what runs
+// can't share: with fewer cores each takes longer, and most wait for their tools anyway; without
+// memory the machine fails. A quarter is left to everything else.
 func (c config) maxConcurrent() int {
 	if c.MaxConcurrent > 0 {
 		return int(c.MaxConcurrent)

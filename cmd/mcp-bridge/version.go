@@ -32,7 +32,8 @@ func (a *app) versionCmd() *cobra.Command {
 			a.printVersion()
 		},
 	}
-	cmd.Flags().BoolVar(&licenses, "licenses", false, "print the licences and notices of the modules in this program")
+	cmd.Flags().BoolVar(&licenses, "licenses", false,
+		"print the licences and notices of the modules in this program")
 	return cmd
 }
 

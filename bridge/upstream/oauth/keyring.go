@@ -17,7 +17,8 @@ const service = "mcp-bridge"
 // keyringWait bounds one operation. A keyring that is locked asks its user, who may be away.
 const keyringWait = 10 * time.Second
 
-// system is the keyring of the operating system: Keychain, Credential Manager, or the Secret Service over D-Bus.
+// system is the keyring of the operating system: Keychain, Credential Manager, or the Secret
+// Service over D-Bus.
 type system struct{}
 
 // SystemKeyring returns the operating system's keyring, or nil if none can be reached.

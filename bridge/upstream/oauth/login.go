@@ -31,9 +31,10 @@ type Login struct {
 	Server discovery.Server
 	Scopes []string // to ask for besides
 
-	Show  func(page string, p Parties) // is given the page where the user agrees, and who takes part
-	Open  func(page string)            // opens it in a browser; nil: the user does
-	Paste io.Reader                    // a line of it may be the address that the browser was sent to; may be nil
+	Show func(page string, p Parties) // is given the page where the user agrees, and who takes part
+	Open func(page string)            // opens it in a browser; nil: the user does
+	// a line of it may be the address that the browser was sent to; may be nil
+	Paste io.Reader
 
 	// Confirm asks the user, before anything is opened or sent, whether parties of several origins
 	// belong together. It returns soon after its context ends. Without it, such a login fails.
@@ -71,7 +72,8 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	}
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	options := parameters(map[string]string{"scope": g.Scope, "resource": g.Resource})
-	page := g.config(a.authorize, redirect).AuthCodeURL(state, append(options, oauth2.S256ChallengeOption(verifier))...)
+	page := g.config(a.authorize, redirect).AuthCodeURL(state,
+		append(options, oauth2.S256ChallengeOption(verifier))...)
 	w := &waiter{state: state, issuer: a.issuer, issNeeded: a.issInAnswer, done: make(chan outcome, 1)}
 	code, err := l.await(ctx, w, listener, page, p)
 	if err != nil {
@@ -88,14 +90,15 @@ func (l Login) scope(a *authority) string {
 			scopes = append(scopes, s)
 		}
 	}
-	if a.offline && len(scopes) > 0 && l.Server.OAuth.Scopes == nil && !slices.Contains(scopes, "offline_access") {
+	if a.offline && len(scopes) > 0 && l.Server.OAuth.Scopes == nil &&
+		!slices.Contains(scopes, "offline_access") {
 		scopes = append(scopes, "offline_access") // else some servers give no refresh token
 	}
 	return strings.Join(scopes, " ")
 }
 
-// listen opens the port that the browser is sent to (RFC 8252, 7.3). A client that was registered by
-// hand for a port has, by the hosts' habit, localhost in its redirect URI.
+// listen opens the port that the browser is sent to (RFC 8252, 7.3). A client that was registered
+// by hand for a port has, by the hosts' habit, localhost in its redirect URI.
 func listen(o discovery.OAuth) (net.Listener, string, error) {
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.CallbackPort)))
 	if err != nil {
@@ -134,7 +137,8 @@ func (w *waiter) take(q url.Values) error {
 	switch {
 	case named && iss != w.issuer, w.issNeeded && !named:
 		// An attacker may have had us ask one server and be answered by another (RFC 9207).
-		o.err = errors.New("the answer comes from another authorization server than was asked; nothing was sent to either")
+		o.err = errors.New("the answer comes from another authorization server than was asked; nothing was " +
+			"sent to either")
 	case q.Get("error") != "":
 		o.err = &Error{Code: plain(q.Get("error")), Description: plain(q.Get("error_description"))}
 	case q.Get("code") == "":
@@ -174,7 +178,8 @@ func (w *waiter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // await shows the page and waits for the answer, through the port or from a pasted line.
-func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page string, p Parties) (string, error) {
+func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page string, p Parties) (string,
+	error) {
 	server := &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	served := make(chan struct{})
 	go func() { // ends with the listener

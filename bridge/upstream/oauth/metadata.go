@@ -31,7 +31,8 @@ type resourceMetadata struct {
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// serverMetadata is what an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+// serverMetadata is what an authorization server says of itself (RFC 8414, OpenID Connect
+// Discovery).
 type serverMetadata struct {
 	Issuer      string   `json:"issuer"`
 	Authorize   string   `json:"authorization_endpoint"`
@@ -141,7 +142,8 @@ func (c *Client) authorizer(ctx context.Context, a *authority, issuers []string,
 		}
 		found, err := c.get(ctx, configured, a.server, &m)
 		if err != nil || !found {
-			return errors.Join(errors.New("there is no metadata at the configured address of the authorization server's"), err)
+			return errors.Join(errors.New("there is no metadata at the configured address of the authorization "+
+				"server's"), err)
 		}
 		return a.take(m, m.Issuer)
 	}
@@ -179,7 +181,8 @@ func metadataPlaces(issuer *url.URL) []string {
 func (a *authority) take(m serverMetadata, issuer string) error {
 	switch {
 	case m.Issuer == "" || strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
-		return errors.New("the authorization server's metadata is of another issuer than it was asked for (RFC 8414, 3.3)")
+		return errors.New("the authorization server's metadata is of another issuer than it was asked for (RFC " +
+			"8414, 3.3)")
 	case !slices.Contains(m.Challenges, "S256"):
 		return errors.New("the authorization server doesn't say that it supports PKCE with S256, " +
 			"without which mcp-bridge doesn't log in")

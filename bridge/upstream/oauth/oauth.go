@@ -74,7 +74,8 @@ func (c *Client) ask(req *http.Request, server *url.URL) (*http.Response, []byte
 }
 
 // post sends a body, and returns the answer if it is one of success.
-func (c *Client) post(ctx context.Context, to, media, body string, server *url.URL, g *Grant) ([]byte, error) {
+func (c *Client) post(ctx context.Context, to, media, body string, server *url.URL, g *Grant) ([]byte,
+	error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.New("an endpoint of the authorization server can't be used")
@@ -92,7 +93,8 @@ func (c *Client) post(ctx context.Context, to, media, body string, server *url.U
 		Description string `json:"error_description"`
 	}
 	_ = json.Unmarshal(answer, &e) // without it, the status says all
-	return nil, refusal(resp.StatusCode, e.Error, e.Description, []string{g.RefreshToken, g.AccessToken, g.ClientSecret})
+	return nil, refusal(resp.StatusCode, e.Error, e.Description,
+		[]string{g.RefreshToken, g.AccessToken, g.ClientSecret})
 }
 
 // refusal returns the error of an answer of failure, without the secrets that we had sent.

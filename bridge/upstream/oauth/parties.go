@@ -62,16 +62,18 @@ func (p Parties) Receivers() string {
 	return strings.Join(p.Others, " and ")
 }
 
-// agreed returns nil if the user needn't be asked, or has said yes. A server may show the page of one
-// authorization server, which the user trusts, and have the code and its verifier sent to another,
-// which could then act as the user at the first.
+// agreed returns nil if the user needn't be asked, or has said yes. A server may show the page of
+// one authorization server, which the user trusts, and have the code and its verifier sent to
+// another, which could then act as the user at the first.
 func (l Login) agreed(ctx context.Context, p Parties) error {
 	if len(p.Others) == 0 {
 		return nil
 	}
-	apart := fmt.Sprintf("the server has you log in at %s, and what that gives sent to %s", p.Page, p.Receivers())
+	apart := fmt.Sprintf("the server has you log in at %s, and what that gives sent to %s", p.Page,
+		p.Receivers())
 	if l.Confirm == nil {
-		return errors.New(apart + "; there is no terminal to ask whether these belong together, so the login was not begun")
+		return errors.New(apart + "; there is no terminal to ask whether these belong together, so the login " +
+			"was not begun")
 	}
 	switch yes, err := l.Confirm(ctx, p); {
 	case err != nil:

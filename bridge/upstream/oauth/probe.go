@@ -21,9 +21,11 @@ type challenge struct {
 	location string // the other origin that the answer redirects to, if any
 }
 
+const value = `\s*=\s*(?:"([^"\\]{1,1000})"|([^\s",]{1,1000}))`
+
 var (
-	challengeMetadata = regexp.MustCompile(`(?i)\bresource_metadata\s*=\s*(?:"([^"\\]{1,1000})"|([^\s",]{1,1000}))`)
-	challengeScope    = regexp.MustCompile(`(?i)(?:^|[\s,])scope\s*=\s*(?:"([^"\\]{1,1000})"|([^\s",]{1,1000}))`)
+	challengeMetadata = regexp.MustCompile(`(?i)\bresource_metadata` + value)
+	challengeScope    = regexp.MustCompile(`(?i)(?:^|[\s,])scope` + value)
 )
 
 func readChallenge(resp *http.Response) challenge {
@@ -48,7 +50,8 @@ func (ch challenge) noLogin(s discovery.Server) error {
 	const answers = "it answers %d%s, and names no authorization server; %s %s"
 	switch {
 	case ch.status == http.StatusUnauthorized:
-		return fmt.Errorf("it answers 401 and names no authorization server; write a token into the headers of %s", entry)
+		return fmt.Errorf("it answers 401 and names no authorization server; write a token into the headers of %s",
+			entry)
 	case ch.status/100 == 2:
 		return ErrNoLogin
 	case ch.location != "":

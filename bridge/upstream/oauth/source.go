@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// closeWait is how long Close waits for a renewal: a refresh token that is good once may be under way.
+// closeWait is how long Close waits for a renewal: a refresh token that is good once may be under
+// way.
 const closeWait = 3 * time.Second
 
 var (
@@ -24,8 +25,8 @@ var (
 	ErrOff = errors.New("its entry says not to log in")
 )
 
-// Source logs in, and hands out access tokens from a store and renews them. Its methods may be called
-// concurrently.
+// Source logs in, and hands out access tokens from a store and renews them. Its methods may be
+// called concurrently.
 type Source struct {
 	client *Client
 	store  *Store
@@ -50,7 +51,8 @@ type held struct {
 // NewSource returns a source of what a store has.
 func NewSource(c *Client, s *Store) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait, held: map[string]*held{}}
+	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait,
+		held: map[string]*held{}}
 }
 
 // Login has the user agree, and keeps what that gives; in says where.
@@ -101,15 +103,16 @@ func Scopes(given ...string) ([]string, error) {
 	separates := func(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 	all := strings.FieldsFunc(strings.Join(given, " "), separates)
 	for _, s := range all {
-		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) { // RFC 6749, 3.3
+		// RFC 6749, 3.3
+		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
 			return nil, fmt.Errorf(`%q can't be the name of a scope: those have no quotes, no \ and only ASCII`, s)
 		}
 	}
 	return all, nil
 }
 
-// Close waits for renewals under way, for closeWait at most, and then ends them. Token fails from now
-// on.
+// Close waits for renewals under way, for closeWait at most, and then ends them. Token fails from
+// now on.
 func (s *Source) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -119,13 +122,13 @@ func (s *Source) Close() {
 	s.cancel()
 }
 
-// Token returns an access token for a server, renewed if it is about to end, or an empty one if there
-// is no login or it is over. refused is a token that the server has just refused, which is renewed
-// instead of handed out again; it may be empty.
+// Token returns an access token for a server, renewed if it is about to end, or an empty one if
+// there is no login or it is over. refused is a token that the server has just refused, which is
+// renewed instead of handed out again; it may be empty.
 //
 // Of several callers one renews, and the others wait for it or for the end of their contexts; so do
-// other processes. A renewal goes on when its caller has given up: its refresh token may be good only
-// once.
+// other processes. A renewal goes on when its caller has given up: its refresh token may be good
+// only once.
 func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string) (string, error) {
 	h := s.of(srv)
 	select {
@@ -133,7 +136,8 @@ func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	if h.good(s.now(), refused) && same(h.stamp, s.store.stamp(srv)) { // else the user has logged in again, or out
+	// else the user has logged in again, or out
+	if h.good(s.now(), refused) && same(h.stamp, s.store.stamp(srv)) {
 		defer func() { <-h.turn }()
 		return h.grant.AccessToken, nil
 	}
@@ -244,8 +248,8 @@ func (s *Source) renew(srv discovery.Server, h *held, refused string) error {
 }
 
 // Logout revokes a server's grant and forgets it. ErrNone says that there was none. If the
-// authorization server can't be told, the login is forgotten all the same, and the error says so. If
-// the keyring doesn't let it go, it is not: see Store.Delete.
+// authorization server can't be told, the login is forgotten all the same, and the error says so.
+// If the keyring doesn't let it go, it is not: see Store.Delete.
 func (s *Source) Logout(ctx context.Context, srv discovery.Server) error {
 	unlock, err := s.store.Lock(ctx, srv)
 	if err != nil {

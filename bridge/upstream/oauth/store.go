@@ -19,12 +19,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
-// Store keeps the grants of one user: in the keyring of the operating system if there is one, else in
-// files. Processes may share one; its methods may be called concurrently.
+// Store keeps the grants of one user: in the keyring of the operating system if there is one, else
+// in files. Processes may share one; its methods may be called concurrently.
 //
-// Each grant has a file, mode 0600 in a directory of 0700, replaced whole. Of a grant in the keyring
-// the file says only that it is there: a keyring may ask its user before it opens, and isn't asked
-// about servers without a login.
+// Each grant has a file, mode 0600 in a directory of 0700, replaced whole. Of a grant in the
+// keyring the file says only that it is there: a keyring may ask its user before it opens, and
+// isn't asked about servers without a login.
 type Store struct {
 	Dir     string  // absolute; made when it is needed
 	Keyring Keyring // nil: files only
@@ -131,8 +131,8 @@ func (s *Store) read(name string) (r record, err error) {
 	return r, nil
 }
 
-// Put keeps a grant and returns where. Its caller has Lock; one that renews a grant, from before Get
-// on.
+// Put keeps a grant and returns where. Its caller has Lock; one that renews a grant, from before
+// Get on.
 func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
 	name := account(srv)
 	text, err := json.Marshal(g)
@@ -147,8 +147,8 @@ func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
 	return InFile, s.write(name, record{Grant: &g, In: InFile, Older: s.drop(name, before) != nil})
 }
 
-// drop takes a server's grant out of the keyring, whatever its file says. It fails only if the keyring
-// is known to have one.
+// drop takes a server's grant out of the keyring, whatever its file says. It fails only if the
+// keyring is known to have one.
 func (s *Store) drop(name string, r record) error {
 	known := r.In == InKeyring || r.Older
 	if s.Keyring == nil {
@@ -224,8 +224,8 @@ func (s *Store) Delete(srv discovery.Server) error {
 	return nil
 }
 
-// Lock keeps other processes, and other callers in this one, from changing a server's grant. It waits
-// until ctx ends, and a minute at most.
+// Lock keeps other processes, and other callers in this one, from changing a server's grant. It
+// waits until ctx ends, and a minute at most.
 func (s *Store) Lock(ctx context.Context, srv discovery.Server) (unlock func(), err error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err

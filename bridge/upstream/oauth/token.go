@@ -71,9 +71,9 @@ func (c *Client) exchange(ctx context.Context, g *Grant, code, verifier, redirec
 	return c.fetch(ctx, g, redirect, code, map[string]string{"code_verifier": verifier})
 }
 
-// refresh renews the tokens in g. An *Error with the code invalid_grant says that the login is over.
-// x/oauth2's own refresh can't name the resource (RFC 8707), so this is an exchange of another grant
-// type; its code is empty, which counts as absent (RFC 6749, 3.2).
+// refresh renews the tokens in g. An *Error with the code invalid_grant says that the login is
+// over. x/oauth2's own refresh can't name the resource (RFC 8707), so this is an exchange of
+// another grant type; its code is empty, which counts as absent (RFC 6749, 3.2).
 func (c *Client) refresh(ctx context.Context, g *Grant) error {
 	return c.fetch(ctx, g, "", "",
 		map[string]string{"grant_type": "refresh_token", "refresh_token": g.RefreshToken})
