@@ -59,18 +59,17 @@ func (c *Client) send(req *http.Request, server *url.URL) (*http.Response, error
 }
 
 // ask sends a request as send does, and reads the answer.
-func (c *Client) ask(req *http.Request, server *url.URL) (*http.Response, []byte, error) {
+func (c *Client) ask(req *http.Request, server *url.URL) (status int, h http.Header, body []byte, err error) {
 	req.Header.Set("Accept", "application/json")
 	resp, err := c.send(req, server)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if body, err = io.ReadAll(resp.Body); err != nil {
 		err = fmt.Errorf("asking %s: %w", hostOf(req.URL), err)
 	}
-	return resp, body, err
+	return resp.StatusCode, resp.Header, body, err
 }
 
 // post sends a body, and returns the answer if it is one of success.
@@ -84,8 +83,8 @@ func (c *Client) post(ctx context.Context, to, media, body string, server *url.U
 	if g.AuthMethod == basicAuth {
 		req.SetBasicAuth(url.QueryEscape(g.ClientID), url.QueryEscape(g.ClientSecret))
 	}
-	resp, answer, err := c.ask(req, server)
-	if err != nil || resp.StatusCode/100 == 2 {
+	status, _, answer, err := c.ask(req, server)
+	if err != nil || status/100 == 2 {
 		return answer, err
 	}
 	var e struct {
@@ -93,7 +92,7 @@ func (c *Client) post(ctx context.Context, to, media, body string, server *url.U
 		Description string `json:"error_description"`
 	}
 	_ = json.Unmarshal(answer, &e) // without it, the status says all
-	return nil, refusal(resp.StatusCode, e.Error, e.Description,
+	return nil, refusal(status, e.Error, e.Description,
 		[]string{g.RefreshToken, g.AccessToken, g.ClientSecret})
 }
 
@@ -121,8 +120,8 @@ func (c *Client) get(ctx context.Context, from string, server *url.URL, into any
 		return false, errors.New("an address of metadata can't be used")
 	}
 	req.Header.Set("MCP-Protocol-Version", protocolVersion)
-	resp, body, err := c.ask(req, server)
-	if err != nil || resp.StatusCode != http.StatusOK || !isJSON(resp.Header) {
+	status, header, body, err := c.ask(req, server)
+	if err != nil || status != http.StatusOK || !isJSON(header) {
 		return false, err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
