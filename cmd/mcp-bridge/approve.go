@@ -62,7 +62,7 @@ func (p *parts) refuse(s discovery.Server) error {
 
 // withoutHeld makes problems of the servers that are held.
 func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog {
-	return a.WithoutHeld(c, func(s discovery.Server) string { return bridge.HowToApprove(s, "this directory") })
+	return a.WithoutHeld(c, func(s discovery.Server) string { return elicit.HowToApprove(s, "this directory") })
 }
 
 func (a *app) approveCmd() *cobra.Command {
@@ -95,7 +95,7 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 			"One of a project is approved in its directory", name)}
 	}
 	s := c.Servers[i]
-	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, bridge.Told(s))
+	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
 	question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
 	if err := a.confirm(shown, question, yes); err != nil {
 		return err

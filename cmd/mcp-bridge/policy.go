@@ -25,7 +25,7 @@ import (
 
 // grants returns where the user's grants are kept. Without such a place, the user is asked again in
 // each run.
-func (p *parts) grants() bridge.Grants {
+func (p *parts) grants() elicit.Grants {
 	if p.approvals == nil || stateDir() == "" {
 		return nil
 	}
@@ -378,7 +378,7 @@ func judged(s discovery.Server, tool string) policy.Tool {
 }
 
 // sayGranted prints and reports whether the user always allows a tool.
-func (a *app) sayGranted(all bridge.Grants, g policy.Grant) bool {
+func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
 	if all == nil {
 		return false
 	}
