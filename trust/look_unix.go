@@ -37,8 +37,8 @@ func look(path string) (Entry, error) {
 	return e, err
 }
 
-// private reports whether a group is the user's primary one, has its name, and has no other member in
-// it. A user's own group has another number than the user where groups were added before it was
+// private reports whether a group is the user's primary one, has its name, and has no other member
+// in it. A user's own group has another number than the user where groups were added before it was
 // made.
 func private(gid int) bool {
 	if gid != os.Getegid() {

@@ -108,6 +108,30 @@ func (w *world) start() (a *Approvals, held, free string) {
 	return a, held, free
 }
 
+// hasGood configures the server good.
+func (w *world) hasGood() {
+	w.t.Helper()
+	w.write("~/.cursor/mcp.json", one("good", "good"))
+	w.later()
+}
+
+// serve starts a bridge that runs code.
+func (w *world) serve() *Approvals {
+	a, _, _ := w.start()
+	a.Begin()
+	return a
+}
+
+// finds starts a bridge, and compares the servers that it holds and may start.
+func (w *world) finds(held, free string) *Approvals {
+	w.t.Helper()
+	a, h, f := w.start()
+	if h != held || f != free {
+		w.t.Errorf("%q is held, %q not; want %q and %q", h, f, held, free)
+	}
+	return a
+}
+
 func sorted(a *Approvals, c discovery.Catalog) (held, free string) {
 	var h, f []string
 	for _, s := range c.Servers {
@@ -148,12 +172,10 @@ func (k *keeper) Keep(_ string, text []byte) (forget func()) {
 // doesn't last, and what is known stays known.
 func TestKilled(t *testing.T) {
 	w := newWorld(t)
-	w.write("~/.cursor/mcp.json", one("good", "good"))
-	w.later()
+	w.hasGood()
 	k := &keeper{kept: map[int][]byte{}}
 	w.cfg.Guard = k
-	a, _, _ := w.start()
-	a.Begin()
+	a := w.serve()
 	a.Update(w.scan())
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil"))
 	w.forge()
@@ -166,10 +188,7 @@ func TestKilled(t *testing.T) {
 	}
 	w.later()
 	w.write("~/.junie/mcp/mcp.json", one("mine", "mine"))
-	b, held, free := w.start()
-	if held != "evil" || free != "good mine" {
-		t.Errorf("%q is held, %q not", held, free)
-	}
+	b := w.finds("evil", "good mine")
 	w.must(b.Close())
 }
 
@@ -178,16 +197,12 @@ func TestKilled(t *testing.T) {
 func TestBothKilled(t *testing.T) {
 	w := newWorld(t)
 	w.write("~/.cursor/mcp.json", one("good", "good"))
-	a, _, _ := w.start()
-	a.Begin()
+	a := w.serve()
 	a.door.close(true)
 	w.later()
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil"))
 	w.later()
-	b, held, free := w.start()
-	if held != "evil" || free != "good" {
-		t.Errorf("%q is held, %q not", held, free)
-	}
+	b := w.finds("evil", "good")
 	w.must(b.Close())
 }
 
@@ -195,10 +210,8 @@ func TestBothKilled(t *testing.T) {
 // given up with it.
 func TestApprove(t *testing.T) {
 	w := newWorld(t)
-	a, _, _ := w.start()
-	a.Begin()
-	b, _, _ := w.start()
-	b.Begin()
+	a := w.serve()
+	b := w.serve()
 	w.write("~/.cursor/mcp.json", one("s", "one"))
 	for _, x := range []*Approvals{a, b} {
 		if held, _ := sorted(x, x.Update(w.scan())); held != "s" {

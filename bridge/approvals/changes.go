@@ -23,8 +23,8 @@ func changes(files []string) []time.Time {
 	return all
 }
 
-// way adds the times of one path. It follows links as the kernel does: ".." in a link's target is the
-// parent of what the names before it lead to.
+// way adds the times of one path. It follows links as the kernel does: ".." in a link's target is
+// the parent of what the names before it lead to.
 func way(all []time.Time, path string) []time.Time {
 	at, rest := root(path), names(path[len(filepath.VolumeName(path)):])
 	for links := 0; len(rest) > 0; {

@@ -103,11 +103,9 @@ func TestGrantsAtTheSameTime(t *testing.T) {
 // those that start later.
 func TestGrantsReachBridges(t *testing.T) {
 	w := newWorld(t)
-	a, _, _ := w.start()
-	a.Begin()
+	a := w.serve()
 	early := New(w.cfg) // which can't be reached yet
-	b, _, _ := w.start()
-	b.Begin()
+	b := w.serve()
 	w.grant(a, add)
 	command := New(w.cfg)
 	if told, err := command.Grant(sub); told != 2 || err != nil {
@@ -178,8 +176,7 @@ func TestForgedGrants(t *testing.T) {
 			w := newWorld(t)
 			k := &keeper{kept: map[int][]byte{}}
 			w.cfg.Guard = k
-			a, _, _ := w.start()
-			a.Begin()
+			a := w.serve()
 			w.grant(a, add)
 			w.forgeGrant()
 			for _, x := range []*Approvals{a, New(w.cfg)} {
@@ -187,8 +184,7 @@ func TestForgedGrants(t *testing.T) {
 					t.Errorf("in the same session %q are known", got)
 				}
 			}
-			beside, _, _ := w.start()
-			beside.Begin()
+			beside := w.serve()
 			w.grant(beside, sub)
 			for _, x := range []*Approvals{a, beside, New(w.cfg)} {
 				if got := tools(x); got != "add sub" {
@@ -215,8 +211,7 @@ func TestForgedGrants(t *testing.T) {
 // TestPinnedGrant: a grant of a tool that wasn't known is for what the server says of it first.
 func TestPinnedGrant(t *testing.T) {
 	w := newWorld(t)
-	a, _, _ := w.start()
-	a.Begin()
+	a := w.serve()
 	w.grant(a, policy.Grant{Server: "s", Tool: "add", Definition: "1"})
 	if kept, ok := a.Granted(add); !ok || kept.Seen != said {
 		t.Errorf("%v, %v", kept, ok)

@@ -119,8 +119,7 @@ func TestLaundering(t *testing.T) {
 					t.Fatalf("at the first start %s is held", held)
 				}
 				w.end(a)
-				a, _, _ = w.start()
-				a.Begin()
+				a = w.serve()
 				tt.code(w)
 				tamper(w)
 				if held, free := sorted(a, a.Update(w.scan())); !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
@@ -146,8 +145,7 @@ func TestLaundering(t *testing.T) {
 				tt.before(w)
 			}
 			w.later()
-			a, _, _ := w.start()
-			a.Begin()
+			a := w.serve()
 			w.end(a)
 			tt.code(w)
 			w.must(os.Rename(w.home, w.home+"2")) // so that all on the way has changed since, as when the user works there

@@ -28,20 +28,14 @@ func (w *world) elsewhere() string {
 // code writes is held, also where the power fails before the other has ended.
 func TestPeerGoesOn(t *testing.T) {
 	w := newWorld(t)
-	w.write("~/.cursor/mcp.json", one("good", "good"))
-	w.later()
-	a, _, _ := w.start()
-	a.Begin()
-	b, _, _ := w.start()
-	b.Begin()
+	w.hasGood()
+	a := w.serve()
+	b := w.serve()
 	w.end(b)
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by the code of a
 	w.later()
 	a.door.close(true) // the power fails: neither a nor its watchdog writes
-	c, held, free := w.start()
-	if held != "evil" || free != "good" {
-		t.Errorf("%q is held, %q not", held, free)
-	}
+	c := w.finds("evil", "good")
 	w.must(c.Close())
 }
 
@@ -49,8 +43,7 @@ func TestPeerGoesOn(t *testing.T) {
 // stays in the record.
 func TestPeerBegins(t *testing.T) {
 	w := newWorld(t)
-	a, _, _ := w.start()
-	a.Begin()
+	a := w.serve()
 	dir := filepath.Join(w.cfg.Sockets[0], runtime.Self().NewName())
 	w.must(os.Mkdir(dir, 0o700))
 	listener, err := net.Listen("unix", filepath.Join(dir, a.socket()))
@@ -84,22 +77,17 @@ func TestPeerBegins(t *testing.T) {
 func TestSeveralPlaces(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Sockets = append(w.cfg.Sockets, w.elsewhere())
-	w.write("~/.cursor/mcp.json", one("good", "good"))
-	w.later()
+	w.hasGood()
 	first := w.cfg
 	first.Sockets = []string{filepath.Join(w.cfg.Sockets[0], "none"), w.cfg.Sockets[1], w.cfg.Sockets[0]}
 	a := New(first)
 	a.Update(w.scan())
 	a.Begin()
-	b, _, _ := w.start()
-	b.Begin()
+	b := w.serve()
 	w.end(b)
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by the code of a
 	w.later()
-	c, held, free := w.start()
-	if held != "evil" || free != "good" {
-		t.Errorf("%q is held, %q not", held, free)
-	}
+	c := w.finds("evil", "good")
 	c.Reach()
 	for _, s := range w.scan().Servers {
 		if told, err := New(first).Approve(s); told != 2 || err != nil {
@@ -117,11 +105,9 @@ func TestStoppedPeer(t *testing.T) {
 	w := newWorld(t)
 	w.write("~/.cursor/mcp.json", one("s", "x"))
 	w.later()
-	a, _, _ := w.start()
-	a.Begin()
+	a := w.serve()
 	w.end(a)
-	a, _, _ = w.start()
-	a.Begin()
+	a = w.serve()
 	before, err := os.ReadFile(w.cfg.Record)
 	w.must(err)
 	a.mu.Lock() // as after Ctrl-Z
@@ -154,11 +140,9 @@ func TestBesideStoppedPeer(t *testing.T) {
 		w := newWorld(t)
 		w.write("~/.cursor/mcp.json", one("s", "x"))
 		w.later()
-		a, _, _ := w.start()
-		a.Begin()
+		a := w.serve()
 		a.mu.Lock()
-		b, _, _ := w.start()
-		b.Begin()
+		b := w.serve()
 		if r, err := load(w.cfg.Record); err != nil || len(r.Known) != 1 || r.Serving.IsZero() {
 			t.Errorf("the record is %v, %v", r, err)
 		}
@@ -187,12 +171,10 @@ func TestKilledPeer(t *testing.T) {
 		t.Run(fmt.Sprintf("watchdog %v", watchdog), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.write("~/.cursor/mcp.json", one("good", "good"))
-			w.later()
+			w.hasGood()
 			k := &keeper{kept: map[int][]byte{}}
 			w.cfg.Guard = k
-			a, _, _ := w.start()
-			a.Begin()
+			a := w.serve()
 			a.Update(w.scan())
 			w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by code
 			w.forge()
@@ -232,10 +214,8 @@ func TestKilledPeer(t *testing.T) {
 func TestRecordCantBeWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write("~/.cursor/mcp.json", one("good", "good"))
-	w.later()
-	a, _, _ := w.start()
-	a.Begin()
+	w.hasGood()
+	a := w.serve()
 	w.write("~/.config/mcp/servers/x.json", one("evil", "evil")) // by code
 	record := a.cfg.Record
 	w.write("file", "")

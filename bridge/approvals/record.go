@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
 const (
@@ -75,7 +76,7 @@ func (all spans) holds(times []time.Time) bool {
 	})
 }
 
-// readRecord returns what the record says. Where there is none yet, nothing is known and no code
+// readRecord returns what the record says. Without one, nothing is known and no code
 // was run. With an error, nothing is known and code was run all the time.
 func readRecord(path string) (state, error) {
 	r, err := load(path)
@@ -158,7 +159,8 @@ func (a *Approvals) bounded() state {
 }
 
 // mark notes in the record of another bridge, which doesn't answer, that this process runs code. It
-// changes nothing else there. Without an end that a bridge notes, code was run until the next start.
+// changes nothing else there. Without an end that a bridge notes, code was run until the next
+// start.
 func (a *Approvals) mark() error {
 	if a.since.IsZero() {
 		return nil
@@ -186,7 +188,8 @@ func (a *Approvals) write(r record) error {
 	return nil
 }
 
-// save returns when the record is on the disk: what it says must be true after a power cut.
+// save replaces the file. It returns when the record is on the disk: what it says must be true
+// after a power cut.
 func (a *Approvals) save(r record) error {
 	if a.cfg.Record == "" {
 		return nil
@@ -195,23 +198,8 @@ func (a *Approvals) save(r record) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(a.cfg.Record), 0o700)
 	}
-	var tmp *os.File
-	if err == nil {
-		tmp, err = os.CreateTemp(filepath.Dir(a.cfg.Record), filepath.Base(a.cfg.Record)+".*") // 0600
-	}
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), a.cfg.Record)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	if dir, err := os.Open(filepath.Dir(a.cfg.Record)); err == nil {
-		_ = dir.Sync() // not every system can
-		_ = dir.Close()
-	}
-	return nil
+	return filelock.Replace(a.cfg.Record, filepath.Base(a.cfg.Record)+".*", text)
 }

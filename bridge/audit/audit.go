@@ -1,8 +1,9 @@
-// Package audit keeps a record of what was run and called: one line of JSON for each run and for each call of a tool in it, appended to
-// a file that several bridges may share. It knows what a record says and how it gets into the file, and nothing of runs or tools.
+// Package audit keeps a record of what was run and called: one line of JSON for each run and for
+// each call of a tool in it, appended to a file that several bridges may share. It knows what a
+// record says and how it gets into the file, and nothing of runs or tools.
 //
-// What could not be written is kept in memory and written before the next record. Until then Ready says why, and its caller is to
-// let nothing happen that would have to be recorded: an audit with gaps is none.
+// What could not be written is kept in memory and written before the next record. Until then Ready
+// says why, and its caller must let nothing happen that would have to be recorded.
 package audit
 
 import (
@@ -20,8 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
 // Kinds of records.
@@ -31,12 +32,15 @@ const (
 )
 
 const (
-	maxArguments = 64 << 10         // bytes of arguments that a record takes
-	maxPending   = 10_000           // records that wait to be written; far more than can be under way
-	pendingBytes = 16 << 20         // of these
-	lockWait     = 5 * time.Second  // for another bridge that writes
-	lockPause    = time.Second      // until that is waited for again
-	reserved     = 7 * maxArguments // escapes included: bytes on the disk that there must be before anything begins that is to be recorded
+	maxArguments = 64 << 10        // bytes of arguments that a record takes
+	maxPending   = 10_000          // records that wait to be written; far more than can be under way
+	pendingBytes = 16 << 20        // of these
+	lockWait     = 5 * time.Second // for another bridge that writes
+	lockPause    = time.Second     // until that is waited for again
+
+	// reserved is how many bytes the disk must have before anything begins that is to be recorded,
+	// escapes included.
+	reserved = 7 * maxArguments
 
 	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
 	DefaultMaxBytes = 16 << 20
@@ -48,9 +52,9 @@ type Record struct {
 	Time    time.Time `json:"time"` // of the end
 	Kind    string    `json:"kind"`
 	Run     string    `json:"run"`               // id, as in the log
-	Server  string    `json:"server,omitempty"`  // real name; as it was asked for where there is none such
+	Server  string    `json:"server,omitempty"`  // real name, or the one that was asked for
 	Tool    string    `json:"tool,omitempty"`    // likewise; or one of MCP's methods
-	Verdict string    `json:"verdict,omitempty"` // of the policy: allow, ask, deny; empty where it wasn't come to
+	Verdict string    `json:"verdict,omitempty"` // of the policy: allow, ask, deny; empty if it was not asked
 	By      string    `json:"by,omitempty"`      // what of the policy decided
 	Outcome string    `json:"outcome"`           // the status of a run; ok or the error's code of a call
 	TookMs  float64   `json:"took_ms"`
@@ -71,21 +75,23 @@ type Config struct {
 	Arguments bool  // keep arguments, not only their size and hash
 }
 
-// Log appends records to a file. It is safe for concurrent use, by several processes too, and holds nothing that has to be closed.
+// Log appends records to a file. It is safe for concurrent use, by several processes too, and holds
+// nothing that has to be closed.
 type Log struct {
 	cfg Config
 
-	turn chan struct{} // holds one while somebody writes, or waits to, for all: nobody else tries meanwhile
+	turn chan struct{} // holds one while a caller writes, or waits to, for all
 
 	mu      sync.Mutex
 	pending [][]byte  // lines that have not been written
 	held    int       // bytes of them
 	lost    int       // lines beyond maxPending or pendingBytes
 	busy    error     // of the last attempt, where another process had the lock all the time
-	until   time.Time // and nobody tries again before this
+	until   time.Time // no caller tries again before this
 }
 
-// Open makes the file if it isn't there, readable for the user alone, and sees whether it can be written.
+// Open makes the file if it isn't there, readable for the user alone, and sees whether it can be
+// written.
 func Open(cfg Config) (*Log, error) {
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = DefaultMaxBytes
@@ -110,11 +116,13 @@ func (l *Log) SetArguments(r *Record, args json.RawMessage) {
 	}
 }
 
-// Ready says why nothing can be recorded now, having tried. It is nil when everything is written. However many ask at once, it
-// takes lockWait, twice that at most (where the one that waits for all gives up), and ends with ctx.
+// Ready says why nothing can be recorded now, having tried. It is nil when everything is written.
+// However many ask at once, it takes lockWait, twice that at most (where the one that waits for all
+// gives up), and ends with ctx.
 func (l *Log) Ready(ctx context.Context) error { return l.flush(ctx, true) }
 
-// Record writes a line. An error means that it is kept for later, as Ready will say too. It waits for others who write as long as Ready does.
+// Record writes a line. An error means that it is kept for later, as Ready will say too. It waits
+// for others who write as long as Ready does.
 func (l *Log) Record(ctx context.Context, r Record) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now()
@@ -174,7 +182,8 @@ func (l *Log) take(ctx context.Context) error {
 	}
 }
 
-// waiting are the lines to be written, unless it was just seen that another process doesn't give the lock back.
+// waiting are the lines to be written, unless it was just seen that another process doesn't give
+// the lock back.
 func (l *Log) waiting() ([][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +207,8 @@ func (l *Log) done(ctx context.Context, written int, err error) error {
 	}
 	switch {
 	case err == nil && l.lost > 0:
-		return fmt.Errorf("%d records are lost, since nothing could be written when they came; start the bridge anew", l.lost)
+		return fmt.Errorf("%d records are lost, since nothing could be written when they came; restart the "+
+			"bridge", l.lost)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		l.busy, l.until = err, time.Now().Add(lockPause)
 	}
@@ -231,11 +241,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *Error) Hint() string {
-	return "nothing is run that can't be recorded: make room or give leave for that file, name another with MCP_BRIDGE_AUDIT, or unset it"
+	return "nothing is run that can't be recorded: make room or give leave for that file, name another with " +
+		"MCP_BRIDGE_AUDIT, or unset it"
 }
 
-// append writes lines to the file, each whole or not at all, and says how many; called by whoever has the turn. While it does so no other bridge does, so that a file
-// that one is about to write isn't moved away by another.
+// append writes lines to the file, each whole or not at all, and returns how many. The caller has
+// the turn. Other bridges wait meanwhile, so that none moves the file away.
 func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
@@ -286,7 +297,8 @@ func undo(f *os.File, size int64, n int) error {
 
 // open opens the file, whose last line ends as one does.
 func (l *Log) open() (*os.File, int64, error) {
-	if info, err := os.Stat(l.cfg.Path); err == nil && !info.Mode().IsRegular() { // a pipe would wait for its reader
+	// a pipe would wait for its reader
+	if info, err := os.Stat(l.cfg.Path); err == nil && !info.Mode().IsRegular() {
 		return nil, 0, errors.New("it is not a regular file")
 	}
 	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
@@ -305,7 +317,7 @@ func (l *Log) open() (*os.File, int64, error) {
 			err = nil
 		}
 	}
-	if err == nil && last[0] != '\n' { // whoever wrote it was cut off, by a power failure perhaps
+	if err == nil && last[0] != '\n' { // its writer was cut off, by a power failure perhaps
 		_, err = f.WriteString("\n")
 		size++
 	}

@@ -112,7 +112,8 @@ func (in *Inputs) resolve(p string) (real, dir string, err error) {
 			candidates = append(candidates, filepath.Join(d, p))
 		}
 	}
-	within := false // whether the path itself is below a directory: of others not even that they are there is said
+	// whether the path itself is below a directory: of others not even that they are there is said
+	within := false
 	for _, c := range candidates {
 		real, err := filepath.EvalSymlinks(c)
 		for _, d := range in.dirs {

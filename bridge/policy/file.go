@@ -97,7 +97,8 @@ func (e *FileError) Hint() string {
 	return "correct the file that MCP_BRIDGE_POLICY names; mcp-bridge policy check lists all mistakes"
 }
 
-// Read reads a policy file, whose path is absolute. Every error is a *FileError: a policy that is not understood as a whole is none.
+// Read reads a policy file, whose path is absolute. Every error is a *FileError: a policy that is
+// not understood as a whole is not used.
 func Read(path string) (*Policy, error) {
 	text, err := readFile(path)
 	if err == nil {
@@ -133,8 +134,8 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// Parse reads the text of a policy file; path is what it is called in decisions and errors. A byte order mark before it is no part of
-// it, as in the files that name servers.
+// Parse reads the text of a policy file; path is what it is called in decisions and errors. A byte
+// order mark before it is no part of it, as in the files that name servers.
 func Parse(path string, text []byte) (*Policy, error) {
 	whole := text
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -182,7 +183,7 @@ func decodeError(path string, err error) *FileError {
 	return out
 }
 
-// nearestKey is a clause that names the key that was most likely meant.
+// nearestKey returns a clause that names the key that was most likely meant.
 func nearestKey(key []string) string {
 	if len(key) == 0 {
 		return ""
@@ -213,7 +214,8 @@ type reader struct {
 // fail keeps a mistake.
 func (r *reader) fail(key string, format string, a ...any) {
 	if len(r.errs) < maxMistakes {
-		r.errs = append(r.errs, &FileError{Path: r.path, Line: r.line(key), Key: withoutNumbers(key), Err: fmt.Errorf(format, a...)})
+		r.errs = append(r.errs, &FileError{Path: r.path, Line: r.line(key), Key: withoutNumbers(key),
+			Err: fmt.Errorf(format, a...)})
 	}
 }
 
@@ -224,7 +226,7 @@ func (r *reader) lacks(table, key, format string, a ...any) {
 	}
 }
 
-// line is where a key stands, or the table that it is of.
+// line returns where a key or its table stands.
 func (r *reader) line(key string) int {
 	line := r.lines[key]
 	for line == 0 && strings.Contains(key, ".") {
@@ -237,7 +239,8 @@ func (r *reader) line(key string) int {
 func (r *reader) policy(f fileText) *Policy {
 	p := &Policy{path: r.path}
 	if len(f.Rules) > maxRules || len(f.Limits) > maxRules {
-		r.fail("", "there are %d rules and %d limits; at most %d of each are read", len(f.Rules), len(f.Limits), maxRules)
+		r.fail("", "there are %d rules and %d limits; at most %d of each are read", len(f.Rules), len(f.Limits),
+			maxRules)
 		return nil
 	}
 	for i, t := range f.Rules {
@@ -261,7 +264,8 @@ func (r *reader) policy(f fileText) *Policy {
 	}
 	p.base = Decision{Verdict: f.Default, Source: p.at("default", r.lines["default"])}
 	if f.Default == 0 {
-		p.base = Decision{Verdict: Allow, Source: p.at("nothing in the file speaks of it, and it sets no default", 0)}
+		const silent = "nothing in the file speaks of it, and it sets no default"
+		p.base = Decision{Verdict: Allow, Source: p.at(silent, 0)}
 	}
 	return p
 }
@@ -309,7 +313,7 @@ func (r *reader) limit(key string, t limitText) limit {
 	return l
 }
 
-// bound is a limit's number, or -1 where there is none.
+// bound returns a limit's number, or -1 without one.
 func (r *reader) bound(key string, n *int64) int64 {
 	if n == nil {
 		return -1
@@ -320,7 +324,8 @@ func (r *reader) bound(key string, n *int64) int64 {
 	return *n
 }
 
-// linesOf says on which line each key stands, as rule.0.tools, and each table, as rule.0. Its text has been decoded already.
+// linesOf returns on which line each key stands, as rule.0.tools, and each table, as rule.0. Its text
+// has been decoded already.
 func linesOf(text []byte) map[string]int {
 	lines := map[string]int{}
 	tables := map[string]int{} // of each array of tables, how many there were
@@ -356,7 +361,7 @@ func linesOf(text []byte) map[string]int {
 	return lines
 }
 
-// withoutNumbers is a key as the file has it: rule.tools of rule.0.tools.
+// withoutNumbers returns a key as the file has it: rule.tools of rule.0.tools.
 func withoutNumbers(key string) string {
 	var parts []string
 	for _, part := range strings.Split(key, ".") {

@@ -10,8 +10,9 @@ import (
 // maxPattern bounds one pattern, in bytes.
 const maxPattern = 1 << 10
 
-// glob is a pattern SERVER.TOOL, of two halves that are matched each with its own name. So nothing in one half ever reaches over
-// the dot into the other: g* is no pattern, and g*.read can't match tool "x" of server "g.read".
+// glob is a pattern SERVER.TOOL, of two halves that are matched each with its own name. So nothing
+// in one half ever reaches over the dot into the other: g* is no pattern, and g*.read can't match
+// tool "x" of server "g.read".
 type glob struct {
 	text         string
 	line         int // of the key in the file that has it; 0 where it is of none
@@ -24,8 +25,9 @@ type element struct {
 	char rune
 }
 
-// parseGlob reads a pattern: * stands for any characters, ? for one, \ takes the next one as it is. The first dot parts the server
-// from the tool; dots of a server's name are written \. or within double quotes, as in "my.server".*
+// parseGlob reads a pattern: * stands for any characters, ? for one, \ takes the next one as it is.
+// The first dot parts the server from the tool; dots of a server's name are written \. or within
+// double quotes, as in "my.server".*
 func parseGlob(text string) (glob, error) {
 	g := glob{text: text}
 	switch {
@@ -62,9 +64,11 @@ func parseGlob(text string) (glob, error) {
 	case quoted:
 		return g, fmt.Errorf("pattern %q has a quote that is not closed", text)
 	case len(halves) == 1:
-		return g, fmt.Errorf("pattern %q has no dot: say SERVER.TOOL, such as %q for all tools of a server", text, strings.Trim(text, `"`)+".*")
+		return g, fmt.Errorf("pattern %q has no dot: say SERVER.TOOL, such as %q for all tools of a server", text,
+			strings.Trim(text, `"`)+".*")
 	case len(halves[0]) == 0 || len(halves[1]) == 0:
-		return g, fmt.Errorf("pattern %q has nothing before or after its dot: say SERVER.TOOL, with * for any", text)
+		return g, fmt.Errorf("pattern %q has nothing before or after its dot: say SERVER.TOOL, with * for any",
+			text)
 	}
 	g.server, g.tool = halves[0], halves[1]
 	return g, nil
@@ -72,7 +76,8 @@ func parseGlob(text string) (glob, error) {
 
 func (g glob) match(t Tool) bool { return match(g.server, t.Server) && match(g.tool, t.Name) }
 
-// match takes time in proportion to the product of both lengths at most: after a mismatch only the last star takes one more.
+// match takes time in proportion to the product of both lengths at most: after a mismatch only the
+// last star takes one more.
 func match(pattern []element, name string) bool {
 	chars := []rune(name)
 	p, c, star, from := 0, 0, -1, 0
@@ -96,7 +101,7 @@ func match(pattern []element, name string) bool {
 	return p == len(pattern)
 }
 
-// Literal is the pattern that matches this tool and no other.
+// Literal returns the pattern that matches this tool and no other.
 func Literal(t Tool) string {
 	escape := func(s, special string) string {
 		var b strings.Builder
@@ -114,7 +119,8 @@ func Literal(t Tool) string {
 // ErrPattern says of a text that it is for any number of tools.
 var ErrPattern = errors.New("it is a pattern, not the name of one tool")
 
-// Exact is the one tool that a pattern such as Literal's has; the error is ErrPattern where it has * or ?, which stand for any.
+// Exact returns the one tool that a pattern such as Literal's has; the error is ErrPattern where it has
+// * or ?, which stand for any.
 func Exact(pattern string) (Tool, error) {
 	g, err := parseGlob(pattern)
 	if err != nil {
@@ -128,7 +134,7 @@ func Exact(pattern string) (Tool, error) {
 	return Tool{Server: server, Name: tool}, nil
 }
 
-// exact is the only name that half of a pattern matches; false where there are others.
+// exact returns the only name that half of a pattern matches; false where there are others.
 func exact(half []element) (string, bool) {
 	var b strings.Builder
 	for _, e := range half {
@@ -140,7 +146,7 @@ func exact(half []element) (string, bool) {
 	return b.String(), true
 }
 
-// Matcher says which tools a pattern has.
+// Matcher returns which tools a pattern has.
 func Matcher(pattern string) (func(Tool) bool, error) {
 	g, err := parseGlob(pattern)
 	return g.match, err

@@ -2,11 +2,14 @@ package policy
 
 import "time"
 
-// A Grant is the user's word that a tool may be called for good, where the policy has the user asked.
+// A Grant is the user's word that a tool may be called for good, where the policy has the user
+// asked.
 type Grant struct {
-	Server     string    `json:"server"`
-	Tool       string    `json:"tool"`
-	Definition string    `json:"definition"` // Hash of what the server is: with another one the user is asked again
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+
+	// Definition is a hash of what the server is. With another one the user is asked again.
+	Definition string    `json:"definition"`
 	Since      time.Time `json:"since"`
 
 	// Seen is what the server said of the tool then. A grant of a tool that wasn't known has none: it

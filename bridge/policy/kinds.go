@@ -22,7 +22,7 @@ var (
 	table  = kind{"a table", isA[map[string]any]}
 )
 
-// tables is several of them, each with the name in brackets.
+// tables returns several of them, each with the name in brackets.
 func tables(name string) kind {
 	return kind{fmt.Sprintf("tables that begin with [[%s]]", name), isList[map[string]any]}
 }
@@ -30,9 +30,12 @@ func tables(name string) kind {
 // kinds are those of all keys that there are.
 var kinds = map[string]kind{
 	"default": word,
-	"rule":    tables("rule"), "rule.tools": texts, "rule.except": texts, "rule.verdict": word, "rule.reason": words,
-	"limit": tables("limit"), "limit.tools": texts, "limit.except": texts, "limit.per": words, "limit.calls": number, "limit.argument_bytes": number,
-	"hints": table, "hints.read_only": word, "hints.destructive": word, "hints.idempotent": word, "hints.open_world": word,
+	"rule":    tables("rule"), "rule.tools": texts, "rule.except": texts, "rule.verdict": word,
+	"rule.reason": words,
+	"limit":       tables("limit"), "limit.tools": texts, "limit.except": texts, "limit.per": words,
+	"limit.calls": number, "limit.argument_bytes": number,
+	"hints": table, "hints.read_only": word, "hints.destructive": word, "hints.idempotent": word,
+	"hints.open_world": word,
 }
 
 func isA[T any](v any) bool {
@@ -45,8 +48,9 @@ func isList[T any](v any) bool {
 	return ok && !slices.ContainsFunc(list, func(item any) bool { return !isA[T](item) })
 }
 
-// check looks whether the values are what their keys need. The decoder doesn't do that alone: it speaks of Go's types, and takes
-// a number for a verdict. And it takes a key in any case for the one in small letters, so that one of two would count.
+// check looks whether the values are what their keys need. The decoder doesn't do that alone: it
+// speaks of Go's types, and takes a number for a verdict. And it takes a key in any case for the
+// one in small letters, so that one of two would count.
 func (r *reader) check(file map[string]any) {
 	type mistake struct{ key, says string }
 	var found []mistake
@@ -86,7 +90,7 @@ func (r *reader) check(file map[string]any) {
 	}
 }
 
-// tablesOf is a table, or those in a list.
+// tablesOf returns a table, or those in a list.
 func tablesOf(v any) (all []map[string]any) {
 	if t, ok := v.(map[string]any); ok {
 		return []map[string]any{t}
@@ -99,7 +103,7 @@ func tablesOf(v any) (all []map[string]any) {
 	return all
 }
 
-// stands is a value as people name it.
+// stands returns a value as people name it.
 func stands(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -37,8 +37,9 @@ type counted struct {
 	server, tool string
 }
 
-// Run counts the calls of one run. It is safe for concurrent use. It keeps what it has counted by the tools that were called, of
-// which a run can't invent any: its caller counts only tools that are there.
+// Run counts the calls of one run. It is safe for concurrent use. It keeps what it has counted by
+// the tools that were called, of which a run can't invent any: its caller counts only tools that
+// are there.
 type Run struct {
 	policy *Policy
 
@@ -49,8 +50,8 @@ type Run struct {
 // Run begins to count the calls of a run.
 func (p *Policy) Run() *Run { return &Run{policy: p, calls: map[counted]int64{}} }
 
-// Count counts one call, with arguments of so many bytes, unless it is beyond a limit: then it is not counted at all, and the
-// error is a *LimitError.
+// Count counts one call, with arguments of that many bytes, unless it is beyond a limit: then it is
+// not counted at all, and the error is a *LimitError.
 func (r *Run) Count(t Tool, argumentBytes int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +62,8 @@ func (r *Run) Count(t Tool, argumentBytes int) error {
 		}
 		source := r.policy.at(fmt.Sprintf("limit on %q", l.tools.String()), l.line)
 		if l.bytes >= 0 && int64(argumentBytes) > l.bytes {
-			return &LimitError{source, fmt.Sprintf("the arguments are %d bytes of JSON, and %d are allowed", argumentBytes, l.bytes)}
+			return &LimitError{source, fmt.Sprintf("the arguments are %d bytes of JSON, and %d are allowed",
+				argumentBytes, l.bytes)}
 		}
 		if l.calls < 0 {
 			continue

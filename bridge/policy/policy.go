@@ -1,10 +1,13 @@
-// Package policy decides which tools of which servers a run may call: allow, ask or deny, and how often, with how much.
+// Package policy decides which tools of which servers a run may call: allow, ask or deny, and how
+// often, with how much.
 //
-// A policy is read from a file of the user's. Its rules name tools by globs over the server's and the tool's real names, never by
-// the aliases that code uses; where no rule speaks of a tool, what its server hints of it may decide; else the default does. The
-// strictest rule that matches wins, wherever it stands, so that adding a rule never loosens another one. docs/policy.md has it all.
+// A policy is read from a file of the user's. Its rules name tools by globs over the server's and
+// the tool's real names, never by the aliases that code uses; where no rule speaks of a tool, what
+// its server hints of it may decide; else the default does. The strictest rule that matches wins,
+// wherever it stands, so that adding a rule never loosens another one. docs/policy.md has it all.
 //
-// The package calls nothing and asks nobody: it doesn't know of guests, MCP or configuration files of hosts.
+// The package calls nothing and asks no user: it doesn't know of guests, MCP or configuration files
+// of hosts.
 package policy
 
 import (
@@ -14,7 +17,7 @@ import (
 	"strings"
 )
 
-// A Verdict says what becomes of a call. A greater one is stricter; the zero value is none.
+// A Verdict says what becomes of a call. A greater one is stricter; the zero value is not a verdict.
 type Verdict int
 
 // The verdicts.
@@ -26,7 +29,7 @@ const (
 
 var verdictNames = []string{Allow: "allow", Ask: "ask", Deny: "deny"}
 
-// String is the word that a policy file has for it.
+// String returns the word that a policy file has for it.
 func (v Verdict) String() string {
 	if v >= Allow && v <= Deny {
 		return verdictNames[v]
@@ -45,7 +48,8 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is no verdict: say allow, ask or deny", text)
 }
 
-// A Tool is what is judged. Names are the real ones: as the server is configured, and as it lists the tool.
+// A Tool is what is judged. Names are the real ones: as the server is configured, and as it lists
+// the tool.
 type Tool struct {
 	Server, Name string
 	Annotations  json.RawMessage // as the server sent them: what it says of itself; nil for none
@@ -53,7 +57,7 @@ type Tool struct {
 	Also         []string        // further names of the server: what the policy says of any of them holds
 }
 
-// String is what patterns are matched against: SERVER.TOOL.
+// String returns what patterns are matched against: SERVER.TOOL.
 func (t Tool) String() string { return t.Server + "." + t.Name }
 
 // A Decision is a verdict and where it is from.
@@ -63,7 +67,7 @@ type Decision struct {
 	Reason  string // the rule's own words for people; empty where it has none
 }
 
-// Why is the source, with the rule's reason where it has one.
+// Why returns the source, with the rule's reason where it has one.
 func (d Decision) Why() string {
 	if d.Reason == "" {
 		return d.Source
@@ -71,7 +75,8 @@ func (d Decision) Why() string {
 	return d.Source + ": " + d.Reason
 }
 
-// A Policy is all rules of one file. It never changes and is safe for concurrent use. The zero value allows everything.
+// A Policy is all rules of one file. It never changes and is safe for concurrent use. The zero
+// value allows everything.
 type Policy struct {
 	path   string
 	text   []byte
@@ -97,13 +102,13 @@ type hint struct {
 	line    int
 }
 
-// Path is the file that the policy is from; empty for none.
+// Path returns the file that the policy is from; empty for none.
 func (p *Policy) Path() string { return p.path }
 
-// Text is what the file held when it was read.
+// Text returns what the file held when it was read.
 func (p *Policy) Text() []byte { return p.text }
 
-// Asks says whether any verdict of the policy is to ask.
+// Asks reports whether any verdict of the policy is to ask.
 func (p *Policy) Asks() bool {
 	asks := p.base.Verdict == Ask
 	for _, r := range p.rules {
@@ -115,8 +120,9 @@ func (p *Policy) Asks() bool {
 	return asks
 }
 
-// Decide gives the verdict on a tool: the strictest of the rules that match it; else the strictest of the hints that apply; else
-// the default. Of several rules that are equally strict, the first in the file is named.
+// Decide returns the verdict on a tool: the strictest of the rules that match it; else the strictest
+// of the hints that apply; else the default. Of several rules that are equally strict, the first in
+// the file is named.
 func (p *Policy) Decide(t Tool) Decision {
 	var found Decision
 	for _, r := range p.rules {
@@ -152,7 +158,7 @@ func (p *Policy) Decide(t Tool) Decision {
 	return Decision{Verdict: Allow, Source: "no policy is set"}
 }
 
-// at is a source with its place.
+// at returns a source with its place.
 func (p *Policy) at(what string, line int) string {
 	if line == 0 {
 		return fmt.Sprintf("%s (%s)", what, p.path)
@@ -160,7 +166,8 @@ func (p *Policy) at(what string, line int) string {
 	return fmt.Sprintf("%s (%s, line %d)", what, p.path, line)
 }
 
-// Unused are the patterns whose server is none of these, one clause each: most likely they are misspelt.
+// Unused returns the patterns that fit none of these servers, a clause each: most likely they are
+// misspelt.
 func (p *Policy) Unused(servers []string) []string {
 	var out []string
 	for _, s := range p.selections() {
@@ -173,8 +180,9 @@ func (p *Policy) Unused(servers []string) []string {
 	return out
 }
 
-// Missing are the patterns, those of exceptions among them, that name one tool which none of their servers has, one clause each. why is
-// asked for the reason; it is empty where one of the servers has the tool, or that isn't known.
+// Missing returns the patterns, those of exceptions among them, that name one tool which none of their
+// servers has, one clause each. why is asked for the reason; it is empty where one of the servers
+// has the tool, or that isn't known.
 func (p *Policy) Missing(servers []string, why func(servers []string, tool string) string) []string {
 	var out []string
 	for _, s := range p.selections() {
@@ -192,7 +200,7 @@ func (p *Policy) Missing(servers []string, why func(servers []string, tool strin
 	return out
 }
 
-// selections are those of all rules and limits, in the order of the file's tables.
+// selections returns those of all rules and limits, in the order of the file's tables.
 func (p *Policy) selections() []selection {
 	out := make([]selection, 0, len(p.rules)+len(p.limits))
 	for _, r := range p.rules {
@@ -204,7 +212,7 @@ func (p *Policy) selections() []selection {
 	return out
 }
 
-// serversOf are those of the servers that a pattern's first half matches.
+// serversOf returns those of the servers that a pattern's first half matches.
 func (g glob) serversOf(servers []string) []string {
 	var out []string
 	for _, s := range servers {
@@ -258,8 +266,9 @@ var hintKeys = []struct {
 // selection is tools by patterns: those that one of in matches and none of except.
 type selection struct{ in, except []glob }
 
-// match gives the pattern by which the rule speaks of t. An allow leaves out what it excepts under any of the server's names, so that a
-// further name, from another host's file, gives nobody what the rule was not to have.
+// match returns the pattern by which the rule speaks of t. An allow leaves out what it excepts under
+// any of the server's names, so that a further name, from another host's file, doesn't give what the rule
+// leaves out.
 func (r rule) match(t Tool) (glob, bool) {
 	if r.verdict == Allow && slices.ContainsFunc(t.names(), r.tools.excepts) {
 		return glob{}, false
@@ -267,7 +276,7 @@ func (r rule) match(t Tool) (glob, bool) {
 	return r.tools.match(t)
 }
 
-// names are the tool under each of its server's names.
+// names returns the tool under each of its server's names.
 func (t Tool) names() []Tool {
 	out := []Tool{{Server: t.Server, Name: t.Name}}
 	for _, server := range t.Also {
@@ -276,7 +285,8 @@ func (t Tool) names() []Tool {
 	return out
 }
 
-// match gives the first pattern that has t under one of its names, and does not except it under the same.
+// match returns the first pattern that has t under one of its names, and does not except it under the
+// same.
 func (s selection) match(t Tool) (glob, bool) {
 	for _, name := range t.names() {
 		for _, g := range s.in {
@@ -291,12 +301,12 @@ func (s selection) match(t Tool) (glob, bool) {
 	return glob{}, false
 }
 
-// excepts says whether one of the exceptions has t, under its first name.
+// excepts reports whether one of the exceptions has t, under its first name.
 func (s selection) excepts(t Tool) bool {
 	return slices.ContainsFunc(s.except, func(x glob) bool { return x.match(t) })
 }
 
-// String is the patterns as people read them.
+// String returns the patterns as people read them.
 func (s selection) String() string {
 	texts := make([]string, 0, len(s.in))
 	for _, g := range s.in {
@@ -305,7 +315,7 @@ func (s selection) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// Hinted says whether it may depend on the tool's annotations what Decide says of it.
+// Hinted reports whether it may depend on the tool's annotations what Decide says of it.
 func (p *Policy) Hinted(t Tool) bool {
 	if len(p.hints) == 0 {
 		return false
@@ -318,5 +328,5 @@ func (p *Policy) Hinted(t Tool) bool {
 	return true
 }
 
-// Size is how many rules and limits the file has.
+// Size returns how many rules and limits the file has.
 func (p *Policy) Size() (rules, limits int) { return len(p.rules), len(p.limits) }

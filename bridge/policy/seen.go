@@ -7,7 +7,8 @@ import (
 	"encoding/json"
 )
 
-// Seen is what a server said of a tool when the user allowed it for good, as hashes. The zero value is not known.
+// Seen is what a server said of a tool when the user allowed it for good, as hashes. The zero value
+// is not known.
 type Seen struct {
 	Description string `json:"description"`
 	Schema      string `json:"schema"`
@@ -30,7 +31,9 @@ func SeenOf(description []string, schemas []json.RawMessage, annotations json.Ra
 func (s Seen) Changed(now Seen) []string {
 	var changed []string
 	for _, part := range []struct{ name, was, is string }{
-		{"description", s.Description, now.Description}, {"schema", s.Schema, now.Schema}, {"annotations", s.Annotations, now.Annotations},
+		{"description", s.Description, now.Description},
+		{"schema", s.Schema, now.Schema},
+		{"annotations", s.Annotations, now.Annotations},
 	} {
 		if s != (Seen{}) && now != (Seen{}) && part.was != part.is {
 			changed = append(changed, part.name)
@@ -49,7 +52,8 @@ func hash(parts ...[]byte) string {
 	return hex.EncodeToString(all.Sum(nil)[:16])
 }
 
-// canonical is JSON with its members in order and without spaces; what can't be read stays as it is.
+// canonical is JSON with its members in order and without spaces; what can't be read stays as it
+// is.
 func canonical(raw json.RawMessage) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// answered finds the status in what the exporters say of an answer that is a refusal; its reason and its body come after it.
+// answered finds the status in what the exporters say of an answer that is a refusal; its reason
+// and its body come after it.
 var answered = regexp.MustCompile(`failed to send (?:metrics )?to \S+: (\d{3})\b`)
 
 // putOff and partly begin what they say of two other answers, before the collector's words.
@@ -18,8 +19,8 @@ const (
 	partly = "OTLP partial success: "
 )
 
-// failure is why something was not sent, in no words of the collector: it may say again what it was sent, the headers with its key
-// among it. What isn't known to hold none is not shown.
+// failure is why something was not sent, in no words of the collector: it may say again what it was
+// sent, the headers with its key among it. What isn't known to hold none is not shown.
 func failure(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var connection *net.OpError
@@ -38,5 +39,6 @@ func failure(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("the collector did not answer in time")
 	}
-	return errors.New("something else went wrong, of which no more is shown: it may hold what was sent; see whether OTEL_EXPORTER_OTLP_ENDPOINT is a collector's, and what that logs")
+	return errors.New("something else went wrong, of which no more is shown: it may hold what was sent; see " +
+		"whether OTEL_EXPORTER_OTLP_ENDPOINT is a collector's, and what that logs")
 }

@@ -1,8 +1,9 @@
-// Package telemetry sends traces and metrics to an OpenTelemetry collector, as the standard OTEL_* variables say. Without them it makes
-// nothing that costs anything: no exporter, no goroutine, and spans and instruments that do nothing.
+// Package telemetry sends traces and metrics to an OpenTelemetry collector, as the standard OTEL_*
+// variables say. Without them it makes nothing that costs anything: no exporter, no goroutine, and
+// spans and instruments that do nothing.
 //
-// It knows nothing of what is measured, and sets none of OpenTelemetry's globals but the handler of its own errors: libraries that would
-// report through them stay silent.
+// It knows nothing of what is measured, and sets none of OpenTelemetry's globals but the handler of
+// its own errors: libraries that would report through them stay silent.
 package telemetry
 
 import (
@@ -31,7 +32,7 @@ const closeTimeout = 3 * time.Second
 
 // Config is what telemetry is made from.
 type Config struct {
-	Name, Version string                   // of the service, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES say otherwise
+	Name, Version string                   // of the service, unless the environment says otherwise
 	Getenv        func(name string) string // for what is on; the exporters read the environment themselves
 	Log           *slog.Logger             // takes what can't be sent; nil means silence
 }
@@ -49,8 +50,8 @@ func Off() *Telemetry {
 	return &Telemetry{Traces: nooptrace.NewTracerProvider(), Metrics: noopmetric.NewMeterProvider()}
 }
 
-// Start begins to export what the variables ask for. It opens no connection. An error names the variable; what is returned with it does
-// nothing.
+// Start begins to export what the variables ask for. It opens no connection. An error names the
+// variable; what is returned with it does nothing.
 func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	traces, err := wanted(cfg.Getenv, "TRACES")
 	if err != nil {
@@ -64,9 +65,13 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry is not sent", "err", failure(err)) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.Warn("telemetry is not sent", "err",
+			failure(err))
+	}))
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
-		resource.WithAttributes(attribute.String("service.name", cfg.Name), attribute.String("service.version", cfg.Version)),
+		resource.WithAttributes(attribute.String("service.name", cfg.Name),
+			attribute.String("service.version", cfg.Version)),
 		resource.WithFromEnv())
 	if err != nil {
 		return Off(), fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -79,7 +84,8 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		err = t.startMetrics(ctx, about)
 	}
 	if err != nil {
-		return Off(), errors.Join(fmt.Errorf("making the OpenTelemetry exporter, see the OTEL_EXPORTER_OTLP_ variables: %w", err), t.Close(ctx))
+		return Off(), errors.Join(fmt.Errorf("making the OpenTelemetry exporter, see the OTEL_EXPORTER_OTLP_ "+
+			"variables: %w", err), t.Close(ctx))
 	}
 	return t, nil
 }
@@ -99,12 +105,14 @@ func (t *Telemetry) startMetrics(ctx context.Context, about *resource.Resource) 
 	if err != nil {
 		return err
 	}
-	p := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)), sdkmetric.WithResource(about))
+	p := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)),
+		sdkmetric.WithResource(about))
 	t.Metrics, t.shutdown = p, append(t.shutdown, p.Shutdown)
 	return nil
 }
 
-// Close sends what is left, for a few seconds at most, whatever has become of ctx. The error is that something could not be sent.
+// Close sends what is left, for a few seconds at most, whatever has become of ctx. The error is
+// that something could not be sent.
 func (t *Telemetry) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -118,8 +126,9 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// wanted says whether a signal, such as TRACES, is to be exported. The specification has it exported to this machine unless it is told
-// otherwise; here somebody has to name an exporter or where it is to send: nobody is surprised by a program that opens connections.
+// wanted says whether a signal, such as TRACES, is to be exported. The specification has it
+// exported to this machine unless it is told otherwise; here the user has to name an exporter or
+// where it is to send, so that the program opens no connection unasked.
 func wanted(getenv func(string) string, signal string) (bool, error) {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
@@ -143,7 +152,8 @@ func wanted(getenv func(string) string, signal string) (bool, error) {
 		case "http/protobuf":
 			return true, nil
 		default:
-			return false, fmt.Errorf("%s=%q: there is http/protobuf only, which collectors take on port 4318", name, protocol)
+			return false, fmt.Errorf("%s=%q: there is http/protobuf only, which collectors take on port 4318", name,
+				protocol)
 		}
 	}
 	return true, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -14,15 +13,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // approvalsConfig says where the record of approved servers is, and where bridges find each other.
 func approvalsConfig(log *slog.Logger) approvals.Config {
-	c := approvals.Config{Log: log}
+	c := approvals.Config{Log: log, Sockets: runtimeParents()}
 	if dir := stateDir(); dir != "" {
 		c.Record = filepath.Join(dir, "approved.json")
 	}
-	c.Sockets = runtimeParents()
 	return c
 }
 
@@ -38,49 +37,32 @@ func (p *parts) admit(what purpose) {
 	p.approvals = approvals.New(cfg)
 	p.trustPolicy(p.approvals)
 	p.catalog = p.approvals.Update(p.catalog)
-	if what == serving && len(p.heldNames()) > 0 {
+	switch {
+	case what != serving:
+		p.catalog = withoutHeld(p.catalog, p.approvals)
+	case len(p.approvals.HeldNames(p.catalog.Servers)) > 0:
 		p.approvals.Reach()
 	}
-	if what != serving {
-		p.catalog = withoutHeld(p.catalog, p.approvals)
+}
+
+// trustPolicy has the policy refused if code may have written it.
+func (p *parts) trustPolicy(a *approvals.Approvals) {
+	if p.broken == nil && p.policy.Path() != "" && !a.Trusts(p.policy.Path(), p.policy.Text()) {
+		p.broken = &approvals.UntrustedError{Path: p.policy.Path()}
 	}
 }
 
 // refuse is upstream.Config.Refuse.
 func (p *parts) refuse(s discovery.Server) error {
-	if p.approvals == nil || !p.approvals.Held(s) {
+	if p.approvals == nil {
 		return nil
 	}
-	return errors.New(heldReason + "; the user has to approve it at a terminal (mcp-bridge servers approve)") // a model reads it
+	return p.approvals.Refuse(s)
 }
-
-const heldReason = "it is new since the bridge started, or has changed, where code could have written it, " +
-	"and you have not said yes to it"
 
 // withoutHeld makes problems of the servers that are held.
 func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog {
-	var used []discovery.Server
-	problems := slices.Clone(c.Problems)
-	for _, s := range c.Servers {
-		if !a.Held(s) {
-			used = append(used, s)
-			continue
-		}
-		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name,
-			State: discovery.New, Reason: heldReason, Next: elicit.HowToApprove(s, "this directory")})
-	}
-	c.Servers, c.Problems = used, problems
-	return c
-}
-
-// heldNames are the names of the servers that are held.
-func (p *parts) heldNames() (names []string) {
-	for _, s := range p.catalog.Servers {
-		if p.approvals.Held(s) {
-			names = append(names, s.Name)
-		}
-	}
-	return names
+	return a.WithoutHeld(c, func(s discovery.Server) string { return elicit.HowToApprove(s, "this directory") })
 }
 
 func (a *app) approveCmd() *cobra.Command {
@@ -114,13 +96,11 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	}
 	s := c.Servers[i]
 	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
-	if yes {
-		fmt.Fprint(a.stderr, shown)
-	} else if err := a.confirm(shown + "It is started as you, outside the sandbox. Start it, now and later? [y/N] "); err != nil {
+	question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
+	if err := a.confirm(shown, question, yes); err != nil {
 		return err
 	}
-	all := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
-	told, err := all.Approve(s)
+	told, err := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))).Approve(s)
 	if err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
@@ -129,16 +109,22 @@ func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
 	return nil
 }
 
-// confirm returns nil if the user says yes at the terminal that the process belongs to. What stands
-// in for it in a pipe is nobody's word.
-func (a *app) confirm(question string) error {
-	t, err := a.terminal()
+// confirm shows what the user is to say yes to, and returns nil if the user does, at the terminal
+// that the process belongs to. A pipe in the place of standard input doesn't count. With yes it
+// doesn't ask.
+func (a *app) confirm(shown, question string, yes bool) error {
+	if yes {
+		fmt.Fprint(a.stderr, shown)
+		return nil
+	}
+	t, err := a.openTerminal()
 	if err != nil {
-		return usageError{fmt.Errorf("there is no terminal to ask at (%w); at one, type the command again, or type --yes", err)}
+		return usageError{fmt.Errorf("there is no terminal to ask at (%w); at one, type the command again, or "+
+			"type --yes", err)}
 	}
 	defer t.Close()
-	fmt.Fprint(visible{w: t}, question)
-	if !isYes(readAnswer(t)) {
+	fmt.Fprint(t, shown+question)
+	if yes, _ := terminal.ReadAnswer(t); !yes {
 		return exitError{exitFailure}
 	}
 	return nil

@@ -46,7 +46,7 @@ func TestApproveFromAPipe(t *testing.T) {
 func TestApproveOnATerminal(t *testing.T) {
 	for typed, yes := range map[string]bool{"y\n": true, "n\n": false} {
 		cmd, record := approvable(t, "approve", "evil")
-		ours, theirs := terminal(t)
+		ours, theirs := openPTY(t)
 		if _, err := io.WriteString(ours, typed); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // typing is a terminal at which something is typed.
@@ -50,7 +51,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 				Source: discovery.Source{Host: "Cursor", Scope: "user", Path: "/x\x1b[2J\nProgram: \"uvx\""}}
 			screen := &typing{Reader: strings.NewReader(tt.typed)}
 			var stdout, stderr bytes.Buffer
-			a := &app{stdin: strings.NewReader("y\n"), stdout: &stdout, stderr: &stderr, terminal: func() (io.ReadWriteCloser, error) { return screen, tt.noTerminal }}
+			a := &app{stdin: strings.NewReader("y\n"), stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
+				openTerminal: func() (io.ReadWriteCloser, error) { return screen, tt.noTerminal }}
 			err := a.approve(discovery.Catalog{Servers: []discovery.Server{s}}, "evil", tt.yes)
 			if (err == nil) != tt.approved || tt.says != "" && (err == nil || err.Error() != tt.says) {
 				t.Errorf("got %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // TestReport: the JSON of a run has the exit code that the command ends with, and of files that could not be written no advice is
@@ -37,7 +38,7 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			a := &app{stdout: &stdout, stderr: &stderr}
+			a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr)}
 			tt.o.json = true
 			err := a.report(tt.o, bridge.Report{Result: tt.r}, nil)
 			ends, ended := exitOK, exitError{}

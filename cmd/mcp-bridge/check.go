@@ -11,9 +11,11 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
-// checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that loads megabytes.
+// checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that
+// loads megabytes.
 const checkedAtOnce = 8
 
 // checkJSON is what a program is told of a server that was tried.
@@ -54,7 +56,8 @@ func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
 }
 
 // checkAll tries all servers, a few at a time, so that a slow one holds up no more than it must.
-func checkAll(ctx context.Context, pool *upstream.Pool, servers []discovery.Server) map[string]upstream.Health {
+func checkAll(ctx context.Context, pool *upstream.Pool,
+	servers []discovery.Server) map[string]upstream.Health {
 	found := make([]upstream.Health, len(servers))
 	turns := make(chan struct{}, checkedAtOnce)
 	var wg sync.WaitGroup
@@ -75,7 +78,7 @@ func checkAll(ctx context.Context, pool *upstream.Pool, servers []discovery.Serv
 
 // checkText shows one table of all servers, those that fail first, and then why they do.
 func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, verbose bool) {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	fails := 0
 	var broken, works [][]string
 	for _, srv := range c.Servers {
@@ -85,30 +88,32 @@ func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, 
 			broken = append(broken, []string{"fails", srv.Name, "", "", "", srv.Source.Host, srv.Source.Path})
 			continue
 		}
-		works = append(works, []string{"ok", srv.Name, strconv.Itoa(h.Tools), h.Start.Round(time.Millisecond).String(),
+		works = append(works, []string{"ok", srv.Name, strconv.Itoa(h.Tools),
+			h.Start.Round(time.Millisecond).String(),
 			h.List.Round(time.Millisecond).String(), srv.Source.Host, srv.Source.Path})
 	}
 	fmt.Fprintf(a.stdout, "%d ok, %d failing; %s\n", len(works), fails, counts(c))
 	if len(c.Servers) > 0 {
 		header := [][]string{{"STATE", "SERVER", "TOOLS", "STARTED IN", "LISTED IN", "HOST", "FILE"}}
-		s.table(grid{rows: slices.Concat(header, broken, works), spare: 7, word: 1})
+		s.Table(terminal.Table{Rows: slices.Concat(header, broken, works), Spare: 7, Word: 1})
 	}
 	for _, srv := range c.Servers {
 		h := health[srv.Name]
 		switch {
 		case h.Err != nil:
-			s.lines(0, 2, "\n"+h.Err.Error())
+			s.Lines(0, 2, "\n"+h.Err.Error())
 		case verbose && h.Stderr != "":
-			s.lines(0, 2, fmt.Sprintf("\nserver %q wrote on stderr:\n%s", srv.Name, h.Stderr))
+			s.Lines(0, 2, fmt.Sprintf("\nserver %q wrote on stderr:\n%s", srv.Name, h.Stderr))
 		}
 		if verbose && h.Err == nil && h.Logged != "" {
-			s.lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
+			s.Lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
 		}
 	}
 }
 
 func healthJSON(h upstream.Health) *checkJSON {
-	c := &checkJSON{OK: h.Err == nil, StartMs: h.Start.Milliseconds(), ListMs: h.List.Milliseconds(), Tools: h.Tools, Stderr: h.Stderr, Logged: h.Logged}
+	c := &checkJSON{OK: h.Err == nil, StartMs: h.Start.Milliseconds(), ListMs: h.List.Milliseconds(),
+		Tools: h.Tools, Stderr: h.Stderr, Logged: h.Logged}
 	var failed *upstream.ServerError
 	switch {
 	case errors.As(h.Err, &failed):

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
-	"github.com/spf13/pflag"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -33,7 +28,7 @@ func completeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeRemote completes the name of a server that one may log in to.
+// completeRemote completes the name of a server that the user may log in to.
 func completeRemote(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	servers := slices.DeleteFunc(configured(args), func(s discovery.Server) bool { return !isRemote(s) })
 	var out []string
@@ -62,38 +57,4 @@ func completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 		}
 	}
 	return out, directive
-}
-
-// flagError returns a mistake in the flags, with the flag that was most likely meant.
-func flagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return usageError{err}
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	next := fmt.Sprintf("; %s --help lists them", cmd.CommandPath())
-	if near := meant(unknown.GetSpecifiedName(), names); near != "" {
-		next = near
-	}
-	return usageError{fmt.Errorf("%w%s", err, next)}
-}
-
-// manCmd writes the manual pages, for those who package the program.
-func (a *app) manCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write the manual pages into a directory",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			root := cmd.Root()
-			root.DisableAutoGenTag = true // the same program writes the same pages
-			header := doc.GenManHeader{Title: "MCP-BRIDGE", Section: "1", Source: "mcp-bridge " + version()}
-			return doc.GenManTree(root, &header, args[0])
-		},
-	}
 }

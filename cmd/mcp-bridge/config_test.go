@@ -38,6 +38,23 @@ func TestSettingsPage(t *testing.T) {
 	}
 }
 
+// TestHelpListsVariables: serve --help has a line for each variable, in their order, and its default.
+func TestHelpListsVariables(t *testing.T) {
+	entry := regexp.MustCompile(`(?m)^  (MCP_BRIDGE_\w+) (.*(?:\n {36}.*)*)`)
+	var names []string
+	for i, m := range entry.FindAllStringSubmatch(variablesHelp, -1) {
+		names = append(names, m[1])
+		want := reflect.TypeFor[config]().Field(min(i, len(variables())-1)).Tag.Get("default")
+		_, got, _ := strings.Cut(strings.Join(strings.Fields(m[2]), " "), "(default ")
+		if strings.TrimSuffix(got, ")") != want {
+			t.Errorf("%s: the default is %q, want %q", m[1], got, want)
+		}
+	}
+	if diff := cmp.Diff(variables(), names); diff != "" {
+		t.Errorf("serve --help differs from config (-config +help):\n%s", diff)
+	}
+}
+
 // defaults returns the default of each variable in the words of docs/settings.md.
 func defaults() map[string]string {
 	words := map[string]string{ // of variables whose default is a choice of the program's

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
@@ -31,7 +30,10 @@ func (a *app) doctorCmd() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reap {
-				return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error { return a.reap(ctx, p, asJSON) })
+				return a.withParts(cmd.Context(), once, func(ctx context.Context,
+					p *parts) error {
+					return a.reap(ctx, p, asJSON)
+				})
 			}
 			return a.doctor(cmd.Context(), asJSON)
 		},
@@ -42,9 +44,11 @@ func (a *app) doctorCmd() *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0, cut: func() bool { return ctx.Err() != nil }}
+	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0,
+		cut: func() bool { return ctx.Err() != nil }}
 	if !asJSON {
-		d.print = screenOf(a.stdout).print
+		s := a.stdout.Screen()
+		d.print = func(r row) { r.show(s) }
 	}
 	works := d.visit(ctx, a)
 	if d.cut() {
@@ -93,12 +97,14 @@ func (d *doctor) trouble(check string, err error, means string) {
 	d.say(broken, check, err.Error(), means, fix)
 }
 
-// visit makes the parts itself, since what can go wrong there is worth a row too, and examines them.
+// visit makes the parts itself, since what can go wrong there is worth a row too, and examines
+// them.
 func (d *doctor) visit(ctx context.Context, a *app) bool {
 	d.say(fine, "version", version(), "", "")
 	cfg, err := readConfig()
 	if err != nil {
-		d.say(broken, "settings", err.Error(), "no command but this one works", "correct the variable; mcp-bridge serve --help lists them all")
+		d.say(broken, "settings", err.Error(), "no command but this one works",
+			"correct the variable; mcp-bridge serve --help lists them all")
 		return false
 	}
 	log := cfg.logger(a.stderr, slog.LevelWarn)
@@ -112,7 +118,8 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	ok := d.files()
 	ok = d.policyFollowed() && ok
 	if d.guard, err = d.watchdog(d.log); err != nil {
-		d.trouble("watchdog", err, "mcp-bridge doesn't start without it: nothing would end what a killed bridge leaves behind")
+		d.trouble("watchdog", err,
+			"mcp-bridge doesn't start without it: nothing would end what a killed bridge leaves behind")
 		ok = false
 	} else {
 		d.say(fine, "watchdog", "started", "what a killed bridge leaves behind is ended", "")
@@ -148,7 +155,7 @@ func (d *doctor) policyFollowed() bool {
 // settings shows which variables are set, and what loosens the lock-down.
 func (d *doctor) settings(lookup func(string) (string, bool)) {
 	var set []string
-	for name := range fieldsOf(reflect.TypeFor[config]()) {
+	for _, name := range variables() {
 		if v, ok := lookup(name); ok {
 			if isURL(v) {
 				v = runtime.Redacted(v)
@@ -161,10 +168,13 @@ func (d *doctor) settings(lookup func(string) (string, bool)) {
 	}
 	d.say(fine, "settings", strings.Join(set, " "), "", "")
 	if d.cfg.AllowRootful {
-		d.say(toKnow, "settings", "MCP_BRIDGE_ALLOW_ROOTFUL is set", "a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
+		d.say(toKnow, "settings", "MCP_BRIDGE_ALLOW_ROOTFUL is set",
+			"a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
 	}
-	if _, err := seccomp.Load(d.cfg.Seccomp); err == nil && d.cfg.Seccomp != seccomp.Strict { // one that can't be used has a row of its own
-		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp, "the engine's filter of system calls is not the strict one", "unset it")
+	// one that can't be used has a row of its own
+	if _, err := seccomp.Load(d.cfg.Seccomp); err == nil && d.cfg.Seccomp != seccomp.Strict {
+		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp,
+			"the engine's filter of system calls is not the strict one", "unset it")
 	}
 }
 
@@ -186,7 +196,8 @@ func (d *doctor) files() bool {
 	return err == nil
 }
 
-// examine looks at everything in the order in which a run needs it, and stops where going on makes no sense.
+// examine looks at everything in the order in which a run needs it, and stops where going on makes
+// no sense.
 func (d *doctor) examine(ctx context.Context) bool {
 	d.servers()
 	f, ok := d.engines(ctx)
@@ -204,7 +215,8 @@ func (d *doctor) examine(ctx context.Context) bool {
 
 func (d *doctor) servers() {
 	c := d.catalog
-	d.say(fine, "servers", fmt.Sprintf("%d that can be used (mcp-bridge servers lists them); files read: %d", len(c.Servers), len(c.Sources)), "", "")
+	d.say(fine, "servers", fmt.Sprintf("%d that can be used (mcp-bridge servers lists them); files read: %d",
+		len(c.Servers), len(c.Sources)), "", "")
 	for _, p := range c.Problems {
 		what := p.Source.String()
 		if p.Server != "" {
@@ -214,12 +226,14 @@ func (d *doctor) servers() {
 	}
 }
 
-// orphans are what other bridges left behind. They are removed beside the run at the end, as beside every first run of a bridge.
+// orphans are what other bridges left behind. They are removed beside the run at the end, as beside
+// every first run of a bridge.
 func (d *doctor) orphans(ctx context.Context) {
 	found, err := d.driver.Orphans(ctx, runtime.Self())
 	switch {
 	case err != nil:
-		d.say(toKnow, "orphans", "containers of dead bridges can't be looked for: "+err.Error(), "some may be left", "mcp-bridge doctor --reap")
+		d.say(toKnow, "orphans", "containers of dead bridges can't be looked for: "+err.Error(),
+			"some may be left", "mcp-bridge doctor --reap")
 	case len(found) == 0:
 		d.say(fine, "orphans", "no container of a dead bridge is left", "", "")
 	default:
@@ -228,7 +242,8 @@ func (d *doctor) orphans(ctx context.Context) {
 		for _, o := range found {
 			lines = append(lines, orphanLine(o, now))
 		}
-		d.say(toKnow, "orphans", strings.Join(lines, "; "), "bridges that were killed left them; they are removed beside the run below", "mcp-bridge doctor --reap")
+		d.say(toKnow, "orphans", strings.Join(lines, "; "),
+			"bridges that were killed left them; they are removed beside the run below", "mcp-bridge doctor --reap")
 	}
 }
 
@@ -236,7 +251,8 @@ func (d *doctor) image(ctx context.Context) bool {
 	here, err := d.present(ctx)
 	first := d.cfg.images()[0]
 	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
-		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "where no registry is reached: mcp-bridge image build")
+		d.say(toKnow, "image", first+" is not here yet", "it is pulled now",
+			"where no registry is reached: mcp-bridge image build")
 	}
 	_, i, python, err := d.sandbox.Look(ctx, d.progress)
 	var unfit *sandbox.UnfitError
@@ -251,7 +267,9 @@ func (d *doctor) image(ctx context.Context) bool {
 	}
 	d.say(fine, "image", imageLine(i), pinMeaning(i), "")
 	if !python.Ctypes {
-		d.say(toKnow, "python", python.Version+", without ctypes", "the guest can't install its own filter of system calls; the engine's strict one holds", "use an image whose Python has ctypes: MCP_BRIDGE_IMAGE")
+		d.say(toKnow, "python", python.Version+", without ctypes",
+			"the guest can't install its own filter of system calls; the engine's strict one holds", "use an "+
+				"image whose Python has ctypes: MCP_BRIDGE_IMAGE")
 		return true
 	}
 	d.say(fine, "python", python.Version, "", "")
@@ -276,26 +294,31 @@ func pinMeaning(i runtime.Image) string {
 // tryRun runs code: what works here works for run_python.
 func (d *doctor) tryRun(ctx context.Context) bool {
 	begin := time.Now()
-	r, err := d.bridge.RunDirect(ctx, bridge.Direct{Code: "import sys; print(sys.version.split()[0])", Servers: []string{}, Progress: d.progress})
+	r, err := d.bridge.RunDirect(ctx, bridge.Direct{Code: "import sys; print(sys.version.split()[0])",
+		Servers: []string{}, Progress: d.progress})
 	switch {
 	case err != nil:
 		d.trouble("run", err, "no code can be run")
 		return false
 	case r.Result.Status != sandbox.StatusOK:
-		d.say(broken, "run", strings.TrimSpace(fmt.Sprintf("%s: %s %s", r.Result.Status, r.Result.Message, r.Result.Stderr())), "no code can be run", "try another image: MCP_BRIDGE_IMAGE")
+		found := fmt.Sprintf("%s: %s %s", r.Result.Status, r.Result.Message, r.Result.Stderr())
+		d.say(broken, "run", strings.TrimSpace(found), "no code can be run", "try another image: MCP_BRIDGE_IMAGE")
 		return false
 	}
 	const check = "guest filter"
 	switch {
 	case r.Result.Unfiltered:
-		d.say(toKnow, check, "not installed: "+r.Result.Note, "only the engine's own filter holds", "use an image whose Python has ctypes, on x86_64 or aarch64")
+		d.say(toKnow, check, "not installed: "+r.Result.Note, "only the engine's own filter holds",
+			"use an image whose Python has ctypes, on x86_64 or aarch64")
 	case r.Result.Note != "":
-		d.say(toKnow, check, r.Result.Note, "the guest's own filter holds", "take seccomp_profile out of containers.conf")
+		d.say(toKnow, check, r.Result.Note, "the guest's own filter holds",
+			"take seccomp_profile out of containers.conf")
 	default:
 		d.say(fine, check, "installed", "the guest's own filter of system calls holds, on top of the engine's", "")
 	}
 	took := r.Result.Took
-	d.say(fine, "run", fmt.Sprintf("Python %s in a new container: ready after %d ms, ran %d ms, gone after %d ms",
-		strings.TrimSpace(r.Result.Stdout()), took.Start.Milliseconds(), took.Run.Milliseconds(), time.Since(begin).Milliseconds()), "run_python works", "")
+	const works = "Python %s in a new container: ready after %d ms, ran %d ms, gone after %d ms"
+	d.say(fine, "run", fmt.Sprintf(works, strings.TrimSpace(r.Result.Stdout()), took.Start.Milliseconds(),
+		took.Run.Milliseconds(), time.Since(begin).Milliseconds()), "run_python works", "")
 	return true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // engines has a row for each candidate, and is false when none can be used.
@@ -18,7 +19,8 @@ func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
 	f, err := d.driver.Survey(ctx)
 	var rest *runtime.UnavailableError
 	if errors.As(err, &rest) && rest.Dormant {
-		d.say(toKnow, "engine "+rest.Engine, "at rest: "+detect.Reason(err), "it is started when code is run, and now", detect.Hint(err))
+		d.say(toKnow, "engine "+rest.Engine, "at rest: "+detect.Reason(err),
+			"it is started when code is run, and now", detect.Hint(err))
 		if err = d.driver.Start(ctx, d.progress); err == nil {
 			f, err = d.driver.Facts(ctx)
 		}
@@ -38,9 +40,11 @@ func (d *doctor) verdict(v detect.Verdict, works bool) {
 	check := "engine " + v.Name
 	switch {
 	case v.Chosen && v.Err == nil:
-		d.say(fine, check, engineLine(v.Facts), fmt.Sprintf("chosen; it answered in %v", v.Took.Round(time.Millisecond)), "")
+		d.say(fine, check, engineLine(v.Facts), fmt.Sprintf("chosen; it answered in %v",
+			v.Took.Round(time.Millisecond)), "")
 	case v.Err == nil:
-		d.say(fine, check, engineLine(v.Facts), "passed over: another one is preferred", "to use it: MCP_BRIDGE_RUNTIME="+v.Name)
+		d.say(fine, check, engineLine(v.Facts), "passed over: another one is preferred",
+			"to use it: MCP_BRIDGE_RUNTIME="+v.Name)
 	case works:
 		d.say(toKnow, check, detect.Reason(v.Err), "passed over; it isn't needed", detect.Hint(v.Err))
 	default:
@@ -63,26 +67,33 @@ func (d *doctor) walls(f runtime.Facts) {
 	const ordinary = "use podman as an ordinary user"
 	switch {
 	case f.Rootless:
-		d.say(fine, "rootless", "yes", "a flaw in the engine would hand over this user's rights, not the machine", "")
+		d.say(fine, "rootless", "yes", "a flaw in the engine would hand over this user's rights, not the machine",
+			"")
 	case f.Desktop:
-		d.say(fine, "rootless", "no, in a virtual machine", "a flaw in the engine would hand over the virtual machine", "")
+		d.say(fine, "rootless", "no, in a virtual machine",
+			"a flaw in the engine would hand over the virtual machine", "")
 	default:
-		d.say(toKnow, "rootless", "no, and MCP_BRIDGE_ALLOW_ROOTFUL accepts that", "a flaw in the engine would hand over the machine", ordinary)
+		d.say(toKnow, "rootless", "no, and MCP_BRIDGE_ALLOW_ROOTFUL accepts that",
+			"a flaw in the engine would hand over the machine", ordinary)
 	}
 	if d.root {
-		d.say(toKnow, "user", "this is root", "a flaw in mcp-bridge or in a server would hand over the machine", "run mcp-bridge as an ordinary user")
+		d.say(toKnow, "user", "this is root", "a flaw in mcp-bridge or in a server would hand over the machine",
+			"run mcp-bridge as an ordinary user")
 	}
 	d.say(fine, "OCI runtime", orUnknown(f.OCIRuntime), "", "")
 	d.seccomp(f)
 	if len(f.LSM) > 0 {
 		d.say(fine, "LSM", strings.Join(f.LSM, ", "), "it confines containers too", "")
 	} else {
-		d.say(toKnow, "LSM", "neither AppArmor nor SELinux is applied to containers", "one layer less; the others hold without it", "")
+		d.say(toKnow, "LSM", "neither AppArmor nor SELinux is applied to containers",
+			"one layer less; the others hold without it", "")
 	}
 	if f.OwnUsers {
-		d.say(fine, "users", "each container has a user namespace of its own", "what one does to its user's limits is no other's concern", "")
+		d.say(fine, "users", "each container has a user namespace of its own",
+			"what one does to its user's limits is no other's concern", "")
 	} else {
-		d.say(toKnow, "users", "containers share a user namespace", "the kernel counts processes by user over all of them, so that count can't be a limit", "")
+		d.say(toKnow, "users", "containers share a user namespace",
+			"the kernel counts processes by user over all of them, so that count can't be a limit", "")
 	}
 	for _, l := range f.Lacks {
 		d.say(toKnow, "lacks", l, "the rest of the lock-down holds", "")
@@ -97,9 +108,11 @@ func (d *doctor) seccomp(f runtime.Facts) {
 	}
 	switch f.Seccomp {
 	case "":
-		d.say(toKnow, check, "the engine sets no filter of system calls", "only the guest's own filter holds", "use an engine built with seccomp")
+		d.say(toKnow, check, "the engine sets no filter of system calls", "only the guest's own filter holds",
+			"use an engine built with seccomp")
 	case seccomp.Engine:
-		d.say(toKnow, check, "the engine's default filter", "wider than what Python needs; the guest's own filter narrows it", strict)
+		d.say(toKnow, check, "the engine's default filter",
+			"wider than what Python needs; the guest's own filter narrows it", strict)
 	case seccomp.Strict:
 		d.say(fine, check, "strict", "the engine denies every system call that Python doesn't need", "")
 	default:
@@ -121,10 +134,11 @@ var keptBy = map[sandbox.EnforcedBy]string{
 	sandbox.ByRlimit:   "kept by the kernel, set by the guest",
 	sandbox.ByAffinity: "kept by the kernel, as cores that the guest binds code to",
 	sandbox.ByWatch:    "watched by the guest",
-	sandbox.ByNone:     "kept by nobody",
+	sandbox.ByNone:     "not kept",
 }
 
-// limitRow says of a limit how high it is, who keeps it, and how a stronger one may be had to keep it.
+// limitRow says of a limit how high it is, who keeps it, and how a stronger one may be had to keep
+// it.
 func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 	r := row{Check: "limit " + k.Limit, Status: fine, Found: k.Value, Means: keptBy[k.By]}
 	if k.Means != "" {
@@ -134,9 +148,48 @@ func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 	switch {
 	case !cgroups || k.By == sandbox.ByEngine || k.By == sandbox.ByNone:
 	case f.CgroupVersion == 1:
-		r.Status, r.Fix = toKnow, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless engine can keep it"
+		r.Status, r.Fix = toKnow, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless "+
+			"engine can keep it"
 	default:
-		r.Status, r.Fix = toKnow, "delegate the controller to your user, so that the engine can keep it: see Delegate= in systemd's user@.service"
+		r.Status, r.Fix = toKnow, "delegate the controller to your user, so that the engine can keep it: see "+
+			"Delegate= in systemd's user@.service"
 	}
 	return r
+}
+
+// status of a row.
+type status string
+
+const (
+	fine   status = "ok"
+	toKnow status = "note" // something to know that keeps nothing from working
+	broken status = "fail" // something that keeps code from running
+)
+
+// row is one thing that was checked.
+type row struct {
+	Check  string `json:"check"`
+	Status status `json:"status"`
+	Found  string `json:"found"`
+	Means  string `json:"means,omitempty"`
+	Fix    string `json:"fix,omitempty"` // what to type or to change
+}
+
+// report is all of it, for programs.
+type report struct {
+	Version string `json:"version"`
+	Works   bool   `json:"works"` // code can be run
+	Rows    []row  `json:"rows"`
+}
+
+// show writes a row: its status, its name and, beside them, what there is to say.
+func (r row) show(s terminal.Screen) {
+	parts := []string{r.Found}
+	if r.Means != "" {
+		parts = append(parts, r.Means)
+	}
+	if r.Fix != "" {
+		parts = append(parts, "next: "+r.Fix)
+	}
+	s.Entry(string(r.Status), r.Check, 16, strings.Join(parts, "\n"))
 }

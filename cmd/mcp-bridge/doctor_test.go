@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -226,7 +227,7 @@ func TestDoctorNames(t *testing.T) {
 		{"cgroup v1, a user namespace for each", func(e *fakeEngine) { e.facts.CgroupVersion, e.facts.Enforces = 1, runtime.Enforced{} }, map[string]string{"MCP_BRIDGE_CPUS": "1.5"}, true,
 			[]row{{"limit memory", toKnow, "512 MiB", "watched by the guest", "cgroup v2"}, {"limit pids", toKnow, "128", "kept by the kernel, set by the guest", "cgroup v2"}, {"limit cpus", toKnow, "2 whole cores", "binds code to; 1.5 was asked for", "cgroup v2"}}, ""},
 		{"no controllers, one user namespace for all", func(e *fakeEngine) { e.facts.OwnUsers, e.facts.Enforces = false, runtime.Enforced{} }, nil, true,
-			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="}, {"limit cpus", fine, "all cores", "nobody", ""}}, ""},
+			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="}, {"limit cpus", fine, "all cores", "not kept", ""}}, ""},
 		{"limits that bite", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_CPUS": "2"}, true,
 			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""}, {"limit cpus", fine, "2 cores", "kept by the engine", ""}, {"limit time", fine, "2m0s at most", "kept by the bridge", ""}}, ""},
 		{"orphans", func(e *fakeEngine) {
@@ -293,7 +294,7 @@ func TestDoctorWithoutWatchdog(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("MCP_BRIDGE_RUNTIME", "podman")
 	d := &doctor{print: func(row) {}, progress: func(string) {}, watchdog: func(*slog.Logger) (*guard.Guard, error) { return nil, errors.New("no more processes") }}
-	if d.visit(t.Context(), &app{stderr: io.Discard}) || !find(d.rows, row{"watchdog", broken, "no more processes", "doesn't start without it", "debug"}) || !find(d.rows, row{"engine podman", broken, "", "", "install"}) {
+	if d.visit(t.Context(), &app{stderr: terminal.New(io.Discard)}) || !find(d.rows, row{"watchdog", broken, "no more processes", "doesn't start without it", "debug"}) || !find(d.rows, row{"engine podman", broken, "", "", "install"}) {
 		t.Errorf("got %+v", d.rows)
 	}
 }
@@ -330,20 +331,14 @@ func TestDoctorJSON(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	r := row{"limit memory", toKnow, "a b\nc", "one two three four", "copy /a/very/long/path/that/is/whole"}
-	for _, tt := range []struct {
-		columns int
-		want    string
-	}{
-		{0, "note  limit memory      a b\n                        c\n                        one two three four\n                        next: copy /a/very/long/path/that/is/whole\n"},
-		{indent + 14, "note  limit memory      a b\n                        c\n                        one two three\n                        four\n                        next: copy /a/\n                        very/long/\n                        path/that/is/\n                        whole\n"},
-	} {
-		var b bytes.Buffer
-		screen{w: &b, columns: tt.columns}.print(r)
-		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
-			t.Errorf("%d columns:\n%s", tt.columns, diff)
-		}
+// TestRow: what was found, what it means and what to do are beside the name.
+func TestRow(t *testing.T) {
+	var b bytes.Buffer
+	row{"limit memory", toKnow, "a b\nc", "one two three four", "copy /a"}.show(terminal.New(&b).Screen())
+	const want = "note  limit memory      a b\n                        c\n" +
+		"                        one two three four\n                        next: copy /a\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -376,7 +371,7 @@ func TestReapCommand(t *testing.T) {
 		e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: runtime.Owner{PID: 4711}}}
 		p := &parts{driver: detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman", Open: func() runtime.Driver { return e }}}})}
 		var b bytes.Buffer
-		a := &app{stdout: &b}
+		a := &app{stdout: terminal.New(&b)}
 		for i, want := range []string{"4711", `(?s)nothing of a dead|"removed": \[\]`} {
 			b.Reset()
 			if err := a.reap(t.Context(), p, asJSON); err != nil || !regexp.MustCompile(want).MatchString(b.String()) || !slices.Equal(e.removed, []string{"0123456789abcdef"}) {

@@ -23,16 +23,19 @@ type engines struct {
 	log       *slog.Logger // may be nil
 }
 
-// newDriver chooses among the engines that the environment names: one, the one that answers at a URL, or any.
+// newDriver chooses among the engines that the environment names: one, the one that answers at a
+// URL, or any.
 func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
 	profile, err := seccomp.Load(cfg.Seccomp)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g, log: log}
+	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g,
+		log: log}
 	d := detect.Config{Candidates: e.candidates(), Log: log}
 	if isURL(cfg.Runtime) {
-		// Podman answers to docker's client too, so docker's is taken only where podman's has been told that this is none.
+		// Podman answers to docker's client too, so docker's is taken only where podman's has been
+		// told that this is none.
 		d.Settle, d.Patience = urlPatience, urlPatience
 	}
 	return detect.New(d), nil
@@ -67,13 +70,16 @@ func (e engines) podman(endpoint string) detect.Candidate {
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
 		Log:          e.log,
 	}
-	if certs := os.Getenv("DOCKER_CERT_PATH"); certs != "" && strings.HasPrefix(endpoint, "tcp:") { // podman has no such variable of its own
-		cfg.TLS = podman.TLS{CA: filepath.Join(certs, "ca.pem"), Cert: filepath.Join(certs, "cert.pem"), Key: filepath.Join(certs, "key.pem")}
+	// podman has no such variable of its own
+	if certs := os.Getenv("DOCKER_CERT_PATH"); certs != "" && strings.HasPrefix(endpoint, "tcp:") {
+		cfg.TLS = podman.TLS{CA: filepath.Join(certs, "ca.pem"), Cert: filepath.Join(certs, "cert.pem"),
+			Key: filepath.Join(certs, "key.pem")}
 	}
 	if e.guard != nil {
 		cfg.Guard = e.guard
 	}
-	return detect.Candidate{Name: "podman", Endpoint: runtime.Redacted(endpoint), Open: func() runtime.Driver { return podman.New(cfg) }}
+	return detect.Candidate{Name: "podman", Endpoint: runtime.Redacted(endpoint),
+		Open: func() runtime.Driver { return podman.New(cfg) }}
 }
 
 func (e engines) docker(endpoint string) detect.Candidate {
@@ -88,7 +94,8 @@ func (e engines) docker(endpoint string) detect.Candidate {
 	if e.guard != nil {
 		cfg.Guard = e.guard
 	}
-	return detect.Candidate{Name: "docker", Endpoint: runtime.Redacted(endpoint), Open: func() runtime.Driver { return docker.New(cfg) }}
+	return detect.Candidate{Name: "docker", Endpoint: runtime.Redacted(endpoint),
+		Open: func() runtime.Driver { return docker.New(cfg) }}
 }
 
 // setting is the variable that names an endpoint; empty for the engines' own.
@@ -103,12 +110,3 @@ func (e engines) setting() string {
 var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
-
-// cacheDir is where answers that take long to find are kept; empty where the system has no such place.
-func cacheDir() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "mcp-bridge")
-}

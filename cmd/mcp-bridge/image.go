@@ -21,9 +21,11 @@ func (a *app) imageCmd() *cobra.Command {
 		RunE:  a.imageAction(a.showImages),
 	}
 	cmd.AddCommand(
-		&cobra.Command{Use: "pull", Short: "Pull the configured image", Args: cobra.NoArgs, RunE: a.imageAction(a.pullImage)},
-		&cobra.Command{Use: "build", Short: "Make an image from this machine's distribution packages, for where no registry is reached",
-			Args: cobra.NoArgs, RunE: a.imageAction(a.buildImage)},
+		&cobra.Command{Use: "pull", Short: "Pull the configured image", Args: cobra.NoArgs,
+			RunE: a.imageAction(a.pullImage)},
+		&cobra.Command{Use: "build",
+			Short: "Make an image from this machine's distribution packages, for where no registry is reached",
+			Args:  cobra.NoArgs, RunE: a.imageAction(a.buildImage)},
 		&cobra.Command{Use: "ensure", Short: "Have an image: the one that is there, else pull it, else build one",
 			Args: cobra.NoArgs, RunE: a.imageAction(a.ensureImage)},
 	)
@@ -33,8 +35,6 @@ func (a *app) imageCmd() *cobra.Command {
 func (a *app) imageAction(f func(context.Context, *parts) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, f) }
 }
-
-func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
 
 // present is the first of the configured images that the engine has, or "".
 func (p *parts) present(ctx context.Context) (string, error) {
@@ -99,7 +99,8 @@ func (a *app) ensureImage(ctx context.Context, p *parts) error {
 	return a.buildImage(ctx, p)
 }
 
-// buildImage makes the root file system in a temporary file: the engine wants to know that it is whole before it imports it.
+// buildImage makes the root file system in a temporary file: the engine wants to know that it is
+// whole before it imports it.
 func (a *app) buildImage(ctx context.Context, p *parts) (err error) {
 	if _, err := p.driver.Facts(ctx); err != nil {
 		return err // before half a minute of work

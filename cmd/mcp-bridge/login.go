@@ -1,29 +1,30 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // agreeTimeout is how long a login waits for the user.
 const agreeTimeout = 10 * time.Minute
 
-// loginStore is where logins are kept; nil where the system has no place for what lasts.
+var errNoState = errors.New("there is no place to keep a login; set HOME or XDG_STATE_HOME")
+
+// loginStore returns where logins are kept; nil if the system has no place for what lasts.
 func loginStore() *oauth.Store {
 	dir := stateDir()
 	if dir == "" {
@@ -32,22 +33,33 @@ func loginStore() *oauth.Store {
 	return &oauth.Store{Dir: filepath.Join(dir, "logins"), Keyring: oauth.SystemKeyring()}
 }
 
-// logins hands out what the user's logins have left.
+// loginSource returns what makes logins and hands out their tokens.
+func loginSource() (*oauth.Source, error) {
+	store := loginStore()
+	if store == nil {
+		return nil, errNoState
+	}
+	return oauth.NewSource(oauth.NewClient("mcp-bridge"), store), nil
+}
+
+// logins is upstream.Config.Logins.
 func logins() upstream.Logins {
-	if s := loginSource(); s != nil {
-		return s
+	s, err := loginSource()
+	if err != nil {
+		return nil
 	}
-	return nil
+	return s
 }
 
-func loginSource() *oauth.Source {
-	if store := loginStore(); store != nil {
-		return oauth.NewSource(oauth.NewClient("mcp-bridge"), store)
+// loginByPage is bridge.Config.Login.
+func loginByPage(ctx context.Context, srv discovery.Server, scope string,
+	agree func(ctx context.Context, page, about string) error) error {
+	source, err := loginSource()
+	if err != nil {
+		return err
 	}
-	return nil
+	return source.LoginByPage(ctx, srv, scope, agree)
 }
-
-var errNoState = errors.New("there is no place to keep a login; set HOME or XDG_STATE_HOME")
 
 // loginOptions is how a login is made.
 type loginOptions struct {
@@ -63,47 +75,31 @@ func (a *app) loginCmd() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 
 		ValidArgsFunction: completeRemote,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if o.scopes, err = scopes(o.scopes); err != nil {
-				return usageError{err}
-			}
-			cfg, err := readConfig()
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.scopes, err = oauth.Scopes(o.scopes...); err != nil {
+				return usageError{fmt.Errorf("--scope: %w", err)}
 			}
 			switch {
 			case o.status:
-				return a.loginStatus(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args, o.json)
+				return a.loginStatus(args, o.json)
 			case o.json:
 				return usageError{errors.New("--json goes with --status")}
 			case len(args) == 0:
 				return usageError{errors.New("name a server, or give --status for the logins there are")}
 			}
-			srv, err := remoteServer(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args[0])
+			srv, err := a.remoteServer(args[0])
 			if err != nil {
 				return err
 			}
 			return a.login(cmd.Context(), srv, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.status, "status", false, "show which remote servers somebody has logged in to")
+	cmd.Flags().BoolVar(&o.status, "status", false, "show which remote servers you are logged in to")
 	cmd.Flags().BoolVar(&o.json, "json", false, "with --status: print JSON")
-	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "open no browser; the address that another one is sent to can be pasted")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false,
+		"open no browser; the address that another one is sent to can be pasted")
 	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "a `scope` to ask for besides; may be repeated")
 	return cmd
-}
-
-// scopes are those that are given one by one, or several with spaces or commas between them.
-func scopes(given []string) ([]string, error) {
-	var all []string
-	for _, s := range strings.FieldsFunc(strings.Join(given, " "), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) { // RFC 6749, 3.3
-			return nil, fmt.Errorf(`--scope: %q can't be the name of a scope: those have no quotes, no \ and only ASCII`, s)
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }
 
 func (a *app) logoutCmd() *cobra.Command {
@@ -114,17 +110,13 @@ func (a *app) logoutCmd() *cobra.Command {
 
 		ValidArgsFunction: completeRemote,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := readConfig()
+			srv, err := a.remoteServer(args[0])
 			if err != nil {
 				return err
 			}
-			srv, err := remoteServer(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args[0])
+			source, err := loginSource()
 			if err != nil {
 				return err
-			}
-			source := loginSource()
-			if source == nil {
-				return errNoState
 			}
 			if err := source.Logout(cmd.Context(), srv); err != nil {
 				return fmt.Errorf("server %q: %w", srv.Name, err)
@@ -139,148 +131,204 @@ func isRemote(s discovery.Server) bool {
 	return s.Transport == discovery.HTTP || s.Transport == discovery.SSE
 }
 
-// remoteServer finds a server by its name or its alias.
-func remoteServer(c discovery.Catalog, name string) (discovery.Server, error) {
+// loginServers returns the configured servers that a login may be for.
+func loginServers(c discovery.Catalog) (remote []discovery.Server) {
+	for _, s := range c.Servers {
+		if isRemote(s) {
+			remote = append(remote, s)
+		}
+	}
+	return remote
+}
+
+// remoteServer finds a configured server by its name or its alias.
+func (a *app) remoteServer(name string) (discovery.Server, error) {
+	cfg, err := readConfig()
+	if err != nil {
+		return discovery.Server{}, err
+	}
+	c := scan(cfg, cfg.logger(a.stderr, slog.LevelWarn))
 	alias := aliases(c)
 	for _, s := range c.Servers {
 		if !isCalled(name, s, alias) {
 			continue
 		}
 		if !isRemote(s) {
-			return s, usageError{fmt.Errorf("server %q is a program on this machine; there is nothing to log in to", s.Name)}
+			return s, usageError{fmt.Errorf("server %q is a program on this machine; there is nothing to log in to",
+				s.Name)}
 		}
 		return s, nil
 	}
-	var remote []string
-	for _, s := range c.Servers {
-		if isRemote(s) {
-			remote = append(remote, s.Name)
-		}
+	var names []string
+	for _, s := range loginServers(c) {
+		names = append(names, s.Name)
 	}
-	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, meant(name, remote))}
+	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them",
+		name, meant(name, names))}
 }
 
 // login has the user agree, and keeps what that gives.
 func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) error {
-	store := loginStore()
-	if store == nil {
-		return errNoState
-	}
-	if srv.OAuth.Off {
-		return usageError{fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source)}
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, agreeTimeout, fmt.Errorf("nobody agreed within %v", agreeTimeout))
-	defer cancel()
-	l := oauth.Login{Server: srv, Scopes: o.scopes, Paste: a.stdin}
-	open := browser()
-	if !o.noBrowser && open != nil {
-		l.Open = open
-	}
-	l.Confirm = a.confirmParties
-	l.Show = func(page string, p oauth.Parties) {
-		fmt.Fprintln(a.stderr, takingPart(p))
-		fmt.Fprintf(a.stderr, "To log in to %s, agree here:\n\n  %s\n\n", srv.Name, page)
-		if l.Open == nil {
-			fmt.Fprintln(a.stderr, "If that browser is on another machine it will end at an address that it can't open: paste that address here.")
-		}
-	}
-	in, err := keepLogin(ctx, store, l)
+	source, err := loginSource()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, kept(in))
+	late := fmt.Errorf("you did not agree within %v", agreeTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, agreeTimeout, late)
+	defer cancel()
+	l := oauth.Login{Server: srv, Scopes: o.scopes, Paste: a.stdin, Confirm: a.confirmParties}
+	if !o.noBrowser {
+		l.Open = oauth.Browser()
+	}
+	l.Show = func(page string, p oauth.Parties) {
+		fmt.Fprintf(a.stderr, "%s\nTo log in to %s, agree here:\n\n  %s\n\n", p, srv.Name, page)
+		if l.Open == nil {
+			a.say("If that browser is on another machine it will end at an address that it can't open: paste that " +
+				"address here.")
+		}
+	}
+	in, err := source.Login(ctx, l)
+	if errors.Is(err, oauth.ErrOff) {
+		return usageError{fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source)}
+	}
+	if err != nil {
+		return err
+	}
+	if in == oauth.InFile {
+		in = "file of logins, which only you can read"
+	}
+	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, in)
 	return nil
 }
 
-// takingPart says who takes part in a login.
-func takingPart(p oauth.Parties) string {
-	return fmt.Sprintf("You log in at %s; the code that gives goes to %s (issuer %s), the token to the server.", p.Page, p.Receivers(), p.Issuer)
+var errUnanswered = errors.New("there was no answer; run it at a terminal")
+
+// confirmParties asks on the terminal whether the parties of a login belong together. What is typed
+// ahead stays with stdin.
+func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
+	fmt.Fprintf(a.stderr,
+		"You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
+			"That party could then act as you at the first. Say yes only if you know that they belong "+
+			"together.\nGo on? [y/N] ",
+		p.Page, p.Receivers(), p.Issuer)
+	yes, answered, err := a.readAnswer(ctx)
+	if err == nil && !answered {
+		err = errUnanswered
+	}
+	return yes, err
 }
 
-// keepLogin has the user agree and keeps what that gives; in says where.
-func keepLogin(ctx context.Context, store *oauth.Store, l oauth.Login) (in string, err error) {
-	g, err := oauth.NewClient("mcp-bridge").Login(ctx, l)
-	if err != nil {
-		return "", fmt.Errorf("logging in to %q: %w", l.Server.Name, err)
+// readAnswer reads an answer from standard input until ctx ends. A read of a terminal can't be
+// ended: it ends with the process.
+func (a *app) readAnswer(ctx context.Context) (yes, answered bool, err error) {
+	type answer struct{ yes, answered bool }
+	said := make(chan answer, 1)
+	go func() {
+		yes, answered := terminal.ReadAnswer(a.stdin)
+		said <- answer{yes, answered}
+	}()
+	select {
+	case got := <-said:
+		return got.yes, got.answered, nil
+	case <-ctx.Done():
+		return false, false, context.Cause(ctx)
 	}
-	unlock, err := store.Lock(ctx, l.Server)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	return store.Put(l.Server, g)
 }
 
-// loginByPage is a login in the course of a call (bridge.Login). One whose parties are of several origins fails: that takes a question
-// of its own, which the command asks.
-func loginByPage(ctx context.Context, srv discovery.Server, scope string, agree func(ctx context.Context, page, about string) error) error {
+// loginJSON is what a program is told of a login: nothing of the tokens.
+type loginJSON struct {
+	Server   string     `json:"server"`
+	LoggedIn bool       `json:"loggedIn"`
+	ByHeader bool       `json:"byHeader,omitempty"` // the entry authorizes by itself
+	In       string     `json:"in,omitempty"`
+	Scope    string     `json:"scope,omitempty"`
+	Expires  *time.Time `json:"expires,omitempty"` // of the access token
+	Renews   bool       `json:"renews"`            // by itself, when it ends
+	Problem  string     `json:"problem,omitempty"`
+}
+
+// loginStatus shows the login to one server or to all.
+func (a *app) loginStatus(only []string, asJSON bool) error {
 	store := loginStore()
 	if store == nil {
 		return errNoState
 	}
-	more, err := scopes([]string{scope})
-	if err != nil || srv.OAuth.Off {
-		return errors.Join(err, errNotByPage)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer cancel(nil) // the answer to the page may come before the client's
-	_, err = keepLogin(ctx, store, oauth.Login{Server: srv, Scopes: more, Show: func(page string, p oauth.Parties) {
-		asking.Go(func() {
-			if err := agree(ctx, page, takingPart(p)); err != nil {
-				cancel(err)
-			}
-		})
-	}})
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-var errNotByPage = errors.New("this login can't be made by a page alone")
-
-var errUnanswered = errors.New("there was no answer; run it at a terminal")
-
-// confirmParties asks on the terminal whether the parties of a login belong together. What is typed ahead stays with stdin.
-func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
-	fmt.Fprintf(a.stderr, "You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
-		"Whoever is there could act as you at the first. Say yes only if you know that they belong together.\nGo on? [y/N] ", p.Page, p.Receivers(), p.Issuer)
-	said := make(chan string, 1)
-	go func() { said <- readAnswer(a.stdin) }() // a read of a terminal can't be ended; it ends with the process
-	select {
-	case answer := <-said:
-		if answer == "" {
-			return false, errUnanswered
+	var servers []discovery.Server
+	if len(only) == 1 {
+		srv, err := a.remoteServer(only[0])
+		if err != nil {
+			return err
 		}
-		return isYes(answer), nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		servers = []discovery.Server{srv}
+	} else {
+		cfg, err := readConfig()
+		if err != nil {
+			return err
+		}
+		servers = loginServers(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)))
 	}
+	all := []loginJSON{}
+	for _, srv := range servers {
+		all = append(all, statusOf(store, srv))
+	}
+	if asJSON {
+		return printJSON(a.stdout, all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.stdout, "there are no remote servers; mcp-bridge servers says what was found")
+		return nil
+	}
+	rows := [][]string{{"SERVER", "LOGIN", "KEPT IN", "SCOPE"}}
+	for _, l := range all {
+		rows = append(rows, []string{l.Server, l.text(), cmp.Or(l.In, "-"), cmp.Or(l.Scope, "-")})
+	}
+	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	return nil
 }
 
-// isYes reports whether what was typed is y or yes.
-func isYes(answer string) bool {
-	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
-}
-
-// readAnswer reads one line and nothing beyond it; empty where there is none.
-func readAnswer(r io.Reader) string {
-	const limit = 64 // bytes; a longer one is neither yes nor no
-	var line []byte
-	for b := make([]byte, 1); len(line) < limit; {
-		n, err := r.Read(b)
-		if line = append(line, b[:n]...); err != nil || n > 0 && b[0] == '\n' {
-			break
+func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {
+	l := loginJSON{Server: srv.Name, ByHeader: authorizes(srv)}
+	g, in, err := store.Get(srv)
+	switch {
+	case errors.Is(err, oauth.ErrNone):
+	case err != nil:
+		l.Problem = err.Error()
+	default:
+		l.LoggedIn, l.In, l.Scope, l.Renews = true, in, g.Scope, g.RefreshToken != ""
+		if !g.Expires.IsZero() {
+			l.Expires = &g.Expires
 		}
 	}
-	return string(line)
+	return l
 }
 
-func kept(in string) string {
-	if in == oauth.InFile {
-		return "file of logins, which only you can read"
+// authorizes reports whether a server's entry has a key or a token sent in a header, or a command
+// that prints headers run.
+func authorizes(s discovery.Server) bool {
+	for name := range s.Headers {
+		name = strings.ToLower(name)
+		if slices.ContainsFunc([]string{"auth", "key", "token"},
+			func(part string) bool { return strings.Contains(name, part) }) {
+			return true
+		}
 	}
-	return in
+	return s.BearerTokenEnv != "" || s.HeadersHelper != ""
+}
+
+func (l loginJSON) text() string {
+	switch {
+	case l.Problem != "":
+		return l.Problem
+	case !l.LoggedIn && l.ByHeader:
+		return "by its header"
+	case !l.LoggedIn:
+		return "none"
+	case l.Renews:
+		return "yes, renews itself"
+	case l.Expires == nil:
+		return "yes"
+	case time.Now().After(*l.Expires):
+		return "ended " + l.Expires.Local().Format(time.DateTime)
+	}
+	return "until " + l.Expires.Local().Format(time.DateTime)
 }

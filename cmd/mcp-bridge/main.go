@@ -1,4 +1,5 @@
-// Command mcp-bridge is one MCP server that runs Python in locked-down containers and lets it call the user's other servers.
+// Command mcp-bridge is one MCP server that runs Python in locked-down containers and lets it call
+// the user's other servers.
 package main
 
 import (
@@ -9,9 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
-// Exit codes. A run of code that ended by itself ends the command with the code's own status instead.
+// Exit codes. A run of code that ended by itself ends the command with the code's own status
+// instead.
 const (
 	exitOK          = 0
 	exitFailure     = 1   // something went wrong; the code raised an exception
@@ -22,7 +26,7 @@ const (
 	exitTimeout     = 124 // the code's time was up, as in timeout(1)
 	exitInterrupted = 130 // SIGINT, or the run was cancelled
 	exitMemory      = 137 // the code ran out of memory
-	exitPipe        = 141 // who reads standard output has gone, as of a program that SIGPIPE has ended
+	exitPipe        = 141 // the reader of standard output is gone, as after SIGPIPE
 )
 
 func main() {
@@ -34,33 +38,32 @@ func main() {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	// Otherwise a write to a client that is gone would end the process before it has cleaned up: see package os/signal.
+	// Without this, a write to a client that is gone would end the process before it cleans up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	printed := &watched{w: shown(stdout)}
-	a := &app{stdin: stdin, stdout: printed, stderr: shown(stderr), frames: stdout, terminal: openConsole}
+	a := &app{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr), frames: stdout,
+		openTerminal: terminal.Open}
 	context.AfterFunc(ctx, func() { a.endAtOnce(stop) })
-	stderr = a.stderr
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(printed)
-	root.SetErr(stderr)
-	err := printed.unprinted(root.ExecuteContext(ctx), stderr)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := a.unprinted(root.ExecuteContext(ctx))
 	if err == nil {
 		return exitOK
 	}
 	if ctx.Err() != nil {
-		return exitInterrupted // whatever it was that didn't come to its end
+		return exitInterrupted // whatever else the error is
 	}
 	var code exitError
 	if errors.As(err, &code) {
 		return code.code
 	}
-	fmt.Fprintln(stderr, "mcp-bridge: "+err.Error())
+	fmt.Fprintln(a.stderr, "mcp-bridge: "+err.Error())
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		fmt.Fprintln(stderr, "next: "+hinted.Hint())
+		fmt.Fprintln(a.stderr, "next: "+hinted.Hint())
 		return exitUnavailable
 	}
 	var usage usageError
@@ -97,8 +100,9 @@ func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// endAtOnce has the next signal end the process; the watchdog cleans up. That is how the signal ends any process, but serve,
-// which was told to end and does, ends well: Claude Code logs a failure of a server that its second signal kills.
+// endAtOnce has the next signal end the process; the watchdog cleans up. Serve, which was told to
+// end and does, then ends with code 0: Claude Code logs a failure of a server that its second
+// signal kills.
 func (a *app) endAtOnce(usual func()) {
 	if !a.serving.Load() {
 		usual()
@@ -120,3 +124,31 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // usageError is a mistake in the command line or the environment.
 type usageError struct{ error }
+
+// unprinted returns how a command ends whose own error is err, once it is known whether all that it
+// printed was written. An error of its own says more; a code with which it ends anyway stays.
+func (a *app) unprinted(err error) error {
+	lost := a.stdout.Err()
+	var ends exitError
+	switch {
+	case lost == nil:
+	case errors.Is(lost, syscall.EPIPE): // the reader, such as head(1), has enough
+		if err == nil || errors.Is(err, lost) {
+			return exitError{exitPipe}
+		}
+	case err == nil, errors.Is(err, lost) && err.Error() == lost.Error(): // the same error, without more words
+		return lostError{lost}
+	case errors.As(err, &ends):
+		fmt.Fprintln(a.stderr, "mcp-bridge: "+lostError{lost}.Error())
+	}
+	return err
+}
+
+// lostError says that not all of what a command has to say was written.
+type lostError struct{ err error }
+
+func (e lostError) Error() string {
+	return fmt.Sprintf("standard output can't be written, and what is missing there is lost: %v", e.err)
+}
+
+func (e lostError) Unwrap() error { return e.err }

@@ -3,11 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,44 +18,13 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
-// policy reads the file that the user names. Without one, everything is allowed; one that can't be read is an error.
-func (c config) policy() (*policy.Policy, error) {
-	if c.Policy == "" {
-		return new(policy.Policy), nil
-	}
-	path, err := filepath.Abs(c.Policy)
-	if err != nil {
-		return nil, err
-	}
-	return policy.Read(path)
-}
-
-// untrustedPolicy says that code may have written the policy.
-type untrustedPolicy struct{ path string }
-
-func (e untrustedPolicy) Error() string {
-	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so code may have written it, "+
-		"and you have not said yes to it", e.path)
-}
-
-// Hint names the next step for a person.
-func (e untrustedPolicy) Hint() string {
-	return "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with MCP_BRIDGE_POLICY set to it: " +
-		"mcp-bridge policy approve; then start the bridge again"
-}
-
-// trustPolicy has the policy refused if code may have written it.
-func (p *parts) trustPolicy(a *approvals.Approvals) {
-	if p.broken == nil && p.policy.Path() != "" && !a.Trusts(p.policy.Path(), p.policy.Text()) {
-		p.broken = untrustedPolicy{p.policy.Path()}
-	}
-}
-
-// grants are kept with what is known of servers. Where there is no place for that, the user is asked
-// again in each run.
+// grants returns where the user's grants are kept. Without such a place, the user is asked again in
+// each run.
 func (p *parts) grants() elicit.Grants {
 	if p.approvals == nil || stateDir() == "" {
 		return nil
@@ -72,22 +40,6 @@ func (a *app) lasting() (*approvals.Approvals, error) {
 		return nil, errNoPlace
 	}
 	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))), nil
-}
-
-// stateDir is where programs keep what lasts and isn't configuration: that of the XDG Base Directory
-// Specification, or the system's own.
-func stateDir() string {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "mcp-bridge")
-	}
-	if dir := os.Getenv("LOCALAPPDATA"); filepath.Separator == '\\' && dir != "" {
-		return filepath.Join(dir, "mcp-bridge")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		return ""
-	}
-	return filepath.Join(home, ".local", "state", "mcp-bridge")
 }
 
 // warnOfPolicy logs what a person should know of the policy before it is needed.
@@ -118,21 +70,31 @@ func (a *app) policyCmd() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	forget := &cobra.Command{
-		Use: "forget SERVER.TOOL…", Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
-		Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
+	check := &cobra.Command{
+		Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, a.policyCheck) },
 	}
-	cmd.AddCommand(
-		&cobra.Command{Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, a.policyCheck) }},
-		a.policyTestCmd(), a.policyApproveCmd(),
-		&cobra.Command{Use: "list", Short: "Show the tools that you always allow", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.policyList() }},
-		&cobra.Command{Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withParts(cmd.Context(), once, func(_ context.Context, p *parts) error { return a.policyGrant(p, args[0]) })
-			}},
-		forget)
+	list := &cobra.Command{
+		Use: "list", Short: "Show the tools that you always allow", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.policyList() },
+	}
+	grant := &cobra.Command{
+		Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withParts(cmd.Context(), once, func(_ context.Context,
+				p *parts) error {
+				return a.policyGrant(p, args[0])
+			})
+		},
+	}
+	forget := &cobra.Command{
+		Use:   "forget SERVER.TOOL…",
+		Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
+		Args:  cobra.MinimumNArgs(1),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
+	}
+	cmd.AddCommand(check, a.policyTestCmd(), a.policyApproveCmd(), list, grant, forget)
 	return cmd
 }
 
@@ -157,12 +119,14 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 		for _, e := range slices.Concat([]*policy.FileError{bad}, bad.More) {
 			fmt.Fprintln(a.stderr, "mcp-bridge: "+e.Mistake())
 		}
-		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n", len(bad.More)+1)
+		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n",
+			len(bad.More)+1)
 		return exitError{exitUnavailable}
 	case p.policy == nil:
 		return p.broken
 	case p.policy.Path() == "":
-		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
+		fmt.Fprintln(a.stdout,
+			"MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
 		return nil
 	}
 	rules, limits := p.policy.Size()
@@ -196,9 +160,7 @@ func (a *app) policyApprove(yes bool) error {
 		return err
 	}
 	shown := text.Escape(fmt.Sprintf("Policy %s\n%s\n", file.Path(), file.Text()))
-	if yes {
-		fmt.Fprint(a.stderr, shown)
-	} else if err := a.confirm(shown + "Follow it from the next start on? [y/N] "); err != nil {
+	if err := a.confirm(shown, "Follow it from the next start on? [y/N] ", yes); err != nil {
 		return err
 	}
 	if _, err := kept.Trust(file.Path(), file.Text()); err != nil {
@@ -208,7 +170,7 @@ func (a *app) policyApprove(yes bool) error {
 	return nil
 }
 
-// firstNames are the servers of these names, each once, by the name that it is used under.
+// firstNames returns the servers of these names, each once, by the name that it is used under.
 func firstNames(c discovery.Catalog, names []string) []string {
 	var out []string
 	for _, s := range c.Servers {
@@ -219,45 +181,10 @@ func firstNames(c discovery.Catalog, names []string) []string {
 	return out
 }
 
-// splitTool finds the server and the tool that SERVER.TOOL names. Where several servers' names fit,
-// the longest one counts. A name in quotes or with backslashes is read as in a policy.
-func splitTool(c discovery.Catalog, name string) (found discovery.Server, tool string, ok bool) {
-	one, err := policy.Exact(name)
-	quoted := err == nil && strings.ContainsAny(name, `\"`)
-	for _, s := range c.Servers {
-		if quoted && s.Name == one.Server {
-			return s, one.Name, true
-		}
-		if rest, has := strings.CutPrefix(name, s.Name+"."); has && rest != "" && len(s.Name) >= len(found.Name) {
-			found, tool, ok = s, rest, true
-		}
-	}
-	return found, tool, ok
-}
-
-// grantee returns the server and the tool that a grant is for.
-func grantee(c discovery.Catalog, name string) (discovery.Server, string, error) {
-	one, err := policy.Exact(name)
-	if errors.Is(err, policy.ErrPattern) {
-		return discovery.Server{}, "", usageError{fmt.Errorf(`%q is a pattern, and a grant is for one tool: write a rule with verdict = "allow" into the file that MCP_BRIDGE_POLICY names. `+
-			`In the name of one tool, write \* for * and \? for ?`, name)}
-	}
-	if s, tool, ok := splitTool(c, name); ok {
-		return s, tool, nil
-	}
-	for _, p := range c.Problems {
-		if p.Server != "" && (p.Server == one.Server || strings.HasPrefix(name, p.Server+".")) {
-			return discovery.Server{}, "", usageError{fmt.Errorf("server %q is configured in %s but can't be used: %s; %s",
-				p.Server, p.Source.Path, p.Reason, cmp.Or(p.Next, "mcp-bridge servers lists the servers"))}
-		}
-	}
-	return discovery.Server{}, "", usageError{fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
-}
-
 func (a *app) policyGrant(p *parts, name string) error {
-	s, tool, err := grantee(p.catalog, name)
+	s, tool, err := approvals.Grantee(p.catalog, name)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	if p.grants() == nil {
 		return errNoPlace
@@ -269,7 +196,8 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if s.StartedHere() {
 		where = " and started in this directory"
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; a policy that denies it still does\n", tool, s.Name, where)
+	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; "+
+		"a policy that denies it still does\n", tool, s.Name, where)
 	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
@@ -291,8 +219,8 @@ func (p *parts) judgeListed(s discovery.Server, tool string) policy.Decision {
 	return p.bridge.Catalog().Judge(s.Name, t)
 }
 
-// grant is for what the server said of the tool last. Where nothing is known of it, it is for what the server says when the tool
-// is called.
+// grant returns a grant for what the server said of the tool last. If nothing is known of it, the
+// grant is for what the server says when the tool is called.
 func (p *parts) grant(s discovery.Server, tool string) policy.Grant {
 	t, known := p.bridge.Catalog().LastListed(s.Name, tool)
 	g := bridge.GrantOf(s, t)
@@ -312,11 +240,12 @@ func (a *app) policyList() error {
 		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
 		return nil
 	}
-	t := grid{rows: [][]string{{"SERVER.TOOL", "SINCE", "DEFINITION OF THE SERVER"}}}
+	t := terminal.Table{Rows: [][]string{{"SERVER.TOOL", "SINCE", "DEFINITION OF THE SERVER"}}}
 	for _, g := range all {
-		t.rows = append(t.rows, []string{g.Server + "." + g.Tool, g.Since.Local().Format(time.DateTime), fmt.Sprintf("%.12s", g.Definition)})
+		t.Rows = append(t.Rows, []string{g.Server + "." + g.Tool, g.Since.Local().Format(time.DateTime),
+			fmt.Sprintf("%.12s", g.Definition)})
 	}
-	screenOf(a.stdout).table(t)
+	a.stdout.Screen().Table(t)
 	return nil
 }
 
@@ -339,4 +268,130 @@ func (a *app) policyForget(patterns []string) error {
 		fmt.Fprintf(a.stdout, "%s: forgot %d\n", pattern, n)
 	}
 	return nil
+}
+
+func (a *app) policyTestCmd() *cobra.Command {
+	var args string
+	cmd := &cobra.Command{
+		Use:   "test SERVER.TOOL",
+		Short: "Explain what would become of a call: which file, which line, which rule",
+		Long: "Explain what would become of a call: which file, which line, which rule.\n" +
+			"The server is started only where the verdict depends on what it says of its tool.\n\n" +
+			"Exit codes: 0 the call would be made, 3 you would be asked first, 4 it would be refused; 1 failure,\n" +
+			"2 wrong usage, or no such server or tool.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeTools,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := checkObject(args); args != "" && err != nil {
+				return usageError{fmt.Errorf(`--args is a JSON object such as {"path": "/tmp"}%w`, err)}
+			}
+			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
+	return cmd
+}
+
+// checkObject returns why text is no JSON object, as the end of a sentence.
+func checkObject(text string) error {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return fmt.Errorf("; what is given is no JSON: %w", err)
+	}
+	switch v.(type) {
+	case map[string]any:
+		return nil
+	case []any:
+		return errors.New(", not an array")
+	case nil:
+		return errors.New(", not null")
+	}
+	return errors.New(", not a single value")
+}
+
+func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {
+	if p.broken != nil {
+		return p.broken
+	}
+	s, tool, configured := approvals.ToolOf(p.catalog, name)
+	if one, err := policy.Exact(name); !configured && err == nil {
+		s.Name, tool = one.Server, one.Name
+	} else if !configured {
+		s.Name, tool, _ = strings.Cut(name, ".") // a name with * or ? in it
+	}
+	if s.Name == "" || tool == "" {
+		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
+	}
+	d, err := a.verdict(ctx, p, s, tool, configured)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  why: %s\n", tool, s.Name, d.Verdict, d.Why())
+	granted := false
+	if d.Verdict == policy.Ask && configured {
+		granted = a.sayGranted(p.grants(), p.grant(s, tool))
+	}
+	beyond := p.policy.Run().Count(judged(s, tool), len(args))
+	if beyond != nil && d.Verdict != policy.Deny {
+		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
+	}
+	switch why, sure := p.bridge.Catalog().Unreachable(tool, s.Name); {
+	case why != "" && sure:
+		return usageError{errors.New(why)}
+	case why != "":
+		fmt.Fprintf(a.stdout, "  but %s\n", why)
+	}
+	switch {
+	case d.Verdict == policy.Deny, beyond != nil:
+		return exitError{exitDenied}
+	case d.Verdict == policy.Ask && !granted:
+		return exitError{exitAsked}
+	}
+	return nil
+}
+
+// verdict returns what the policy says of a tool. It starts the server only if what that says of
+// its tool counts.
+func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string,
+	configured bool) (policy.Decision, error) {
+	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
+		return d, nil
+	}
+	t := upstream.Tool{Name: tool}
+	if _, hidden := s.HiddenBy(tool); configured && !hidden && p.policy.Hinted(judged(s, tool)) {
+		all, err := p.pool.Tools(ctx, s.Name)
+		if err != nil {
+			return policy.Decision{}, err
+		}
+		if i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
+			t = all[i]
+		}
+	}
+	return p.bridge.Catalog().Judge(s.Name, t), nil
+}
+
+// judged returns a tool as the policy knows it.
+func judged(s discovery.Server, tool string) policy.Tool {
+	return policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}
+}
+
+// sayGranted prints and reports whether the user always allows a tool.
+func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
+	if all == nil {
+		return false
+	}
+	kept, has := all.Granted(g)
+	if !has {
+		return false
+	}
+	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
+		fmt.Fprintf(a.stdout,
+			"  which you always allow, but its server has changed its %s since: you are asked again\n",
+			strings.Join(changed, " and "))
+		return false
+	}
+	fmt.Fprintln(a.stdout, "  which you always allow: mcp-bridge policy list")
+	return true
 }

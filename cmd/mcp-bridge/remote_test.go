@@ -147,7 +147,7 @@ func TestRemoteCommands(t *testing.T) {
 	has(run(0, "login", "--status", "--json", "keyed"), `"byHeader": true`)
 	has(run(2, "login"), "--status")
 	has(run(2, "login", "nobody"), "there is no server")
-	has(run(1, "logout", "guarded"), "nobody has logged in")
+	has(run(1, "logout", "guarded"), "there is no login")
 
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "https://evil.example/token" })
 	has(run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example", "run it at a terminal")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,26 +10,41 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // app is what all commands share.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer                          // for people: a terminal gets no control characters
+	stdout, stderr *terminal.Output
 	frames         io.Writer                          // stdout for programs, as it is
-	terminal       func() (io.ReadWriteCloser, error) // openConsole
+	openTerminal   func() (io.ReadWriteCloser, error) // terminal.Open, except in tests
 
 	serving atomic.Bool // it serves a client, until it is told to end
 }
 
-const about = `mcp-bridge is one MCP server with one main tool, run_python: the model writes Python, which runs in a fresh, rootless,
-locked-down container and may call the tools of all your other MCP servers as mcp_<alias>.tool(...).
+// say writes a line for people to standard error.
+func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
+
+// atTerminal reports whether standard input is a terminal.
+func (a *app) atTerminal() bool {
+	f, ok := a.stdin.(*os.File)
+	return ok && terminal.Is(f)
+}
+
+const about = `mcp-bridge is one MCP server with one main tool, run_python: the model writes Python, which
+runs in a fresh, rootless, locked-down container and may call the tools of all your other MCP
+servers as mcp_<alias>.tool(...).
 
 Without a command, and with its input not a terminal, it serves MCP over stdio.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 69 the machine isn't ready (see mcp-bridge doctor); of run: the code's own
-status, 124 after a timeout, 130 when cancelled, 137 out of memory; of policy test: 0 allowed, 3 the user is asked, 4 denied;
-141 the reader of the output is gone.`
+Exit codes: 0 success, 1 failure, 2 wrong usage, 69 the machine isn't ready (see mcp-bridge
+doctor); of run: the code's own status, 124 after a timeout, 130 when cancelled, 137 out of
+memory; of policy test: 0 allowed, 3 the user is asked, 4 denied; 141 the reader of the output is
+gone.`
 
 func (a *app) root() *cobra.Command {
 	var askedVersion bool
@@ -51,15 +68,16 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&askedVersion, "version", false, "print the version, as the command version does")
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(), a.policyCmd(), a.loginCmd(), a.logoutCmd(), a.versionCmd(),
-		a.watchdogCmd(), a.demoServerCmd(), a.manCmd())
-	usageArgs(cmd)
+	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(),
+		a.policyCmd(),
+		a.loginCmd(), a.logoutCmd(), a.versionCmd(), a.watchdogCmd(), a.demoServerCmd(), a.manCmd())
+	wrapArgErrors(cmd)
 	strictHelp(cmd)
 	return cmd
 }
 
-// usageArgs makes a wrong number of arguments a usageError.
-func usageArgs(c *cobra.Command) {
+// wrapArgErrors makes a wrong number of arguments a usageError.
+func wrapArgErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if check(cmd, args) != nil {
@@ -69,7 +87,7 @@ func usageArgs(c *cobra.Command) {
 		}
 	}
 	for _, sub := range c.Commands() {
-		usageArgs(sub)
+		wrapArgErrors(sub)
 	}
 }
 
@@ -88,12 +106,78 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s got %d arguments, more than it takes: %s %s", path, len(args), path, takes)
 }
 
-// isTerminal is true of a character device that isn't the null device: good enough to choose between help and service.
-func isTerminal(f *os.File) bool {
-	fi, err := f.Stat()
-	if err != nil || fi.Mode()&os.ModeCharDevice == 0 {
-		return false
+// unknownCommand returns that a command has no such subcommand, and which one was meant.
+func unknownCommand(cmd *cobra.Command, wrong string) error {
+	next := fmt.Sprintf("%s --help lists them", cmd.CommandPath())
+	if near := nearCommands(cmd, wrong); len(near) > 0 {
+		next = fmt.Sprintf("did you mean %s?", strings.Join(near, " or "))
 	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(fi, null)
+	return fmt.Errorf("there is no command %q of %s; %s", wrong, cmd.CommandPath(), next)
+}
+
+// nearCommands returns the nearest names, by two letters at most, or those that begin with wrong.
+func nearCommands(cmd *cobra.Command, wrong string) []string {
+	if wrong == "" { // with which all begin
+		return nil
+	}
+	for distance := 1; distance <= 2; distance++ {
+		cmd.SuggestionsMinimumDistance = distance
+		if near := cmd.SuggestionsFor(wrong); len(near) > 0 {
+			return near
+		}
+	}
+	return nil
+}
+
+// strictHelp makes help on an unknown command an error, where cobra prints the general help.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		show := help.Run
+		help.RunE = func(cmd *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if len(rest) > 0 {
+				return usageError{unknownCommand(found, rest[0])}
+			}
+			show(cmd, args)
+			return nil
+		}
+	}
+}
+
+// flagError returns a mistake in the flags, with the flag that was most likely meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usageError{err}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	next := fmt.Sprintf("; %s --help lists them", cmd.CommandPath())
+	if near := meant(unknown.GetSpecifiedName(), names); near != "" {
+		next = near
+	}
+	return usageError{fmt.Errorf("%w%s", err, next)}
+}
+
+// meant returns a clause with the names that are near to a wrong one, or nothing.
+func meant(wrong string, names []string) string {
+	if near := text.Nearest(wrong, names); near != nil {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return ""
+}
+
+// printJSON writes one indented document.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 type runOptions struct {
@@ -33,7 +34,8 @@ func (a *app) runCmd() *cobra.Command {
 		Short: "Run Python in a container, as run_python would",
 		Long: "Run Python in a container, as run_python would.\n" +
 			"Without FILE and -c the code is read from standard input, unless that is a terminal.",
-		Example: "  mcp-bridge run -c 'print(1)'\n  echo 'print(1)' | mcp-bridge run\n  mcp-bridge run script.py --timeout 10\n" +
+		Example: "  mcp-bridge run -c 'print(1)'\n  echo 'print(1)' | mcp-bridge run\n  mcp-bridge run " +
+			"script.py --timeout 10\n" +
 			"  mcp-bridge run --server github - < script.py",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,12 +47,15 @@ func (a *app) runCmd() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.code, "code", "c", "", "the code itself")
-	f.StringArrayVar(&o.servers, "server", nil, "a server that the code may call; repeat for more (default: all; '' for none)")
-	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return completeServers(cmd, nil, typed)
-	})
+	f.StringArrayVar(&o.servers, "server", nil,
+		"a server that the code may call; repeat for more (default: all; '' for none)")
+	_ = cmd.RegisterFlagCompletionFunc("server",
+		func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return completeServers(cmd, nil, typed)
+		})
 	f.StringVar(&o.timeout, "timeout", "", "the code's own time, such as 10 or 10s")
-	f.StringVar(&o.files, "artifacts", "", "a directory to write the files into that the code hands over; no file there is replaced")
+	f.StringVar(&o.files, "artifacts", "",
+		"a directory to write the files into that the code hands over; no file there is replaced")
 	_ = cmd.MarkFlagDirname("artifacts") // it fails only for a flag that isn't there
 	f.BoolVar(&o.json, "json", false, "print one JSON object with everything there is to know of the run")
 	return cmd
@@ -58,14 +63,8 @@ func (a *app) runCmd() *cobra.Command {
 
 var errNoCode = errors.New("no code: name a file, - for standard input, or use -c CODE")
 
-// atTerminal reports whether standard input is a terminal.
-func (a *app) atTerminal() bool {
-	f, ok := a.stdin.(*os.File)
-	return ok && isTerminal(f)
-}
-
-// source sets the code of o, from -c, a file or standard input, and the name that Python itself would
-// give it in a traceback.
+// source sets the code of o, from -c, a file or standard input, and the name that Python itself
+// would give it in a traceback.
 func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err error) {
 	given := cmd.Flags().Changed("code")
 	switch {
@@ -97,7 +96,8 @@ func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err erro
 // maxCode is more than a run takes, so that its own error is the one to be seen.
 const maxCode = 64 << 20
 
-// readCode reads until the end or ctx's. A read that is under way then is left behind: the program is about to end.
+// readCode reads until the end of r or of ctx. A read that is under way then is left behind: the
+// program is about to end.
 func readCode(ctx context.Context, r io.Reader) (string, error) {
 	type result struct {
 		code []byte
@@ -117,11 +117,13 @@ func readCode(ctx context.Context, r io.Reader) (string, error) {
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions) error {
-	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(), Progress: func(line string) { fmt.Fprintln(a.stderr, "mcp-bridge: "+line) }}
+	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(),
+		Progress: func(line string) { a.say("mcp-bridge: " + line) }}
 	if o.timeout != "" {
 		var s seconds
 		if err := s.Decode(o.timeout); err != nil || s <= 0 {
-			return usageError{fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10", o.timeout)}
+			return usageError{fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10",
+				o.timeout)}
 		}
 		d.Timeout = time.Duration(s)
 	}
@@ -135,7 +137,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 	}
 	var lost error // of the code's output
 	if !o.json {
-		stdout, stderr := codeOutput(a.stdout), codeOutput(a.stderr)
+		stdout, stderr := a.stdout.Code(), a.stderr.Code()
 		d.Output = func(c sandbox.Chunk) {
 			w := stdout
 			if c.Stream == "stderr" {
@@ -175,20 +177,21 @@ func (a *app) asker() func(context.Context, string) (bool, error) {
 		fmt.Fprintf(a.stderr, "\n%s\nAllow it? [y/N] ", question)
 		said := make(chan bool, 1)
 		go func() { // a read of a terminal can't be ended; the next question waits for it
-			said <- isYes(readAnswer(a.stdin))
+			yes, _ := terminal.ReadAnswer(a.stdin)
+			said <- yes
 			<-turn
 		}()
 		select {
 		case yes := <-said:
 			return yes, nil
 		case <-ctx.Done():
-			fmt.Fprintln(a.stderr, "\nmcp-bridge: the call has ended; the answer is not needed")
+			a.say("\nmcp-bridge: the call has ended; the answer is not needed")
 			return false, context.Cause(ctx)
 		}
 	}
 }
 
-// report tells what came of a run. Lost is why the code's output could not be written.
+// report says how a run ended. lost is why the code's output could not be written.
 func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 	var paths map[string]string
 	var unwritten error
@@ -219,7 +222,8 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 	return nil
 }
 
-// explain says on stderr what the output itself doesn't. Paths are those of the files that were written, by name.
+// explain says on stderr what the output itself doesn't. paths are those of the files that were
+// written, by name.
 func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
 		fmt.Fprint(a.stderr, e.Traceback)

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"reflect"
-	"strings"
+	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
@@ -17,7 +18,7 @@ func (a *app) serveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over stdio; what a host runs",
-		Long:  "Serve MCP over standard input and output until the input ends.\n\nVariables:\n" + describeVariables(),
+		Long:  "Serve MCP over standard input and output until the input ends.\n\nVariables:" + variablesHelp,
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
 	}
@@ -28,19 +29,28 @@ func (a *app) serve(ctx context.Context) error {
 	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
-			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary user")
+			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary " +
+				"user")
 		}
 		if p.cfg.AllowRootful {
 			p.log.Warn("MCP_BRIDGE_ALLOW_ROOTFUL is set: a flaw in a rootful engine would hand over the machine")
 		}
 		if p.cfg.Seccomp != seccomp.Strict {
-			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one", "filter", p.cfg.Seccomp)
+			p.log.Warn("MCP_BRIDGE_SECCOMP is set: the engine's filter of system calls is not the strict one",
+				"filter", p.cfg.Seccomp)
 		}
-		p.warnOfFiles()
+		// an error would have kept the parts from being made
+		_ = p.cfg.checkFiles(func(setting, _ string, err error) {
+			if err != nil {
+				p.log.Warn(filesMean[setting], "setting", "MCP_BRIDGE_"+setting, "err", err)
+			}
+		})
 		p.warnOfPolicy()
-		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used", len(p.catalog.Problems))
-		if held := p.heldNames(); len(held) > 0 {
-			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where code could have written them", "servers", held)
+		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used",
+			len(p.catalog.Problems))
+		if held := p.approvals.HeldNames(p.catalog.Servers); len(held) > 0 {
+			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where "+
+				"code could have written them", "servers", held)
 		}
 		if a.atTerminal() {
 			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
@@ -54,18 +64,166 @@ func (a *app) serve(ctx context.Context) error {
 	})
 }
 
-func describeVariables() string {
-	var b strings.Builder
-	t := reflect.TypeFor[config]()
-	i := 0
-	for name := range fieldsOf(t) {
-		tag := t.Field(i).Tag
-		i++
-		def := tag.Get("default")
-		if def != "" {
-			def = " (default " + def + ")"
-		}
-		fmt.Fprintf(&b, "  %-34s %s%s\n", name, tag.Get("desc"), def)
+// follow has the bridge use what is configured on disk as it changes. The function that it returns
+// ends that, and waits for it.
+func (p *parts) follow(ctx context.Context) (stop func()) {
+	if p.watcher == nil {
+		return func() {}
 	}
-	return b.String()
+	p.changes.Lock()
+	p.following = true
+	p.changes.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { p.watcher.Run(ctx, p.found) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
+
+// found takes over what is configured now, and says what is different.
+func (p *parts) found(c discovery.Catalog) {
+	p.changes.Lock()
+	defer p.changes.Unlock()
+	p.configured = c
+	before := p.catalog
+	p.apply()
+	c = p.catalog
+	added, changed, removed := differences(before.Servers, c.Servers)
+	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed,
+		"servers", len(c.Servers), "not_used", len(c.Problems),
+		"not_approved", p.approvals.HeldNames(p.catalog.Servers))
+	p.tell(before.Problems)
+}
+
+// apply has the bridge use what is configured, as far as the user has approved it. The caller has
+// p.changes.
+func (p *parts) apply() {
+	p.catalog = p.approvals.Update(p.configured)
+	if len(p.approvals.HeldNames(p.catalog.Servers)) > 0 {
+		p.approvals.Reach()
+	}
+	p.bridge.Update(p.catalog.Servers, p.catalog.Problems)
+}
+
+// approved takes over that the user has said yes to something.
+func (p *parts) approved() {
+	p.changes.Lock()
+	defer p.changes.Unlock()
+	if p.following {
+		p.apply()
+	}
+}
+
+// tell says what isn't used, but for what is known already. A file that can't be read may hold any
+// server, so that is a warning.
+func (p *parts) tell(known []discovery.Problem) {
+	for _, problem := range p.catalog.Problems {
+		switch {
+		case slices.Contains(known, problem):
+		case problem.Server == "" && (problem.State == discovery.Broken || problem.State == discovery.Exposed):
+			p.log.Warn("a configuration file can't be used", "problem", problem.String())
+		default:
+			p.log.Debug("not used", "problem", problem.String())
+		}
+	}
+}
+
+// tellListed warns of the files that MCP_BRIDGE_CONFIG names and that can't be used: whoever has
+// set it means them.
+func (p *parts) tellListed() {
+	for _, problem := range p.catalog.Problems {
+		if problem.Server == "" && problem.Source.Scope == discovery.Listed {
+			p.log.Warn("a configuration file can't be used", "problem", problem.String())
+		}
+	}
+}
+
+// differences are the names of servers, by what has become of them.
+func differences(before, now []discovery.Server) (added, changed, removed []string) {
+	old := map[string]discovery.Server{}
+	for _, s := range before {
+		old[s.Name] = s
+	}
+	for _, s := range now {
+		switch was, ok := old[s.Name]; {
+		case !ok:
+			added = append(added, s.Name)
+		case !was.Same(s):
+			changed = append(changed, s.Name)
+		}
+		delete(old, s.Name)
+	}
+	for _, s := range before {
+		if _, gone := old[s.Name]; gone {
+			removed = append(removed, s.Name)
+		}
+	}
+	return added, changed, removed
+}
+
+// search is where servers are looked for: once, or again after each change on disk while calls are
+// served.
+func (p *parts) search(what purpose) {
+	if nested() || what != serving {
+		p.catalog = findServers(p.cfg)
+		return
+	}
+	p.watcher = watch.New(discovery.Root(), discovery.Current(p.cfg.Config))
+	p.catalog = p.watcher.Catalog()
+}
+
+// variablesHelp lists the variables of config.
+const variablesHelp = `
+  MCP_BRIDGE_RUNTIME                container engine: podman, docker, or the URL of an engine's API;
+                                    default: the best that is found
+  MCP_BRIDGE_IMAGE                  container image with python3; default python:3.12-slim, else one
+                                    made by mcp-bridge image build
+  MCP_BRIDGE_PULL                   when the image is asked for from its registry: missing, never or
+                                    always (default missing)
+  MCP_BRIDGE_TIMEOUT                time limit of a run whose caller names none (default 30)
+  MCP_BRIDGE_MAX_TIMEOUT            longest timeout of a run (default 120)
+  MCP_BRIDGE_MEMORY                 memory of a run, swap counted in (default 512m)
+  MCP_BRIDGE_PIDS                   processes and threads of a run (default 128)
+  MCP_BRIDGE_CPUS                   cores of a run; 0 means all (default 0)
+  MCP_BRIDGE_CONTAINER_USER         uid:gid of the code, numbers, neither 0 (default 65534:65534)
+  MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT   time without a run until no container is kept ready, and as long
+                                    again until a podman machine that the bridge started is stopped;
+                                    0 never (default 300)
+  MCP_BRIDGE_STANDBY                containers that serve keeps ready for the next runs; 0 for none,
+                                    auto for two a core, or what the memory allows (default 1)
+  MCP_BRIDGE_MAX_CONCURRENT         runs at a time; auto for as many as the machine's memory holds
+                                    when each takes all that it may, from 2 to 32 (default auto)
+  MCP_BRIDGE_QUEUE                  calls that may wait for one of those runs to end, in order of
+                                    arrival; 0 for none (default 64)
+  MCP_BRIDGE_QUEUE_TIMEOUT          longest that a call waits for that (default 30)
+  MCP_BRIDGE_UPSTREAM_START_TIMEOUT longest that a server may take to start (default 20)
+  MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it
+                                    again; 0 never (default 900)
+  MCP_BRIDGE_UPSTREAM_ROOTS         directories that servers hear of when they ask: none, or client
+                                    for those that the client gives (default none)
+  MCP_BRIDGE_ARTIFACTS              directory for the files that runs of serve hand over: a path, or
+                                    none; default: mcp-bridge/artifacts in your data directory
+  MCP_BRIDGE_INPUTS                 directories whose files calls may name, to be copied to their
+                                    code; default: none, and no such argument
+  MCP_BRIDGE_CONFIG                 files and directories with server definitions, read before all
+                                    others
+  MCP_BRIDGE_POLICY                 file that says which tools code may call: see docs/policy.md;
+                                    default: all
+  MCP_BRIDGE_AUDIT                  file that takes a line of JSON for each run and each call of a
+                                    tool; nothing is run while it can't be written
+  MCP_BRIDGE_AUDIT_ARGUMENTS        have those lines hold the arguments too, not only their size and
+                                    hash (default false)
+  MCP_BRIDGE_OUTPUT                 how much of what a run prints its result shows; read_output gives
+                                    the rest (default 16k)
+  MCP_BRIDGE_OUTPUT_MODE            text for models, structured for programs (default text)
+  MCP_BRIDGE_LOG_LEVEL              debug, info, warn or error; default info for serve, warn for the
+                                    rest
+  MCP_BRIDGE_LOG_FORMAT             text or json, on stderr (default text)
+  MCP_BRIDGE_SECCOMP                system call filter that the engine sets: strict, engine for its
+                                    default, or the path of a profile (default strict)
+  MCP_BRIDGE_OCI_RUNTIME            what the engine starts containers with, such as runc, crun, runsc
+                                    or krun; default: its choice
+  MCP_BRIDGE_ALLOW_ROOTFUL          use an engine that runs as root (default false)
+`

@@ -79,18 +79,19 @@ func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 
 // serverText shows all that is known of one server without starting it.
 func (a *app) serverText(c discovery.Catalog) error {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	for _, srv := range c.Servers {
 		fmt.Fprintf(a.stdout, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
 		for _, line := range details(srv) {
-			s.lines(2, 4, line)
+			s.Lines(2, 4, line)
 		}
 	}
-	s.problems(c.Problems)
+	showProblems(s, c.Problems)
 	return nil
 }
 
-// details returns what would be run or connected to, from which file, and what is hidden, a line each.
+// details returns what would be run or connected to, from which file, and what is hidden, a line
+// each.
 func details(srv discovery.Server) []string {
 	start := startOf(srv)
 	var out []string

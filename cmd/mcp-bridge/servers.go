@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 func (a *app) serversCmd() *cobra.Command {
@@ -51,8 +51,10 @@ func (a *app) serversCmd() *cobra.Command {
 	}
 	cmd.AddCommand(a.approveCmd())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&f.check, "check", false, "start each server, list its tools, and say how long it took or why it fails")
-	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --check: show also what servers say that don't fail")
+	cmd.Flags().BoolVar(&f.check, "check", false,
+		"start each server, list its tools, and say how long it took or why it fails")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false,
+		"with --check: show also what servers say that don't fail")
 	return cmd
 }
 
@@ -99,35 +101,30 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 	return out, nil
 }
 
-// meant returns a clause with the names that are near to a wrong one, or nothing.
-func meant(wrong string, names []string) string {
-	if near := text.Nearest(wrong, names); near != nil {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return ""
-}
-
 // serversText shows how many servers are used, which, and what isn't.
 func (a *app) serversText(c discovery.Catalog) {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	fmt.Fprintln(a.stdout, counts(c))
 	if len(c.Servers) == 0 {
-		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
+		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
+			"Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
 			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
-			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/path"]}}}`+"\n",
+			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", `+
+			`"@modelcontextprotocol/server-filesystem", "/path"]}}}`+"\n",
 			discovery.Hosts(), "~/.config/mcp/servers/my.json")
 	} else {
 		alias := aliases(c)
-		g := grid{rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, spare: 2}
+		g := terminal.Table{Rows: [][]string{{"SERVER", "IN CODE", "BY", "HOST", "SCOPE", "FILE"}}, Spare: 2}
 		for _, srv := range c.Servers {
-			g.rows = append(g.rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport), srv.Source.Host, srv.Source.Scope, srv.Source.File()})
+			g.Rows = append(g.Rows, []string{srv.Name, "mcp_" + alias[srv.Name], string(srv.Transport),
+				srv.Source.Host, srv.Source.Scope, srv.Source.File()})
 			for _, also := range srv.Also {
-				g.rows = append(g.rows, []string{"", "", "", also.Host, also.Scope, also.File()})
+				g.Rows = append(g.Rows, []string{"", "", "", also.Host, also.Scope, also.File()})
 			}
 		}
-		s.table(g)
+		s.Table(g)
 	}
-	s.problems(c.Problems)
+	showProblems(s, c.Problems)
 }
 
 // counts returns how many servers are used and how many are not, and how many files can't be read.
@@ -147,12 +144,12 @@ func counts(c discovery.Catalog) string {
 	return line
 }
 
-// problems shows what isn't used: those with the same reason under that reason.
-func (s screen) problems(all []discovery.Problem) {
+// showProblems shows what isn't used: those with the same reason under that reason.
+func showProblems(s terminal.Screen, all []discovery.Problem) {
 	if len(all) == 0 {
 		return
 	}
-	s.lines(0, 0, "\nnot used:")
+	s.Lines(0, 0, "\nnot used:")
 	type why struct {
 		state        discovery.State
 		reason, next string
@@ -167,7 +164,7 @@ func (s screen) problems(all []discovery.Problem) {
 		found[w] = append(found[w], p)
 	}
 	for _, w := range order {
-		s.lines(2, 4, string(w.state)+": "+w.reason)
+		s.Lines(2, 4, string(w.state)+": "+w.reason)
 		for from := found[w]; len(from) > 0; {
 			n := 1
 			var names []string
@@ -183,17 +180,17 @@ func (s screen) problems(all []discovery.Problem) {
 			if len(names) > 0 {
 				where = strings.Join(names, ", ") + ", in " + where
 			}
-			s.lines(4, 6, where)
+			s.Lines(4, 6, where)
 			from = from[n:]
 		}
 		if w.next != "" {
-			s.lines(4, 6, "next: "+w.next)
+			s.Lines(4, 6, "next: "+w.next)
 		}
 	}
 }
 
-// serverJSON is what a program is told of a server: no value of a variable or a header, and no other
-// secret.
+// serverJSON is what a program is told of a server: no value of a variable or a header, and no
+// other secret.
 type serverJSON struct {
 	Name        string       `json:"name"`
 	Alias       string       `json:"alias"`
@@ -235,14 +232,16 @@ func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health
 		Sources  []sourceJSON  `json:"sources"`
 	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
 	for _, s := range c.Servers {
-		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport), Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
+		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport),
+			Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
 		if h, ok := health[s.Name]; ok {
 			e.Check = healthJSON(h)
 		}
 		out.Servers = append(out.Servers, e)
 	}
 	for _, p := range c.Problems {
-		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason, p.Next})
+		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason,
+			p.Next})
 	}
 	return printJSON(a.stdout, out)
 }

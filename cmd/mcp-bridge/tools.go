@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 func (a *app) toolsCmd() *cobra.Command {
@@ -50,18 +51,22 @@ func (a *app) toolsCmd() *cobra.Command {
 					return usageError{errors.New(why)}
 				}
 				if len(names) == 0 && !f.json {
-					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is not used")
+					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is " +
+						"not used")
 				}
 				if f.stubs && f.out == "" && len(names) > 1 {
-					return usageError{fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out DIR for a file of each", len(names))}
+					return usageError{fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out "+
+						"DIR for a file of each", len(names))}
 				}
 				return a.listTools(ctx, p, names, alias, f)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the servers' own definitions as JSON")
-	cmd.Flags().BoolVar(&f.stubs, "stubs", false, "print the tools of one server as Python declarations, for mypy and pyright")
-	cmd.Flags().StringVar(&f.out, "out", "", "with --stubs: write them to `DIR`/<alias>.py, a file for each server")
+	cmd.Flags().BoolVar(&f.stubs, "stubs", false,
+		"print the tools of one server as Python declarations, for mypy and pyright")
+	cmd.Flags().StringVar(&f.out, "out", "",
+		"with --stubs: write them to `DIR`/<alias>.py, a file for each server")
 	return cmd
 }
 
@@ -71,8 +76,10 @@ type toolsFormat struct {
 	out         string
 }
 
-// listTools asks all servers side by side and prints in the order of names. A server that fails is named; the others go on.
-func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map[string]string, f toolsFormat) error {
+// listTools asks all servers side by side and prints in the order of names. A server that fails is
+// named; the others go on.
+func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map[string]string,
+	f toolsFormat) error {
 	tools := make([][]upstream.Tool, len(names))
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
@@ -142,7 +149,8 @@ func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.
 		if parts.bridge.Catalog().Judge(name, t).Verdict == policy.Deny {
 			continue
 		}
-		p.Tools[safe[t.Name]] = entrypoint.Tool{SafeName: safe[t.Name], OriginalName: t.Name, Description: t.Description,
+		p.Tools[safe[t.Name]] = entrypoint.Tool{SafeName: safe[t.Name], OriginalName: t.Name,
+			Description: t.Description,
 			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
 	}
 	if dir == "" {
@@ -171,24 +179,26 @@ func aliasesOf(tools []upstream.Tool) map[string]string {
 
 // printTools shows the tools of one server, with the verdict of host and policy on each.
 func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
-	s := screenOf(a.stdout)
+	s := a.stdout.Screen()
 	safe := aliasesOf(tools)
 	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
 	if len(tools) == 0 {
 		return
 	}
-	g := grid{rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, word: 2}
+	g := terminal.Table{Rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, Word: 2}
 	var reasons []string
 	for _, t := range tools {
 		d := p.bridge.Catalog().Judge(name, t)
-		if why := fmt.Sprintf("%s: %s", d.Verdict, text.Line(d.Why())); d.Verdict != policy.Allow && !slices.Contains(reasons, why) {
+		if why := fmt.Sprintf("%s: %s", d.Verdict, text.Line(d.Why())); d.Verdict != policy.Allow &&
+			!slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(text.Safe(t.Description)), "\n")
-		g.rows = append(g.rows, []string{"mcp_" + alias + "." + safe[t.Name], d.Verdict.String(), text.Brief(text.Line(first), 100)})
+		g.Rows = append(g.Rows, []string{"mcp_" + alias + "." + safe[t.Name], d.Verdict.String(),
+			text.Brief(text.Line(first), 100)})
 	}
-	s.table(g)
+	s.Table(g)
 	for _, why := range reasons {
-		s.lines(0, 2, why)
+		s.Lines(0, 2, why)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// Bounds that nobody has had a reason to tune yet.
+// Bounds that no setting changes.
 const (
 	outputLimit  = 4 << 20  // bytes kept of what a run prints
 	fileLimit    = 16 << 20 // bytes of the files that a run hands over
@@ -37,7 +38,19 @@ const (
 	offClock     = 5 * time.Minute // for people who answer, and servers that start, in the course of one run
 	noFile       = 1024            // descriptors of a process in a container
 	shmSize      = 32 << 20        // bytes of /dev/shm
+
+	// softMemory is the heap size, in bytes, above which garbage collection becomes aggressive:
+	// unread tool results could otherwise double the heap. It is above what all runs together may
+	// hold.
+	softMemory = 768 << 20
 )
+
+// boundGarbage sets softMemory, unless the user has set a limit.
+func boundGarbage() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softMemory)
+	}
+}
 
 // parts are the wired program. Nothing in it has been started.
 type parts struct {
@@ -106,7 +119,7 @@ func (a *app) wire(what purpose) (*parts, error) {
 	return p, nil
 }
 
-// newGuard is for a watchdog that is this program anew. It is not started yet.
+// newGuard returns a guard whose watchdog is this program. It is not started yet.
 func newGuard(log *slog.Logger) (*guard.Guard, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -127,15 +140,17 @@ func startWatchdog(log *slog.Logger) (*guard.Guard, error) {
 	return g, nil
 }
 
-// guarded starts the watchdog before there is anything to guard but servers and services, which do so themselves: not before the
-// client's first call, since it takes as long as all that the answer to initialize needs.
+// guarded starts the watchdog before there is anything to guard but servers and services, which do
+// so themselves: not before the client's first call, since it takes as long as all that the answer
+// to initialize needs.
 type guarded struct {
 	*sandbox.Sandbox
 	guard     *guard.Guard
 	approvals *approvals.Approvals // nil for doctor's, whose run is of no code but its own
 }
 
-// Run implements bridge.Runner. No run begins without a watchdog, except doctor's, which has said that there is none.
+// Run implements bridge.Runner. No run begins without a watchdog, except doctor's, which has said
+// that there is none.
 func (g guarded) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
 	if g.guard != nil {
 		if err := g.guard.Begin(); err != nil {
@@ -155,11 +170,12 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		standby = int(c.Standby)
 	}
 	return sandbox.Config{
-		Images:        c.images(),
-		Pull:          sandbox.PullPolicy(c.Pull),
-		CacheDir:      cacheDir(),
-		User:          c.ContainerUser,
-		Limits:        runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs, NoFile: openFiles(), Shm: shmSize},
+		Images:   c.images(),
+		Pull:     sandbox.PullPolicy(c.Pull),
+		CacheDir: cacheDir(),
+		User:     c.ContainerUser,
+		Limits: runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs,
+			NoFile: openFiles(), Shm: shmSize},
 		Owner:         runtime.Self(),
 		OutputLimit:   outputLimit,
 		ArtifactLimit: fileLimit,
@@ -179,7 +195,8 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 
 func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
-		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log, ClientVersion: version(), Instance: p.instance,
+		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log,
+		ClientVersion: version(), Instance: p.instance,
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
 		Listed: p.keep, Refuse: p.refuse,
 	}
@@ -244,11 +261,12 @@ func (p *parts) assemble(what purpose) (err error) {
 	return err
 }
 
-// hurry is how long ending may take after SIGINT where the watchdog can do the rest: Claude Code sends SIGTERM after 100 ms,
-// and logs a failure.
+// hurry is how long ending may take after SIGINT where the watchdog can do the rest: Claude Code
+// sends SIGTERM after 100 ms, and logs a failure.
 const hurry = 25 * time.Millisecond
 
-// end ends everything, or after SIGINT in ctx what it can in a hurry. All runs and calls are over and recorded before.
+// end ends everything, or after SIGINT in ctx what it can in a hurry. All runs and calls are over
+// and recorded before.
 func (p *parts) end(ctx context.Context) error {
 	var s signalError
 	if !errors.As(context.Cause(ctx), &s) || s.Signal != os.Interrupt || !p.guard.Watched() {
@@ -264,7 +282,8 @@ func (p *parts) end(ctx context.Context) error {
 	}
 }
 
-// close ends everything: runs, servers and telemetry at the same time, then the engine's service, then the watchdog.
+// close ends everything: runs, servers and telemetry at the same time, then the engine's service,
+// then the watchdog.
 func (p *parts) close() error {
 	var work sync.WaitGroup
 	var runs, servers, engine, watchdog error
@@ -281,7 +300,8 @@ func (p *parts) close() error {
 	}
 	if p.approvals != nil { // when nothing is left that could write into the record
 		if err := p.approvals.Close(); err != nil {
-			p.log.Warn("what is known of approved servers can't be kept: you may be asked about them again", "err", err)
+			p.log.Warn("what is known of approved servers can't be kept: you may be asked about them again",
+				"err", err)
 		}
 	}
 	if p.guard != nil {
@@ -304,7 +324,8 @@ func approving(a *approvals.Approvals) elicit.Approvals {
 	return a
 }
 
-// findServers finds the configured servers. A bridge that another bridge started finds none, or the two would call each other.
+// findServers finds the configured servers. A bridge that another bridge started finds none, or the
+// two would call each other.
 func findServers(cfg config) discovery.Catalog {
 	if nested() {
 		return discovery.Catalog{Problems: []discovery.Problem{{
@@ -324,7 +345,8 @@ func nested() bool {
 }
 
 // withParts runs a command that needs the wired program.
-func (a *app) withParts(ctx context.Context, what purpose, f func(context.Context, *parts) error) (err error) {
+func (a *app) withParts(ctx context.Context, what purpose,
+	f func(context.Context, *parts) error) (err error) {
 	p, err := a.wire(what)
 	if err != nil {
 		return err

@@ -14,13 +14,14 @@ import (
 // service is what the keyring lists our secrets under.
 const service = "mcp-bridge"
 
-// keyringWait bounds one operation. A keyring that is locked asks its user, who may not be there.
+// keyringWait bounds one operation. A keyring that is locked asks its user, who may be away.
 const keyringWait = 10 * time.Second
 
-// system is the keyring of the operating system: Keychain, Credential Manager, or the Secret Service over D-Bus.
+// system is the keyring of the operating system: Keychain, Credential Manager, or the Secret
+// Service over D-Bus.
 type system struct{}
 
-// SystemKeyring is the operating system's keyring, or nil where none can be reached. It asks nobody.
+// SystemKeyring returns the operating system's keyring, or nil if none can be reached.
 func SystemKeyring() Keyring {
 	switch goruntime.GOOS {
 	case "darwin", "windows":
@@ -57,8 +58,8 @@ func (system) Delete(account string) error {
 	return bounded(func() error { return keyring.Delete(service, account) })
 }
 
-// bounded runs one operation of a library that has no context. One that hangs keeps its goroutine until the bus answers or the
-// process ends.
+// bounded runs one operation of a library that has no context. One that hangs keeps its goroutine
+// until the bus answers or the process ends.
 func bounded(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()

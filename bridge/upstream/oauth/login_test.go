@@ -181,7 +181,7 @@ func TestNamesThatLeadHere(t *testing.T) {
 	var into struct{}
 	_, getting := c.get(t.Context(), here.URL, far, &into)
 	g := Grant{URL: far.String(), Token: here.URL, Revoke: here.URL, RefreshToken: "s3cr3t"}
-	_, _, _, registering := c.registerClient(t.Context(), &authority{server: far, register: here.URL}, "http://127.0.0.1/callback", "")
+	registering := c.register(t.Context(), &authority{server: far, register: here.URL}, &Grant{}, "http://127.0.0.1/callback")
 	for _, err := range []error{getting, registering, c.refresh(t.Context(), &g), c.revoke(t.Context(), g)} {
 		if !errors.Is(err, errNear) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("got %v", err)
@@ -194,7 +194,7 @@ func TestNamesThatLeadHere(t *testing.T) {
 		t.Errorf("for a server here: %v", err)
 	}
 	own, _ := http.NewRequest(http.MethodGet, "https://MCP.example:8443/token", nil)
-	if mustBeFar(own, far) {
+	if (&guarded{c, far}).mustBeFar(own) {
 		t.Error("the server's own host, which may be the end of a tunnel, is held to be elsewhere")
 	}
 }
@@ -373,11 +373,11 @@ func TestSlowServers(t *testing.T) {
 	defer slow.Close()
 	defer close(stuck)
 	c := NewClient("test")
-	transport, ok := c.http.Transport.(*http.Transport)
-	if !ok || transport.ResponseHeaderTimeout != headerTimeout || c.http.Timeout != totalTimeout {
+	if c.any.ResponseHeaderTimeout != headerTimeout || c.far.ResponseHeaderTimeout != headerTimeout ||
+		c.to(new(url.URL)).Timeout != totalTimeout {
 		t.Fatal("the client has no limits")
 	}
-	transport.ResponseHeaderTimeout = 50 * time.Millisecond
+	c.any.ResponseHeaderTimeout = 50 * time.Millisecond
 	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow", URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string, Parties) {}})
 	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") || strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("got %v", err)

@@ -12,15 +12,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// Parties are who takes part in a login beside the server and the user, in plain ASCII. The server has named them all: nothing else says
-// that they belong together.
+// Parties are who takes part in a login beside the server and the user, in plain ASCII. The server
+// has named them all, and nothing else says that they belong together.
 type Parties struct {
 	Page   string   // the origin at which the user agrees
-	Others []string // further origins to which the code or tokens go; none where all is one
+	Others []string // further origins to which the code or tokens go; often none
 	Issuer string   // as it calls itself
 }
 
-// parties are an authority's.
+// parties returns who takes part in a login.
 func (a *authority) parties() (p Parties, err error) {
 	page, err := url.Parse(a.authorize)
 	if err != nil {
@@ -42,9 +42,16 @@ func (a *authority) parties() (p Parties, err error) {
 	return p, nil
 }
 
-// legible is a server's text with what may look like other text spelled out. The longest name of a host is shown whole.
+// legible returns a server's text with what may look like other text spelled out. The longest name
+// of a host is shown whole.
 func legible(s string) string {
 	return strings.Trim(strconv.QuoteToASCII(text.Brief(strings.Join(strings.Fields(s), " "), textLimit)), `"`)
+}
+
+// String says who takes part, for the user.
+func (p Parties) String() string {
+	return fmt.Sprintf("You log in at %s; the code that gives goes to %s (issuer %s), the token to the server.",
+		p.Page, p.Receivers(), p.Issuer)
 }
 
 // Receivers names where the code and the tokens go.
@@ -55,15 +62,18 @@ func (p Parties) Receivers() string {
 	return strings.Join(p.Others, " and ")
 }
 
-// agreed returns nil where the user needn't be asked, or has said yes. A server may show the page of one authorization server, which the
-// user trusts, and have the code and its verifier sent to another: whoever has both can act as the user at the first.
+// agreed returns nil if the user needn't be asked, or has said yes. A server may show the page of
+// one authorization server, which the user trusts, and have the code and its verifier sent to
+// another, which could then act as the user at the first.
 func (l Login) agreed(ctx context.Context, p Parties) error {
 	if len(p.Others) == 0 {
 		return nil
 	}
-	apart := fmt.Sprintf("the server has you log in at %s, and what that gives sent to %s", p.Page, p.Receivers())
+	apart := fmt.Sprintf("the server has you log in at %s, and what that gives sent to %s", p.Page,
+		p.Receivers())
 	if l.Confirm == nil {
-		return errors.New(apart + "; nobody can be asked whether these belong together, so the login was not begun")
+		return errors.New(apart + "; there is no terminal to ask whether these belong together, so the login " +
+			"was not begun")
 	}
 	switch yes, err := l.Confirm(ctx, p); {
 	case err != nil:

@@ -26,10 +26,10 @@ func TestCodeForAnother(t *testing.T) {
 		confirm func(context.Context, Parties) (bool, error)
 		want    string // in the error; empty: the code goes to the other
 	}{
-		{"nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil, "nobody can be asked"},
+		{"nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil, "there is no terminal to ask"},
 		{"no", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
 		{"no answer", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
-		{"tokens to revoke, nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.RevokeEndpoint = evil + "/revoke" }, nil, "nobody can be asked"},
+		{"tokens to revoke, nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.RevokeEndpoint = evil + "/revoke" }, nil, "there is no terminal to ask"},
 		{"yes", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return true, nil }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

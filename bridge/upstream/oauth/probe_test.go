@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"net/url"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -58,7 +58,11 @@ func TestProbeGoesOn(t *testing.T) {
 				w.WriteHeader(status)
 			}))
 			defer srv.Close()
-			ch, err := NewClient("test").probe(t.Context(), discovery.Server{Name: "s", URL: strings.TrimSuffix(srv.URL, "/") + "/mcp"})
+			server, err := url.Parse(srv.URL + "/mcp")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ch, err := NewClient("test").probe(t.Context(), discovery.Server{Name: "s", URL: server.String()}, server)
 			if err != nil || ch.status != tt.status || (ch.scope == "files:read") != (tt.status == 401) {
 				t.Errorf("got %+v, %v", ch, err)
 			}

@@ -5,28 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// closeWait is how long Close waits for a renewal before it gives it up: a refresh token that is good once may be under way.
+// closeWait is how long Close waits for a renewal: a refresh token that is good once may be under
+// way.
 const closeWait = 3 * time.Second
 
-// ErrClosed says that a source was closed.
-var ErrClosed = errors.New("the logins are closed, as the program ends")
+var (
+	// ErrClosed says that a source was closed.
+	ErrClosed = errors.New("the logins are closed, as the program ends")
 
-// Source hands out access tokens from a store and renews them. It is made by NewSource, and closed; its methods may be called
-// concurrently.
+	// ErrOff says that a server's entry wants no login.
+	ErrOff = errors.New("its entry says not to log in")
+)
+
+// Source logs in, and hands out access tokens from a store and renews them. Its methods may be
+// called concurrently.
 type Source struct {
 	client *Client
 	store  *Store
 	now    func() time.Time
 	ctx    context.Context // of renewals
 	cancel context.CancelFunc
-	work   sync.WaitGroup // one for each of these
-	last   time.Duration  // that they have when it is closed
+	work   sync.WaitGroup // one for each renewal
+	last   time.Duration  // closeWait, but in tests
 
 	mu     sync.Mutex
 	closed bool
@@ -35,18 +43,76 @@ type Source struct {
 
 // held is what one server's tokens were when last looked at.
 type held struct {
-	turn  chan struct{} // has room for one: who reads or renews. It guards what follows
+	turn  chan struct{} // holds one while a caller reads or renews; it guards what follows
 	grant Grant
 	stamp os.FileInfo // of the grant's file, when it was read; nil for none
 }
 
-// NewSource makes a source of what a store has.
+// NewSource returns a source of what a store has.
 func NewSource(c *Client, s *Store) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait, held: map[string]*held{}}
+	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait,
+		held: map[string]*held{}}
 }
 
-// Close waits for renewals under way, for closeWait at most, and ends them then. Token fails from now on.
+// Login has the user agree, and keeps what that gives; in says where.
+func (s *Source) Login(ctx context.Context, l Login) (in string, err error) {
+	if l.Server.OAuth.Off {
+		return "", ErrOff
+	}
+	g, err := s.client.Login(ctx, l)
+	if err != nil {
+		return "", fmt.Errorf("logging in to %q: %w", l.Server.Name, err)
+	}
+	unlock, err := s.store.Lock(ctx, l.Server)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return s.store.Put(l.Server, g)
+}
+
+// LoginByPage is a login in the course of a call, to which the user agrees at a page alone. agree
+// shows the page, and fails if the user declines. A login whose parties are of several origins
+// fails: that takes a question of its own.
+func (s *Source) LoginByPage(ctx context.Context, srv discovery.Server, scope string,
+	agree func(ctx context.Context, page, about string) error) error {
+	scopes, err := Scopes(scope)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel(nil) // the answer to the page may come before the client's
+	_, err = s.Login(ctx, Login{Server: srv, Scopes: scopes, Show: func(page string, p Parties) {
+		asking.Go(func() {
+			if err := agree(ctx, page, p.String()); err != nil {
+				cancel(err)
+			}
+		})
+	}})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Scopes splits names of scopes at spaces and commas.
+func Scopes(given ...string) ([]string, error) {
+	separates := func(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+	all := strings.FieldsFunc(strings.Join(given, " "), separates)
+	for _, s := range all {
+		// RFC 6749, 3.3
+		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return nil, fmt.Errorf(`%q can't be the name of a scope: those have no quotes, no \ and only ASCII`, s)
+		}
+	}
+	return all, nil
+}
+
+// Close waits for renewals under way, for closeWait at most, and then ends them. Token fails from
+// now on.
 func (s *Source) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -56,11 +122,13 @@ func (s *Source) Close() {
 	s.cancel()
 }
 
-// Token is an access token for a server, renewed if it is about to end, or empty where nobody has logged in or the login is over.
-// refused is the token that the server has just refused, which is renewed instead of handed out again; empty for none.
+// Token returns an access token for a server, renewed if it is about to end, or an empty one if
+// there is no login or it is over. refused is a token that the server has just refused, which is
+// renewed instead of handed out again; it may be empty.
 //
-// Of several callers one renews, and the others wait for it or for the end of their contexts; so do other processes. A renewal
-// goes on when its caller has given up, or a refresh token would be lost that was good once.
+// Of several callers one renews, and the others wait for it or for the end of their contexts; so do
+// other processes. A renewal goes on when its caller has given up: its refresh token may be good
+// only once.
 func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string) (string, error) {
 	h := s.of(srv)
 	select {
@@ -68,7 +136,8 @@ func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	if h.good(s.now(), refused) && same(h.stamp, s.store.stamp(srv)) { // else somebody has logged in anew, or out
+	// else the user has logged in again, or out
+	if h.good(s.now(), refused) && same(h.stamp, s.store.stamp(srv)) {
 		defer func() { <-h.turn }()
 		return h.grant.AccessToken, nil
 	}
@@ -91,7 +160,7 @@ func (s *Source) Token(ctx context.Context, srv discovery.Server, refused string
 	}
 }
 
-// start has f run until Close at the latest, and says whether it does.
+// start runs f in a goroutine that Close waits for. It reports whether the source is open.
 func (s *Source) start(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +170,7 @@ func (s *Source) start(f func()) bool {
 	return !s.closed
 }
 
-// fetch is the token that the store has, renewed if need be. The caller has the turn.
+// fetch returns the token that the store has, renewed if need be. The caller has the turn.
 func (s *Source) fetch(srv discovery.Server, h *held, refused string) (string, error) {
 	if err := s.look(srv, h); err != nil || h.grant.AccessToken == "" || h.good(s.now(), refused) {
 		return h.grant.AccessToken, err
@@ -129,7 +198,7 @@ func (h *held) good(now time.Time, refused string) bool {
 	return h.grant.usable(now) && h.grant.AccessToken != refused
 }
 
-// look takes over what the store has, which may be nothing.
+// look reads what the store has, which may be nothing.
 func (s *Source) look(srv discovery.Server, h *held) (err error) {
 	h.stamp = s.store.stamp(srv) // before it is read: what comes between is seen the next time
 	h.grant, _, err = s.store.Get(srv)
@@ -139,13 +208,13 @@ func (s *Source) look(srv discovery.Server, h *held) (err error) {
 	return err
 }
 
-// same says whether a file was not replaced.
+// same reports whether a file was not replaced.
 func same(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// renew fetches new tokens, unless another process has done so meanwhile. What it fetched is kept before it is used: the old refresh
-// token may be worth nothing any more.
+// renew fetches new tokens, unless another process has done so meanwhile. It keeps them before they
+// are used: the old refresh token may no longer be valid.
 func (s *Source) renew(srv discovery.Server, h *held, refused string) error {
 	unlock, err := s.store.Lock(s.ctx, srv)
 	if err != nil {
@@ -178,8 +247,9 @@ func (s *Source) renew(srv discovery.Server, h *held, refused string) error {
 	return nil
 }
 
-// Logout revokes a server's grant and forgets it. ErrNone says that there was none. Where the authorization server can't be told,
-// the login is forgotten all the same, and the error says so; where the keyring doesn't let it go it is not: see Store.Delete.
+// Logout revokes a server's grant and forgets it. ErrNone says that there was none. If the
+// authorization server can't be told, the login is forgotten all the same, and the error says so.
+// If the keyring doesn't let it go, it is not: see Store.Delete.
 func (s *Source) Logout(ctx context.Context, srv discovery.Server) error {
 	unlock, err := s.store.Lock(ctx, srv)
 	if err != nil {

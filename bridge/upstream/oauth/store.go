@@ -15,21 +15,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/filelock"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/filelock"
 )
 
-// Store keeps the grants of one user: in the keyring of the operating system where there is one, else in files. Processes may share
-// one; its methods may be called concurrently.
+// Store keeps the grants of one user: in the keyring of the operating system if there is one, else
+// in files. Processes may share one; its methods may be called concurrently.
 //
-// Each grant has a file, mode 0600 in a directory of 0700, replaced whole. Of a grant in the keyring it holds nothing but
-// that it is there, so that a keyring that asks its user before it opens isn't asked about servers that nobody has logged in to.
+// Each grant has a file, mode 0600 in a directory of 0700, replaced whole. Of a grant in the
+// keyring the file says only that it is there: a keyring may ask its user before it opens, and
+// isn't asked about servers without a login.
 type Store struct {
 	Dir     string  // absolute; made when it is needed
 	Keyring Keyring // nil: files only
 }
 
-// Keyring is the operating system's store of secrets. Get of what isn't there is ErrNone.
+// Keyring is the operating system's store of secrets. Get returns ErrNone for what isn't there.
 type Keyring interface {
 	Get(account string) (string, error)
 	Set(account, secret string) error
@@ -37,7 +38,7 @@ type Keyring interface {
 }
 
 // ErrNone says that there is no login.
-var ErrNone = errors.New("nobody has logged in")
+var ErrNone = errors.New("there is no login")
 
 var errNoKeyring = errors.New("the login is in the keyring, which can't be reached from here")
 
@@ -57,8 +58,8 @@ type record struct {
 	Older bool   `json:"older,omitempty"` // the keyring has one from before, which it didn't let go
 }
 
-// account is the name of a server's grant. Name and URL are both part of it: the same name may mean another server tomorrow, and
-// two entries for one URL may be two users there.
+// account returns the name of a server's grant. Name and URL are both part of it: the same name may
+// mean another server tomorrow, and two entries for one URL may be two users there.
 func account(s discovery.Server) string {
 	sum := sha256.Sum256([]byte(s.Name + "\x00" + s.URL))
 	word := strings.Map(func(r rune) rune {
@@ -72,7 +73,7 @@ func account(s discovery.Server) string {
 
 func (s *Store) file(account string) string { return filepath.Join(s.Dir, account+".json") }
 
-// Get is a server's grant, and where it is kept; ErrNone for none.
+// Get returns a server's grant, and where it is kept, or ErrNone.
 func (s *Store) Get(srv discovery.Server) (g Grant, in string, err error) {
 	name := account(srv)
 	r, err := s.read(name)
@@ -98,7 +99,7 @@ func (s *Store) Get(srv discovery.Server) (g Grant, in string, err error) {
 	return *r.Grant, r.In, nil
 }
 
-// stamp tells whether a grant was replaced meanwhile; nil for none.
+// stamp returns what changes when a grant is replaced; nil if there is none.
 func (s *Store) stamp(srv discovery.Server) os.FileInfo {
 	info, err := os.Stat(s.file(account(srv)))
 	if err != nil {
@@ -130,7 +131,8 @@ func (s *Store) read(name string) (r record, err error) {
 	return r, nil
 }
 
-// Put keeps a grant and says where. Its caller has Lock; one that renews a grant, from before Get on.
+// Put keeps a grant and returns where. Its caller has Lock; one that renews a grant, from before
+// Get on.
 func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
 	name := account(srv)
 	text, err := json.Marshal(g)
@@ -145,13 +147,14 @@ func (s *Store) Put(srv discovery.Server, g Grant) (in string, err error) {
 	return InFile, s.write(name, record{Grant: &g, In: InFile, Older: s.drop(name, before) != nil})
 }
 
-// drop takes a server's grant out of the keyring, whatever its file says. The error is of one that there is by what is known.
+// drop takes a server's grant out of the keyring, whatever its file says. It fails only if the
+// keyring is known to have one.
 func (s *Store) drop(name string, r record) error {
 	known := r.In == InKeyring || r.Older
-	switch {
-	case s.Keyring == nil && known:
-		return errNoKeyring
-	case s.Keyring == nil:
+	if s.Keyring == nil {
+		if known {
+			return errNoKeyring
+		}
 		return nil
 	}
 	if err := s.Keyring.Delete(name); known && err != nil && !errors.Is(err, ErrNone) {
@@ -160,7 +163,7 @@ func (s *Store) drop(name string, r record) error {
 	return nil
 }
 
-// write replaces a grant's file whole, so that nobody reads half of one and a crash leaves the old one.
+// write replaces a grant's file whole.
 func (s *Store) write(name string, r record) error {
 	if err := s.makeDir(); err != nil {
 		return err
@@ -176,10 +179,10 @@ func (s *Store) write(name string, r record) error {
 	return nil
 }
 
-// unfinished is how the name of a file begins that is to be a grant's.
+// unfinished returns how the names of files begin that are to replace a grant's.
 func unfinished(account string) string { return "." + account + ".new-" }
 
-// sweep removes what writers have left that were killed: it holds tokens. The caller has the grant's lock.
+// sweep removes what killed writers have left, which holds tokens. The caller has the grant's lock.
 func (s *Store) sweep(name string) {
 	entries, _ := os.ReadDir(s.Dir)
 	for _, e := range entries {
@@ -190,17 +193,18 @@ func (s *Store) sweep(name string) {
 }
 
 func (s *Store) makeDir() error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return fmt.Errorf("making the directory of logins: %w", err)
+	err := os.MkdirAll(s.Dir, 0o700)
+	if err == nil {
+		err = os.Chmod(s.Dir, 0o700)
 	}
-	if err := os.Chmod(s.Dir, 0o700); err != nil {
-		return fmt.Errorf("making the directory of logins: %w", err)
+	if err != nil {
+		err = fmt.Errorf("making the directory of logins: %w", err)
 	}
-	return nil
+	return err
 }
 
-// Delete forgets a server's grant, wherever it is. ErrNone says that there was none. A grant that is in a keyring which doesn't let it go
-// isn't forgotten: the error says so, and the next Delete tries again. Its caller has Lock.
+// Delete forgets a server's grant, wherever it is. ErrNone says that there was none. If the keyring
+// doesn't let a grant go, the error says so, and the next Delete tries again. Its caller has Lock.
 func (s *Store) Delete(srv discovery.Server) error {
 	name := account(srv)
 	r, _ := s.read(name) // what can't be read is removed as well
@@ -220,8 +224,8 @@ func (s *Store) Delete(srv discovery.Server) error {
 	return nil
 }
 
-// Lock keeps other processes, and other callers of this one, from renewing a server's grant. It waits until ctx ends, and a minute at
-// most. The lock ends with the process, too.
+// Lock keeps other processes, and other callers in this one, from changing a server's grant. It
+// waits until ctx ends, and a minute at most.
 func (s *Store) Lock(ctx context.Context, srv discovery.Server) (unlock func(), err error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err

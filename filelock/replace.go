@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file of mode 0600 so that readers, also after a crash, see the old content or the
-// new one. The content is written to a file beside it first, whose name pattern gives as in
-// os.CreateTemp. A killed process leaves that one behind.
+// Replace writes a file of mode 0600 so that readers see the old content or the new one, after a
+// crash or a power cut too. It writes the content to a file beside it first, whose name pattern
+// gives as in os.CreateTemp. A process that is killed meanwhile leaves that file behind.
 func Replace(path, pattern string, content ...[]byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), pattern)
 	if err != nil {
@@ -28,6 +28,10 @@ func Replace(path, pattern string, content ...[]byte) error {
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = dir.Sync() // not every system can
+		_ = dir.Close()
 	}
 	return nil
 }

@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
-// terminal returns both ends of a pseudo-terminal of 78 columns.
-func terminal(t *testing.T) (ours, theirs *os.File) {
+// openPTY returns both ends of a pseudo-terminal of 78 columns.
+func openPTY(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -44,7 +46,7 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 // onTerminal returns what a command shows on a terminal of 78 columns.
 func onTerminal(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
-	ours, theirs := terminal(t)
+	ours, theirs := openPTY(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, theirs, theirs
 	var out bytes.Buffer
 	done := make(chan struct{})
@@ -94,7 +96,7 @@ func TestServersOnATerminal(t *testing.T) {
 
 // TestServeOnATerminal says what it waits for.
 func TestServeOnATerminal(t *testing.T) {
-	ours, theirs := terminal(t)
+	ours, theirs := openPTY(t)
 	cmd := command(t, nil, "serve")
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = theirs, &stderr
@@ -111,9 +113,9 @@ func TestServeOnATerminal(t *testing.T) {
 
 // TestAskerOnATerminal: y is yes, and anything else is no; without a terminal nobody is asked.
 func TestAskerOnATerminal(t *testing.T) {
-	ours, theirs := terminal(t)
+	ours, theirs := openPTY(t)
 	var stderr bytes.Buffer
-	ask := (&app{stdin: theirs, stderr: &stderr}).asker()
+	ask := (&app{stdin: theirs, stderr: terminal.New(&stderr)}).asker()
 	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false, "always\n": false} {
 		if _, err := ours.WriteString(typed); err != nil {
 			t.Fatal(err)
@@ -175,7 +177,7 @@ func TestRunAsksOnATerminal(t *testing.T) {
 		}
 	}
 	for typed, want := range map[string]string{"y\n": "ZeroDivisionError", "n\n": "the user has said no"} {
-		ours, theirs := terminal(t)
+		ours, theirs := openPTY(t)
 		if _, err := ours.WriteString(typed); err != nil {
 			t.Fatal(err)
 		}

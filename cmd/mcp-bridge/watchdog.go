@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
@@ -35,13 +34,14 @@ func (a *app) watchdogCmd() *cobra.Command {
 	}
 }
 
-// appended is a file to which each write is appended. It is opened for each, made when there is something to keep, and begun
-// again when it is too big.
+// appended is a file to which each write is appended. It is opened for each, made when there is
+// something to keep, and begun again when it is too big.
 type appended struct{ path string }
 
 const maxAppended = 1 << 20 // bytes
 
-// watchdogLog is where the watchdog says what it has ended: its bridge, and with it standard error, is gone by then.
+// watchdogLog is where the watchdog says what it has ended: its bridge, and with it standard error,
+// is gone by then.
 func watchdogLog() io.Writer {
 	dir := stateDir()
 	if dir == "" {
@@ -71,8 +71,8 @@ const (
 	reapAgain   = 500 * time.Millisecond
 )
 
-// reapOrphans removes the containers of bridges that are dead. One that ran has ended by itself, with its standard input; one
-// that was created and not yet started would stay for ever.
+// reapOrphans removes the containers of bridges that are dead. One that ran has ended by itself,
+// with its standard input; one that was created and not yet started would stay for ever.
 func reapOrphans() (err error) {
 	cfg, err := readConfig()
 	if err != nil {
@@ -85,7 +85,8 @@ func reapOrphans() (err error) {
 	defer func() { err = errors.Join(err, d.Close()) }()
 	ctx, cancel := context.WithTimeout(context.Background(), reapTimeout)
 	defer cancel()
-	if _, err := d.Facts(ctx); err != nil { // it chooses the engine, as the bridge has; one at rest has no containers
+	// it chooses the engine, as the bridge has; one at rest has no containers
+	if _, err := d.Facts(ctx); err != nil {
 		return err
 	}
 	_, err = runtime.Reap(ctx, d, runtime.Self())
@@ -97,11 +98,14 @@ func reapOrphans() (err error) {
 	return errors.Join(err, again)
 }
 
-// reapVariables are what the watchdog needs of the environment to find the engine again: never a server's secret.
+// reapVariables are what the watchdog needs of the environment to find the engine again: never a
+// server's secret.
 var reapVariables = []string{
-	"PATH", "HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
+	"PATH", "HOME", "USER", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
+	"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 	"CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
-	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION",
+	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY",
+	"DOCKER_API_VERSION",
 	prefix + "_RUNTIME", prefix + "_ALLOW_ROOTFUL",
 }
 
@@ -113,25 +117,4 @@ func reapEnviron() []string {
 		}
 	}
 	return env
-}
-
-func (a *app) demoServerCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:       "demo-server [github]",
-		Short:     "Serve a made-up shop over MCP, or a made-up GitHub repository, to try the bridge with",
-		Hidden:    true,
-		ValidArgs: []string{"github"},
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return fixture.ServeScript(cmd.Context(), a.stdin, a.frames, fixture.GitHub)
-			}
-			err := fixture.Serve(cmd.Context(), a.stdin, a.frames)
-			var exit *fixture.ExitError
-			if errors.As(err, &exit) {
-				return exitError{exit.Code}
-			}
-			return err
-		},
-	}
 }

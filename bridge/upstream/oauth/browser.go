@@ -1,16 +1,15 @@
-package main
+package oauth
 
 import (
-	"io"
 	"os"
 	"os/exec"
-	goruntime "runtime"
+	"runtime"
 )
 
-// browser opens pages; nil where there is nothing that could.
-func browser() func(page string) {
+// Browser returns a function that opens pages, or nil if there is no browser to open them in.
+func Browser() func(page string) {
 	command := []string{"xdg-open"}
-	switch goruntime.GOOS {
+	switch runtime.GOOS {
 	case "darwin":
 		command = []string{"open"}
 	case "windows":
@@ -26,9 +25,8 @@ func browser() func(page string) {
 	}
 	return func(page string) {
 		cmd := exec.Command(path, append(command[1:], page)...)
-		cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 		if cmd.Start() == nil {
-			go func() { _ = cmd.Wait() }() // it may become the browser itself, and is the user's: it isn't waited for
+			go func() { _ = cmd.Wait() }() // it may become the user's browser, so it isn't ended
 		}
 	}
 }

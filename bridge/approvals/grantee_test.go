@@ -1,4 +1,4 @@
-package main
+package approvals
 
 import (
 	"strings"
@@ -30,7 +30,7 @@ func TestGrantee(t *testing.T) {
 		{"x.y.get", "", "", "it is disabled"},
 		{"githubber.get", "", "", "is no tool of a configured server"},
 	} {
-		s, tool, err := grantee(c, tc.name)
+		s, tool, err := Grantee(c, tc.name)
 		if s.Name != tc.server || tool != tc.tool || (err != nil) != (tc.err != "") ||
 			err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: got %s, %s, %v", tc.name, s.Name, tool, err)
