@@ -8,7 +8,7 @@ import (
 	goruntime "runtime"
 	"strings"
 
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Root is the file system of this machine as Scan takes it. It is read only, and safe for

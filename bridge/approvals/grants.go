@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
-	"github.com/mcp-bridge/mcp-bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
 const (

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
-	"github.com/mcp-bridge/mcp-bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
 // Kinds of records.

@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
 // lines are all records of a log, of its files from the oldest to the newest. Each is a whole one, or the test fails.

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
 // Bounds of what is kept.

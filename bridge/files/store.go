@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // typing is a terminal at which something is typed.

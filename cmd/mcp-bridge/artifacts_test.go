@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // TestReport: the JSON of a run has the exit code that the command ends with, and of files that could not be written no advice is

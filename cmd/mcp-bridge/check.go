@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // engines has a row for each candidate, and is false when none can be used.

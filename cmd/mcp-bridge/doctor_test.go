@@ -20,13 +20,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 // TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends where the user doesn't agree.

@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/mcp-bridge/mcp-bridge/terminal"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
 // Exit codes. A run of code that ended by itself ends the command with the code's own status

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
 // app is what all commands share.

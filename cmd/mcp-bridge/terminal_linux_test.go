@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-bridge/mcp-bridge/terminal"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
 // openPTY returns both ends of a pseudo-terminal of 78 columns.

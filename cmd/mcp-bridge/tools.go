@@ -17,9 +17,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
-	"github.com/mcp-bridge/mcp-bridge/terminal"
 )
 
 func (a *app) toolsCmd() *cobra.Command {

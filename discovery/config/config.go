@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Env is everything beside the files that a scan depends on. Paths are absolute and written as the

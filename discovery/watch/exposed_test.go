@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // TestExposedDirectory: a file that isn't used since others can write to its directory is used once

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // endpoint is a place where docker's API may be had.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Guard is told what must not outlive this process even if it is killed. Both methods return what

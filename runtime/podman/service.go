@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
-	"github.com/mcp-bridge/mcp-bridge/trust"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 const (

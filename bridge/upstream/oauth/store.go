@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
 // Store keeps the grants of one user: in the keyring of the operating system if there is one, else
