@@ -34,8 +34,9 @@ type arguments struct {
 
 var argumentNames = []string{"code", "servers", "timeout"}
 
-// decode checks the arguments by hand: schema validators of hosts differ, and their messages don't help a model. An optional
-// argument that is null counts as absent, as some models write it so. Errors are args.Errors.
+// decode checks the arguments by hand: schema validators of hosts differ, and their messages don't
+// help a model. An optional argument that is null counts as absent, as some models write it so.
+// Errors are args.Errors.
 func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, error) {
 	names := argumentNames
 	if b.inputs != nil {
@@ -66,7 +67,8 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 			return arguments{}, err
 		}
 		if a.timeout > a.most {
-			a.clamped = fmt.Sprintf("timeout: %.20s s is longer than this server allows; the run had %s s", v, text.Seconds(a.most))
+			a.clamped = fmt.Sprintf("timeout: %.20s s is longer than this server allows; the run had %s s",
+				v, text.Seconds(a.most))
 			a.timeout = a.most
 		}
 	}
@@ -85,15 +87,18 @@ func decodeCode(v json.RawMessage) (string, error) {
 		return "", args.Errorf(`argument "code" is empty; pass the Python source to run`)
 	}
 	if len(code) > sandbox.MaxCode {
-		return "", args.Errorf(`argument "code" is %d bytes long; at most %d can be run: pass data through a tool instead`, len(code), sandbox.MaxCode)
+		return "", args.Errorf(`argument "code" is %d bytes long; at most %d can be run: pass data through a tool`,
+			len(code), sandbox.MaxCode)
 	}
 	return code, nil
 }
 
-// decodeTimeout takes a positive finite number of seconds. What is too long for a Duration is the longest one.
+// decodeTimeout takes a positive finite number of seconds. What is too long for a Duration is the
+// longest one.
 func decodeTimeout(v json.RawMessage) (time.Duration, error) {
 	if args.Kind(v) != "a number" {
-		return 0, args.Errorf(`argument "timeout" must be a positive number of seconds such as 30, not %s`, args.Kind(v))
+		return 0, args.Errorf(`argument "timeout" must be a positive number of seconds such as 30, not %s`,
+			args.Kind(v))
 	}
 	s, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || math.IsInf(s, 0) || math.IsNaN(s) || s <= 0 {

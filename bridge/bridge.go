@@ -1,7 +1,9 @@
-// Package bridge is the MCP surface: it answers an MCP client by having code run, and answers that code by having upstream MCP
-// servers call tools. It decides what a call may use, reports progress and renders what came back for a model.
+// Package bridge is the MCP surface: it answers an MCP client by having code run, and answers that
+// code by having upstream MCP servers call tools. It decides what a call may use, reports progress
+// and renders what came back for a model.
 //
-// It starts no process and knows no engine: those are behind Runner and Upstreams. It alone writes to the client.
+// It starts no process and knows no engine: those are behind Runner and Upstreams. It alone writes
+// to the client.
 package bridge
 
 import (
@@ -37,10 +39,12 @@ import (
 // Name is what the server calls itself.
 const Name = "mcp-bridge"
 
-// What hosts show of the server beside its name: where it is from, and two piers with a road between them.
+// What hosts show of the server beside its name: where it is from, and two piers with a road
+// between them.
 const (
 	website = "https://github.com/mcp-bridge/mcp-bridge"
-	icon    = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a7" stroke-width="2"><path d="M1 16h22M6 4v16M18 4v16M6 6q6 12 12 0"/></svg>`
+	icon    = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a7" ` +
+		`stroke-width="2"><path d="M1 16h22M6 4v16M18 4v16M6 6q6 12 12 0"/></svg>`
 )
 
 // Output modes: what a result of run_python consists of.
@@ -49,25 +53,27 @@ const (
 	OutputStructured = "structured" // structuredContent for programs, and the text
 )
 
-// DefaultOutput is how much of what a run printed its result shows, in bytes, unless the configuration
-// says otherwise: about 4,000 tokens.
+// DefaultOutput is how much of what a run printed its result shows, in bytes, unless the
+// configuration says otherwise: about 4,000 tokens.
 const DefaultOutput = 16 << 10
 
-// A Runner runs code; *sandbox.Sandbox is one. Run is used concurrently and ends soon after its ctx. An error means that the
-// run could not take place, and is shown with what its Hint() string returns, if it has that; code that failed is a Result.
+// A Runner runs code; *sandbox.Sandbox is one. Run is used concurrently and ends soon after its
+// ctx. An error means that the run could not take place, and is shown with what its Hint() string
+// returns, if it has that; code that failed is a Result.
 type Runner interface {
 	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
 }
 
-// Upstreams are the configured MCP servers, by name; *upstream.Pool is one. All methods are used concurrently and end soon
-// after their ctx.
+// Upstreams are the configured MCP servers, by name; *upstream.Pool is one. All methods are used
+// concurrently and end soon after their ctx.
 type Upstreams interface {
 	Tools(ctx context.Context, server string) ([]upstream.Tool, error)
 
 	// Call returns the server's CallToolResult as it sent it.
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
 
-	// List returns all that a server lists of a kind, ReadResource, GetPrompt and Complete its results, as it sent them.
+	// List returns all that a server lists of a kind, ReadResource, GetPrompt and Complete its
+	// results, as it sent them.
 	List(ctx context.Context, server string, kind upstream.Kind) ([]json.RawMessage, error)
 	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
 	GetPrompt(ctx context.Context, server, name string, args json.RawMessage) (json.RawMessage, error)
@@ -89,7 +95,8 @@ type Config struct {
 
 	Approvals elicit.Approvals // which of Servers may be started without asking the user; nil: all
 
-	// Policy says which tools runs may call; nil allows all. PolicyError is why it can't be read: every run is refused with it then.
+	// Policy says which tools runs may call; nil allows all. PolicyError is why it can't be read:
+	// every run is refused with it then.
 	Policy      *policy.Policy
 	PolicyError error
 	Grants      elicit.Grants // what the user has allowed for good; nil remembers nothing
@@ -98,10 +105,12 @@ type Config struct {
 	// Files keeps what runs hand over in a directory of the user's too; nil keeps it in memory only.
 	Files *files.Store
 
-	// Inputs are the directories whose files calls may name; nil allows none, and calls have no argument for it.
+	// Inputs are the directories whose files calls may name; nil allows none, and calls have no
+	// argument for it.
 	Inputs *files.Inputs
 
-	// Audit records each run and each call; nil records nothing. Nothing is run or called while it can't be written.
+	// Audit records each run and each call; nil records nothing. Nothing is run or called while it
+	// can't be written.
 	Audit *audit.Log
 
 	// Traces and Metrics are where spans and measurements go; nil for nowhere.
@@ -111,25 +120,26 @@ type Config struct {
 	Timeout    time.Duration // of a run whose caller names none; must be positive and at most MaxTimeout
 	MaxTimeout time.Duration // the longest of any run; must be positive
 
-	// ShareRoots lets servers hear of the client's roots, if they ask and it has any. Otherwise they are told that there are none to be had.
+	// ShareRoots lets servers hear of the client's roots, if they ask and it has any. Otherwise they
+	// are told that there are none to be had.
 	ShareRoots bool
 
 	// Tools has what servers have said of their tools to earlier processes, so that these can be
 	// searched before a server is started. Nil: nothing.
 	Tools *catalog.Store
 
-	// Output is how many bytes of what a run printed its result shows; read_output gives the rest. Zero
-	// means DefaultOutput.
+	// Output is how many bytes of what a run printed its result shows; read_output gives the rest.
+	// Zero means DefaultOutput.
 	Output int64
 
 	OutputMode string       // OutputText or OutputStructured; empty means OutputText
-	Instance   string       // of this process, said to clients, so that a bridge knows when it is its own client; empty: not said
+	Instance   string       // of this process, by which a bridge knows that it is its own client; may be empty
 	Version    string       // of the program; empty means "dev"
 	Log        *slog.Logger // one Info line per run; nil means silence
 }
 
-// Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed: only, in memory, what can
-// still be read of the last runs.
+// Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed:
+// only, in memory, what can still be read of the last runs.
 type Bridge struct {
 	runner     Runner
 	upstreams  Upstreams
@@ -154,24 +164,31 @@ type Bridge struct {
 	latest *catalog.Catalog
 }
 
+// check returns what is wrong with the configuration.
+func (c Config) check() error {
+	switch mode := cmp.Or(c.OutputMode, OutputText); {
+	case c.Runner == nil:
+		return errors.New("bridge: no runner is given")
+	case c.Upstreams == nil && len(c.Servers) > 0:
+		return errors.New("bridge: servers are configured but no upstreams are given")
+	case c.Timeout <= 0 || c.MaxTimeout <= 0:
+		return errors.New("bridge: the timeout and the longest timeout must be positive")
+	case c.Timeout > c.MaxTimeout:
+		return fmt.Errorf("the timeout %v is longer than the longest that is allowed, %v: "+
+			"lower MCP_BRIDGE_TIMEOUT or raise MCP_BRIDGE_MAX_TIMEOUT", c.Timeout, c.MaxTimeout)
+	case c.Output < 0:
+		return errors.New("bridge: the size of the output must not be negative")
+	case mode != OutputText && mode != OutputStructured:
+		return fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s",
+			mode, OutputText, OutputStructured)
+	}
+	return nil
+}
+
 // New checks the configuration. It starts nothing.
 func New(cfg Config) (*Bridge, error) {
-	switch {
-	case cfg.Runner == nil:
-		return nil, errors.New("bridge: no runner is given")
-	case cfg.Upstreams == nil && len(cfg.Servers) > 0:
-		return nil, errors.New("bridge: servers are configured but no upstreams are given")
-	case cfg.Timeout <= 0 || cfg.MaxTimeout <= 0:
-		return nil, errors.New("bridge: the timeout and the longest timeout must be positive")
-	case cfg.Timeout > cfg.MaxTimeout:
-		return nil, fmt.Errorf("the timeout %v is longer than the longest that is allowed, %v: lower MCP_BRIDGE_TIMEOUT or raise MCP_BRIDGE_MAX_TIMEOUT",
-			cfg.Timeout, cfg.MaxTimeout)
-	case cfg.Output < 0:
-		return nil, errors.New("bridge: the size of the output must not be negative")
-	}
-	mode := cmp.Or(cfg.OutputMode, OutputText)
-	if mode != OutputText && mode != OutputStructured {
-		return nil, fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s", mode, OutputText, OutputStructured)
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	log := cfg.Log
 	if log == nil {
@@ -182,29 +199,47 @@ func New(cfg Config) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
 	}
 	starts := elicit.NewStarts(cfg.Approvals, log)
+	known := catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.Held}
 	b := &Bridge{
-		starts: starts,
-		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError, grants: cfg.Grants, login: cfg.Login,
-		latest: catalog.New(catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.Held},
-			cfg.Servers, cfg.Problems),
-		files: cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
+		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError,
+		grants: cfg.Grants, login: cfg.Login, starts: starts,
+		latest: catalog.New(known, cfg.Servers, cfg.Problems),
+		files:  cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
 		limits: catalog.Limits{
-			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout, Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
+			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
+			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
 		},
-		structured: mode == OutputStructured,
+		structured: cfg.OutputMode == OutputStructured,
 		shareRoots: cfg.ShareRoots,
 		log:        log,
 		kept:       output.NewStore(),
+		self:       mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
 	}
-	b.self = mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")}
+	b.server = b.newServer(cfg.Instance)
+	b.clients = client.New(client.Config{
+		Server: b.server, Self: b.self, Log: log, Ordered: catalog.RunPython, Connect: b.connect,
+		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool),
+	})
+	b.offer(b.latest)
+	b.addTool(catalog.SearchTool(b.structured), b.searchTools)
+	b.addTool(output.Tool(), b.readOutput)
+	b.addPrompts()
+	b.server.AddResource(catalog.ManualResource(), b.readManual)
+	b.server.AddResourceTemplate(output.Template(), b.readFile)
+	return b, nil
+}
+
+// newServer returns mcp-go's server, which dispatches what clients ask, without tools.
+func (b *Bridge) newServer(instance string) *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddBeforeReadResource(manualsOtherName)
 	hooks.AddAfterListResources(b.listFiles)
-	b.server = server.NewMCPServer(b.self.Name, b.self.Version,
+	src := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))
+	return server.NewMCPServer(b.self.Name, b.self.Version,
 		server.WithTitle(b.self.Title),
 		server.WithInstructions(b.latest.Instructions()),
 		server.WithToolCapabilities(true),
-		server.WithExperimental(selfSaid(cfg.Instance)),
+		server.WithExperimental(selfSaid(instance)),
 		server.WithResourceCapabilities(false, true),
 		server.WithPromptCapabilities(false),
 		server.WithCompletions(),
@@ -212,28 +247,19 @@ func New(cfg Config) (*Bridge, error) {
 		server.WithResourceCompletionProvider(completions{b}),
 		server.WithHooks(hooks),
 		server.WithWebsiteURL(website),
-		server.WithIcons(mcp.Icon{
-			Src: "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon)), MIMEType: "image/svg+xml", Sizes: []string{"any"},
-		}))
-	b.clients = client.New(client.Config{
-		Server: b.server, Self: b.self, Log: log, Ordered: catalog.RunPython,
-		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool), Connect: b.connect,
+		server.WithIcons(mcp.Icon{Src: src, MIMEType: "image/svg+xml", Sizes: []string{"any"}}))
+}
+
+// addTool offers a tool that answers its arguments as they came, or takes the place of the one of
+// its name.
+func (b *Bridge) addTool(t mcp.Tool, answer func(context.Context, json.RawMessage) *mcp.CallToolResult) {
+	b.server.AddTool(t, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return answer(carried(ctx, req.Params.Meta), req.Params.RawArguments), nil
 	})
-	b.offer(b.latest)
-	b.server.AddTool(catalog.SearchTool(b.structured), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.searchTools(ctx, req.Params.RawArguments), nil
-	})
-	b.server.AddTool(output.Tool(), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.readOutput(req.Params.RawArguments), nil
-	})
-	b.addPrompts()
-	b.server.AddResource(catalog.ManualResource(), b.readManual)
-	b.server.AddResourceTemplate(output.Template(), b.readFile)
-	return b, nil
 }
 
 // readOutput answers a call of read_output.
-func (b *Bridge) readOutput(raw json.RawMessage) *mcp.CallToolResult {
+func (b *Bridge) readOutput(_ context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	text, err := b.kept.Read(raw)
 	if err != nil {
 		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
@@ -250,7 +276,8 @@ func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]m
 	return contents, err
 }
 
-// manualsOtherName has a request for the manual by its other name, which isn't listed, answered too.
+// manualsOtherName has a request for the manual by its other name, which isn't listed, answered
+// too.
 func manualsOtherName(_ context.Context, _ any, req *mcp.ReadResourceRequest) {
 	if req.Params.URI == catalog.OtherManualURI {
 		req.Params.URI = catalog.ManualURI
@@ -264,7 +291,9 @@ func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.Res
 }
 
 // listFiles adds the files of the last runs to the result of resources/list.
-func (b *Bridge) listFiles(_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+func (b *Bridge) listFiles(
+	_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult,
+) {
 	result.Resources = append(result.Resources, b.kept.Resources()...)
 }
 
@@ -283,11 +312,7 @@ func selfSaid(instance string) map[string]any {
 }
 
 // offer puts run_python among the tools, or in the place of the one that is there.
-func (b *Bridge) offer(c *catalog.Catalog) {
-	b.server.AddTool(b.runTool(c), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.runPython(carried(ctx, req.Params.Meta), req.Params.RawArguments), nil
-	})
-}
+func (b *Bridge) offer(c *catalog.Catalog) { b.addTool(b.runTool(c), b.runPython) }
 
 // runTool returns run_python as it is listed.
 func (b *Bridge) runTool(c *catalog.Catalog) mcp.Tool {

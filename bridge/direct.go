@@ -35,8 +35,8 @@ type Report struct {
 	outcome output.Outcome
 }
 
-// JSON is all of it as one object, as structuredContent in OutputStructured, but that exitCode is the caller's: what its own process
-// ends with. Paths say where the caller has put files, by name.
+// JSON is all of it as one object, as structuredContent in OutputStructured, but that exitCode is
+// the caller's: what its own process ends with. Paths say where the caller has put files, by name.
 func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 	o := r.outcome
 	o.ExitCode = exitCode
@@ -44,8 +44,9 @@ func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 	return o.JSON()
 }
 
-// RunDirect runs code under the same rules as the tool run_python. An error means that the code was not run: its text is one
-// sentence, and it has a Hint() where the next step is known; it is an args.Error where it is the caller's mistake.
+// RunDirect runs code under the same rules as the tool run_python. An error means that the code was
+// not run: its text is one sentence, and it has a Hint() where the next step is known; it is an
+// args.Error where it is the caller's mistake.
 func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	raw := map[string]any{"code": d.Code}
 	if d.Servers != nil {

@@ -31,20 +31,26 @@ type helperInput struct {
 	Value     string          `json:"value"`
 }
 
-// helpers are the tools of the built-in provider "runtime". Those that need a server take it from the input.
+// helpers are the tools of the built-in provider "runtime". Those that need a server take it from
+// the input.
 var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any, error){
 	// load_server {server}: an entrypoint.Provider with its tools.
-	"load_server": func(h *host, ctx context.Context, in helperInput) (any, error) { return h.loadServer(ctx, in.Server) },
+	"load_server": func(h *host, ctx context.Context, in helperInput) (any, error) {
+		return h.loadServer(ctx, in.Server)
+	},
 	// list_servers {}: names of the servers that this run may call.
 	"list_servers": func(h *host, _ context.Context, _ helperInput) (any, error) {
 		return catalog.Names(h.view.Allowed), nil
 	},
-	// discovered_servers {detailed?}: names of all configured servers, or what there is to say of each.
+	// discovered_servers {detailed?}: names of all configured servers, or what there is to say of
+	// each.
 	"discovered_servers": func(h *host, _ context.Context, in helperInput) (any, error) {
 		return h.view.Discovered(in.Detailed), nil
 	},
 	// list_tools {server}: a list of catalog.ToolInfo.
-	"list_tools": func(h *host, ctx context.Context, in helperInput) (any, error) { return h.listTools(ctx, in.Server) },
+	"list_tools": func(h *host, ctx context.Context, in helperInput) (any, error) {
+		return h.listTools(ctx, in.Server)
+	},
 	// describe_server {server}: the same of one, with the tools' names where this run may call it.
 	"describe_server": func(h *host, ctx context.Context, in helperInput) (any, error) {
 		return h.view.Describe(ctx, in.Server)
@@ -55,11 +61,13 @@ var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any
 	"query_tool_docs": func(h *host, ctx context.Context, in helperInput) (any, error) {
 		return h.view.Docs(ctx, in.Server, in.Tool, in.Detail)
 	},
-	// search_tool_docs {query, limit?, detail?}: the best of them among all servers, and which servers were left out.
+	// search_tool_docs {query, limit?, detail?}: the best of them among all servers, and which servers
+	// were left out.
 	"search_tool_docs": func(h *host, ctx context.Context, in helperInput) (any, error) {
 		return h.view.SearchDocs(ctx, in.Query, in.Detail, in.Limit)
 	},
-	// list_resources, list_resource_templates, list_prompts {server}: what the server lists, as it lists it.
+	// list_resources, list_resource_templates, list_prompts {server}: what the server lists, as it
+	// lists it.
 	"list_resources":          listing(upstream.Resources),
 	"list_resource_templates": listing(upstream.ResourceTemplates),
 	"list_prompts":            listing(upstream.Prompts),
@@ -67,12 +75,13 @@ var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any
 	"read_resource": (*host).readResource,
 	// get_prompt {server, name, arguments?}: the GetPromptResult.
 	"get_prompt": (*host).getPrompt,
-	// complete {server, name or uri, argument, value, arguments?}: what a server proposes for an argument of a prompt, or of a resource
-	// template, the CompleteResult's completion.
+	// complete {server, name or uri, argument, value, arguments?}: what a server proposes for an
+	// argument of a prompt, or of a resource template, the CompleteResult's completion.
 	"complete": (*host).complete,
 }
 
-// maxName bounds a server's or tool's name that a helper is given, in bytes, as the sandbox bounds those of calls.
+// maxName bounds a server's or tool's name that a helper is given, in bytes, as the sandbox bounds
+// those of calls.
 const maxName = 4 << 10
 
 // helper answers a call of the provider "runtime".
@@ -84,7 +93,8 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		return nil, invalid("the runtime has no helper %q%s; it has: %s", c.Tool, text.DidYouMean(c.Tool, names), strings.Join(names, ", "))
+		return nil, invalid("the runtime has no helper %q%s; it has: %s",
+			c.Tool, text.DidYouMean(c.Tool, names), strings.Join(names, ", "))
 	}
 	input, err := object(c.Input)
 	if err != nil {
@@ -98,7 +108,8 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 	}
 	for _, name := range []string{in.Server, in.Tool} {
 		if len(name) > maxName {
-			return nil, invalid("bad arguments for runtime.%s: a name of %d bytes, and none has more than %d", c.Tool, len(name), maxName)
+			return nil, invalid("bad arguments for runtime.%s: a name of %d bytes, and none has more than %d",
+				c.Tool, len(name), maxName)
 		}
 	}
 	v, err := run(h, ctx, in)
@@ -128,7 +139,9 @@ func misfit(err error) string {
 	case reflect.Bool:
 		needs = "a boolean"
 	}
-	is, known := map[string]string{"string": "a string", "bool": "a boolean", "array": "a list", "object": "an object"}[wrong.Value]
+	is, known := map[string]string{
+		"string": "a string", "bool": "a boolean", "array": "a list", "object": "an object",
+	}[wrong.Value]
 	if !known {
 		is = "a " + wrong.Value // such as: number 1.5
 	}

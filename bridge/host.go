@@ -21,8 +21,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// host answers the tool calls of one run: for the servers of that run and for nothing else, whatever the guest asks for.
-// It is safe for concurrent use; a slow server holds up only the calls that ask for it.
+// host answers the tool calls of one run: for the servers of that run and for nothing else,
+// whatever the guest asks for. It is safe for concurrent use; a slow server holds up only the calls
+// that ask for it.
 type host struct {
 	catalog   *catalog.Catalog
 	view      catalog.View // of this run, for its servers and for nothing else
@@ -42,23 +43,33 @@ type host struct {
 }
 
 // host returns the host side of the run id, which ends with ctx.
-func (b *Bridge) host(ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution) *host {
+func (b *Bridge) host(
+	ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution,
+) *host {
 	log := b.log.With("run", id)
-	h := &host{catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log}, signals: b.signals, execution: e,
-		login: b.login, logins: &logins{run: ctx, all: map[string]*login{}}, log: log}
-	h.view = catalog.View{Catalog: a.catalog, Allowed: a.servers, Running: h.running, List: h.list, Tools: h.tools, Reason: reason}
+	h := &host{
+		catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log},
+		signals: b.signals, execution: e, login: b.login,
+		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
+	}
+	h.view = catalog.View{
+		Catalog: a.catalog, Allowed: a.servers, Running: h.running, List: h.list, Tools: h.tools, Reason: reason,
+	}
 	return h
 }
 
-// Call implements sandbox.Host. Every error but that of a result's encoding is an *entrypoint.CallError. A panic is the error of
-// its own call: this runs on a goroutine of the sandbox, where it would end the bridge with all runs.
+// Call implements sandbox.Host. Every error but that of a result's encoding is an
+// *entrypoint.CallError. A panic is the error of its own call: this runs on a goroutine of the
+// sandbox, where it would end the bridge with all runs.
 func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.log.Error("a tool call has panicked", "server", c.Provider, "tool", c.Tool, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			h.log.Error("a tool call has panicked", "server", c.Provider, "tool", c.Tool,
+				"panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			result, err = nil, &entrypoint.CallError{Code: entrypoint.CodeInternal,
-				Message: fmt.Sprintf("the bridge has failed on the call of %q of server %q, which is a bug of the bridge; its log says more: %v", c.Tool, c.Provider, r)}
+				Message: fmt.Sprintf("the bridge has failed on the call of %q of server %q, "+
+					"which is a bug of the bridge; its log says more: %v", c.Tool, c.Provider, r)}
 		}
 	}()
 	if c.Provider == entrypoint.RuntimeProvider {
@@ -67,8 +78,11 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 	return h.call(ctx, c.Provider, c.Tool, c.Input, c.Progress)
 }
 
-// call calls a tool by its alias or real name, and records it. The code hears of its progress unless toCode is nil.
-func (h *host) call(ctx context.Context, server, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
+// call calls a tool by its alias or real name, and records it. The code hears of its progress
+// unless toCode is nil.
+func (h *host) call(
+	ctx context.Context, server, name string, input json.RawMessage, toCode func(sandbox.Progress),
+) (json.RawMessage, error) {
 	return recorded(ctx, h, server, name, func(ctx context.Context, r *audit.Record) (json.RawMessage, error) {
 		h.books.arguments(r, input)
 		res, err := h.callTo(ctx, r, server, name, input, toCode)
@@ -77,7 +91,10 @@ func (h *host) call(ctx context.Context, server, name string, input json.RawMess
 	})
 }
 
-func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string, input json.RawMessage, toCode func(sandbox.Progress)) (json.RawMessage, error) {
+func (h *host) callTo(
+	ctx context.Context, r *audit.Record, server, name string, input json.RawMessage,
+	toCode func(sandbox.Progress),
+) (json.RawMessage, error) {
 	s, err := h.view.Server(server)
 	if err != nil {
 		return nil, err
@@ -102,10 +119,11 @@ func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string,
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
 	}
+	ask := func(ctx context.Context) (json.RawMessage, error) {
+		return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.Name, tool.Name, args)
+	}
 	res, err := withLogin(ctx, h, s, func() (json.RawMessage, error) {
-		return upstreamSpan(ctx, h.signals, s.Name, "tools/call", tool.Name, func(ctx context.Context) (json.RawMessage, error) {
-			return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.Name, tool.Name, args)
-		})
+		return upstreamSpan(ctx, h.signals, s.Name, "tools/call", tool.Name, ask)
 	})
 	if err != nil {
 		return nil, callError(ctx, s, err)
@@ -114,9 +132,11 @@ func (h *host) callTo(ctx context.Context, r *audit.Record, server, name string,
 	return res, nil
 }
 
-// observed is ctx for a call of a tool whose progress is told to the code and to the run's client, to each if it has asked. When
-// nobody has, the server isn't asked either.
-func (h *host) observed(ctx context.Context, s catalog.Server, tool string, toCode func(sandbox.Progress)) context.Context {
+// observed is ctx for a call of a tool whose progress is told to the code and to the run's client,
+// to each if it has asked. When neither has, the server isn't asked.
+func (h *host) observed(
+	ctx context.Context, s catalog.Server, tool string, toCode func(sandbox.Progress),
+) context.Context {
 	if toCode == nil && h.progress == nil {
 		return ctx
 	}
@@ -147,7 +167,7 @@ func (h *host) tools(ctx context.Context, s catalog.Server) (*catalog.Toolset, e
 	if err := h.allowed(ctx, s); err != nil {
 		return nil, err
 	}
-	defer h.clock.Stop()() // it may have to be started first, which is not the code's own time; nor are the aliases
+	defer h.clock.Stop()() // to start it, and to make aliases, is not the code's own time
 	tools, err := withLogin(ctx, h, s, func() ([]upstream.Tool, error) { return h.upstreams.Tools(ctx, s.Name) })
 	if err != nil {
 		return nil, callError(ctx, s, err)
@@ -174,20 +194,22 @@ func invalid(format string, a ...any) error {
 // codeInvalidParams is JSON-RPC's code for bad arguments.
 const codeInvalidParams = -32602
 
-// callError makes an upstream's error one for the code that called. What the server wrote to its stderr stays outside: it may
-// hold secrets.
+// callError makes an upstream's error one for the code that called. What the server wrote to its
+// stderr stays outside: it may hold secrets.
 func callError(ctx context.Context, s catalog.Server, err error) error {
 	var known *entrypoint.CallError
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: fmt.Sprintf("server %q: %s", s.Name, text.Safe(reason(s, err)))}
+	said := fmt.Sprintf("server %q: %s", s.Name, text.Safe(reason(s, err)))
+	e := &entrypoint.CallError{Code: entrypoint.CodeTool, Message: said}
 	var rpc *upstream.RPCError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code = entrypoint.CodeTimeout
 	case ctx.Err() != nil:
-		e.Code, e.Message = entrypoint.CodeCancelled, fmt.Sprintf("server %q: the run has ended before the answer came", s.Name)
+		e.Code = entrypoint.CodeCancelled
+		e.Message = fmt.Sprintf("server %q: the run has ended before the answer came", s.Name)
 	case errors.Is(err, upstream.ErrClosed):
 		e.Code, e.Message = entrypoint.CodeInternal, "the bridge is shutting down"
 	case errors.As(err, &rpc):
@@ -205,7 +227,8 @@ func callError(ctx context.Context, s catalog.Server, err error) error {
 	return e
 }
 
-// reason is an upstream's error without what its server wrote to stderr, but with the command that shows it.
+// reason is an upstream's error without what its server wrote to stderr, but with the command that
+// shows it.
 func reason(s catalog.Server, err error) string {
 	var e *upstream.ServerError
 	if !errors.As(err, &e) || e.Err == nil {

@@ -25,15 +25,18 @@ func aboutFiles(inputs *files.Inputs) string {
 func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
 	var elements []json.RawMessage
 	if json.Unmarshal(v, &elements) != nil {
-		return nil, args.Errorf(`argument "files" must be a list of paths below %s, not %s`, b.inputs.Dirs(), args.Kind(v))
+		return nil, args.Errorf(`argument "files" must be a list of paths below %s, not %s`,
+			b.inputs.Dirs(), args.Kind(v))
 	}
 	for i, e := range elements {
 		path := ""
 		switch err := json.Unmarshal(e, &path); {
 		case err != nil || args.Kind(e) == "null":
-			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not %s`, i, b.inputs.Dirs(), args.Kind(e))
+			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not %s`,
+				i, b.inputs.Dirs(), args.Kind(e))
 		case path == "":
-			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not an empty string`, i, b.inputs.Dirs())
+			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not an empty string`,
+				i, b.inputs.Dirs())
 		}
 		paths = append(paths, path)
 	}

@@ -10,9 +10,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
-// offered does a request for what a server offers besides tools, if the policy allows it, and records it. The server's answer is given
-// as it sent it.
-func offered[T any](ctx context.Context, h *host, server, method string, params any, do func(ctx context.Context, server string) (T, error)) (result any, err error) {
+// offered makes a request for what a server offers besides tools, if the policy allows it, and
+// records it. It returns the server's answer as it came.
+func offered[T any](
+	ctx context.Context, h *host, server, method string, params any,
+	do func(ctx context.Context, server string) (T, error),
+) (result any, err error) {
 	args, err := json.Marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the parameters of %s: %w", method, err)
@@ -30,7 +33,9 @@ func offered[T any](ctx context.Context, h *host, server, method string, params 
 		if err := h.permits.method(ctx, r, s, method, args); err != nil {
 			return nil, err
 		}
-		result, err := upstreamSpan(ctx, h.signals, s.Name, method, "", func(ctx context.Context) (T, error) { return do(ctx, s.Name) })
+		result, err := upstreamSpan(ctx, h.signals, s.Name, method, "", func(ctx context.Context) (T, error) {
+			return do(ctx, s.Name)
+		})
 		if err != nil {
 			return nil, callError(ctx, s, err)
 		}
@@ -39,7 +44,7 @@ func offered[T any](ctx context.Context, h *host, server, method string, params 
 	})
 }
 
-// received is bytes of what a server sent.
+// received returns the number of bytes that a server sent.
 func received(result any) (n int) {
 	switch v := result.(type) {
 	case json.RawMessage:
@@ -52,51 +57,58 @@ func received(result any) (n int) {
 	return n
 }
 
-// listing is the helper that lists one kind of what a server offers besides tools.
+// listing returns the helper that lists one kind of what a server offers besides tools.
 func listing(kind upstream.Kind) func(h *host, ctx context.Context, in helperInput) (any, error) {
 	return func(h *host, ctx context.Context, in helperInput) (any, error) {
-		return offered(ctx, h, in.Server, kind.Method(), nil, func(ctx context.Context, server string) ([]json.RawMessage, error) {
+		list := func(ctx context.Context, server string) ([]json.RawMessage, error) {
 			items, err := h.upstreams.List(ctx, server, kind)
 			if items == nil {
 				items = []json.RawMessage{}
 			}
 			return items, err
-		})
+		}
+		return offered(ctx, h, in.Server, kind.Method(), nil, list)
 	}
 }
 
 func (h *host) readResource(ctx context.Context, in helperInput) (any, error) {
 	if in.URI == "" {
-		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists", in.Server)
+		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists",
+			in.Server)
 	}
 	params := map[string]string{"uri": in.URI}
-	return offered(ctx, h, in.Server, catalog.MethodReadResource, params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	read := func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.ReadResource(ctx, server, in.URI)
-	})
+	}
+	return offered(ctx, h, in.Server, catalog.MethodReadResource, params, read)
 }
 
 func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
 	if in.Name == "" {
-		return nil, invalid("a prompt is asked for by its name; runtime.list_prompts(%q) has those of that server", in.Server)
+		return nil, invalid("a prompt is asked for by its name; runtime.list_prompts(%q) has those of that server",
+			in.Server)
 	}
 	args, err := object(in.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	params := map[string]any{"name": in.Name, "arguments": args}
-	return offered(ctx, h, in.Server, catalog.MethodGetPrompt, params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	get := func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.GetPrompt(ctx, server, in.Name, args)
-	})
+	}
+	return offered(ctx, h, in.Server, catalog.MethodGetPrompt, params, get)
 }
 
-// complete asks for the completions of an argument, of a prompt or of a resource template; arguments are those that are known already.
+// complete asks for the completions of an argument of a prompt or of a resource template. The
+// input's Arguments are those that are known already.
 func (h *host) complete(ctx context.Context, in helperInput) (any, error) {
 	ref := map[string]string{"type": "ref/prompt", "name": in.Name}
 	if in.URI != "" {
 		ref = map[string]string{"type": "ref/resource", "uri": in.URI}
 	}
 	if (in.Name == "") == (in.URI == "") || in.Argument == "" {
-		return nil, invalid("completions are asked for with the name of a prompt, or the uri of a resource template, and the argument's name")
+		return nil, invalid("completions are asked for with the name of a prompt, or the uri of a resource " +
+			"template, and the argument's name")
 	}
 	params := map[string]any{"ref": ref, "argument": map[string]string{"name": in.Argument, "value": in.Value}}
 	if known, err := object(in.Arguments); err != nil {
@@ -104,7 +116,8 @@ func (h *host) complete(ctx context.Context, in helperInput) (any, error) {
 	} else if string(known) != "{}" {
 		params["context"] = map[string]any{"arguments": known}
 	}
-	return offered(ctx, h, in.Server, catalog.MethodComplete, params, func(ctx context.Context, server string) (json.RawMessage, error) {
+	complete := func(ctx context.Context, server string) (json.RawMessage, error) {
 		return h.upstreams.Complete(ctx, server, params)
-	})
+	}
+	return offered(ctx, h, in.Server, catalog.MethodComplete, params, complete)
 }

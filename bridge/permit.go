@@ -79,7 +79,9 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server,
 }
 
 // question returns what the user is asked about a call.
-func question(c *catalog.Catalog, server string, t upstream.Tool, args json.RawMessage, d policy.Decision) elicit.Call {
+func question(
+	c *catalog.Catalog, server string, t upstream.Tool, args json.RawMessage, d policy.Decision,
+) elicit.Call {
 	definition := c.Definition(server)
 	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.Definitions()) })
 	return elicit.Call{

@@ -12,7 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// Prompts are for people: hosts offer them as commands. A model sees one only when its user chooses it.
+// Prompts are for people: hosts offer them as commands. A model sees one only when its user chooses
+// it.
 const (
 	serversPrompt = "servers"
 	loginPrompt   = "login"
@@ -29,7 +30,8 @@ func (b *Bridge) addPrompts() {
 		})
 	}
 	add(mcp.NewPrompt(serversPrompt, mcp.WithPromptTitle("Servers"),
-		mcp.WithPromptDescription("Which MCP servers code can call, and which of those configured it can't, and why")),
+		mcp.WithPromptDescription(
+			"Which MCP servers code can call, and which of those configured it can't, and why")),
 		func(map[string]string) string { return b.Catalog().ServersPrompt() })
 	add(mcp.NewPrompt(loginPrompt, mcp.WithPromptTitle("Log in to a server"),
 		mcp.WithPromptDescription("How to log in to a remote MCP server"),
@@ -60,15 +62,20 @@ var (
 const maxCompletions = 100
 
 // CompletePromptArgument proposes the servers that one can log in to.
-func (c completions) CompletePromptArgument(_ context.Context, prompt string, a mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+func (c completions) CompletePromptArgument(
+	_ context.Context, prompt string, a mcp.CompleteArgument, _ mcp.CompleteContext,
+) (*mcp.Completion, error) {
 	if prompt != loginPrompt || a.Name != "server" {
 		return beginningWith(a.Value, nil), nil
 	}
 	return beginningWith(a.Value, c.bridge.Catalog().Remote()), nil
 }
 
-// CompleteResourceArgument proposes runs that handed over files, and names of those, of one run if that is known.
-func (c completions) CompleteResourceArgument(_ context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext) (*mcp.Completion, error) {
+// CompleteResourceArgument proposes runs that handed over files, and names of those, of one run if
+// that is known.
+func (c completions) CompleteResourceArgument(
+	_ context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext,
+) (*mcp.Completion, error) {
 	var values []string
 	for _, f := range c.bridge.kept.Files() {
 		switch {

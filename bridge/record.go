@@ -32,7 +32,8 @@ func (b books) ready(ctx context.Context) error {
 	return b.audit.Ready(ctx)
 }
 
-// enter records what ended just now. That it can't be written refuses what comes next, see ready; what has been done is done.
+// enter records what ended just now. That it can't be written refuses what comes next, see ready;
+// what has been done is done.
 func (b books) enter(ctx context.Context, r audit.Record, began time.Time) {
 	if b.audit == nil {
 		return
@@ -52,16 +53,23 @@ func (b books) arguments(r *audit.Record, args json.RawMessage) {
 
 // ran records a run, which may have ended with ctx.
 func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
-	r := audit.Record{Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls), ResultBytes: len(o.Stdout) + len(o.Stderr)}
+	r := audit.Record{
+		Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls),
+		ResultBytes: len(o.Stdout) + len(o.Stderr),
+	}
 	b.arguments(&r, raw)
 	b.enter(context.WithoutCancel(ctx), r, began)
 }
 
-// recorded does an inner call and records it, however it ends. The call is not made when it could not be recorded. What do learns of
-// the call, it notes in the record: names are those that were asked for until then.
-func recorded[T any](ctx context.Context, h *host, server, tool string, do func(context.Context, *audit.Record) (T, error)) (result T, err error) {
+// recorded does an inner call and records it, however it ends. The call is not made when it could
+// not be recorded. What do learns of the call, it notes in the record: names are those that were
+// asked for until then.
+func recorded[T any](
+	ctx context.Context, h *host, server, tool string, do func(context.Context, *audit.Record) (T, error),
+) (result T, err error) {
 	if err := h.books.ready(ctx); err != nil {
-		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: "the call was not made: " + text.Hinted(err)}
+		why := "the call was not made: " + text.Hinted(err)
+		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: why}
 	}
 	began := time.Now()
 	ctx, end := h.signals.call(h.execution.within(ctx))
@@ -77,7 +85,8 @@ func recorded[T any](ctx context.Context, h *host, server, tool string, do func(
 	return result, err
 }
 
-// maxRecordedName bounds a name in the record, in bytes: code that could write long lines could have older ones rotated away.
+// maxRecordedName bounds a name in the record, in bytes: code that could write long lines could
+// have older ones rotated away.
 const maxRecordedName = 256
 
 // named is a name as it is recorded: of a long one the beginning, with its length.

@@ -28,8 +28,8 @@ const (
 // statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
 const statusPanic = "panic"
 
-// runPython is one call of the tool, from its arguments to its result. It ends soon after ctx, which ends with the client's
-// cancel or its connection.
+// runPython is one call of the tool, from its arguments to its result. It ends soon after ctx,
+// which ends with the client's cancel or its connection.
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began := time.Now()
 	id, status := newID(), statusPanic
@@ -45,7 +45,8 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 		end(status, t)
 		r.Afterwards(func() {
 			b.clients.Log(slog.LevelInfo, "run_python", "run", id, "status", status,
-				"queued", rounded(t.Queued), "started", rounded(t.Prepared+t.Started), "ran", rounded(t.Ran), "took", rounded(t.Total))
+				"queued", rounded(t.Queued), "started", rounded(t.Prepared+t.Started),
+				"ran", rounded(t.Ran), "took", rounded(t.Total))
 		})
 	}()
 	o := b.run(ctx, id, raw, r, p, &t)
@@ -133,7 +134,8 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 // books are those of the bridge, which speak of trouble with them to log.
 func (b *Bridge) books(log *slog.Logger) books { return books{b.audit, log} }
 
-// unready says why no code may run whatever the engine says: what it may call isn't known, or what it does can't be recorded.
+// unready says why no code may run whatever the engine says: what it may call isn't known, or what
+// it does can't be recorded.
 func (b *Bridge) unready(ctx context.Context) error {
 	if b.broken != nil {
 		return b.broken
@@ -144,7 +146,9 @@ func (b *Bridge) unready(ctx context.Context) error {
 // sandboxRequest returns the run that a call asks for.
 func sandboxRequest(id string, a arguments, p *client.Progress) sandbox.Request {
 	_, discovered := a.catalog.Announced()
-	r := sandbox.Request{ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered}
+	r := sandbox.Request{
+		ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered,
+	}
 	if p != nil {
 		r.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }
 	}

@@ -38,7 +38,9 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	return res
 }
 
-func (b *Bridge) foundTools(ctx context.Context, id string, raw json.RawMessage) (*mcp.CallToolResult, error) {
+func (b *Bridge) foundTools(
+	ctx context.Context, id string, raw json.RawMessage,
+) (*mcp.CallToolResult, error) {
 	if b.broken != nil {
 		return nil, errors.New(text.Hinted(b.broken))
 	}

@@ -19,11 +19,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// signals are what the bridge tells a collector: spans of a call of run_python, of the wait for its container (lease), of its code (run),
-// of each call of a tool by that, and of what an upstream server has of this; and a few metrics. Never code, nor arguments, nor what
-// an error says. It is safe for concurrent use.
+// signals exports spans and a few metrics to a collector. The spans are of a call of run_python, of
+// the wait for its container (lease), of its code (run), of each call of a tool by the code, and of
+// the server's part in that. They never hold code, arguments or the text of errors. It is safe for
+// concurrent use.
 type signals struct {
-	off    bool // nobody listens: nothing is made that nobody gets
+	off    bool // there is no collector
 	tracer trace.Tracer
 
 	runs     metric.Int64Counter       // by status
@@ -35,7 +36,7 @@ type signals struct {
 	callTime metric.Float64Histogram   // seconds, likewise
 }
 
-// newSignals takes providers of which nil does nothing.
+// newSignals returns signals to these providers. A nil provider gets nothing.
 func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, version string) (*signals, error) {
 	if traces == nil {
 		traces = nooptrace.NewTracerProvider()
@@ -45,16 +46,24 @@ func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, versi
 	}
 	_, untraced := traces.(nooptrace.TracerProvider)
 	_, unmeasured := metrics.(noopmetric.MeterProvider)
-	s := &signals{off: untraced && unmeasured, tracer: traces.Tracer(Name, trace.WithInstrumentationVersion(version))}
+	s := &signals{
+		off:    untraced && unmeasured,
+		tracer: traces.Tracer(Name, trace.WithInstrumentationVersion(version)),
+	}
 	m := metrics.Meter(Name, metric.WithInstrumentationVersion(version))
+	about, seconds := metric.WithDescription, metric.WithUnit("s")
 	var errs [7]error
-	s.runs, errs[0] = m.Int64Counter("mcp_bridge.runs", metric.WithDescription("Calls of run_python that are over."))
-	s.runTime, errs[1] = m.Float64Histogram("mcp_bridge.run.duration", metric.WithUnit("s"), metric.WithDescription("How long they took, with all waiting."))
-	s.active, errs[2] = m.Int64UpDownCounter("mcp_bridge.runs.active", metric.WithDescription("Runs that take place."))
-	s.queued, errs[3] = m.Float64Histogram("mcp_bridge.queue.duration", metric.WithUnit("s"), metric.WithDescription("How long runs waited for others to end."))
-	s.leases, errs[4] = m.Int64Counter("mcp_bridge.leases", metric.WithDescription("Containers that runs had, by whether one was waiting for them."))
-	s.calls, errs[5] = m.Int64Counter("mcp_bridge.calls", metric.WithDescription("Calls that code has made to servers."))
-	s.callTime, errs[6] = m.Float64Histogram("mcp_bridge.call.duration", metric.WithUnit("s"), metric.WithDescription("How long they took, with all waiting."))
+	s.runs, errs[0] = m.Int64Counter("mcp_bridge.runs", about("Calls of run_python that are over."))
+	s.runTime, errs[1] = m.Float64Histogram("mcp_bridge.run.duration", seconds,
+		about("How long they took, with all waiting."))
+	s.active, errs[2] = m.Int64UpDownCounter("mcp_bridge.runs.active", about("Runs that take place."))
+	s.queued, errs[3] = m.Float64Histogram("mcp_bridge.queue.duration", seconds,
+		about("How long runs waited for others to end."))
+	s.leases, errs[4] = m.Int64Counter("mcp_bridge.leases",
+		about("Containers that runs had, by whether one was waiting for them."))
+	s.calls, errs[5] = m.Int64Counter("mcp_bridge.calls", about("Calls that code has made to servers."))
+	s.callTime, errs[6] = m.Float64Histogram("mcp_bridge.call.duration", seconds,
+		about("How long they took, with all waiting."))
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -63,23 +72,30 @@ func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, versi
 	return s, nil
 }
 
-// carried is ctx with the trace that the client says its request belongs to (SEP-414: traceparent and tracestate in _meta), if any.
+// carried returns ctx with the trace that the client's request belongs to, if _meta names one
+// (SEP-414: traceparent and tracestate).
 func carried(ctx context.Context, meta *mcp.Meta) context.Context {
 	if meta == nil {
 		return ctx
 	}
 	parent, _ := meta.AdditionalFields["traceparent"].(string)
 	state, _ := meta.AdditionalFields["tracestate"].(string)
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
+	from := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
+	return propagation.TraceContext{}.Extract(ctx, from)
 }
 
-// begin begins the span of a call of run_python. Its end counts the call.
-func (s *signals) begin(ctx context.Context, id string) (inSpan context.Context, end func(status string, t output.Times)) {
+// begin starts the span of a call of run_python. Its end counts the call.
+func (s *signals) begin(ctx context.Context, id string) (
+	inSpan context.Context, end func(status string, t output.Times),
+) {
 	if s.off {
 		return ctx, func(string, output.Times) {}
 	}
 	ctx, span := s.tracer.Start(ctx, "tools/call "+runPythonName, trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", runPythonName), attribute.String("mcp_bridge.run.id", id)))
+		trace.WithAttributes(
+			attribute.String("mcp.method.name", "tools/call"),
+			attribute.String("gen_ai.tool.name", runPythonName),
+			attribute.String("mcp_bridge.run.id", id)))
 	return ctx, func(status string, t output.Times) {
 		failing(span, status, string(sandbox.StatusOK))
 		span.End()
@@ -91,7 +107,7 @@ func (s *signals) begin(ctx context.Context, id string) (inSpan context.Context,
 	}
 }
 
-// failing notes the outcome of a span, which is an error unless it is fine.
+// failing sets the outcome of a span, which is an error unless it is fine.
 func failing(span trace.Span, outcome, fine string) {
 	span.SetAttributes(attribute.String("mcp_bridge.outcome", outcome))
 	if outcome != fine {
@@ -99,7 +115,8 @@ func failing(span trace.Span, outcome, fine string) {
 	}
 }
 
-// execution is one run in the sandbox, for the spans of its two parts. Its calls come between began and end.
+// execution is one run in the sandbox, for the spans of its two parts. Its calls come between began
+// and end.
 type execution struct {
 	signals *signals
 	ctx     context.Context // of the call of run_python
@@ -133,7 +150,8 @@ func (e *execution) began(waiting bool) {
 	}
 	e.waits.SetAttributes(attribute.Bool("mcp_bridge.standby", waiting))
 	e.waits.End()
-	e.signals.leases.Add(context.WithoutCancel(e.ctx), 1, metric.WithAttributes(attribute.Bool("standby", waiting)))
+	by := metric.WithAttributes(attribute.Bool("standby", waiting))
+	e.signals.leases.Add(context.WithoutCancel(e.ctx), 1, by)
 	_, run := e.signals.tracer.Start(e.ctx, "run")
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +173,7 @@ func (e *execution) end(status string) {
 	}
 }
 
-// within is ctx in the span of the code, where there is one; e may be nil.
+// within returns ctx in the span of the code, if that has begun. A nil e has none.
 func (e *execution) within(ctx context.Context) context.Context {
 	if e == nil {
 		return ctx
@@ -168,9 +186,11 @@ func (e *execution) within(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, e.run)
 }
 
-// call begins the span of a call by the code. Its end takes what was recorded of it; known says that there is such a server: others
-// are not to make as many series as code has ideas.
-func (s *signals) call(ctx context.Context) (inSpan context.Context, end func(r audit.Record, known bool, took time.Duration)) {
+// call starts the span of a call by the code. Its end takes what was recorded of it. Names of
+// servers that aren't known are dropped, which bounds the metrics' cardinality.
+func (s *signals) call(ctx context.Context) (
+	inSpan context.Context, end func(r audit.Record, known bool, took time.Duration),
+) {
 	if s.off {
 		return ctx, func(audit.Record, bool, time.Duration) {}
 	}
@@ -180,7 +200,10 @@ func (s *signals) call(ctx context.Context) (inSpan context.Context, end func(r 
 			r.Server, r.Tool = "", ""
 		}
 		span.SetName("call " + r.Server + "." + r.Tool)
-		span.SetAttributes(attribute.String("mcp_bridge.server", r.Server), attribute.String("mcp_bridge.tool", r.Tool), attribute.String("mcp_bridge.verdict", r.Verdict))
+		span.SetAttributes(
+			attribute.String("mcp_bridge.server", r.Server),
+			attribute.String("mcp_bridge.tool", r.Tool),
+			attribute.String("mcp_bridge.verdict", r.Verdict))
 		failing(span, r.Outcome, outcomeOK)
 		span.End()
 		by := metric.WithAttributes(attribute.String("server", r.Server), attribute.String("outcome", r.Outcome))
@@ -190,13 +213,18 @@ func (s *signals) call(ctx context.Context) (inSpan context.Context, end func(r 
 	}
 }
 
-// upstreamSpan does a request to a server in a span of its own, whose context the server is sent.
-func upstreamSpan[T any](ctx context.Context, s *signals, server, method, tool string, do func(context.Context) (T, error)) (T, error) {
+// upstreamSpan makes a request to a server in a span of its own, whose context is sent along.
+func upstreamSpan[T any](
+	ctx context.Context, s *signals, server, method, tool string, do func(context.Context) (T, error),
+) (T, error) {
 	if s.off {
 		return do(ctx)
 	}
 	ctx, span := s.tracer.Start(ctx, "upstream "+method, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("mcp.method.name", method), attribute.String("mcp_bridge.server", server), attribute.String("mcp_bridge.tool", tool)))
+		trace.WithAttributes(
+			attribute.String("mcp.method.name", method),
+			attribute.String("mcp_bridge.server", server),
+			attribute.String("mcp_bridge.tool", tool)))
 	defer span.End()
 	result, err := do(ctx)
 	if err != nil {

@@ -50,7 +50,8 @@ func Fields(raw json.RawMessage, tool string, names []string) (map[string]json.R
 		}
 		if !slices.Contains(names, name) {
 			last := len(names) - 1
-			return nil, Errorf("%s has no argument %q%s; it takes %s and %s", tool, text.Brief(name, MaxEcho), text.DidYouMean(name, names), strings.Join(names[:last], ", "), names[last])
+			return nil, Errorf("%s has no argument %q%s; it takes %s and %s", tool, text.Brief(name, MaxEcho),
+				text.DidYouMean(name, names), strings.Join(names[:last], ", "), names[last])
 		}
 		if seen[name] {
 			return nil, Errorf("argument %q is given twice; give it once", name)

@@ -12,12 +12,13 @@ import (
 // maxNear is how many similar names an error offers.
 const maxNear = 3
 
-// maxCompared bounds, in bytes, the names that are compared letter by letter: the effort grows with the square.
+// maxCompared bounds, in bytes, the names that are compared letter by letter: the effort grows with
+// the square.
 const maxCompared = 100
 
-// Nearest returns the names most like the wrong one, best first, at most three, and none that is much
-// less like it than the best. A name is like another one when it contains it, or when at most a third
-// of the longer one's letters differ.
+// Nearest returns the names most like the wrong one, best first, at most three, and none that is
+// much less like it than the best. A name is like another one when it contains it, or when at most
+// a third of the longer one's letters differ.
 func Nearest(wrong string, names []string) []string {
 	type near struct {
 		name     string

@@ -31,7 +31,8 @@ func Safe(s string) string {
 }
 
 // lineEnds are the characters and sequences other than a line feed that may end a line.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n",
+	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // Line returns s as Safe does, on one line and with single spaces.
 func Line(s string) string { return strings.Join(strings.Fields(Safe(s)), " ") }

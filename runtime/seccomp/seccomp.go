@@ -1,6 +1,7 @@
-// Package seccomp has the filter of system calls that containers get from their engine: strict, which is ours and allows what
-// Python needs and nothing else; a file of the user's; or none, which leaves the engine's default. It is beside the deny
-// filter that the guest installs by itself, which holds with any of them.
+// Package seccomp has the filter of system calls that containers get from their engine: strict,
+// which is ours and allows what Python needs and nothing else; a file of the user's; or none, which
+// leaves the engine's default. It is beside the deny filter that the guest installs by itself,
+// which holds with any of them.
 //
 // The format is the JSON that Docker and podman share. README.md says why strict is as it is.
 package seccomp
@@ -32,8 +33,8 @@ const maxFile = 1 << 20
 //go:embed strict.json
 var strict []byte
 
-// Load is the profile of a choice: Engine gives nil; Strict, or nothing, gives ours; anything else is the path of a file,
-// which is read now and not again.
+// Load is the profile of a choice: Engine gives nil; Strict, or nothing, gives ours; anything else
+// is the path of a file, which is read now and not again.
 func Load(choice string) (*runtime.SeccompProfile, error) {
 	switch choice {
 	case Engine:
@@ -46,8 +47,13 @@ func Load(choice string) (*runtime.SeccompProfile, error) {
 		err = check(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the seccomp profile %s can't be used: %w; MCP_BRIDGE_SECCOMP takes %q, %q, or the path of a profile in Docker's JSON format",
-			choice, err, Strict, Engine)
+		return nil, fmt.Errorf(
+			"the seccomp profile %s can't be used: %w; MCP_BRIDGE_SECCOMP takes %q, %q, or the path of a profile in Docker's JSON format",
+			choice,
+			err,
+			Strict,
+			Engine,
+		)
 	}
 	name, err := filepath.Abs(choice)
 	if err != nil {
@@ -77,7 +83,8 @@ func read(path string) ([]byte, error) {
 	return text, err
 }
 
-// profile is what is looked at before an engine sees it. Engines know more fields; what they make of those is theirs.
+// profile is what is looked at before an engine sees it. Engines know more fields; what they make
+// of those is theirs.
 type profile struct {
 	DefaultAction string `json:"defaultAction"`
 	Syscalls      []rule `json:"syscalls"`
@@ -91,11 +98,18 @@ type rule struct {
 
 // actions are libseccomp's. Those that stop a call are the ones that make a filter.
 var (
-	stopping = []string{"SCMP_ACT_ERRNO", "SCMP_ACT_KILL", "SCMP_ACT_KILL_THREAD", "SCMP_ACT_KILL_PROCESS", "SCMP_ACT_TRAP"}
-	others   = []string{"SCMP_ACT_ALLOW", "SCMP_ACT_LOG", "SCMP_ACT_TRACE", "SCMP_ACT_NOTIFY"}
+	stopping = []string{
+		"SCMP_ACT_ERRNO",
+		"SCMP_ACT_KILL",
+		"SCMP_ACT_KILL_THREAD",
+		"SCMP_ACT_KILL_PROCESS",
+		"SCMP_ACT_TRAP",
+	}
+	others = []string{"SCMP_ACT_ALLOW", "SCMP_ACT_LOG", "SCMP_ACT_TRACE", "SCMP_ACT_NOTIFY"}
 )
 
-// check finds what an engine would only complain of once a container is started, and a profile that filters nothing.
+// check finds what an engine would only complain of once a container is started, and a profile that
+// filters nothing.
 func check(text []byte) error {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] != '{' {
 		return errors.New("it holds no JSON object")
@@ -114,7 +128,8 @@ func check(text []byte) error {
 	for i, r := range p.Syscalls {
 		known := slices.Contains(stopping, r.Action)
 		switch {
-		case r.Name == "" && len(r.Names) == 0, slices.ContainsFunc(r.Names, func(s string) bool { return strings.TrimSpace(s) == "" }):
+		case r.Name == "" && len(r.Names) == 0,
+			slices.ContainsFunc(r.Names, func(s string) bool { return strings.TrimSpace(s) == "" }):
 			return fmt.Errorf("rule %d of its syscalls names no system call", i+1)
 		case !known && !slices.Contains(others, r.Action):
 			return fmt.Errorf("the action %q of rule %d of its syscalls is unknown", r.Action, i+1)
