@@ -11,7 +11,7 @@ def take(n):
  return b
 n=b""
 while n[-1:]!=b"\n":n+=take(1)
-boot,sources=map(int,n.split())
+boot,sources,code=map(int,n.split())
 g={"__name__":"guest.boot"}
 exec(compile(take(boot),"<guest>/boot.py","exec"),g)
-g["start"](take(sources))
+g["start"](take(sources),take(code))

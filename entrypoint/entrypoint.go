@@ -12,8 +12,12 @@
 package entrypoint
 
 import (
+	"bytes"
+	"compress/zlib"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -47,18 +51,61 @@ func Boot() []string {
 	return []string{"python3", "-I", "-B", "-c", boot}
 }
 
+// Compiler returns a command that reads Source from its standard input and writes, in one line, the
+// code that the container's Python compiles from it, for SourceWith.
+func Compiler() []string {
+	return []string{"python3", "-I", "-B", "-c", compiler}
+}
+
+const compiler = `import json, marshal, sys
+from binascii import b2a_base64
+from importlib.util import MAGIC_NUMBER
+from zlib import compress
+stdin = sys.stdin.buffer
+boot, sources, _ = map(int, stdin.readline().split())
+stdin.read(boot)
+code = {}
+for n, s in json.loads(stdin.read(sources)).items():
+    code[n] = compress(marshal.dumps(compile(s, "<guest>/%s.py" % n, "exec", dont_inherit=True)))
+sys.stdout.write(b2a_base64(MAGIC_NUMBER + marshal.dumps(code)).decode())
+`
+
+// SourceWith returns Source together with the code in the line that Compiler wrote in a container of
+// the same image. A guest of another Python ignores that code. It fails when the line is not one
+// that Compiler writes.
+func SourceWith(line []byte) ([]byte, error) {
+	code, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(line)))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the guest's code, %d bytes, is not what the compiler writes: %w", len(line), err)
+	case len(code) == 0:
+		return nil, errors.New("the compiler has written nothing")
+	}
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, werr := w.Write(modules())
+	if err := errors.Join(werr, w.Close()); err != nil {
+		return nil, fmt.Errorf("compressing the guest's modules: %w", err)
+	}
+	return payload(packed.Bytes(), code), nil
+}
+
 // Source returns what is to be written to the guest's standard input before any frame: a line of
-// two lengths in decimal, and so many bytes of the module that is run first and of all modules. It
-// is the same for every run, and shared: don't change it.
+// three lengths in decimal, and so many bytes of the module that is run first, of all modules, and
+// of code compiled from them, of which there is none here. It is the same for every run, and shared:
+// don't change it.
 func Source() []byte { return source() }
 
-var source = sync.OnceValue(func() []byte {
+var source = sync.OnceValue(func() []byte { return payload(modules(), nil) })
+
+func payload(modules, code []byte) []byte {
 	boot := module("guest/boot.py")
-	return slices.Concat(fmt.Appendf(nil, "%d %d\n", len(boot), len(modules())), boot, modules())
-})
+	head := fmt.Appendf(nil, "%d %d %d\n", len(boot), len(modules), len(code))
+	return slices.Concat(head, boot, modules, code)
+}
 
 // modules is a JSON object of each module's name and text.
-func modules() []byte {
+var modules = sync.OnceValue(func() []byte {
 	names, err := fs.Glob(guestFiles, "guest/*.py")
 	if err != nil {
 		panic(err) // the pattern is a constant
@@ -72,7 +119,7 @@ func modules() []byte {
 		panic(err) // strings always marshal
 	}
 	return text
-}
+})
 
 func module(file string) []byte {
 	text, err := guestFiles.ReadFile(file)

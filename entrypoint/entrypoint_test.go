@@ -2,8 +2,10 @@ package entrypoint
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"testing"
@@ -11,18 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSource(t *testing.T) {
-	head, rest, _ := bytes.Cut(Source(), []byte("\n"))
-	var boot, all int
-	if _, err := fmt.Sscanf(string(head), "%d %d", &boot, &all); err != nil || boot+all != len(rest) {
+// parts are those of a source: the module that is run first, all modules, and code.
+func parts(t *testing.T, source []byte) (boot, modules, code []byte) {
+	t.Helper()
+	head, rest, _ := bytes.Cut(source, []byte("\n"))
+	var sizes [3]int
+	if _, err := fmt.Sscanf(string(head), "%d %d %d", &sizes[0], &sizes[1], &sizes[2]); err != nil ||
+		sizes[0]+sizes[1]+sizes[2] != len(rest) {
 		t.Fatalf("first line %q, and %d bytes behind it: %v", head, len(rest), err)
 	}
+	return rest[:sizes[0]], rest[sizes[0] : sizes[0]+sizes[1]], rest[sizes[0]+sizes[1]:]
+}
+
+func TestSource(t *testing.T) {
+	boot, texts, code := parts(t, Source())
 	var modules map[string]string
-	if err := json.Unmarshal(rest[boot:], &modules); err != nil {
+	if err := json.Unmarshal(texts, &modules); err != nil {
 		t.Fatal(err)
 	}
-	if first := string(rest[:boot]); first != modules["boot"] || first == "" {
-		t.Errorf("the first module is %.20q…", first)
+	if string(boot) != modules["boot"] || len(boot) == 0 || len(code) != 0 {
+		t.Errorf("the first module is %.20q…, and there are %d bytes of code", boot, len(code))
 	}
 	want := []string{
 		"__init__", "arguments", "artifacts", "attribute_hints", "awaitable", "boot", "calls", "checks",
@@ -38,5 +48,29 @@ func TestSource(t *testing.T) {
 	}
 	if first, second := Source(), Source(); &first[0] != &second[0] {
 		t.Error("Source is computed for each run")
+	}
+}
+
+// TestSourceWith: the code stands beside the modules; what can't be code is refused.
+func TestSourceWith(t *testing.T) {
+	with, err := SourceWith([]byte("AQID\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, packed, code := parts(t, with)
+	r, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := io.ReadAll(r)
+	_, want, _ := parts(t, Source())
+	if err != nil || !bytes.Equal(texts, want) || len(boot) == 0 || string(code) != "\x01\x02\x03" {
+		t.Errorf("got %v, %d bytes of modules where the source has %d, the first of %d, code % x", err,
+			len(texts), len(want), len(boot), code)
+	}
+	for _, line := range []string{"", "\n", "no base64!", "AAAA\nAAAA x"} {
+		if _, err := SourceWith([]byte(line)); err == nil {
+			t.Errorf("%q passed", line)
+		}
 	}
 }

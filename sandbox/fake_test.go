@@ -18,6 +18,9 @@ import (
 // isProbe tells the run that looks for Python from one that runs code.
 func isProbe(s runtime.Spec) bool { return !slices.Equal(s.Command, entrypoint.Boot()) }
 
+// isCompiler tells the run that compiles the guest ahead.
+func isCompiler(s runtime.Spec) bool { return slices.Equal(s.Command, entrypoint.Compiler()) }
+
 // probed answers the probe.
 func probed(std runtime.Stdio, says string) (runtime.Exit, error) {
 	_, err := fmt.Fprintln(std.Stdout, says)

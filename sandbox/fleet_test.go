@@ -48,6 +48,7 @@ type fleet struct {
 	most    int           // alive at a time
 	beside  time.Duration // what containers take that try Python, which do not count
 	starts  int
+	makes   int // how often it was asked to compile the guest's source, which it can't
 	reused  int // guests that got code twice
 	removal time.Duration
 }
@@ -113,6 +114,13 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	if isProbe(spec) {
 		f.mu.Lock()
 		takes := f.beside
+		if isCompiler(spec) {
+			f.makes++
+			id := -f.makes
+			f.alive[id] = func() {}
+			f.most = max(f.most, len(f.alive))
+			defer f.set(func() { delete(f.alive, id) })
+		}
 		f.mu.Unlock()
 		sleep(ctx, takes)
 		return probed(std, "3.12.0 1")
@@ -262,6 +270,13 @@ func (f *fleet) started() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.starts
+}
+
+// compiled is how often it was asked to compile the guest's source.
+func (f *fleet) compiled() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.makes
 }
 
 // looked is how often it was asked for its facts.

@@ -77,7 +77,8 @@ func (s *Sandbox) startGuest(m machine) *guest {
 		}
 		ended()
 	}()
-	go func() { _, _ = g.stdinW.Write(entrypoint.Source()) }() // ends when the guest has read it, or is gone
+	source := s.sourceFor(m.image.ID)
+	go func() { _, _ = g.stdinW.Write(source) }() // ends when the guest has read it, or is gone
 	return g
 }
 
@@ -211,6 +212,7 @@ func (g *guest) discard() {
 		}
 		s.admission.containerGone()
 		s.pool.nudge()
+		s.compileAhead(g)
 	})
 }
 

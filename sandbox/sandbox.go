@@ -213,8 +213,8 @@ type Config struct {
 	Queue        int
 	QueueTimeout time.Duration
 
-	// MaxContainers are alive at a time, warm ones and those on their way to their end included.
-	// What tries the Python of an image that isn't known yet isn't counted.
+	// MaxContainers are alive at a time, those included that are warm, on their way to their end or
+	// compile the guest. What tries the Python of an image that isn't known yet isn't counted.
 	MaxContainers int
 
 	// Standby is how many containers are kept warm; 0 for none. They are started after the first
@@ -245,7 +245,8 @@ type Sandbox struct {
 	filesHeld   atomic.Int64 // bytes of the files of all runs under way
 	resultsHeld atomic.Int64 // and of results that their code has not taken
 
-	probes probes
+	probes   probes
+	compiled compiled
 
 	admission admission
 	pool      pool

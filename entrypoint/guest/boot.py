@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType, ModuleType
 
 TYPE_CHECKING = False
@@ -20,16 +20,39 @@ PACKAGE = "guest"
 
 
 class Sources:
-    """Finds and loads `guest` and `guest.*`. sources is a JSON object of module name to source text."""
+    """Finds and loads `guest` and `guest.*`.
 
-    def __init__(self, sources: bytes) -> None:
-        import json
+    sources is a JSON object of module name to source text, or that object compressed; compiled is
+    the code of all modules, each compressed by itself, or nothing. A module is unpacked when it is
+    imported, and the sources when one is asked for.
+    """
 
-        self._sources: dict[str, str] = json.loads(sources)
+    def __init__(self, sources: bytes, compiled: Mapping[str, bytes]) -> None:
+        self._packed, self._compiled = sources, compiled
+        if compiled:  # the code may put something else in their place
+            import marshal
+            import zlib
+
+            self._loads, self._decompress = marshal.loads, zlib.decompress
+        self._unpacked: dict[str, str] | None = None
+
+    @property
+    def _sources(self) -> dict[str, str]:
+        if self._unpacked is None:
+            import json
+
+            packed = self._packed
+            if not packed.startswith(b"{"):
+                from zlib import decompress
+
+                packed = decompress(packed)
+            self._unpacked = json.loads(packed)
+        assert self._unpacked is not None
+        return self._unpacked
 
     def _key(self, name: str) -> str | None:
         key = "__init__" if name == PACKAGE else name.removeprefix(PACKAGE + ".")
-        return key if (name == PACKAGE or key != name) and key in self._sources else None
+        return key if (name == PACKAGE or key != name) and key in (self._compiled or self._sources) else None
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -53,6 +76,9 @@ class Sources:
         key = self._key(name)
         if key is None:
             raise ImportError(f"no module {name!r} in the guest", name=name)
+        if key in self._compiled:
+            code: CodeType = self._loads(self._decompress(self._compiled[key]))
+            return code
         return compile(self._sources[key], file_name(key), "exec", dont_inherit=True)
 
     def get_source(self, name: str) -> str | None:
@@ -64,9 +90,24 @@ def file_name(key: str) -> str:
     return f"<guest>/{key}.py"
 
 
-def start(sources: bytes) -> None:
+def compiled(data: bytes) -> dict[str, bytes]:
+    """The second argument of Sources, where there is code and it is for this very Python: see
+    Compiler in entrypoint.go.
+    """
+    magic = sys.modules[
+        "_frozen_importlib_external"
+    ].MAGIC_NUMBER  # importlib.util's; to import that takes a millisecond
+    if not data.startswith(magic):
+        return {}
+    import marshal
+
+    code: dict[str, bytes] = marshal.loads(memoryview(data)[len(magic) :])
+    return code
+
+
+def start(sources: bytes, code: bytes) -> None:
     """Runs the guest on descriptors 0 and 1; it ends the process."""
-    sys.meta_path.insert(0, Sources(sources))
+    sys.meta_path.insert(0, Sources(sources, compiled(code)))
     from guest import supervisor
 
     status = supervisor.main(0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import marshal
 import os
 import re
 import select
@@ -11,6 +12,9 @@ import shlex
 import subprocess
 import sys
 import time
+import zlib
+from functools import cache
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,9 +32,15 @@ def sources() -> dict[str, str]:
 
 
 def payload(modules: dict[str, str]) -> bytes:
-    """What a guest is sent before any frame."""
+    """What a guest is sent before any frame, with compiled code as the bridge sends it."""
     texts, boot = json.dumps(modules).encode(), modules["boot"].encode()
-    return b"%d %d\n%s%s" % (len(boot), len(texts), boot, texts)
+    code = MAGIC_NUMBER + marshal.dumps({name: _code(name, text) for name, text in modules.items()})
+    return b"%d %d %d\n%s%s%s" % (len(boot), len(texts), len(code), boot, texts, code)
+
+
+@cache
+def _code(name: str, text: str) -> bytes:
+    return zlib.compress(marshal.dumps(compile(text, f"<guest>/{name}.py", "exec", dont_inherit=True)))
 
 
 class Guest:

@@ -214,16 +214,16 @@ func decode(data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// SkipSource reads what a guest is sent before any frame, entrypoint.Source.
+// SkipSource reads what a guest is sent before any frame, entrypoint.Source or SourceWith.
 func SkipSource(in *bufio.Reader) error {
 	head, err := in.ReadString('\n')
 	if err != nil {
 		return err
 	}
-	var boot, modules int64
-	if _, err := fmt.Sscanf(head, "%d %d\n", &boot, &modules); err != nil {
+	var boot, modules, code int64
+	if _, err := fmt.Sscanf(head, "%d %d %d\n", &boot, &modules, &code); err != nil {
 		return fmt.Errorf("the first line of a source is %.40q: %w", head, err)
 	}
-	_, err = io.CopyN(io.Discard, in, boot+modules)
+	_, err = io.CopyN(io.Discard, in, boot+modules+code)
 	return err
 }
