@@ -73,7 +73,12 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	ctx, end := b.signals.begin(ctx, id)
 	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
 	req := sandboxRequest(id, a, nil)
-	req.Output, req.File, req.Progress = d.Output, d.File, d.Progress
+	req.Output, req.File = d.Output, d.File
+	req.Progress = func(what string) {
+		if d.Progress != nil && what != sandbox.Preparing { // a person is told what takes time, if anything does
+			d.Progress(what)
+		}
+	}
 	res, err := b.execute(ctx, req, a, request{clock: &sandbox.Clock{}}, nil)
 	c.SaveNoted()
 	if err != nil {

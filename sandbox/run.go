@@ -212,7 +212,7 @@ func (n *session) prepare(ctx context.Context) (err error) {
 		settled()
 		n.preparing += time.Since(began)
 	}()
-	n.req.Progress("preparing")
+	n.req.Progress(Preparing)
 	if n.machine, err = s.prepareFor(ctx, n.ticket.guest, n.req.Progress); err != nil {
 		return err
 	}

@@ -44,6 +44,10 @@ type Call struct {
 	Progress func(Progress)
 }
 
+// Preparing is the first that Request.Progress is told: the run is admitted, and engine and image
+// are looked for.
+const Preparing = "preparing"
+
 // Progress is how far a call is, in the words of who answers it.
 type Progress struct {
 	Progress float64 // finite
