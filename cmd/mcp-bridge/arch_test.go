@@ -73,8 +73,8 @@ func readArchitecture(t *testing.T) string {
 // edge is an import, or a package by itself where imported is empty.
 type edge struct{ importer, imported string }
 
-// parseDrawing returns the packages of the first fenced block of page in their order, and the imports drawn there.
-// A statement is `a, b → c, d`; it goes on in the indented lines below it.
+// parseDrawing returns the packages of the first fenced block of page in their order, and the
+// imports drawn there. A statement is `a, b → c, d`; it goes on in the indented lines below it.
 func parseDrawing(t *testing.T, page string) (packages []string, edges map[edge]bool) {
 	t.Helper()
 	parts := strings.SplitN(page, "```", 3)
@@ -138,36 +138,44 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// packageRow matches a row of the table of packages: the packages, what they own, their main type, and what they alone import.
-var packageRow = regexp.MustCompile("(?m)^\\| (`[^|]*) \\| [^|]* \\| [^|]* \\| ([^|]*) \\| [^|]* \\|$")
-
-// onlyTests is the row of what is imported by tests alone.
+// onlyTests is the item of what is imported by tests alone.
 const onlyTests = "*_test.go"
 
-// packageTable returns the packages that have a row in page, and who may import what the column "sole importer of" names.
-func packageTable(page string) (packages []string, importers map[string][]string) {
+// packageList returns the packages that have an item in the section "The packages" of page, and who
+// may import what the items name behind "sole importer:". An item begins with the packages, each
+// with its main types in brackets, and goes on in the indented lines below it.
+func packageList(page string) (packages []string, importers map[string][]string) {
+	_, section, _ := strings.Cut(page, "\n## The packages\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	quoted := regexp.MustCompile("`([^`]+)`")
+	types := regexp.MustCompile(`\([^)]*\)`)
 	importers = map[string][]string{}
-	for _, row := range packageRow.FindAllStringSubmatch(page, -1) {
-		for _, p := range quoted.FindAllStringSubmatch(row[1], -1) {
+	for _, item := range regexp.MustCompile("(?m)^- .*(?:\n  .*)*").FindAllString(section, -1) {
+		item, heavy, _ := strings.Cut(item, "sole importer:")
+		named, _, _ := strings.Cut(item, ":")
+		for _, p := range quoted.FindAllStringSubmatch(types.ReplaceAllString(named, ""), -1) {
 			packages = append(packages, p[1])
-			for _, heavy := range quoted.FindAllStringSubmatch(row[2], -1) {
-				importers[heavy[1]] = append(importers[heavy[1]], p[1])
+			for _, h := range quoted.FindAllStringSubmatch(heavy, -1) {
+				importers[h[1]] = append(importers[h[1]], p[1])
 			}
 		}
 	}
 	return packages, importers
 }
 
-// TestSoleImporters compares the table of ARCHITECTURE.md with the packages that there are and with what they import.
+// TestSoleImporters compares the list of packages in ARCHITECTURE.md with the drawing, and what it
+// says of sole importers with the imports that there are.
 func TestSoleImporters(t *testing.T) {
 	page := readArchitecture(t)
 	drawn, _ := parseDrawing(t, page)
-	rows, importers := packageTable(page)
+	listed, importers := packageList(page)
+	if len(importers) == 0 {
+		t.Error("the list of packages names no sole importer")
+	}
 	want := append([]string{onlyTests, "archive"}, drawn...)
 	slices.Sort(want)
-	if slices.Sort(rows); !slices.Equal(rows, want) {
-		t.Errorf("the table has the packages\n%q, want those of the drawing, archive and tests,\n%q", rows, want)
+	if slices.Sort(listed); !slices.Equal(listed, want) {
+		t.Errorf("the list has the packages\n%q, want those of the drawing, archive and tests,\n%q", listed, want)
 	}
 	all := goList(t)
 	for heavy, may := range importers {
@@ -176,18 +184,19 @@ func TestSoleImporters(t *testing.T) {
 			if slices.ContainsFunc(p.Imports, isOrBelow(heavy)) {
 				found[p.name()] = true
 			}
-			if slices.Contains(may, onlyTests) && slices.ContainsFunc(append(p.TestImports, p.XTestImports...), isOrBelow(heavy)) {
+			inTests := append(p.TestImports, p.XTestImports...)
+			if slices.Contains(may, onlyTests) && slices.ContainsFunc(inTests, isOrBelow(heavy)) {
 				found[onlyTests] = true
 			}
 		}
 		slices.Sort(may)
 		if is := slices.Sorted(maps.Keys(found)); !slices.Equal(is, may) {
-			t.Errorf("%s is imported by %q; the table says by %q", heavy, is, may)
+			t.Errorf("%s is imported by %q; the list says by %q", heavy, is, may)
 		}
 	}
 }
 
-// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the table leaves out.
+// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the list leaves out.
 func isOrBelow(heavy string) func(string) bool {
 	return func(i string) bool {
 		i = strings.TrimPrefix(i, "github.com/")
