@@ -41,6 +41,7 @@ func config(image string, owner runtime.Owner) sandbox.Config {
 		ArtifactLimit: 1 << 20,
 		MaxCalls:      1,
 
+		MaxRuns:       8,
 		MaxContainers: 8,
 		StartTimeout:  time.Minute, // the machine may be busy
 		MaxTimeout:    time.Minute,
