@@ -64,6 +64,7 @@ type calls struct {
 	background func(func()) // starts a goroutine that the run waits for
 
 	ids          map[string]bool
+	tools        int // calls of servers' tools among them
 	underWay     underWay
 	helpers      chan struct{}
 	pending      atomic.Int64 // goroutines that answer calls
@@ -119,6 +120,9 @@ func (c *calls) begin(ctx context.Context, f entrypoint.FromGuest) bool {
 		return true
 	}
 	c.ids[f.CallID] = true
+	if f.Provider != entrypoint.RuntimeProvider {
+		c.tools++
+	}
 	call, end := c.underWay.begin(ctx, f)
 	c.answering(size, func() {
 		defer end()

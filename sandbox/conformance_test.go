@@ -402,6 +402,20 @@ func TestConformanceCancel(t *testing.T) {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
+	t.Run("23 nor does it call a tool any more", func(t *testing.T) {
+		call := `{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`
+		s, err := sandbox.New(scripted{before: ready, late: call + "\n" + output, exit: runtime.Exit{Code: 137}},
+			config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: 100 * time.Millisecond,
+			Providers: shop("echo")}, hostFunc(echo))
+		if err != nil || r.Status != sandbox.StatusTimeout || r.Calls != 0 || r.Stdout() != "before" {
+			t.Errorf("got %+v, %v; want no call", r, err)
+		}
+	})
 	t.Run("23 a cancel after done changes nothing", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := newSandbox(t, nil).Run(ctx, sandbox.Request{Code: "print('a')", Timeout: time.Minute},

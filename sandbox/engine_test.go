@@ -23,6 +23,7 @@ type scripted struct {
 	runtimetest.Local
 	before string // said before the code came; "" leaves the guest silent
 	after  string // said then
+	late   string // said once it has been told to cancel
 	exit   runtime.Exit
 	err    error
 	wait   bool // for the context's end before it ends
@@ -44,6 +45,15 @@ func (s scripted) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 	}
 	if s.after != "" {
 		fmt.Fprintln(std.Stdout, s.after)
+	}
+	for line := ""; s.late != "" && !strings.Contains(line, `"cancel"`); {
+		var err error
+		if line, err = in.ReadString('\n'); err != nil {
+			return runtime.Exit{}, err
+		}
+	}
+	if s.late != "" {
+		fmt.Fprintln(std.Stdout, s.late)
 	}
 	fmt.Fprint(std.Stderr, "last words")
 	if s.wait {

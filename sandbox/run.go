@@ -323,9 +323,7 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 // said what byWait goes by, so that the container's end changes nothing.
 func (n *session) told() bool {
 	if n.done == nil || wait(n.done).Killed == "cancel" {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return n.stopped != notStopped
+		return n.isStopped()
 	}
 	return !unexplained(wait(n.done))
 }
@@ -356,7 +354,7 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 		case entrypoint.TypeOutput:
 			n.output(f)
 		case entrypoint.TypeToolCall:
-			if !n.calls.begin(ctx, f) {
+			if !n.isStopped() && !n.calls.begin(ctx, f) {
 				n.badFrames++
 			}
 		case entrypoint.TypeToolCancel:

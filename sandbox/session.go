@@ -153,6 +153,13 @@ func (n *session) stop(why stoppage) {
 	n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
 }
 
+// isStopped reports whether the code is being stopped. It makes no more tool calls then.
+func (n *session) isStopped() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.stopped != notStopped
+}
+
 // cancelWithin ends the container, unless it has ended by then, when nothing has come from it for a
 // while: files that the code left are still read after it was killed. It is harmless when the run
 // is over.
