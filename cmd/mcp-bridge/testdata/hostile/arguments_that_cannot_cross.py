@@ -1,5 +1,5 @@
 # Gives tools what JSON has no word for: each is refused here, and nothing is sent but the question which tools there are.
-# want: {"status":"ok","stdout":"nan\ncycle\nset\nhuge\nhalf\ndeep\nkey\n","calls":1}
+# want: {"status":"ok","stdout":"nan\ncycle\nset\nhuge\nhalf\ndeep\nkey\n","calls":0}
 loop = []
 loop.append(loop)
 deep = []

@@ -1,5 +1,5 @@
 # Opens files until there is no descriptor left, then calls a tool that it has called before, and prints.
-# want: {"status":"ok","stdout":"24\n5\n","calls":3}
+# want: {"status":"ok","stdout":"24\n5\n","calls":2}
 import os
 
 mcp_shop.add(a=1, b=1)

@@ -1,5 +1,5 @@
 # Cancels a hundred thousand calls that were never made, and those it is about to make. Only a call that waits can be cancelled.
-# want: {"status":"ok","stdout":"5\n7\n","calls":3}
+# want: {"status":"ok","stdout":"5\n7\n","calls":2}
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))

@@ -1,5 +1,5 @@
 # Sends results for the calls it is about to make. Results come from the host only: the real ones arrive.
-# want: {"status":"ok","stdout":"5\n7\n","calls":3}
+# want: {"status":"ok","stdout":"5\n7\n","calls":2}
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))

@@ -1,5 +1,5 @@
 # Sends a million tiny lines that are no requests, then makes a call.
-# want: {"status":"ok","stdout":"5\n","calls":2}
+# want: {"status":"ok","stdout":"5\n","calls":1}
 # alone
 import os
 
