@@ -4,7 +4,7 @@
 import sys
 
 print("before")
-from guest import ending, run, supervisor, wire
+from guest import run, supervisor, wire
 
 out = wire.Outbox(1)
 fake = run.Run(1, (True, ""), out, out)
