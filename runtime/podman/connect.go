@@ -54,13 +54,16 @@ func (c *connection) with(ctx context.Context) context.Context { return joined{c
 
 func (c *connection) Facts() runtime.Facts { return c.facts }
 
-// Home implements engine.Client. All services of this user's on this machine have the same
+// Home implements engine.Client. All services of one user on this machine have the same
 // containers, and one of our own listens elsewhere each time.
 func (c *connection) Home() string {
-	if c.facts.Rootless && !c.facts.Remote {
+	switch {
+	case c.facts.Remote:
+		return c.facts.Endpoint
+	case c.facts.Rootless:
 		return "this user's"
 	}
-	return c.facts.Endpoint
+	return "root's"
 }
 
 // There implements engine.Client. Of an engine on another machine it says only that the tunnel
