@@ -38,7 +38,7 @@ func (e *Engine[C]) Attempt(ctx context.Context, c C, s runtime.Spec,
 	if err := r.create(ctx, create); err != nil {
 		return runtime.Exit{}, false, r.createError(ctx, err)
 	}
-	exit, err = r.play(ctx, s.MaxAge, std)
+	exit, err = r.play(ctx, s, std)
 	doubt := err != nil
 	if err = errors.Join(err, r.leave(ctx, doubt)); err == nil {
 		return exit, r.started, nil
@@ -168,11 +168,11 @@ func (r *run[C]) late(ctx context.Context, removal bool) (context.Context, conte
 
 // play attaches, starts and waits. When ctx ends, or the container is too old, it kills the
 // container. The attached streams end with it, or are cut where the engine doesn't answer.
-func (r *run[C]) play(ctx context.Context, maxAge time.Duration, std runtime.Stdio) (runtime.Exit, error) {
+func (r *run[C]) play(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if ctx.Err() != nil {
 		return runtime.Exit{}, context.Cause(ctx)
 	}
-	young, cancel := context.WithTimeout(ctx, maxAge) // not every engine has a clock for this
+	young, cancel := context.WithTimeout(ctx, s.MaxAge) // not every engine has a clock for this
 	defer cancel()
 	life, heard, end := r.outlive(young)
 	defer end()
@@ -190,7 +190,9 @@ func (r *run[C]) play(ctx context.Context, maxAge time.Duration, std runtime.Std
 		return runtime.Exit{}, context.Cause(life)
 	}
 	if err := r.c.Start(life, r.id); err != nil {
-		return runtime.Exit{}, cause(life, fmt.Errorf("starting the container: %w", err))
+		// gVisor doesn't say what it could not start
+		err = fmt.Errorf("starting the container, whose command is %s: %w", s.Command[0], err)
+		return runtime.Exit{}, cause(life, err)
 	}
 	heard()
 	r.started = true
