@@ -146,6 +146,37 @@ func (f *Format) transport(o Object, typ string, url URLKey) (Transport, Refusal
 	return url.Transport, Refusal{}
 }
 
+// optional returns a member that has to be a string if it is there.
+func (o Object) optional(key string) (string, Refusal) {
+	v := o.Get(key)
+	text, ok := v.Text()
+	if !ok && !v.Absent() {
+		return "", o.wrongType(key, "a string")
+	}
+	return text, Refusal{}
+}
+
+// list returns an array of strings, nil for none.
+func (o Object) list(key string) (list []string, bad Refusal) {
+	elements, ok := o.Get(key).Array()
+	if !ok && !o.Get(key).Absent() {
+		return nil, o.wrongType(key, "an array")
+	}
+	for i, e := range elements {
+		text, ok := e.Text()
+		if !ok {
+			return nil, Refusal{fmt.Sprintf("its %s[%d] is %s, not a string", key, i, e.Kind()),
+				"put it in quotes"}
+		}
+		list = append(list, text)
+	}
+	return list, Refusal{}
+}
+
+func (o Object) wrongType(key, want string) Refusal {
+	return Refusal{"its " + key + " is " + o.Get(key).Kind() + ", not " + want, "correct it"}
+}
+
 // NeedsType is Format.Prepare of a host that skips an entry with a URL and without a type.
 func NeedsType(host string) func(Object) (Object, Refusal) {
 	return func(o Object) (Object, Refusal) {

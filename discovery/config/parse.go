@@ -31,7 +31,7 @@ func parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
 		return nil, false, Refusal{"it has a NUL byte" + at(data, bytes.IndexByte(data, 0)),
 			"save it as UTF-8 text"}
 	case !utf8.Valid(data):
-		return nil, false, Refusal{"it is not UTF-8" + at(data, invalidUTF8(data)), "save it as UTF-8"}
+		return nil, false, Refusal{"it is not UTF-8" + at(data, bytes.IndexRune(data, utf8.RuneError)), "save it as UTF-8"}
 	case strings.HasSuffix(name, ".toml"):
 		root, bad = parseTOML(data)
 		return root, true, bad
@@ -54,12 +54,12 @@ func parseJSON(data []byte) (root Object, standard bool, bad Refusal) {
 		what, where := syntax(err)
 		return nil, false, Refusal{"it is not valid JSON: " + what + where, "correct it there"}
 	}
-	o, ok := Value{&v}.Object()
+	root, ok := fromJSON(v).Object()
 	if !ok {
-		return nil, false, Refusal{"it holds " + Value{&v}.Kind() + ", not an object",
+		return nil, false, Refusal{"it holds " + fromJSON(v).Kind() + ", not an object",
 			`write {"mcpServers": {…}}`}
 	}
-	return o, v.IsStandard(), Refusal{}
+	return root, v.IsStandard(), Refusal{}
 }
 
 // nonstandard returns where plain JSON ends in a file that has comments or trailing commas.
@@ -94,17 +94,6 @@ func at(data []byte, offset int) string {
 	before := data[:offset]
 	return fmt.Sprintf(" at line %d, column %d", 1+bytes.Count(before, []byte("\n")),
 		offset-bytes.LastIndexByte(before, '\n'))
-}
-
-func invalidUTF8(data []byte) int {
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return 0
 }
 
 // tooDeep returns where data nests deeper than maxDepth, -1 if nowhere. It reads strings and

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/tailscale/hujson"
 )
 
 // maxMembers bounds what a TOML file has of tables, keys and their parts: the parser takes time in
@@ -37,33 +35,39 @@ func parseTOML(data []byte) (Object, Refusal) {
 		}
 		return nil, Refusal{"it is not valid TOML" + where, "correct it there"}
 	}
-	v := valueOf(root)
-	if tooDeep(v.Pack()) >= 0 {
+	v, deep := fromTOML(root, 0)
+	if deep {
 		return nil, Refusal{fmt.Sprintf("it nests more than %d levels deep", maxDepth), "make it flatter"}
 	}
-	o, _ := Value{&v}.Object()
+	o, _ := v.Object()
 	return o, Refusal{}
 }
 
-func valueOf(v any) hujson.Value {
+// fromTOML returns what the parser found, its tables in alphabetical order, unless it nests too
+// deep.
+func fromTOML(v any, depth int) (value Value, deep bool) {
+	if depth > maxDepth {
+		return value, true
+	}
 	switch v := v.(type) {
 	case map[string]any:
-		o := &hujson.Object{}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			o.Members = append(o.Members, hujson.ObjectMember{Name: hujson.Value{Value: hujson.String(k)},
-				Value: valueOf(v[k])})
+		o := Object{}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			inner, tooDeep := fromTOML(v[name], depth+1)
+			o, deep = append(o, Member{name, inner}), deep || tooDeep
 		}
-		return hujson.Value{Value: o}
+		return Value{o}, deep
 	case []any:
-		a := &hujson.Array{}
+		a := []Value{}
 		for _, e := range v {
-			a.Elements = append(a.Elements, valueOf(e))
+			inner, tooDeep := fromTOML(e, depth+1)
+			a, deep = append(a, inner), deep || tooDeep
 		}
-		return hujson.Value{Value: a}
+		return Value{a}, deep
+	case string, bool:
+		return Value{v}, false
+	case int64, float64:
+		return Value{number(fmt.Sprint(v))}, false
 	}
-	text, err := json.Marshal(v)
-	if err != nil { // not a number
-		return hujson.Value{Value: hujson.String(fmt.Sprint(v))}
-	}
-	return hujson.Value{Value: hujson.Literal(text)}
+	return Value{fmt.Sprint(v)}, false // a date or a time
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -32,35 +32,42 @@ func parseYAML(data []byte) (Object, Refusal) {
 		return nil, Refusal{"it is not valid YAML" + where, "correct it there"}
 	}
 	c := yamlTree{left: maxNodes, bytes: maxBytes}
-	v, bad := c.value(&doc, 0)
-	if bad.Refused() {
-		return nil, bad
+	v := c.value(&doc, 0)
+	if c.bad.Refused() {
+		return nil, c.bad
 	}
-	o, ok := Value{&v}.Object()
-	if !ok && !(Value{&v}).Absent() {
-		return nil, Refusal{"it holds " + Value{&v}.Kind() + ", not a mapping",
-			"write `mcpServers:` or what the host has"}
+	o, ok := v.Object()
+	if !ok && !v.Absent() {
+		return nil, Refusal{"it holds " + v.Kind() + ", not a mapping", "write `mcpServers:` or what the host has"}
 	}
 	return o, Refusal{}
 }
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// yamlTree makes JSON of nodes, aliases followed, within a bound.
-type yamlTree struct{ left, bytes int }
+// yamlTree makes values of nodes, aliases followed, within a bound.
+type yamlTree struct {
+	left, bytes int
+	bad         Refusal // set when a bound is reached: then nothing more is read
+}
 
-func (c *yamlTree) value(n *yaml.Node, depth int) (v hujson.Value, bad Refusal) {
-	if c.left--; c.left < 0 {
-		return v, Refusal{fmt.Sprintf("it has more than %d values, aliases followed", maxNodes),
-			"take out what isn't needed"}
-	}
-	if c.bytes -= len(n.Value); c.bytes < 0 {
-		return v, Refusal{fmt.Sprintf("its values have more than %d bytes, aliases followed", maxBytes),
-			"take out what isn't needed"}
-	}
-	if depth > maxDepth {
-		return v, Refusal{fmt.Sprintf("it nests more than %d levels deep at line %d", maxDepth, n.Line),
+func (c *yamlTree) value(n *yaml.Node, depth int) Value {
+	c.left--
+	c.bytes -= len(n.Value)
+	const fewer = "take out what isn't needed"
+	switch {
+	case c.bad.Refused():
+		return Value{}
+	case c.left < 0:
+		c.bad = Refusal{fmt.Sprintf("it has more than %d values, aliases followed", maxNodes), fewer}
+		return Value{}
+	case c.bytes < 0:
+		c.bad = Refusal{fmt.Sprintf("its values have more than %d bytes, aliases followed", maxBytes), fewer}
+		return Value{}
+	case depth > maxDepth:
+		c.bad = Refusal{fmt.Sprintf("it nests more than %d levels deep at line %d", maxDepth, n.Line),
 			"correct it there"}
+		return Value{}
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -68,82 +75,62 @@ func (c *yamlTree) value(n *yaml.Node, depth int) (v hujson.Value, bad Refusal) 
 	case yaml.AliasNode:
 		return c.value(n.Alias, depth+1)
 	case yaml.SequenceNode:
-		a := &hujson.Array{}
+		a := []Value{}
 		for _, e := range n.Content {
-			item, bad := c.value(e, depth+1)
-			if bad.Refused() {
-				return v, bad
-			}
-			a.Elements = append(a.Elements, item)
+			a = append(a, c.value(e, depth+1))
 		}
-		return hujson.Value{Value: a}, Refusal{}
+		return Value{a}
 	case yaml.MappingNode:
 		return c.mapping(n, depth)
 	}
-	return hujson.Value{Value: scalar(n)}, Refusal{}
+	return scalar(n)
 }
 
 // mapping returns an object. What is merged into it comes first, so that its own members count.
-func (c *yamlTree) mapping(n *yaml.Node, depth int) (v hujson.Value, bad Refusal) {
-	var merged, own []hujson.ObjectMember
-	names := map[string]bool{} // of own
+func (c *yamlTree) mapping(n *yaml.Node, depth int) Value {
+	var merged, own Object
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		c.bytes -= len(key.Value) // the next value is asked about it
-		item, bad := c.value(n.Content[i+1], depth+1)
-		if bad.Refused() {
-			return v, bad
-		}
+		c.bytes -= len(key.Value)
+		v := c.value(n.Content[i+1], depth+1)
 		if key.ShortTag() == "!!merge" {
-			for _, o := range objects(item) {
-				merged = append(merged, o.Members...)
-			}
-			continue
-		}
-		names[key.Value] = true
-		name := hujson.Value{Value: hujson.String(key.Value)}
-		own = append(own, hujson.ObjectMember{Name: name, Value: item})
-	}
-	kept := merged[:0]
-	for _, m := range merged {
-		if !names[nameOf(m)] {
-			kept = append(kept, m)
+			merged = append(merged, mergedBy(v)...)
+		} else {
+			own = append(own, Member{key.Value, v})
 		}
 	}
-	return hujson.Value{Value: &hujson.Object{Members: append(kept, own...)}}, Refusal{}
+	merged = slices.DeleteFunc(merged, func(m Member) bool { return own.Get(m.Name).v != nil })
+	return Value{append(merged, own...)}
 }
 
-// objects returns what a merge key stands for: an object, or some.
-func objects(v hujson.Value) (list []*hujson.Object) {
-	switch v := v.Value.(type) {
-	case *hujson.Object:
-		return []*hujson.Object{v}
-	case *hujson.Array:
-		for _, e := range v.Elements {
-			if o, ok := e.Value.(*hujson.Object); ok {
-				list = append([]*hujson.Object{o}, list...) // the first one counts
-			}
-		}
+// mergedBy returns the members that a merge key stands for: those of an object, or of some, of
+// which the first one counts.
+func mergedBy(v Value) (members Object) {
+	members, _ = v.Object()
+	list, _ := v.Array()
+	for _, e := range slices.Backward(list) {
+		o, _ := e.Object()
+		members = append(members, o...)
 	}
-	return list
+	return slices.Clone(members)
 }
 
-func scalar(n *yaml.Node) hujson.Literal {
+func scalar(n *yaml.Node) Value {
 	switch n.ShortTag() {
 	case "!!null":
-		return hujson.Literal("null")
+		return Value{null{}}
 	case "!!bool":
 		var b bool
 		if n.Decode(&b) == nil {
-			return hujson.Bool(b)
+			return Value{b}
 		}
 	case "!!int", "!!float":
 		if json.Valid([]byte(n.Value)) {
-			return hujson.Literal(n.Value)
+			return Value{number(n.Value)}
 		}
 	}
-	return hujson.String(n.Value)
+	return Value{n.Value}
 }

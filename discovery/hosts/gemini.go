@@ -157,7 +157,7 @@ func (g *geminiRules) folder(dir string) (found folderTrust, of config.Source) {
 	longest := -1
 	for _, p := range g.r.Expand(config.Everywhere("{gemini trust}")) {
 		src := config.Source{Host: g.host, Scope: "trusted folders", Path: p}
-		for _, m := range g.r.Rule(src, false).Root.Last() {
+		for _, m := range config.Merge(g.r.Rule(src, false).Root, nil) {
 			word, _ := m.Value.Text()
 			folder := g.r.Clean(m.Name)
 			length := len(folder)
