@@ -22,13 +22,13 @@ type catalog struct {
 	*config.Reader
 	servers      []Server
 	byName       map[string]int       // index in servers
-	byDefinition map[[32]byte]int     // by fingerprint: index in servers of the first
+	byDefinition map[string]int       // by identity: index in servers of the first
 	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
 	refused      map[int]Server       // index in Problems → the entry that isn't used there
 }
 
 func newCatalog(r *config.Reader) catalog {
-	return catalog{Reader: r, byName: map[string]int{}, byDefinition: map[[32]byte]int{},
+	return catalog{Reader: r, byName: map[string]int{}, byDefinition: map[string]int{},
 		held: map[[2]string]Source{}, refused: map[int]Server{}}
 }
 
@@ -50,7 +50,7 @@ func (c *catalog) add(srv Server) {
 	if i, ok := c.byName[srv.Name]; ok {
 		switch first := &c.servers[i]; {
 		case first.Same(srv):
-			first.join(srv)
+			first.Join(srv)
 		case srv.OfProject && !first.OfProject:
 			shadowed("a project's server doesn't take the place of the user's own of that name, in " +
 				first.Source.String())
@@ -64,10 +64,10 @@ func (c *catalog) add(srv Server) {
 			"can't", by, by.Host))
 		return
 	}
-	identity := srv.fingerprint()
+	identity := srv.Identity()
 	if i, ok := c.twin(srv, identity); ok {
 		first := &c.servers[i]
-		first.join(srv)
+		first.Join(srv)
 		c.Refuse(srv.Source, shown, Duplicate, config.Refuse(fmt.Sprintf("it is the same server as %s of "+
 			"%s, and is used under that name",
 			config.Display(first.Name), first.Source), ""))
@@ -83,7 +83,7 @@ func (c *catalog) add(srv Server) {
 // twin returns the index of the server that is this one too: one of another host that is the Same,
 // or, for one of a plugin's, any of Claude Code's with its command line or URL, as Claude Code
 // itself has it.
-func (c *catalog) twin(srv Server, identity [32]byte) (int, bool) {
+func (c *catalog) twin(srv Server, identity string) (int, bool) {
 	if srv.Source.Scope == config.PluginScope {
 		i := slices.IndexFunc(c.servers, func(s Server) bool {
 			return s.Source.Host == srv.Source.Host && s.Transport == srv.Transport &&

@@ -23,6 +23,9 @@ import (
 
 // The words that discovery shares with the descriptions of hosts.
 type (
+	Server    = config.Server
+	Twin      = config.Twin
+	FilledIn  = config.FilledIn
 	Env       = config.Env
 	Self      = config.Self
 	Source    = config.Source
@@ -58,7 +61,7 @@ const (
 )
 
 // Listed is the scope of what ConfigPaths lists.
-const Listed = "MCP_BRIDGE_CONFIG"
+const Listed = config.Listed
 
 // Hosts returns how many programs there are whose files are looked at, the bridge not counted.
 func Hosts() int { return len(hosts.All) - 1 }

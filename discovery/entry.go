@@ -23,7 +23,7 @@ func (s *scan) entry(f *config.File, g config.Group, m config.Member) {
 		return
 	}
 	e, bad := f.ReadEntry(o)
-	state, srv := Invalid, Server{}
+	state := Invalid
 	if !bad.Refused() {
 		e.Name, e.Source, e.Plugin = m.Name, src, g.Plugin
 		e.Description = cmp.Or(e.Description, g.Description)
@@ -32,13 +32,12 @@ func (s *scan) entry(f *config.File, g config.Group, m config.Member) {
 		}
 		unapproved := s.unapproved(&e)
 		if !unapproved.Refused() { // what isn't approved has no file read for it, and no variable
-			s.fill(&e, &srv)
+			s.Fill(&e)
 		}
-		srv.take(&e)
 		state, bad = s.unwanted(&e, unapproved)
 	}
 	if bad.Refused() {
-		s.refused[len(s.Problems)] = srv
+		s.refused[len(s.Problems)] = e.Server
 		s.Refuse(src, shown, state, bad)
 		return
 	}
@@ -49,32 +48,8 @@ func (s *scan) entry(f *config.File, g config.Group, m config.Member) {
 		s.Refuse(src, shown, Unusable, bad)
 		return
 	}
-	srv.Dir = s.StartDir(&e)
-	s.add(srv)
-}
-
-// fill fills the entry in, and notes what it was before.
-func (s *scan) fill(e *config.Entry, srv *Server) {
-	written := e.Clone()
-	bad := s.Fill(e)
-	if !bad.Refused() {
-		bad = s.Socket(e)
-	}
-	if !e.Unusable.Refused() {
-		e.Unusable = bad
-	}
-	srv.OfProject, srv.Files = e.File.InProject(), append([]string{e.Source.Path}, e.Files...)
-	srv.FilledIn = filledIn(written, e)
-	srv.Written = s.written(written)
-}
-
-// take takes over what an entry says.
-func (s *Server) take(e *config.Entry) {
-	s.Name, s.Description, s.Source = e.Name, e.Description, e.Source
-	s.Transport, s.Tools = e.Transport, e.Tools
-	s.Command, s.Args, s.Env, s.Dir = e.Command, e.Args, e.Env, e.Dir
-	s.URL, s.Socket, s.Headers, s.HeadersHelper = e.URL, e.Socket, e.Headers, e.HeadersHelper
-	s.BearerTokenEnv, s.OAuth = e.BearerTokenEnv, e.OAuth
+	e.Dir = s.StartDir(&e)
+	s.add(e.Server)
 }
 
 // unapproved refuses an entry that lacks its user's yes.

@@ -120,4 +120,5 @@ func Unclear(host string, rules Source) Refusal {
 const (
 	LocalScope  = "local"  // servers that stand in another file than the project's, under its path
 	PluginScope = "plugin" // servers that plugins of Claude Code bring along
+	Listed      = "MCP_BRIDGE_CONFIG"
 )

@@ -39,42 +39,22 @@ type OAuth struct {
 	Resource     string   // the resource indicator to send; empty: the server's URL
 }
 
-// An Entry is one server as its file has it, and what is filled in.
+// An Entry is one server as its file has it, and what is filled in. Files are those that it takes
+// values from, until Fill has added its own.
 type Entry struct {
-	File        *File
-	Source      Source
-	Plugin      *Plugin // that brings it along, or nil
-	Name        string
-	Description string
-	Transport   Transport
-	Tools       Filter
-	Disabled    bool
-	Unusable    Refusal  // why the bridge can't use what the host uses
-	Files       []string // that it takes values from
+	Server
+	File     *File
+	Plugin   *Plugin // that brings it along, or nil
+	Disabled bool
+	Unusable Refusal // why the bridge can't use what the host uses
 
-	Command string
-	Args    []string
-	Env     map[string]string
 	EnvFile string   // a file of further variables
-	Dir     string   // as it is written
 	Forward []string // variables of ours to hand on, if they are set
 	Keyring []string // variables whose values are ours, or in the host's keyring
 	Argv    []string // command and arguments before anything was filled in
 
-	URL            string
-	WrittenURL     string // before anything was filled in
-	Socket         string
-	Headers        map[string]string
-	HeaderEnv      map[string]string // header → the variable of ours that holds its value
-	HeadersHelper  string
-	BearerTokenEnv string
-	OAuth          OAuth
-}
-
-// Clone returns a copy that Fill may change.
-func (e Entry) Clone() Entry {
-	e.Args, e.Env, e.Headers = slices.Clone(e.Args), maps.Clone(e.Env), maps.Clone(e.Headers)
-	return e
+	WrittenURL string            // before anything was filled in
+	HeaderEnv  map[string]string // header → the variable of ours that holds its value
 }
 
 // SetEnv sets a variable.

@@ -10,9 +10,25 @@ import (
 	"strings"
 )
 
-// Fill fills in what an entry leaves open, in its host's way. What can't be filled in stays as it
-// is.
-func (r *Reader) Fill(e *Entry) (bad Refusal) {
+// Fill fills in what an entry leaves open, in its host's way, and notes what it was before. What
+// can't be filled in stays as it is, and makes the entry Unusable.
+func (r *Reader) Fill(e *Entry) {
+	written := *e
+	written.Args, written.Env, written.Headers = slices.Clone(e.Args), maps.Clone(e.Env), maps.Clone(e.Headers)
+	bad := r.fill(e)
+	if !bad.Refused() {
+		bad = r.socket(e)
+	}
+	if !e.Unusable.Refused() {
+		e.Unusable = bad
+	}
+	e.OfProject = e.File.InProject()
+	e.Files = append([]string{e.Source.Path}, e.Files...)
+	e.FilledIn = filledIn(&written, e)
+	e.Written = r.written(written)
+}
+
+func (r *Reader) fill(e *Entry) (bad Refusal) {
 	first := func(why Refusal) {
 		if !bad.Refused() {
 			bad = why
@@ -111,31 +127,9 @@ func (p *Plugin) helper(e *Entry, windows bool) Refusal {
 // ProjectDir is the variable with which Claude Code tells a plugin's programs their project.
 const ProjectDir = "CLAUDE_PROJECT_DIR"
 
-// FillByName fills an entry in with the names of variables instead of their values, and with a mark
-// in the place of the working directory: it becomes the same in every environment.
-func (r *Reader) FillByName(e *Entry) {
-	const here = "\x00"
-	named := *r
-	named.Env.Dir = here
-	named.Env.Getenv = func(name string) string {
-		if r.Env.Getenv(name) == "" {
-			return ""
-		}
-		return here + name
-	}
-	if e.Plugin != nil {
-		p := *e.Plugin
-		p.Variables = maps.Clone(p.Variables)
-		p.Variables[ProjectDir] = here
-		e.Plugin = &p
-	}
-	_ = named.Fill(e) // what can't be filled in makes no server
-	e.Dir = named.StartDir(e)
-}
-
-// Socket takes a URL apart that names a Unix socket. There is no login on one: the socket's
+// socket takes a URL apart that names a Unix socket. There is no login on one: the socket's
 // permissions say who may connect, and all sockets share one URL.
-func (r *Reader) Socket(e *Entry) Refusal {
+func (r *Reader) socket(e *Entry) Refusal {
 	u, err := url.Parse(e.URL)
 	if !e.File.Format.Remote.Sockets || e.Transport == Stdio || err != nil || u.Scheme != "unix" {
 		return Refusal{}

@@ -1,4 +1,4 @@
-package discovery
+package config
 
 import (
 	"fmt"
@@ -68,8 +68,8 @@ func (s Server) HiddenBy(tool string) (Source, bool) {
 	return Source{}, false
 }
 
-// join adds another entry for the same server.
-func (s *Server) join(other Server) {
+// Join adds another entry for the same server.
+func (s *Server) Join(other Server) {
 	s.Also = append(s.Also, other.Source)
 	if other.Name != s.Name || other.Tools.Says() {
 		s.Twins = append(s.Twins, Twin{other.Source, other.Name, other.Tools})

@@ -1,4 +1,4 @@
-package discovery
+package config
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // FilledIn holds, by name, what the file has in the place of those variables and headers whose
@@ -17,7 +15,7 @@ import (
 type FilledIn struct{ Env, Headers map[string]string }
 
 // filledIn returns the FilledIn of an entry that was as written before.
-func filledIn(written config.Entry, e *config.Entry) FilledIn {
+func filledIn(written, e *Entry) FilledIn {
 	differ := func(was, is map[string]string) map[string]string {
 		refs := map[string]string{}
 		for name, text := range was {

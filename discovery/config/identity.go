@@ -1,21 +1,20 @@
-package discovery
+package config
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // Same reports whether two servers are the same program started, or the same server reached, in the
 // same way, whatever their names, sources and filters are.
-func (s Server) Same(t Server) bool { return s.fingerprint() == t.fingerprint() }
+func (s Server) Same(t Server) bool { return s.Identity() == t.Identity() }
 
 // Identity names what is started or connected to, and with what, for what outlives this process: a
 // hash, in hexadecimal, of all that Same compares and of the directory that the program is started
@@ -50,9 +49,6 @@ func workingDirectory() string {
 	return dir
 }
 
-// fingerprint returns the same for servers that are the Same.
-func (s Server) fingerprint() [32]byte { return sha256.Sum256(fmt.Appendf(nil, "%q", s.definition())) }
-
 // definition returns the one list of what makes a server what it is. Formatted with %q it is
 // unambiguous, maps are sorted in it, and what is nil is the same as what is empty.
 func (s Server) definition() []any {
@@ -72,7 +68,7 @@ func (s Server) ID() string {
 	if s.Written != "" {
 		return s.Written
 	}
-	return hash("%q is %x", s.Name, s.fingerprint())
+	return hash("%q is %s", s.Name, s.Identity())
 }
 
 func hash(format string, a ...any) string {
@@ -82,27 +78,43 @@ func hash(format string, a ...any) string {
 
 // OfOneProject reports whether ID may be another one in another working directory.
 func (s Server) OfOneProject() bool {
-	return s.OfProject || s.Source.Scope == config.LocalScope || s.Source.Scope == Listed
+	return s.OfProject || s.Source.Scope == LocalScope || s.Source.Scope == Listed
 }
 
-// written returns Server.Written of an entry that nothing has been filled in yet.
-func (s *scan) written(e config.Entry) string {
-	s.FillByName(&e)
-	var d Server
-	d.take(&e)
-	where, scope := "", e.Source.Scope
-	if e.File.InProject() || scope == config.LocalScope || scope == Listed && s.inProject(e.Source.Path) {
-		where = s.Env.Dir
+// written returns Server.Written of an entry that nothing has been filled in yet. It fills a copy in
+// with the names of variables instead of their values, and with a mark in the place of the working
+// directory, so that it becomes the same in every environment.
+func (r *Reader) written(e Entry) string {
+	const here = "\x00"
+	named := *r
+	named.Env.Dir = here
+	named.Env.Getenv = func(name string) string {
+		if r.Env.Getenv(name) == "" {
+			return ""
+		}
+		return here + name
 	}
-	return hash("%q is %q in %q", d.Name, d.definition(), where)
+	if e.Plugin != nil {
+		p := *e.Plugin
+		p.Variables = maps.Clone(p.Variables)
+		p.Variables[ProjectDir] = here
+		e.Plugin = &p
+	}
+	_ = named.fill(&e) // what can't be filled in makes no server
+	e.Dir = named.StartDir(&e)
+	where, scope := "", e.Source.Scope
+	if e.File.InProject() || scope == LocalScope || scope == Listed && r.inProject(e.Source.Path) {
+		where = r.Env.Dir
+	}
+	return hash("%q is %q in %q", e.Name, e.definition(), where)
 }
 
 // inProject reports whether a path is below the working directory, unless that is the home
 // directory or above it.
-func (s *scan) inProject(native string) bool {
-	dir := s.Clean(s.Env.Dir)
-	return dir != "" && strings.HasPrefix(s.Clean(native), dir+"/") &&
-		!strings.HasPrefix(s.Clean(s.Env.Home)+"/", dir+"/")
+func (r *Reader) inProject(native string) bool {
+	dir := r.Clean(r.Env.Dir)
+	return dir != "" && strings.HasPrefix(r.Clean(native), dir+"/") &&
+		!strings.HasPrefix(r.Clean(r.Env.Home)+"/", dir+"/")
 }
 
 // maxFilters bounds how many filters are remembered of one server.
