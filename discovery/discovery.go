@@ -83,7 +83,7 @@ type scan struct {
 	rules map[string]config.Rules // by host
 }
 
-func newScan(fsys fs.FS, env Env, memory map[string]*config.Document) *scan {
+func newScan(fsys fs.FS, env Env, memory *config.Memory) *scan {
 	if len(env.Self.Names) == 0 {
 		env.Self.Names = []string{config.Own}
 	}
@@ -221,23 +221,19 @@ func (s *scan) directory(f *config.File, src Source, ending string, required boo
 			fmt.Sprintf("keep at most %d files in it", maxFiles))
 		names = names[:maxFiles]
 	}
-	var total int64
+	total := 0
 	for _, name := range names {
 		file := src
 		file.Path = s.Join(src.Path, name)
-		if info, err := s.Stat(file.Path); err == nil {
-			total += info.Size()
-		}
-		if total > maxDirectory {
-			s.Problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come "+
-				"last by name were left out",
-				maxDirectory>>10), "take out what isn't needed")
-			return
-		}
 		if required {
 			s.List(file.Path)
 		} else if s.Listed(file.Path) {
 			continue
+		}
+		if total += s.Load(file, f.Format.Strict, required).Size; total > maxDirectory {
+			s.Problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come "+
+				"last by name were left out", maxDirectory>>10), "take out what isn't needed")
+			return
 		}
 		s.file(f, file, required)
 	}

@@ -212,7 +212,7 @@ extensions:
 			[]string{"theirs: the bridge doesn't start what a project brings along unless its user has " +
 				"said so, and Continue doesn't ask",
 				"/home/u/.continue/config.yaml: entry 4 of its list of servers has no name", "/home/u/.continue/config.yaml: entry 5 of its list of servers is a string, not an object",
-				"lost: its env.K asks for ${{ … }}, which only Continue can fill in"}},
+				"lost: its env.K asks for ${…}, which only Continue can fill in"}},
 		{"Kiro and Amazon Q", linux(vars...), tree{
 			"/home/u/.kiro/settings/mcp.json": `{"mcpServers": {"a": {"command": "a", "env": {"K": ` +
 				`"${KEY}"}, "autoApprove": ["x"], "disabledTools": ["y"]}, "off": {"command": "x", ` +

@@ -33,6 +33,9 @@ func (r *Reader) IsFile(native string) bool {
 
 // Names returns the names in a directory, hidden ones left out, sorted.
 func (r *Reader) Names(dir string) ([]string, error) {
+	if names, kept, err := r.memory.namesIn(dir); kept {
+		return names, err
+	}
 	info, err := r.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -51,6 +54,7 @@ func (r *Reader) Names(dir string) ([]string, error) {
 		}
 	}
 	slices.Sort(names)
+	r.names[dir] = names
 	return names, nil
 }
 

@@ -28,7 +28,8 @@ type Reader struct {
 	owners    trust.Owners
 	documents map[string]*Document
 	values    map[string]value
-	memory    map[string]*Document       // what files held before; nil for nothing
+	names     map[string][]string        // by directory
+	memory    *Memory                    // nil for none
 	listed    map[string]bool            // paths that ConfigPaths lists: the user's word on them is enough
 	rules     map[string]map[string]bool // host → paths that were looked at for its word on servers
 	order     map[Source]int
@@ -43,6 +44,9 @@ type Document struct {
 	Standard bool   // without comments and trailing commas
 	Broken   bool   // it is there and can't be used
 	Exposed  bool   // since others could have written it
+	Size     int    // in bytes
+
+	problem *Problem // what is wrong with it
 }
 
 // value is the text of a file that entries take values from, or why there is none.
@@ -51,15 +55,15 @@ type value struct {
 	err  error
 }
 
-// NewReader returns a Reader of fsys, whose root is that of the file system. memory holds what
-// files held when they could be read, and is kept up to date; it may be nil.
-func NewReader(fsys fs.FS, env Env, dirs []Dir, memory map[string]*Document) *Reader {
+// NewReader returns a Reader of fsys, whose root is that of the file system. memory is of the scans
+// before, and is kept up to date; it may be nil.
+func NewReader(fsys fs.FS, env Env, dirs []Dir, memory *Memory) *Reader {
 	if env.Getenv == nil {
 		env.Getenv = func(string) string { return "" }
 	}
 	r := &Reader{
-		Env: env, fsys: fsys, owners: lookOnce(env.Owners), documents: map[string]*Document{},
-		values: map[string]value{}, memory: memory, listed: map[string]bool{},
+		Env: env, fsys: fsys, owners: env.Owners, documents: map[string]*Document{},
+		values: map[string]value{}, names: map[string][]string{}, memory: memory, listed: map[string]bool{},
 		rules: map[string]map[string]bool{}, order: map[Source]int{},
 	}
 	r.Windows = env.GOOS == "windows"
@@ -67,6 +71,9 @@ func NewReader(fsys fs.FS, env Env, dirs []Dir, memory map[string]*Document) *Re
 		_, err := r.Stat(p)
 		return err != nil || r.owners.Foreign(p)
 	})
+	if memory != nil && memory.scanned {
+		r.by["workspace"] = memory.workspace
+	}
 	return r
 }
 
@@ -103,14 +110,6 @@ func (r *Reader) Listed(native string) bool { return r.listed[native] }
 // RuleFiles returns the paths that were looked at for a host's word on servers.
 func (r *Reader) RuleFiles(host string) []string { return slices.Sorted(maps.Keys(r.rules[host])) }
 
-// Forget removes from memory what this scan didn't look at, or found gone.
-func (r *Reader) Forget() {
-	maps.DeleteFunc(r.memory, func(p string, _ *Document) bool {
-		d := r.documents[p]
-		return d == nil || !d.There
-	})
-}
-
 // Rule reads a file that says something of servers.
 func (r *Reader) Rule(src Source, strict bool) *Document {
 	if r.rules[src.Host] == nil {
@@ -125,47 +124,61 @@ func (r *Reader) Load(src Source, strict, required bool) *Document {
 	if d, ok := r.documents[src.Path]; ok {
 		return d
 	}
-	d := &Document{}
+	d, kept := r.memory.atStart(src.Path)
+	if !kept {
+		d = r.load(src, strict, required)
+	}
 	r.documents[src.Path] = d
+	if d.problem != nil {
+		r.Refuse(src, "", d.problem.State, Refusal{d.problem.Reason, d.problem.Next})
+	} else if d.There {
+		r.number(src)
+		r.Read = append(r.Read, src)
+	}
+	return d
+}
+
+func (r *Reader) load(src Source, strict, required bool) *Document {
 	data, err := r.bytes(src.Path, r.limit(src.Path))
 	if err != nil {
-		if bad := Unreadable(err, required); bad.Refused() {
-			d.Broken = !missing(err)
-			r.broken(src, d, bad)
+		bad := Unreadable(err, required)
+		if missing(err) {
+			return new(Document).refuse(Broken, bad)
 		}
-		return d
+		return r.broken(src.Path, bad)
 	}
 	root, standard, bad := parse(src.Path, data)
+	d := &Document{There: true, Root: root, Rules: root, Standard: standard, Size: len(data)}
 	if err := r.owners.File(src.Path); err != nil {
-		d.Broken, d.Exposed, d.Rules = true, true, root
-		r.Refuse(src, "", Exposed, r.Others(err))
-		return d
+		d.There, d.Root, d.Standard, d.Broken, d.Exposed = false, nil, false, true, true
+		return d.refuse(Exposed, r.Others(err))
 	}
 	if !bad.Refused() && strict && !standard {
 		bad = Refusal{"it has a comment or a trailing comma" + nonstandard(data) + ", so " + src.Host +
 			" rejects the whole file", "take it out"}
 	}
 	if bad.Refused() {
-		d.Broken = true
-		r.broken(src, d, bad)
-		return d
+		d = r.broken(src.Path, bad)
+		d.Size = len(data)
 	}
-	*d = Document{There: true, Root: root, Rules: root, Standard: standard}
-	if r.memory != nil {
-		r.memory[src.Path] = d
-	}
-	r.number(src)
-	r.Read = append(r.Read, src)
 	return d
 }
 
-// broken reports a file, and takes what is remembered of it.
-func (r *Reader) broken(src Source, d *Document, why Refusal) {
-	if old := r.memory[src.Path]; d.Broken && old != nil && old.There {
-		d.There, d.Root, d.Rules, d.Standard = true, old.Root, old.Root, old.Standard
+func (d *Document) refuse(state State, why Refusal) *Document {
+	if why.Refused() {
+		d.problem = &Problem{State: state, Reason: why.Reason, Next: why.Next}
+	}
+	return d
+}
+
+// broken returns what is remembered of a file that can't be read now.
+func (r *Reader) broken(path string, why Refusal) *Document {
+	d := &Document{Broken: true}
+	if old := r.memory.last(path); old != nil {
+		d.There, d.Root, d.Rules, d.Standard = true, old.Root, old.Rules, old.Standard
 		why.Reason += "; until it can be read again, what it held before counts"
 	}
-	r.Problem(src, "", why.Reason, why.Next)
+	return d.refuse(Broken, why)
 }
 
 // value reads a file that entries take values from.
@@ -211,27 +224,6 @@ func (r *Reader) Others(err error) Refusal {
 	}
 	_, _ = r.Stat(bad.Path) // a watcher of the files has to see when it is mended
 	return Refusal{"others could have written it: " + Show(bad.Path) + " " + bad.Why, Show(bad.Hint())}
-}
-
-// lookOnce returns owners that remember what they have looked at: most files are below the same few
-// directories.
-func lookOnce(o trust.Owners) trust.Owners {
-	type looked struct {
-		entry trust.Entry
-		err   error
-	}
-	look, seen := o.Look, map[string]looked{}
-	if look != nil {
-		o.Look = func(path string) (trust.Entry, error) {
-			l, ok := seen[path]
-			if !ok {
-				l.entry, l.err = look(path)
-				seen[path] = l
-			}
-			return l.entry, l.err
-		}
-	}
-	return o
 }
 
 // Strings reads a list of strings under a key, none if there is none.

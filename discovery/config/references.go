@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -14,10 +15,10 @@ import (
 // as it stands, VS Code puts nothing in its place. The bridge, whose environment may be another one
 // than the host's, doesn't use such a server: a literal ${TOKEN} or nothing is never the token. A
 // variable that is set to nothing counts as one that isn't set.
-type References struct {
-	pattern *regexp.Regexp
-	resolve func(f *filling, groups []string) (value string, bad Refusal)
-}
+//
+// The pattern's groups are kind, name (of a variable, or what the kind asks for), a default with
+// its sign, and a second name where a reference may have no braces.
+type References struct{ pattern *regexp.Regexp }
 
 // filling is one text that is being filled in.
 type filling struct {
@@ -35,15 +36,16 @@ func (f *filling) text(in string) (out string, bad Refusal) {
 	var b strings.Builder
 	last := 0
 	for _, at := range refs.pattern.FindAllStringSubmatchIndex(in, -1) {
-		groups := make([]string, len(at)/2)
-		for i := range groups {
-			if at[2*i] >= 0 {
-				groups[i] = in[at[2*i]:at[2*i+1]]
+		group := func(name string) string {
+			i := refs.pattern.SubexpIndex(name)
+			if i < 0 || at[2*i] < 0 {
+				return ""
 			}
+			return in[at[2*i]:at[2*i+1]]
 		}
 		b.WriteString(in[last:at[0]])
 		last = at[1]
-		value, bad := refs.resolve(f, groups)
+		value, bad := f.resolve(group("kind"), group("name")+group("bare"), group("default"))
 		if bad.Refused() {
 			return in, bad
 		}
@@ -65,21 +67,65 @@ const (
 	setIt   = "set it in the environment that mcp-bridge is started with"
 )
 
+// resolve returns what a reference stands for.
+func (f *filling) resolve(kind, name, defaults string) (string, Refusal) {
+	env, host := f.reader.Env, f.entry.Source.Host
+	switch kind {
+	case "":
+		if name == "" {
+			kind = "…"
+			break
+		}
+		return f.variable(name, defaults)
+	case "env", "secrets":
+		return f.variable(name, defaults)
+	case "file":
+		return f.file(name)
+	case "user_config":
+		if v, ok := f.entry.Plugin.Option(name); ok {
+			return v, Refusal{}
+		}
+		return "", f.refuse(" needs the plugin's option "+Display(name)+", which isn't in Claude Code's "+
+			"settings: it isn't set, or kept where nothing else can read it",
+			"list the server in a file of MCP_BRIDGE_CONFIG, with the value")
+	case "userHome":
+		return env.Home, Refusal{}
+	case "pathSeparator", "/":
+		return f.reader.Native("/"), Refusal{}
+	case "workspaceFolder", "workspaceFolderBasename":
+		if env.Dir == "" {
+			return "", f.refuse(" is about the workspace, and there is no working directory",
+				"write the path itself")
+		}
+		if kind == "workspaceFolder" {
+			return env.Dir, Refusal{}
+		}
+		return path.Base(f.reader.Clean(env.Dir)), Refusal{}
+	case "input":
+		return "", f.refuse(" asks for an input of "+host+", which nothing else can read", writeIt)
+	case "{":
+		return "", f.refuse(" has a ${…} in it, and what "+host+" makes of that isn't known",
+			"write the value itself")
+	case "`", "$(", "${":
+		return "", f.refuse(" has a command or an expansion of a shell in it, which the bridge doesn't run",
+			writeIt)
+	}
+	return "", f.refuse(" asks for ${"+Display(kind)+"}, which only "+host+" can fill in", writeIt)
+}
+
 // variable returns the value of one, or the default of a reference such as ${VAR:-default}.
-func (f *filling) variable(name, defaults, value string) (string, Refusal) {
-	if v := f.env[name]; v != "" {
-		return v, Refusal{}
+func (f *filling) variable(name, defaults string) (string, Refusal) {
+	value := f.env[name]
+	if value == "" && f.entry.Plugin != nil {
+		value = f.entry.Plugin.Variables[name]
 	}
-	if f.entry.Plugin != nil && f.entry.Plugin.Variables[name] != "" {
-		return f.entry.Plugin.Variables[name], Refusal{}
+	if value == "" {
+		value = f.reader.Env.Getenv(name)
 	}
-	if v := f.reader.Env.Getenv(name); v != "" {
-		return v, Refusal{}
+	if value == "" && defaults == "" {
+		return "", f.refuse(" needs the variable "+Display(name)+", which is not set here", setIt)
 	}
-	if defaults != "" {
-		return value, Refusal{}
-	}
-	return "", f.refuse(" needs the variable "+Display(name)+", which is not set here", setIt)
+	return cmp.Or(value, strings.TrimPrefix(defaults, ":-")), Refusal{}
 }
 
 // file returns what a file holds, without blanks around it. A path counts from the home directory
@@ -113,125 +159,52 @@ func (e *Entry) read(r *Reader, p string) (string, Refusal) {
 	return text, bad
 }
 
-// only refuses a reference that the host alone can fill in.
-func (f *filling) only(what string) Refusal {
-	return f.refuse(" asks for "+what+", which only "+f.entry.Source.Host+" can fill in", writeIt)
-}
+// word is the name of a variable, with the default that may follow it.
+const word, fallback = `[A-Za-z_][A-Za-z0-9_]*`, `(?P<default>:-[^}]*)?`
 
-func pattern(text string, resolve func(f *filling, g []string) (string, Refusal)) *References {
-	return &References{regexp.MustCompile(text), resolve}
-}
+func references(pattern string) *References { return &References{regexp.MustCompile(pattern)} }
 
 // The ways of hosts to write references.
 var (
 	// Braces is ${VAR} and ${VAR:-default}; $VAR is no reference.
-	Braces = pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`,
-		func(f *filling, g []string) (string, Refusal) {
-			return f.variable(g[1], g[2], g[3])
-		})
+	Braces = references(`\$\{(?P<name>` + word + `)` + fallback + `\}`)
 
 	// Options is Braces and ${user_config.NAME}, an option of a plugin.
-	Options = pattern(`\$\{(user_config\.)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`,
-		func(f *filling, g []string) (string, Refusal) {
-			if g[1] == "" {
-				return f.variable(g[2], g[3], g[4])
-			}
-			if v, ok := f.entry.Plugin.Option(g[2]); ok {
-				return v, Refusal{}
-			}
-			return "", f.refuse(" needs the plugin's option "+Display(g[2])+", which isn't in Claude Code's "+
-				"settings: "+
-				"it isn't set, or kept where nothing else can read it", "list the server in a file of "+
-				"MCP_BRIDGE_CONFIG, with the value")
-		})
+	Options = references(`\$\{(?:(?P<kind>user_config)\.)?(?P<name>` + word + `)` + fallback + `\}`)
 
 	// Dollars is Braces and $VAR.
-	Dollars = pattern(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\})`,
-		func(f *filling, g []string) (string, Refusal) {
-			return f.variable(g[1]+g[2], g[3], g[4])
-		})
+	Dollars = references(`\$(?:(?P<bare>` + word + `)|\{(?P<name>` + word + `)` + fallback + `\})`)
 
 	// Shell is Dollars and what else a shell expands, which the bridge doesn't run.
-	Shell = pattern("\\$(?:([A-Za-z_][A-Za-z0-9_]*)|\\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\\}|[({])|`",
-		func(f *filling, g []string) (string, Refusal) {
-			if g[1]+g[2] == "" {
-				return "", f.refuse(" has a command or an expansion of a shell in it, "+
-					"which the bridge doesn't run",
-					writeIt)
-			}
-			return f.variable(g[1]+g[2], g[3], g[4])
-		})
+	Shell = references(`\$(?P<bare>` + word + `)|\$\{(?P<name>` + word + `)` + fallback + `\}` +
+		"|(?P<kind>`|\\$[({])")
 
 	// Editor is ${env:VAR} and what editors name so.
-	Editor = pattern(`\$\{([^}]*)\}`, fillEditor)
+	Editor = references(`\$\{(?P<kind>[^}:]*)(?::(?P<name>[^}]*))?\}`)
 
 	// Prefixed is ${env:VAR} and nothing else.
-	Prefixed = pattern(`\$\{(env):([^}]*)\}`, fillPrefixed)
+	Prefixed = references(`\$\{(?P<kind>env):(?P<name>[^}]*)\}`)
 
 	// PrefixedFiles is ${env:VAR} and ${file:path}.
-	PrefixedFiles = pattern(`\$\{(env|file):([^}]*)\}`, fillPrefixed)
+	PrefixedFiles = references(`\$\{(?P<kind>env|file):(?P<name>[^}]*)\}`)
 
 	// Curly is {env:VAR} and {file:path}; ${VAR} is no reference.
-	Curly = pattern(`\{(env|file):([^}]*)\}`, fillPrefixed)
+	Curly = references(`\{(?P<kind>env|file):(?P<name>[^}]*)\}`)
 
 	// Templates is ${{ secrets.VAR }}.
-	Templates = pattern(`\$\{\{\s*([^}]*?)\s*\}\}`, func(f *filling, g []string) (string, Refusal) {
-		if name, ok := strings.CutPrefix(g[1], "secrets."); ok {
-			return f.variable(name, "", "")
-		}
-		return "", f.only("${{ … }}")
-	})
+	Templates = references(`\$\{\{\s*(?:(?P<kind>secrets)\.(?P<name>[^}]*?)|[^}]*?)\s*\}\}`)
 
 	// Undocumented is of hosts of which it isn't known whether they fill in anything.
-	Undocumented = pattern(`\$\{[^}]*\}`, func(f *filling, _ []string) (string, Refusal) {
-		return "", f.refuse(" has a ${…} in it, and what "+f.entry.Source.Host+" makes of that isn't known",
-			"write the value itself")
-	})
+	Undocumented = references(`\$(?P<kind>\{)[^}]*\}`)
 )
 
 // ExpandBraces fills in a text as Braces has it; what isn't set and has no default stays as it is.
 func ExpandBraces(text string, getenv func(string) string) string {
 	return Braces.pattern.ReplaceAllStringFunc(text, func(ref string) string {
 		m := Braces.pattern.FindStringSubmatch(ref)
-		if v := getenv(m[1]); v != "" {
-			return v
+		if m[2] == "" {
+			return cmp.Or(getenv(m[1]), ref)
 		}
-		if m[2] != "" {
-			return m[3]
-		}
-		return ref
+		return cmp.Or(getenv(m[1]), strings.TrimPrefix(m[2], ":-"))
 	})
-}
-
-func fillPrefixed(f *filling, g []string) (string, Refusal) {
-	if g[1] == "file" {
-		return f.file(g[2])
-	}
-	return f.variable(g[2], "", "")
-}
-
-func fillEditor(f *filling, g []string) (string, Refusal) {
-	env := f.reader.Env
-	kind, name, _ := strings.Cut(g[1], ":")
-	switch kind {
-	case "env":
-		return f.variable(name, "", "")
-	case "userHome":
-		return env.Home, Refusal{}
-	case "pathSeparator", "/":
-		return f.reader.Native("/"), Refusal{}
-	case "workspaceFolder", "workspaceFolderBasename":
-		if env.Dir == "" {
-			return "", f.refuse(" is about the workspace, and there is no working directory",
-				"write the path itself")
-		}
-		if kind == "workspaceFolder" {
-			return env.Dir, Refusal{}
-		}
-		return path.Base(f.reader.Clean(env.Dir)), Refusal{}
-	case "input":
-		return "", f.refuse(" asks for an input of "+f.entry.Source.Host+", which nothing else can read",
-			writeIt)
-	}
-	return "", f.only("${" + Display(kind) + "}")
 }
