@@ -103,9 +103,12 @@ func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, conf
 			return Denied, bad
 		}
 	}
+	if e.Plugin != nil && e.Plugin.Off.Refused() {
+		return Disabled, e.Plugin.Off
+	}
 	if rules.Off != nil {
-		if bad := rules.Off(e); bad.Refused() {
-			return Disabled, bad
+		if by, off := rules.Off(e.Name); off {
+			return Disabled, config.Refuse("it is disabled in "+by.String(), "enable it in "+by.Host+" to use it")
 		}
 	}
 	switch {

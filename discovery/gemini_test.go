@@ -8,7 +8,7 @@ func TestGeminiSwitches(t *testing.T) {
 		trust    = "/home/u/.gemini/trustedFolders.json"
 		settings = "/home/u/.gemini/settings.json"
 		switches = "/home/u/.gemini/mcp-server-enablement.json"
-		disabled = "it is disabled in Gemini CLI, in " + switches + " (Gemini CLI, enablement)"
+		disabled = "it is disabled in " + switches + " (Gemini CLI, enablement)"
 	)
 	servers := `"mcpServers": {"Git Hub": {"command": "gh"}, "other": {"command": "o"}}`
 	for _, tt := range []struct {
@@ -112,7 +112,7 @@ func TestGeminiTrust(t *testing.T) {
 			t.Errorf("nothing said: %v", c.Problems)
 		}
 		if c := Scan(files.with(rules, `{"/w/p": "DO_NOT_TRUST"}`).fs(), linux()); len(c.Problems) != 1 ||
-			c.Problems[0].State != Denied {
+			c.Problems[0].State != Unapproved {
 			t.Errorf("not trusted: %v", c.Problems)
 		}
 		env := linux()
@@ -200,7 +200,7 @@ func TestGeminiElsewhere(t *testing.T) {
 	env := linux("GEMINI_CLI_HOME=/g", "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/sys.json",
 		"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/def.json", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/trust.json")
 	check(t, Scan(files.fs(), env), []string{"defaults: xdefaults", "project: xproject", "user: xuser"},
-		[]string{"off: it is disabled in Gemini CLI, in /g/.gemini/mcp-server-enablement.json (Gemini " +
+		[]string{"off: it is disabled in /g/.gemini/mcp-server-enablement.json (Gemini " +
 			"CLI, enablement)"})
 	for _, tt := range []struct{ goos, home, file string }{
 		{"linux", "/home/u", "/etc/gemini-cli/settings.json"}, {"linux", "/home/u",

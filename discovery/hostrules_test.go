@@ -153,7 +153,7 @@ func TestSwitches(t *testing.T) {
 	}{
 		{"OpenCode, by the administrator", tree{openCode: openCodeServer,
 			ocManaged: `{"mcp": {"s": {"enabled": false}}}`}, false,
-			[]string{"s: it has no command", "s: it is disabled by OpenCode's administrator, in " +
+			[]string{"s: it has no command", "s: it is disabled in " +
 				ocManaged + " (OpenCode, managed)"}},
 		{"OpenCode, a broken file of the administrator's", tree{openCode: openCodeServer, ocManaged: `{`},
 			false,
@@ -163,7 +163,7 @@ func TestSwitches(t *testing.T) {
 			[]string{"s: the bridge doesn't start what a project brings along unless its user has said " +
 				"so, and OpenCode doesn't ask"}},
 		{"Copilot CLI, switched off", tree{copilotUser: server, config: `{"disabledMcpServers": ["s"]}`},
-			false, []string{"s: it is disabled in Copilot CLI, in " + config + " (Copilot CLI, settings)"}},
+			false, []string{"s: it is disabled in " + config + " (Copilot CLI, settings)"}},
 		{"Copilot CLI, no tools", tree{copilotUser: `{"mcpServers": {"s": {"command": "x", "tools": []}}}`},
 			false, []string{"s: its tools is empty, so that Copilot CLI lets a model use none of its tools"}},
 		{"Copilot CLI, a folder that it trusts", tree{project: server,
@@ -183,7 +183,7 @@ func TestSwitches(t *testing.T) {
 		{"another one of its name is said", tree{mine: server,
 			claude: `{"mcpServers": {"s": {"command": "y"}}, "projects": {"/w/p": {"disabledMcpServers": ` +
 				`["s"]}}}`}, true,
-			[]string{"s: it is disabled in Claude Code for this project, in " + claude +
+			[]string{"s: it is disabled in " + claude +
 				" (Claude Code, user)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -196,11 +196,11 @@ func TestTrustIsOfTheFolder(t *testing.T) {
 		{"Codex, the repository", tree{codex: "[projects.\"/w\"]\ntrust_level = \"trusted\"\n", root: "",
 			"/w/p/.codex/config.toml": toml}, nil, "-"},
 		{"Codex, above", tree{codex: "[projects.\"/w/p\"]\ntrust_level = \"trusted\"\n", root: "",
-			"/w/.codex/config.toml": toml}, nil, "Codex doesn't trust /w"},
+			"/w/.codex/config.toml": toml}, nil, "Codex isn't told to trust /w"},
 		{"Codex, both", tree{codex: "[projects.\"/w/p\"]\ntrust_level = " +
 			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n", root: "", "/w/.codex/config.toml": toml}, nil, "-"},
 		{"Codex, above and not", tree{codex: "[projects.\"/w/p\"]\ntrust_level = " +
-			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"untrusted\"\n", root: "", "/w/.codex/config.toml": toml}, nil, "Codex doesn't trust /w"},
+			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"untrusted\"\n", root: "", "/w/.codex/config.toml": toml}, nil, "Codex isn't told to trust /w"},
 		{"Codex, another's repository", tree{codex: "[projects.\"/w\"]\ntrust_level = \"trusted\"\n",
 			root: "", "/w/.codex/config.toml": toml}, foreign, ""},
 		{"Codex, root's repository", tree{codex: "[projects.\"/w\"]\ntrust_level = \"trusted\"\n", root: "",

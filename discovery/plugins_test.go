@@ -174,7 +174,7 @@ func TestPluginsThatAreNotUsed(t *testing.T) {
 		{"nowhere", on, tree{installedFile: `{"plugins": {"p@m": [{"installPath": "cache/p"}, 7], "q@m": 7}}`}, false, ""},
 		{"disabled by name", on, tree{entries: `{"projects": {"/w/p": {"disabledMcpServers": ` +
 			`["plugin:p:s"]}}}`}, false,
-			s + "it is disabled in Claude Code for this project, in /home/u/.claude.json (Claude Code, user)"},
+			s + "it is disabled in /home/u/.claude.json (Claude Code, user)"},
 		{"denied by name", `{"enabledPlugins": {"p@m": true}, "deniedMcpServers": [{"serverName": ` +
 			`"plugin:p:s"}]}`, nil, false, s + "Claude Code's settings deny it, in " + userSettings +
 			" (Claude Code, user settings)"},

@@ -203,7 +203,7 @@ func TestDisabledAndReserved(t *testing.T) {
 	files := tree{"/home/u/.claude.json": `{"mcpServers": {"a": {"command": "a"}, "workspace": {"command": "w"}, "b": {"command": "b"}},
 		"projects": {"/w/p": {"disabledMcpServers": ["a"]}, "/w/q": {"disabledMcpServers": ["b"]}}}`}
 	check(t, Scan(files.fs(), linux()), []string{"b: b"}, []string{
-		"a: it is disabled in Claude Code for this project, in /home/u/.claude.json (Claude Code, user)",
+		"a: it is disabled in /home/u/.claude.json (Claude Code, user)",
 		"workspace: Claude Code keeps this name for a server of its own and skips it"})
 }
 

@@ -59,7 +59,7 @@ trust_level = "trusted"
 			"/cx/config.toml": "[mcp_servers.a]\ncommand = " +
 				"\"a\"\n[projects.\"/w/p\"]\ntrust_level = \"untrusted\"\n",
 			"/w/p/.codex/config.toml": "[mcp_servers.local]\ncommand = \"local\"\n"},
-			[]string{"a: a"}, []string{"local: Codex doesn't trust this project"}},
+			[]string{"a: a"}, []string{"local: Codex isn't told to trust this folder"}},
 		{"Codex, files that are wrong", linux(), tree{
 			"/home/u/.codex/config.toml": "[mcp_servers.a]\ncommand = 7\n[mcp_servers.b]\ncommand = " +
 				"\"b\"\nenabled_tools = \"x\"\n[mcp_servers.c]\ncommand = \"c\"\nenv_vars = " +

@@ -22,7 +22,7 @@ type Filter struct {
 type RuleList struct {
 	Prefix  string
 	Rules   []ToolRule
-	AnyCase bool // upper and lower case are the same; Prefix and the patterns are in lower case then
+	AnyCase bool // upper and lower case are the same
 }
 
 // A ToolRule shows or hides the tools whose names are as Pattern, in which * stands for any
@@ -78,12 +78,13 @@ func (f Filter) Says() bool { return f.Allow != nil || f.Deny != nil || f.Rules 
 
 // last returns the rule that counts for a tool.
 func (l RuleList) last(tool string) (ToolRule, bool) {
-	name := l.Prefix + ToolName(tool)
+	fold := func(s string) string { return s }
 	if l.AnyCase {
-		name = strings.ToLower(name)
+		fold = strings.ToLower
 	}
+	name := fold(l.Prefix + ToolName(tool))
 	for _, r := range slices.Backward(l.Rules) {
-		if MatchStars(r.Pattern, name) {
+		if MatchStars(fold(r.Pattern), name) {
 			return r, true
 		}
 	}
@@ -140,6 +141,15 @@ func ToolName(name string) string {
 		}
 	}
 	return b.String()
+}
+
+// ToolPattern is ToolName for a pattern, in which stars stay.
+func ToolPattern(pattern string) string {
+	parts := strings.Split(pattern, "*")
+	for i := range parts {
+		parts[i] = ToolName(parts[i])
+	}
+	return strings.Join(parts, "*")
 }
 
 // InName reports whether a character may be in what Claude Code and OpenCode call a tool.

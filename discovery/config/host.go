@@ -53,13 +53,13 @@ type Plugin struct {
 
 // Rules is what a host's settings say of its servers. A function that is nil has nothing to say.
 type Rules struct {
-	Denied       func(*Entry) Refusal        // by the settings or an administrator
-	DeniedOthers func(*Entry) Refusal        // likewise, of the servers of other hosts
-	Off          func(*Entry) Refusal        // switched off elsewhere than in the entry
-	Approved     func(*Entry) Refusal        // refuses what lacks the user's yes
-	Tools        func(*Entry) []RuleList     // of those that it hides
-	Paths        func(scope string) []string // of more files
-	Groups       func(scope string) []Group  // of files whose entries are Elsewhere
+	Denied       func(*Entry) Refusal                    // by the settings or an administrator
+	DeniedOthers func(*Entry) Refusal                    // likewise, of the servers of other hosts
+	Off          func(name string) (by Source, off bool) // switches a server off by its name
+	Approved     func(*Entry) Refusal                    // refuses what lacks the user's yes
+	Tools        func(*Entry) []RuleList                 // of those that it hides
+	Paths        func(scope string) []string             // of more files
+	Groups       func(scope string) []Group              // of files whose entries are Elsewhere
 }
 
 // A Format is how a host writes its entries. A name that is empty is of a member that the host

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -257,4 +258,41 @@ func (r *Reader) Servers(src Source, o Object, key string) (group Object, there 
 			`write {"`+key+`": {"name": {"command": "…"}}}`)
 	}
 	return group, n > 0
+}
+
+// Settings returns the files of a host that are there, in their order, for what they say beside
+// servers. What an exposed one takes away is among its Rules.
+func (r *Reader) Settings(host string, files []File) (all []Setting) {
+	for i := range files {
+		for _, p := range r.Expand(files[i].Paths) {
+			src := Source{Host: host, Scope: files[i].Scope, Path: p}
+			all = append(all, Setting{r.Rule(src, false), src, &files[i]})
+		}
+	}
+	return all
+}
+
+// A Setting is one of a host's files that was read for what it says beside servers.
+type Setting struct {
+	*Document
+	Source Source
+	File   *File
+}
+
+// Untrusted refuses what lies in a directory of which a host hasn't been told that it is trusted.
+// The user says so to program.
+func (r *Reader) Untrusted(host, program, dir string) Refusal {
+	return Refusal{host + " isn't told to trust " + r.Folder(dir, "this folder"),
+		"start " + program + " in " + r.Folder(dir, "this directory") + " and trust it, or " + ListIt}
+}
+
+// Bounded returns rules about tools, the last of them from src; where they are too many, one that
+// hides all tools.
+func (r *Reader) Bounded(src Source, rules []ToolRule) []ToolRule {
+	if len(rules) <= MaxRules {
+		return rules
+	}
+	r.Problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of %s's "+
+		"servers are hidden", MaxRules, src.Host), "take out what isn't needed")
+	return []ToolRule{{Pattern: "*", Deny: true, From: src}}
 }

@@ -144,15 +144,9 @@ func (r serverRule) meets(e *config.Entry, getenv func(string) string) bool {
 		slices.Equal(r.command, e.Argv) || slices.Equal(expanded, e.Argv)
 }
 
-func (c *claude) off(e *config.Entry) config.Refusal {
-	if e.Plugin != nil && e.Plugin.Off.Refused() {
-		return e.Plugin.Off
-	}
-	if by, ok := c.disabled[e.Name]; ok {
-		return config.Refuse("it is disabled in Claude Code for this project, in "+by.String(),
-			"enable it with /mcp in Claude Code")
-	}
-	return config.Refusal{}
+func (c *claude) off(name string) (by config.Source, off bool) {
+	by, off = c.disabled[name]
+	return by, off
 }
 
 // approved refuses a server of a project's .mcp.json without the user's yes, and whatever would run

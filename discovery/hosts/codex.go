@@ -63,8 +63,7 @@ func codexApproved(r *config.Reader, e *config.Entry) config.Refusal {
 			}
 		}
 	}
-	return config.Refuse("Codex doesn't trust "+r.Folder(project, "this project"),
-		"start codex in "+r.Folder(project, "this directory")+" and trust it, or "+config.ListIt)
+	return r.Untrusted("Codex", "codex", project)
 }
 
 // codexRequirements is what an administrator demands of Codex on a machine. What reaches it over

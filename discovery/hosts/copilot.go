@@ -55,18 +55,16 @@ func (c copilotRules) approved(e *config.Entry) config.Refusal {
 	if e.File.Approval == config.None || c.trusts(dir) {
 		return config.Refusal{}
 	}
-	return config.Refuse("Copilot CLI isn't told to trust "+c.r.Folder(dir, "this folder"),
-		"start copilot in "+c.r.Folder(dir, "this directory")+" and trust it, or "+config.ListIt)
+	return c.r.Untrusted("Copilot CLI", "copilot", dir)
 }
 
-func (c copilotRules) off(e *config.Entry) (bad config.Refusal) {
+func (c copilotRules) off(name string) (by config.Source, off bool) {
 	for _, src := range c.settings() {
-		if slices.Contains(c.r.Strings(src, c.r.Rule(src, false).Rules, "disabledMcpServers"), e.Name) {
-			bad = config.Refuse("it is disabled in Copilot CLI, in "+src.String(),
-				"enable it with /mcp in Copilot CLI")
+		if slices.Contains(c.r.Strings(src, c.r.Rule(src, false).Rules, "disabledMcpServers"), name) {
+			by, off = src, true
 		}
 	}
-	return bad
+	return by, off
 }
 
 // repository returns the .mcp.json of a project that is trusted in Copilot CLI. Elsewhere the file

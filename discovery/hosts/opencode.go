@@ -1,9 +1,7 @@
 package hosts
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
@@ -80,119 +78,78 @@ func pickOpenCode(r *config.Reader, src config.Source, root config.Object) []con
 	return []config.Group{{Source: src, Entries: inner}, {Source: src, Entries: older}}
 }
 
-// openCodeRules is what the files say of tools: the user's alone, and with those of the project and
-// the administrator. A tool has to pass both lists, so that a project shows nothing that the user
-// has hidden.
+// openCodeRules is what a host's files say of tools. A tool has to pass both of two lists, so that a
+// project shows nothing that the user has hidden: the user's alone, and that of all files.
 type openCodeRules struct {
-	r                 *config.Reader
-	host              string
-	files             []config.File
-	tools, permission config.Object
-	from              map[string]config.Source // name → the file that says something of it
-	last, unclear     config.Source
-	off               map[string]config.Source // servers that the administrator has switched off
-	lists             [][]config.ToolRule
+	r     *config.Reader
+	files []config.File
+	all   []config.Setting
+	lists [][]config.ToolRule
 }
 
-// readOpenCode reads tools and permission of a host's files. Each file's go on top of those before,
-// in OpenCode's own order, and permission goes on top of tools, which is its older name.
 func readOpenCode(r *config.Reader, host string, files []config.File) config.Rules {
-	o := &openCodeRules{r: r, host: host, files: files, from: map[string]config.Source{},
-		off: map[string]config.Source{}}
-	for _, scope := range []string{"user", "OPENCODE_CONFIG", "project", "managed"} {
-		for _, file := range files {
-			if file.Scope == scope {
-				o.read(file)
+	o := &openCodeRules{r: r, files: files, all: r.Settings(host, files)}
+	users := []string{"user", "OPENCODE_CONFIG"}
+	own := o.list(users...)
+	o.lists = append(o.lists, own)
+	if len(own) != 1 || own[0].Pattern != "*" || !own[0].Deny { // else there is nothing left to hide
+		if all := o.list(append(users, "project", "managed")...); !slices.Equal(own, all) {
+			o.lists = append(o.lists, all)
+		}
+	}
+	off := map[string]config.Source{} // an administrator's file need not say what they are
+	for _, s := range o.all {
+		group := s.Rules.Object("mcp")
+		for _, m := range slices.Concat(group, group.Object("servers")) {
+			e, _ := m.Value.Object()
+			if s.File.Scope == "managed" && (e.Get("enabled").Is("false") || e.Get("disabled").Is("true")) {
+				off[m.Name] = s.Source
 			}
 		}
-		if scope == "OPENCODE_CONFIG" || scope == "managed" { // what OPENCODE_CONFIG names is the user's too
-			o.close()
-		}
 	}
-	return config.Rules{Off: o.switchedOff, Tools: o.of}
+	return config.Rules{Tools: o.of, Off: func(name string) (config.Source, bool) {
+		by, ok := off[name]
+		return by, ok
+	}}
 }
 
-func (o *openCodeRules) read(file config.File) {
-	paths := o.r.Expand(file.Paths)
-	if file.Approval != config.None {
-		slices.Reverse(paths) // the nearest last
-		paths = slices.DeleteFunc(paths, func(p string) bool { return o.r.UsersOwn(o.files, p) })
-	}
-	for _, p := range paths {
-		src := config.Source{Host: o.host, Scope: file.Scope, Path: p}
-		f := o.r.Rule(src, false)
-		if f.Exposed && file.Approval == config.None || f.Broken && file.Scope == "managed" {
-			o.unclear = src // what it hides isn't known, or others could have it show what another file hides
+// list makes one list of the files of some scopes. Each file's tools and permission go on top of
+// those before, in OpenCode's own order, and permission goes on top of tools, its older name.
+func (o *openCodeRules) list(scopes ...string) []config.ToolRule {
+	var tools, permission config.Object
+	from := map[string]config.Source{} // name → the file that says something of it
+	var last config.Source
+	for _, scope := range scopes {
+		settings := slices.Clone(o.all)
+		if scope == "project" {
+			slices.Reverse(settings) // the nearest last
 		}
-		if f.Rules == nil {
-			continue
-		}
-		o.last = src
-		tools, permission := f.Rules.Object("tools"), permissions(f.Rules.Get("permission"))
-		for _, m := range slices.Concat(tools, permission) {
-			o.from[m.Name] = src
-		}
-		o.tools, o.permission = config.Merge(o.tools, tools), config.Merge(o.permission, permission)
-		if file.Scope == "managed" {
-			o.readSwitches(f.Rules.Object("mcp"), src)
-		}
-	}
-}
-
-// close makes a list of what was read so far.
-func (o *openCodeRules) close() {
-	list := o.toolRules()
-	if o.unclear != (config.Source{}) {
-		list = []config.ToolRule{{Pattern: "*", Deny: true, From: o.unclear}}
-	}
-	if len(list) > config.MaxRules {
-		if len(o.lists) == 0 {
-			o.r.Problem(o.last, "", fmt.Sprintf("with it there are more than %d rules about tools; all "+
-				"tools of %s's servers are hidden",
-				config.MaxRules, o.host), "take out what isn't needed")
-		}
-		list = []config.ToolRule{{Pattern: "*", Deny: true, From: o.last}}
-	}
-	for i := range list {
-		if o.r.Windows { // where OpenCode's patterns are of any case
-			list[i].Pattern = strings.ToLower(list[i].Pattern)
+		for _, s := range settings {
+			inProject := s.File.Approval != config.None
+			if s.File.Scope != scope || inProject && o.r.UsersOwn(o.files, s.Source.Path) {
+				continue
+			}
+			if s.Exposed && !inProject || s.Broken && scope == "managed" {
+				// What it hides isn't known, or others could have it show what another file hides.
+				return []config.ToolRule{{Pattern: "*", Deny: true, From: s.Source}}
+			}
+			said, permitted := s.Rules.Object("tools"), permissions(s.Rules.Get("permission"))
+			for _, m := range slices.Concat(said, permitted) {
+				from[m.Name], last = s.Source, s.Source
+			}
+			tools, permission = config.Merge(tools, said), config.Merge(permission, permitted)
 		}
 	}
-	if list != nil && (len(o.lists) == 0 || !slices.Equal(o.lists[0], list)) {
-		o.lists = append(o.lists, list)
-	}
-}
-
-// readSwitches notes the servers that an administrator's file switches off: it need not say what
-// they are.
-func (o *openCodeRules) readSwitches(group config.Object, src config.Source) {
-	for _, m := range slices.Concat(group, group.Object("servers")) {
-		e, _ := m.Value.Object()
-		if e.Get("enabled").Is("false") || e.Get("disabled").Is("true") {
-			o.off[m.Name] = src
-		}
-	}
-}
-
-func (o *openCodeRules) switchedOff(e *config.Entry) config.Refusal {
-	if by, ok := o.off[e.Name]; ok {
-		return config.Refuse("it is disabled by "+o.host+"'s administrator, in "+by.String(),
-			"ask the administrator")
-	}
-	return config.Refusal{}
+	return o.r.Bounded(last, openCodeTools(tools, permission, from))
 }
 
 // of returns the lists for one server.
 func (o *openCodeRules) of(e *config.Entry) (lists []config.RuleList) {
-	if e.File.Format != openCodeFormat {
-		return nil
-	}
-	prefix := config.ToolName(e.Name) + "_"
-	if o.r.Windows {
-		prefix = strings.ToLower(prefix)
-	}
 	for _, rules := range o.lists {
-		lists = append(lists, config.RuleList{Prefix: prefix, Rules: rules, AnyCase: o.r.Windows})
+		if e.File.Format == openCodeFormat && rules != nil {
+			lists = append(lists, config.RuleList{Prefix: config.ToolName(e.Name) + "_", Rules: rules,
+				AnyCase: o.r.Windows})
+		}
 	}
 	return lists
 }
@@ -206,31 +163,30 @@ func permissions(v config.Value) config.Object {
 	return o
 }
 
-// toolRules makes one list of tools and permission. A permission that depends on what a tool is
+// openCodeTools makes one list of tools and permission. A permission that depends on what a tool is
 // called with says nothing of the tool except what it says of *, which is how OpenCode asks about
 // a server's tools. What is to be asked about isn't hidden.
-func (o *openCodeRules) toolRules() (rules []config.ToolRule) {
+func openCodeTools(tools, permission config.Object, from map[string]config.Source) (rules []config.ToolRule) {
 	older := config.Object{}
-	for _, m := range o.tools {
+	for _, m := range tools {
 		action := "deny"
 		if m.Value.Is("true") {
 			action = "allow"
 		}
 		if slices.Contains([]string{"write", "edit", "patch"}, m.Name) {
-			o.from["edit"] = o.from[m.Name]
+			from["edit"] = from[m.Name]
 			m.Name = "edit"
 		}
 		older = append(older, config.Member{Name: m.Name, Value: config.Word(action)})
 	}
-	for _, m := range config.Merge(older, o.permission) {
+	for _, m := range config.Merge(older, permission) {
 		words := config.Object{{Name: "*", Value: m.Value}}
 		if inner, ok := m.Value.Object(); ok {
 			words = inner
 		}
 		for _, when := range words {
 			if word, ok := when.Value.Text(); ok && config.MatchStars(when.Name, "*") {
-				rules = append(rules, config.ToolRule{Pattern: m.Name, Deny: word == "deny",
-					From: o.from[m.Name]})
+				rules = append(rules, config.ToolRule{Pattern: m.Name, Deny: word == "deny", From: from[m.Name]})
 			}
 		}
 	}
