@@ -178,7 +178,7 @@ func TestPrecedence(t *testing.T) {
 		{"the nearest .mcp.json", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
 			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"), "/.mcp.json": server("root")},
-			[]string{"s: near"}, []string{"s: it lies above the folder that is trusted in Claude Code"}},
+			[]string{"s: near"}, []string{"s: it is approved in Claude Code, but /w is not yet trusted there"}},
 		{"identical ones are folded", tree{cursor: server("x"), ours: `{"command": "x"}`}, []string{"s: x"},
 			nil},
 		{"whatever another host calls them", tree{cursor: server("x"),

@@ -178,7 +178,7 @@ func TestTrustIsOfTheFolder(t *testing.T) {
 		gemini           = "/home/u/.gemini/trustedFolders.json"
 		toml             = "[mcp_servers.s]\ncommand = \"x\"\n"
 		server           = `{"mcpServers": {"s": {"command": "x"}}}`
-		above            = "it lies above the folder that is trusted in Claude Code"
+		above            = "it is approved in Claude Code, but /w is not yet trusted there"
 		root             = "/w/.git/HEAD"
 	)
 	trusts := func(dir string, more string) string {

@@ -83,8 +83,6 @@ func TestPlugins(t *testing.T) {
 		{"a broken file", tree{mcp: `{"s": `, manifest: `{"mcpServers": {"t": {"command": "t"}}}`},
 			[]string{"plugin:p:t: t" + pluginEnv},
 			[]string{pluginRoot + "/.mcp.json: it is not valid JSON: it ends too early at line 1, column 7"}},
-		{"a large file", tree{mcp: `{"s": {"command": "` + strings.Repeat("x", maxSmall) + `"}}`}, nil,
-			[]string{pluginRoot + "/.mcp.json: it is larger than 256 KiB, which is the limit"}},
 		{"nothing", tree{manifest: `{"name": "p", "mcpServers": null}`}, nil, nil},
 		{"under the name in its manifest", tree{manifest: `{"name": "pp"}`, mcp: `{"s": {"command": "x"}}`},
 			[]string{"plugin:pp:s: x" + pluginEnv}, nil},

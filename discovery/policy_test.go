@@ -8,7 +8,7 @@ import (
 func TestApproval(t *testing.T) {
 	const (
 		notYet   = "s: it is not yet approved in Claude Code"
-		distrust = "s: Claude Code's settings approve it, but this project is not yet trusted there"
+		distrust = "s: it is approved in Claude Code, but this project is not yet trusted there"
 		rejected = "s: it was rejected in Claude Code, in "
 		approve  = `{"enabledMcpjsonServers": ["s"]}`
 		all      = `{"enableAllProjectMcpServers": true}`

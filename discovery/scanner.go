@@ -32,17 +32,12 @@ func (c *Scanner) Scan() Catalog {
 	return found
 }
 
-// projectSettings are files of a project that say which of its servers are approved.
-var projectSettings = config.Everywhere("{workspace}/.claude/settings.json",
-	"{workspace}/.claude/settings.local.json")
-
 // projectFiles returns the files, and directories of files, that belong to the project and not to
 // the user.
 func (s *scan) projectFiles() []string {
-	users := s.Expand(config.Everywhere("{claude}/settings.json"))
-	found := s.Expand(projectSettings)
+	var users, found []string
 	for _, h := range hosts.All {
-		for _, f := range h.Files {
+		for _, f := range slices.Concat(h.Files, h.Settings) {
 			if paths := s.Expand(f.Paths); f.InProject() {
 				found = append(found, paths...)
 			} else {

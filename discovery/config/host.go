@@ -2,11 +2,12 @@ package config
 
 // A Host is one program whose files configure MCP servers.
 type Host struct {
-	Name  string
-	Dirs  []Dir               // that its files are in, beside the common ones
-	Files []File              // the first to define a name wins
-	Rules func(*Reader) Rules // reads what its settings say of servers; nil for nothing
-	Look  func(*Reader)       // reports what isn't read; nil for nothing
+	Name     string
+	Dirs     []Dir               // that its files are in, beside the common ones
+	Files    []File              // the first to define a name wins
+	Settings []File              // that say something of servers and hold none
+	Rules    func(*Reader) Rules // reads what its settings say of servers; nil for nothing
+	Look     func(*Reader)       // reports what isn't read; nil for nothing
 }
 
 // A File is one place where a host keeps servers.

@@ -205,16 +205,13 @@ func (r *Reader) limit(native string) int64 {
 		return maxSmall
 	}
 	p, home := r.Clean(native), r.Clean(r.Env.Home)
-	for _, dir := range slices.Concat(r.by["workspace"], r.by["plugins"]) {
+	for _, dir := range r.by["workspace"] {
 		if strings.HasPrefix(p, dir+"/") && !strings.HasPrefix(home+"/", dir+"/") {
 			return maxSmall
 		}
 	}
 	return MaxFile
 }
-
-// AddPlugin notes a plugin's directory, whose files may be small only.
-func (r *Reader) AddPlugin(dir string) { r.by["plugins"] = append(r.by["plugins"], dir) }
 
 // Others returns what an error of a file's owners means.
 func (r *Reader) Others(err error) Refusal {
@@ -266,7 +263,22 @@ func (r *Reader) Settings(host string, files []File) (all []Setting) {
 	for i := range files {
 		for _, p := range r.Expand(files[i].Paths) {
 			src := Source{Host: host, Scope: files[i].Scope, Path: p}
-			all = append(all, Setting{r.Rule(src, false), src, &files[i]})
+			dir, isDir := strings.CutSuffix(p, r.Native("/*.json"))
+			if !isDir {
+				all = append(all, Setting{r.Rule(src, false), src, &files[i]})
+				continue
+			}
+			src.Path = dir
+			names, err := r.Names(dir)
+			if bad := Unreadable(err, false); bad.Refused() {
+				r.Problem(src, "", bad.Reason, bad.Next)
+				all = append(all, Setting{&Document{Broken: true}, src, &files[i]})
+			}
+			for _, name := range names {
+				if src.Path = r.Join(dir, name); IsJSON(name) {
+					all = append(all, Setting{r.Rule(src, false), src, &files[i]})
+				}
+			}
 		}
 	}
 	return all

@@ -23,23 +23,19 @@ var claudeCode = &config.Host{
 		{Scope: config.PluginScope, Elsewhere: true,
 			Format: claudeFormat.With(func(f *config.Format) { f.References = config.Options })},
 	},
+	Settings: claudeSettings,
 	Rules: func(r *config.Reader) config.Rules {
 		c := newClaude(r)
-		rules := config.Rules{Denied: c.denied, Off: c.off, Approved: c.approved, Tools: c.toolRules,
-			Groups: c.groups}
+		rules := config.Rules{Denied: c.denied, Approved: c.approved, Tools: c.toolRules, Groups: c.groups}
+		rules.Off = func(name string) (by config.Source, off bool) {
+			by, off = c.disabled[name]
+			return by, off
+		}
 		if r.Env.Getenv("CLAUDECODE") != "" { // where it runs the bridge, that must not be the way around it
 			rules.DeniedOthers = func(e *config.Entry) config.Refusal { return c.withheld(e, false) }
 		}
 		return rules
 	},
-}
-
-var claudeJSON = config.Everywhere("{claude.json}")
-
-// claudeManaged returns the paths of a file of Claude Code's administrator.
-func claudeManaged(file string) config.Paths {
-	return config.PerSystem("/etc/claude-code/"+file, "/Library/Application Support/ClaudeCode/"+file,
-		"C:/Program Files/ClaudeCode/"+file)
 }
 
 // claudeFormat heeds neither disabled nor cwd, as Claude Code does not.
@@ -60,8 +56,8 @@ var claudeFormat = &config.Format{
 	},
 }
 
-// reservedNames are names that Claude Code keeps for servers of its own and skips elsewhere.
-var reservedNames = []string{"workspace", "claude-in-chrome", "computer-use", "Claude Preview",
+// claudeNames are names that Claude Code keeps for servers of its own and skips elsewhere.
+var claudeNames = []string{"workspace", "claude-in-chrome", "computer-use", "Claude Preview",
 	"Claude Browser"}
 
 const (
@@ -75,13 +71,12 @@ func (c *claude) denied(e *config.Entry) config.Refusal {
 		return bad
 	}
 	switch {
-	case slices.Contains(reservedNames, e.Name):
+	case slices.Contains(claudeNames, e.Name):
 		return config.Refuse("Claude Code keeps this name for a server of its own and skips it",
 			"give it another name")
 	case plugin && c.marketplaces != nil:
 		return config.Refuse("Claude Code's administrator limits where plugins come from, in "+
-			c.marketplaces.String()+
-			", and where this one does can't be told", askAdministrator)
+			c.marketplaces.String()+", and where this one does can't be told", askAdministrator)
 	case !plugin && !managed && c.pluginsOnly != nil:
 		return config.Refuse("Claude Code's administrator allows only servers of plugins, in "+
 			c.pluginsOnly.String(), askAdministrator)
@@ -93,8 +88,8 @@ func (c *claude) denied(e *config.Entry) config.Refusal {
 // those of the administrator.
 func (c *claude) withheld(e *config.Entry, managed bool) config.Refusal {
 	switch {
-	case c.unreadable != nil:
-		return config.Unclear("Claude Code", *c.unreadable)
+	case c.unclear.Refused():
+		return c.unclear
 	case c.exclusive != nil && !managed:
 		return config.Refuse("Claude Code's administrator allows only the servers of "+c.exclusive.String(),
 			askAdministrator)
@@ -109,17 +104,16 @@ func (c *claude) withheld(e *config.Entry, managed bool) config.Refusal {
 		return config.Refusal{}
 	}
 	return config.Refuse("Claude Code's settings don't allow it: it is not in allowedMcpServers of "+
-		c.allowedIn.String(),
-		"add it there to use it")
+		c.allowedIn.String(), "add it there to use it")
 }
 
 // allows reports whether the allow list has a server. Names count only while the list has no rule
 // for what the server is, and not for plugins' servers.
 func (c *claude) allows(e *config.Entry) bool {
-	byKind := slices.ContainsFunc(c.allowed, func(r serverRule) bool {
+	byKind := slices.ContainsFunc(c.allowed, func(r claudeRule) bool {
 		return e.Transport == config.Stdio && r.command != nil || e.Transport != config.Stdio && r.url != ""
 	})
-	return slices.ContainsFunc(c.allowed, func(r serverRule) bool {
+	return slices.ContainsFunc(c.allowed, func(r claudeRule) bool {
 		if byKind {
 			return r.meets(e, c.r.Env.Getenv)
 		}
@@ -129,24 +123,20 @@ func (c *claude) allows(e *config.Entry) bool {
 
 // meets reports whether a rule is about the command line or the URL of a server, as it is written
 // or as it is filled in.
-func (r serverRule) meets(e *config.Entry, getenv func(string) string) bool {
+func (r claudeRule) meets(e *config.Entry, getenv func(string) string) bool {
 	if e.Transport != config.Stdio {
 		return r.url != "" && (wildcard(r.url, e.URL) || wildcard(r.url, e.WrittenURL))
 	}
-	if r.command == nil {
-		return false
-	}
-	argv, expanded := append([]string{e.Command}, e.Args...), slices.Clone(r.command)
-	for i := range expanded { // one that isn't set and has no default stays as it is
+	expanded := slices.Clone(r.command)
+	for i := range expanded {
 		expanded[i] = config.ExpandBraces(expanded[i], getenv)
 	}
-	return slices.Equal(r.command, argv) || slices.Equal(expanded, argv) ||
-		slices.Equal(r.command, e.Argv) || slices.Equal(expanded, e.Argv)
-}
-
-func (c *claude) off(name string) (by config.Source, off bool) {
-	by, off = c.disabled[name]
-	return by, off
+	for _, words := range [][]string{append([]string{e.Command}, e.Args...), e.Argv} {
+		if r.command != nil && (slices.Equal(r.command, words) || slices.Equal(expanded, words)) {
+			return true
+		}
+	}
+	return false
 }
 
 // approved refuses a server of a project's .mcp.json without the user's yes, and whatever would run
@@ -167,7 +157,11 @@ func (c *claude) approved(e *config.Entry) config.Refusal {
 					"one is not yet trusted in Claude Code", trustIt)
 			}
 		}
-		return c.skillOfProject(e)
+		if e.Plugin.OfProject { // the approvals of such a plugin are kept under names that can't be known
+			return config.Refuse("Claude Code asks before it starts what a project brings along, and its "+
+				"answer can't be read from outside", config.ListIt)
+		}
+		return config.Refusal{}
 	default:
 		return config.Refusal{}
 	}
@@ -190,16 +184,20 @@ func (c *claude) approval(e *config.Entry) config.Refusal {
 			"take it out of disabledMcpjsonServers there to use it")
 	}
 	switch {
-	case here && (trusted || c.r.Holds(c.projects[0].dir, dir)), trusted && anywhere:
+	case trusted && (here || anywhere), here && c.r.Holds(c.projectDir, dir):
 		return config.Refusal{}
-	case here, anywhere && len(c.trusted) > 0:
-		return config.Refuse("it lies above the folder that is trusted in Claude Code",
-			"start claude in "+config.Show(c.r.Native(dir))+" and trust it, or list the file in "+
-				"MCP_BRIDGE_CONFIG")
-	case anywhere:
-		return config.Refuse("Claude Code's settings approve it, but this project is not yet trusted there",
-			trustIt)
+	case here || anywhere:
+		return config.Refuse("it is approved in Claude Code, but "+c.r.Folder(dir, "this project")+
+			" is not yet trusted there", "start claude in "+c.r.Folder(dir, "this directory")+
+			" and trust it, or "+config.ListIt)
 	}
 	return config.Refuse("it is not yet approved in Claude Code",
 		"start claude in this directory, trust it and approve the server")
+}
+
+func (c *claude) toolRules(e *config.Entry) []config.RuleList {
+	if len(c.tools) == 0 {
+		return nil
+	}
+	return []config.RuleList{{Prefix: "mcp__" + config.ToolName(e.Name) + "__", Rules: c.tools}}
 }

@@ -39,22 +39,16 @@ type pluginSetting struct {
 // skills.
 func (c *claude) groups(scope string) (groups []config.Group) {
 	if scope == config.LocalScope {
-		if len(c.projects) > 0 {
-			src := c.projectsIn
-			src.Scope = config.LocalScope
-			entries, _ := c.r.Servers(src, c.projects[0].entry, "mcpServers")
-			groups = []config.Group{{Source: src, Entries: entries}}
-		}
-		return groups
+		src := c.projectIn
+		src.Scope = config.LocalScope
+		entries, _ := c.r.Servers(src, c.project, "mcpServers")
+		return []config.Group{{Source: src, Entries: entries}}
 	}
 	for _, p := range c.r.Expand(config.Everywhere("{claude}/plugins/installed_plugins.json")) {
 		members := c.load(p).Object("plugins")
-		slices.SortStableFunc(members, func(a, b config.Member) int {
-			return strings.Compare(a.Name,
-				b.Name)
-		})
+		slices.SortStableFunc(members, func(a, b config.Member) int { return strings.Compare(a.Name, b.Name) })
 		for _, m := range members[:min(len(members), maxPlugins)] {
-			if root, ok := c.installedAt(m.Value); ok {
+			if root := c.installedAt(m.Value); root != "" {
 				groups = append(groups, c.plugin(c.listedPlugin(m.Name, root))...)
 			}
 		}
@@ -73,64 +67,56 @@ func (c *claude) groups(scope string) (groups []config.Group) {
 
 // load reads a file about plugins.
 func (c *claude) load(native string) config.Object {
-	return c.r.Rule(c.source(config.PluginScope, native), true).Root
+	return c.r.Rule(claudeSource(config.PluginScope, native), true).Root
 }
 
 // installedAt returns where a plugin lies that is installed for the user, or for this project. An
 // older form has one place only.
-func (c *claude) installedAt(v config.Value) (root string, ok bool) {
+func (c *claude) installedAt(v config.Value) (root string) {
 	places, isList := v.Array()
 	if !isList {
 		places = []config.Value{v}
 	}
 	for _, place := range places {
 		o, _ := place.Object()
-		project, root := o.Text("projectPath"), c.r.Clean(o.Text("installPath"))
-		if root != "" && (project == "" || c.r.Within(c.r.Clean(project))) {
-			return root, true
+		project := o.Text("projectPath")
+		if root == "" && (project == "" || c.r.Within(c.r.Clean(project))) {
+			root = c.r.Clean(o.Text("installPath"))
 		}
 	}
-	return "", false
+	return root
 }
 
 // listedPlugin returns an installed plugin as its marketplace has it. Claude Code loads none that
 // isn't listed in a marketplace it knows; where that is a directory of the user's, it takes the
 // plugin from there rather than from where it was installed.
 func (c *claude) listedPlugin(id, root string) plugin {
-	p := plugin{id: id, name: id, root: root}
-	market := ""
-	if i := strings.LastIndexByte(id, '@'); i > 0 {
-		p.name, market = id[:i], id[i+1:]
-	}
-	p.off = config.Refuse("its plugin "+config.Display(id)+" is in no marketplace that Claude Code knows",
-		"look at /plugin in Claude Code")
+	p := plugin{id: id, root: root, off: config.Refuse("its plugin "+config.Display(id)+
+		" is in no marketplace that Claude Code knows", "look at /plugin in Claude Code")}
+	at := max(0, strings.LastIndexByte(id, '@'))
+	p.name = id[:at]
 	for _, file := range c.r.Expand(config.Everywhere("{claude}/plugins/known_marketplaces.json")) {
-		known := c.load(file).Object(market)
+		known := c.load(file).Object(strings.TrimPrefix(id[at:], "@"))
 		dir := c.r.Clean(known.Text("installLocation"))
-		if dir == "" || p.name == "" {
+		if dir == "" {
 			continue
 		}
 		list, _ := c.load(c.r.Native(dir + "/.claude-plugin/marketplace.json")).Get("plugins").Array()
-		i := slices.IndexFunc(list, func(v config.Value) bool {
-			o,
-				_ := v.Object()
-			return o.Text("name") == p.name
-		})
-		if i < 0 {
-			continue
-		}
-		p.manifest, _ = list[i].Object()
-		p.off = config.Refusal{}
-		from, isPath := p.manifest.Get("source").Text() // else it is where it was installed
-		if known.Object("source").Text("source") != "directory" || !isPath {
-			continue
-		}
-		p.root = path.Join(dir, from)
-		if !strings.HasPrefix(from, "./") || !c.r.Holds(dir, p.root) {
-			p.root = root
-			p.off = config.Refuse("where its plugin "+config.Display(id)+" lies in its marketplace can't "+
-				"be told",
-				"list the server in a file of MCP_BRIDGE_CONFIG")
+		for _, v := range list {
+			o, _ := v.Object()
+			if p.name == "" || o.Text("name") != p.name {
+				continue
+			}
+			p.manifest, p.off = o, config.Refusal{}
+			from, isPath := o.Get("source").Text() // else it is where it was installed
+			if known.Object("source").Text("source") != "directory" || !isPath {
+				return p
+			}
+			if p.root = path.Join(dir, from); !strings.HasPrefix(from, "./") || !c.r.Holds(dir, p.root) {
+				p.root, p.off = root, config.Refuse("where its plugin "+config.Display(id)+
+					" lies in its marketplace can't be told", "list the server in a file of MCP_BRIDGE_CONFIG")
+			}
+			return p
 		}
 	}
 	return p
@@ -140,7 +126,7 @@ func (c *claude) listedPlugin(id, root string) plugin {
 func (c *claude) skills(dir string, ofProject bool) (groups []config.Group) {
 	names, err := c.r.Names(dir)
 	if bad := config.Unreadable(err, false); bad.Refused() {
-		c.r.Problem(c.source(config.PluginScope, dir), "", bad.Reason, bad.Next)
+		c.r.Problem(claudeSource(config.PluginScope, dir), "", bad.Reason, bad.Next)
 	}
 	for _, name := range names[:min(len(names), maxPlugins)] {
 		root := c.r.Clean(dir) + "/" + name
@@ -155,30 +141,26 @@ func (c *claude) skills(dir string, ofProject bool) (groups []config.Group) {
 // plugin reads the servers of one: those of its .mcp.json and of its manifest, of which the later
 // count.
 func (c *claude) plugin(p plugin) (groups []config.Group) {
-	c.r.AddPlugin(p.root)
-	src := c.source(config.PluginScope, c.r.Native(p.root+manifestFile))
+	src := claudeSource(config.PluginScope, c.r.Native(p.root+manifestFile))
 	switch f := c.r.Rule(src, true); {
 	case f.There:
 		p.manifest = f.Root
 	case f.Broken:
-		p.manifest = nil
-		p.off = config.Refuse("the manifest of its plugin "+config.Display(p.id)+" can't be read",
-			"correct it, or install the plugin again")
+		p.manifest, p.off = nil, config.Refuse("the manifest of its plugin "+config.Display(p.id)+
+			" can't be read", "correct it, or install the plugin again")
 	}
 	if name := p.manifest.Text("name"); name != "" {
 		p.name = name
 	}
-	data := c.r.Expand(config.Everywhere("{claude}/plugins/data/" + strings.Map(func(r rune) rune {
+	data := strings.Map(func(r rune) rune {
 		if config.InName(r) {
 			return r
 		}
 		return '-'
-	}, p.id)))
+	}, p.id)
 	shared := &config.Plugin{Off: c.pluginOff(p), OfProject: p.ofProject, Option: c.option(p),
-		Variables: map[string]string{
-			"CLAUDE_PLUGIN_ROOT": c.r.Native(p.root), "CLAUDE_PLUGIN_DATA": strings.Join(data,
-				""), config.ProjectDir: c.r.Env.Dir,
-		}}
+		Variables: map[string]string{"CLAUDE_PLUGIN_ROOT": c.r.Native(p.root), config.ProjectDir: c.r.Env.Dir,
+			"CLAUDE_PLUGIN_DATA": strings.Join(c.r.Expand(config.Everywhere("{claude}/plugins/data/"+data)), "")}}
 	found := pluginServers{claude: c, root: p.root, files: map[string]bool{}}
 	found.readFile("./.mcp.json")
 	found.read(src, p.manifest.Get("mcpServers"))
@@ -186,12 +168,11 @@ func (c *claude) plugin(p plugin) (groups []config.Group) {
 	for _, g := range slices.Backward(found.groups) {
 		named := config.Object{}
 		for _, m := range g.Entries {
-			m.Name = "plugin:" + p.name + ":" + m.Name
 			if !taken[m.Name] {
-				named = append(named, m)
+				named = append(named, config.Member{Name: "plugin:" + p.name + ":" + m.Name, Value: m.Value})
 			}
 		}
-		for _, m := range named {
+		for _, m := range g.Entries {
 			taken[m.Name] = true
 		}
 		groups = append(groups, config.Group{Source: g.Source, Entries: named, Plugin: shared})
@@ -209,25 +190,23 @@ type pluginServers struct {
 
 // read takes what the manifest says: an object of servers, the name of a file, or a list of both.
 func (s *pluginServers) read(src config.Source, v config.Value) {
-	if list, ok := v.Array(); ok {
-		for _, e := range list[:min(len(list), maxPlugins)] {
-			if !e.Is("an array") {
-				s.read(src, e)
-			}
+	parts, isList := v.Array()
+	if !isList {
+		parts = []config.Value{v}
+	}
+	for _, part := range parts[:min(len(parts), maxPlugins)] {
+		if o, ok := part.Object(); ok {
+			s.groups = append(s.groups, config.Group{Source: src, Entries: o})
 		}
-		return
-	}
-	if o, ok := v.Object(); ok {
-		s.groups = append(s.groups, config.Group{Source: src, Entries: o})
-	}
-	switch name, ok := v.Text(); {
-	case !ok:
-	case strings.HasSuffix(name, ".mcpb"), strings.HasSuffix(name, ".dxt"), strings.Contains(name, "://"):
-		s.r.Refuse(src, "", config.Unusable, config.Refuse(
-			"its mcpServers names a bundle, which Claude Code unpacks and the bridge doesn't",
-			"list its servers in a file of MCP_BRIDGE_CONFIG"))
-	default:
-		s.readFile(name)
+		switch name, ok := part.Text(); {
+		case !ok:
+		case strings.HasSuffix(name, ".mcpb"), strings.HasSuffix(name, ".dxt"), strings.Contains(name, "://"):
+			s.r.Refuse(src, "", config.Unusable, config.Refuse(
+				"its mcpServers names a bundle, which Claude Code unpacks and the bridge doesn't",
+				"list its servers in a file of MCP_BRIDGE_CONFIG"))
+		default:
+			s.readFile(name)
+		}
 	}
 }
 
@@ -235,7 +214,7 @@ func (s *pluginServers) read(src config.Source, v config.Value) {
 // it.
 func (s *pluginServers) readFile(name string) {
 	file := path.Join(s.root, strings.ReplaceAll(name, `\`, "/"))
-	src := s.source(config.PluginScope, s.r.Native(file))
+	src := claudeSource(config.PluginScope, s.r.Native(file))
 	if !strings.HasPrefix(file, s.root+"/") {
 		s.r.Problem(src, "", "a plugin's manifest names it, and it lies outside the plugin",
 			"tell who made the plugin")
@@ -249,35 +228,32 @@ func (s *pluginServers) readFile(name string) {
 	if v := root.Get("mcpServers"); !v.Is("nothing") {
 		root, _ = v.Object()
 	}
-	if root != nil {
-		s.groups = append(s.groups, config.Group{Source: src, Entries: root})
-	}
+	s.groups = append(s.groups, config.Group{Source: src, Entries: root})
 }
 
 // readPlugins reads what one settings file says of plugins: which are enabled, and how they are
 // configured. The settings of a project that isn't trusted may switch off, not on, and the
 // administrator's count before all others.
-func (c *claude) readPlugins(src config.Source, f *config.Document, by authority) {
-	for _, m := range f.Rules.Object("enabledPlugins") {
+func (c *claude) readPlugins(s config.Setting, by authority) {
+	for _, m := range s.Rules.Object("enabledPlugins") {
 		on := !m.Value.Is("false") && !m.Value.Absent() // a list is of versions
 		before := c.plugins[m.Name]
-		if before.by == ofAdministrator && by != ofAdministrator || on && (by == ofUntrusted || !f.Standard) {
+		if before.by == ofAdministrator && by != ofAdministrator || on && (by == takesAway || !s.Standard) {
 			continue
 		}
-		c.plugins[m.Name] = pluginSetting{on, src, by}
+		c.plugins[m.Name] = pluginSetting{on, s.Source, by}
 	}
-	if src.Scope != "user settings" && by != ofAdministrator {
-		return // options of a project's settings aren't taken, trusted or not
+	if s.File.Approval != config.None {
+		return // a project sets no options, trusted or not
 	}
-	for _, m := range f.Rules.Object("pluginConfigs") {
-		if o, ok := m.Value.Object(); ok && f.Standard {
-			c.pluginOptions[m.Name] = config.Merge(o.Object("options"),
-				c.pluginOptions[m.Name]) // the administrator's were read first
+	for _, m := range s.Rules.Object("pluginConfigs") {
+		if o, ok := m.Value.Object(); ok && s.Standard {
+			c.options[m.Name] = config.Merge(o.Object("options"), c.options[m.Name]) // the administrator's came first
 		}
 	}
 	for _, key := range []string{"strictKnownMarketplaces", "blockedMarketplaces"} {
-		if by == ofAdministrator && !f.Rules.Get(key).Absent() {
-			c.marketplaces = &src
+		if by == ofAdministrator && !s.Rules.Get(key).Absent() {
+			c.marketplaces = &s.Source
 		}
 	}
 }
@@ -285,18 +261,18 @@ func (c *claude) readPlugins(src config.Source, f *config.Document, by authority
 // pluginOff says why none of a plugin's servers is used, if so.
 func (c *claude) pluginOff(p plugin) config.Refusal {
 	skill := strings.HasSuffix(p.id, skillsDir)
-	setting, ok := c.plugins[p.id]
-	if other, said := c.plugins[p.name+skillsDir]; skill && said && !other.on {
-		setting, ok = other, true // its directory may be called otherwise
+	setting, said := c.plugins[p.id]
+	if other, ok := c.plugins[p.name+skillsDir]; skill && ok && !other.on {
+		setting, said = other, true // its directory may be called otherwise
 	}
 	const enable = "enable it with /plugin in Claude Code"
 	switch {
 	case p.off.Refused():
 		return p.off
-	case ok && !setting.on:
+	case said && !setting.on:
 		return config.Refuse("its plugin "+config.Display(p.id)+" is disabled in Claude Code, in "+
 			setting.source.String(), enable)
-	case !ok && (!skill || p.manifest.Get("defaultEnabled").Is("false")):
+	case !said && (!skill || p.manifest.Get("defaultEnabled").Is("false")):
 		return config.Refuse("its plugin "+config.Display(p.id)+" is not enabled in Claude Code", enable)
 	}
 	return config.Refusal{}
@@ -306,23 +282,11 @@ func (c *claude) pluginOff(p plugin) config.Refusal {
 // What is sensitive is kept elsewhere.
 func (c *claude) option(p plugin) func(name string) (string, bool) {
 	return func(name string) (string, bool) {
-		v := c.pluginOptions[p.id].Get(name)
+		v := c.options[p.id].Get(name)
 		if v.Is("nothing") {
 			v = p.manifest.At("userConfig/" + name + "/default")
 		}
-		if v.Absent() {
-			return "", false
-		}
-		return v.Literal()
+		text, ok := v.Literal()
+		return text, ok && !v.Absent()
 	}
-}
-
-// skillOfProject refuses a plugin among a project's skills: its approvals are kept under names that
-// can't be known.
-func (c *claude) skillOfProject(e *config.Entry) config.Refusal {
-	if !e.Plugin.OfProject {
-		return config.Refusal{}
-	}
-	return config.Refuse("Claude Code asks before it starts what a project brings along, and its answer "+
-		"can't be read from outside", config.ListIt)
 }

@@ -9,16 +9,36 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
+var claudeJSON = config.Everywhere("{claude.json}")
+
+// claudeManaged returns the paths of a file of Claude Code's administrator.
+func claudeManaged(file string) config.Paths {
+	return config.PerSystem("/etc/claude-code/"+file, "/Library/Application Support/ClaudeCode/"+file,
+		"C:/Program Files/ClaudeCode/"+file)
+}
+
+// claudeSettings are read in this order. Those in a project that isn't trusted may take away, not
+// give.
+var claudeSettings = []config.File{
+	{Scope: "managed settings", Paths: claudeManaged("managed-settings.json")},
+	{Scope: "managed settings", Paths: claudeManaged("managed-settings.d/*.json")},
+	{Scope: "user settings", Paths: config.Everywhere("{claude}/settings.json")},
+	{Scope: "project settings", Paths: config.Everywhere("{workspace}/.claude/settings.json"),
+		Approval: config.ByRules},
+	{Scope: "local settings", Paths: config.Everywhere("{workspace}/.claude/settings.local.json"),
+		Approval: config.ByRules},
+}
+
 // claude is what Claude Code's settings and ~/.claude.json say of servers.
 type claude struct {
 	r            *config.Reader
-	unreadable   *config.Source // rules of an administrator
+	unclear      config.Refusal // the administrator's rules can't be read
 	exclusive    *config.Source // managed-mcp.json: only its servers
 	pluginsOnly  *config.Source // strictPluginOnlyCustomization
 	marketplaces *config.Source // the administrator's rules about where plugins come from
 
-	denials     []serverRule
-	allowed     []serverRule
+	denials     []claudeRule
+	allowed     []claudeRule
 	allowedIn   *config.Source // where allowedMcpServers is; nil means that everything is allowed
 	managedOnly bool           // only the administrator's allowedMcpServers counts
 
@@ -28,18 +48,13 @@ type claude struct {
 	here     approvals                // by this project's own entry of ~/.claude.json
 	trusted  []string                 // folders that the working directory is in
 
-	plugins       map[string]pluginSetting // by id
-	pluginOptions map[string]config.Object // by id
-	tools         []config.ToolRule        // that are denied, by their names in Claude Code
+	plugins map[string]pluginSetting // by id
+	options map[string]config.Object // of plugins, by id
+	tools   []config.ToolRule        // that are denied, by their names in Claude Code
 
-	projects   []claudeProject // what ~/.claude.json says about this project, what counts first
-	projectsIn config.Source
-}
-
-// claudeProject is what ~/.claude.json says about the project in a directory.
-type claudeProject struct {
-	dir   string
-	entry config.Object
+	project    config.Object // what ~/.claude.json says about this project
+	projectDir string        // the directory that it says it of; empty for none
+	projectIn  config.Source
 }
 
 // approvals are servers of .mcp.json that the user has said yes to.
@@ -50,9 +65,9 @@ type approvals struct {
 
 func (a approvals) has(name string) bool { return a.all || a.names[name] }
 
-// serverRule is one entry of allowedMcpServers or deniedMcpServers: exactly one of its matches is
+// claudeRule is one entry of allowedMcpServers or deniedMcpServers: exactly one of its matches is
 // set.
-type serverRule struct {
+type claudeRule struct {
 	source  config.Source
 	name    string
 	command []string
@@ -63,8 +78,8 @@ type serverRule struct {
 type authority int
 
 const (
-	ofUntrusted authority = iota // it lies in a project that isn't trusted: it may take away, not give
-	ofUser                       // the user's own
+	takesAway authority = iota // others than the user may have written it
+	ofUser
 	ofAdministrator
 )
 
@@ -72,86 +87,59 @@ func newClaude(r *config.Reader) *claude {
 	c := &claude{
 		r: r, disabled: map[string]config.Source{}, rejected: map[string]config.Source{},
 		anywhere: approvals{names: map[string]bool{}}, plugins: map[string]pluginSetting{},
-		pluginOptions: map[string]config.Object{},
+		options: map[string]config.Object{},
 	}
-	c.readManaged()
-	seen := map[string]bool{}
-	for _, p := range r.Expand(config.Everywhere("{claude}/settings.json")) {
-		seen[p] = true
-		c.read(c.source("user settings", p), ofUser)
+	for _, p := range r.Expand(claudeManaged("managed-mcp.json")) {
+		src := claudeSource("managed", p)
+		if f := r.Rule(src, true); f.There {
+			c.exclusive = &src
+		} else if f.Broken {
+			c.unclear = config.Unclear("Claude Code", src)
+		}
 	}
-	known, exposed := c.readProjects()
-	for _, name := range []string{"project", "local"} {
-		file := map[string]string{"project": "settings.json", "local": "settings.local.json"}[name]
-		for _, p := range r.Expand(config.Everywhere("{workspace}/.claude/" + file)) {
-			by := ofUntrusted
-			if c.trusts(r.ProjectOf(p)) {
-				by = ofUser
+	c.readProjects()
+	for _, s := range r.Settings("Claude Code", claudeSettings) {
+		inProject := s.File.Approval != config.None
+		switch {
+		case inProject && r.UsersOwn(claudeSettings, s.Source.Path): // read already
+		case s.File.Scope == "managed settings":
+			if s.Broken {
+				c.unclear = config.Unclear("Claude Code", s.Source)
 			}
-			if !seen[p] {
-				c.read(c.source(name+" settings", p), by)
-			}
+			c.read(s, ofAdministrator)
+		case inProject && !c.trusts(r.ProjectOf(s.Source.Path)):
+			c.read(s, takesAway)
+		default:
+			c.read(s, ofUser)
 		}
-	}
-	for i, p := range known {
-		if yes := c.readApprovals(c.projectsIn, p.entry); i == 0 && !exposed {
-			c.here = yes
-		}
-		for _, name := range r.Strings(c.projectsIn, p.entry, "disabledMcpServers") {
-			c.disabled[name] = c.projectsIn
-		}
-	}
-	if !exposed {
-		c.projects = known
 	}
 	return c
 }
 
-func (c *claude) source(scope, path string) config.Source {
+func claudeSource(scope, path string) config.Source {
 	return config.Source{Host: "Claude Code", Scope: scope, Path: path}
-}
-
-// readManaged reads the administrator's files.
-func (c *claude) readManaged() {
-	for _, p := range c.r.Expand(claudeManaged("managed-mcp.json")) {
-		src := c.source("managed", p)
-		if f := c.r.Rule(src, true); f.There {
-			c.exclusive = &src
-		} else if f.Broken {
-			c.unreadable = &src
-		}
-	}
-	for _, p := range c.r.Expand(claudeManaged("managed-settings.json")) {
-		c.read(c.source("managed settings", p), ofAdministrator)
-	}
-	for _, dir := range c.r.Expand(claudeManaged("managed-settings.d")) {
-		src := c.source("managed settings", dir)
-		before := len(c.r.Problems)
-		names, _ := c.r.Files(src, ".json", false)
-		if len(c.r.Problems) > before {
-			c.unreadable = &src
-		}
-		for _, name := range names {
-			c.read(c.source("managed settings", c.r.Join(dir, name)), ofAdministrator)
-		}
-	}
 }
 
 // readProjects reads what ~/.claude.json says of this project: under the root of its repository,
 // then under the working directory; and which folders the user has trusted, of those that the
 // working directory is in. Where others could have written the file, it may only take away.
-func (c *claude) readProjects() (known []claudeProject, exposed bool) {
+func (c *claude) readProjects() {
 	for _, p := range c.r.Expand(claudeJSON) {
-		c.projectsIn = c.source("user", p)
-		f := c.r.Rule(c.projectsIn, true)
+		c.projectIn = claudeSource("user", p)
+		f := c.r.Rule(c.projectIn, true)
 		v := f.Rules.Get("projects")
 		projects, ok := v.Object()
 		if !ok && !v.Absent() {
-			c.r.Problem(c.projectsIn, "", `its "projects" is `+v.Kind()+", not an object", "correct it")
+			c.r.Problem(c.projectIn, "", `its "projects" is `+v.Kind()+", not an object", "correct it")
 		}
 		for _, dir := range slices.Backward(c.r.Workspace()) {
-			if o, ok := c.r.Under(projects, dir); ok {
-				known = append(known, claudeProject{dir, o})
+			o, ok := c.r.Under(projects, dir)
+			yes := c.readApprovals(c.projectIn, o)
+			if ok && !f.Exposed && c.projectDir == "" {
+				c.project, c.projectDir, c.here = o, dir, yes
+			}
+			for _, name := range c.r.Strings(c.projectIn, o, "disabledMcpServers") {
+				c.disabled[name] = c.projectIn
 			}
 		}
 		for _, dir := range c.r.Up() {
@@ -159,9 +147,7 @@ func (c *claude) readProjects() (known []claudeProject, exposed bool) {
 				c.trusted = append(c.trusted, dir)
 			}
 		}
-		exposed = f.Exposed
 	}
-	return known, exposed
 }
 
 // trusts reports whether a directory is one that the user has trusted, or lies in one.
@@ -171,42 +157,38 @@ func (c *claude) trusts(dir string) bool {
 
 // read reads one settings file. What a file with comments gives is not taken, as Claude Code may
 // reject such a file; what it takes away is.
-func (c *claude) read(src config.Source, by authority) {
-	f := c.r.Rule(src, false)
-	if f.Broken && by == ofAdministrator {
-		c.unreadable = &src
+func (c *claude) read(s config.Setting, by authority) {
+	if s.Exposed {
+		by = takesAway
 	}
-	if f.Rules == nil {
-		return
-	}
-	if f.Exposed {
-		by = ofUntrusted
-	}
-	denials, ok := c.readRules(src, f.Rules, "deniedMcpServers")
-	c.denials = append(c.denials, denials...)
-	if !ok && by == ofAdministrator {
-		c.unreadable = &src
-	}
-	if !f.Rules.Get("allowedMcpServers").Absent() && (by == ofAdministrator || !c.managedOnly) {
+	src, admin := s.Source, by == ofAdministrator
+	gives := admin || by == ofUser && s.Standard
+	c.denials = append(c.denials, c.readRules(s, admin, "deniedMcpServers")...)
+	if !s.Rules.Get("allowedMcpServers").Absent() && (admin || !c.managedOnly) {
 		if c.allowedIn == nil {
 			c.allowedIn = &src
 		}
-		allowed, _ := c.readRules(src, f.Rules, "allowedMcpServers")
-		if by == ofAdministrator || by == ofUser && f.Standard {
-			c.allowed = append(c.allowed, allowed...)
+		if rules := c.readRules(s, false, "allowedMcpServers"); gives {
+			c.allowed = append(c.allowed, rules...)
 		}
 	}
-	if by == ofAdministrator {
-		c.managedOnly = c.managedOnly || f.Rules.Get("allowManagedMcpServersOnly").Is("true")
+	if admin {
+		c.managedOnly = c.managedOnly || s.Rules.Get("allowManagedMcpServersOnly").Is("true")
 		const key = "strictPluginOnlyCustomization"
-		if v := f.Rules.Get(key); v.Is("true") || v.Is("an array") &&
-			slices.Contains(c.r.Strings(src, f.Rules, key), "mcp") {
+		if v := s.Rules.Get(key); v.Is("true") || v.Is("an array") &&
+			slices.Contains(c.r.Strings(src, s.Rules, key), "mcp") {
 			c.pluginsOnly = &src
 		}
 	}
-	c.readPlugins(src, f, by)
-	c.readTools(src, f.Rules)
-	if yes := c.readApprovals(src, f.Rules); by != ofUntrusted && f.Standard {
+	c.readPlugins(s, by)
+	for _, name := range c.r.Strings(src, s.Rules.Object("permissions"), "deny") {
+		if strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "(") { // else it is about arguments
+			c.tools = append(c.tools, config.ToolRule{Pattern: name, Deny: true, From: src},
+				config.ToolRule{Pattern: name + "__*", Deny: true, From: src})
+		}
+	}
+	c.tools = c.r.Bounded(src, c.tools)
+	if yes := c.readApprovals(src, s.Rules); by != takesAway && s.Standard {
 		c.anywhere.all = c.anywhere.all || yes.all
 		maps.Copy(c.anywhere.names, yes.names)
 	}
@@ -227,53 +209,32 @@ func (c *claude) readApprovals(src config.Source, o config.Object) approvals {
 	return yes
 }
 
-// readRules reads a list of rules; false if it is no list.
-func (c *claude) readRules(src config.Source, o config.Object, key string) (rules []serverRule, ok bool) {
-	v := o.Get(key)
+// readRules reads a list of rules. While one of an administrator's is no list, it can't be told what
+// it would keep back.
+func (c *claude) readRules(s config.Setting, admin bool, key string) (rules []claudeRule) {
+	v := s.Rules.Get(key)
 	list, ok := v.Array()
 	if !ok && !v.Absent() {
-		c.r.Problem(src, "", `its "`+key+`" is `+v.Kind()+", not an array", "correct it")
-		return nil, false
+		c.r.Problem(s.Source, "", `its "`+key+`" is `+v.Kind()+", not an array", "correct it")
+		if admin {
+			c.unclear = config.Unclear("Claude Code", s.Source)
+		}
 	}
 	for i, v := range list {
 		o, _ := v.Object()
-		r := serverRule{source: src, name: o.Text("serverName")}
-		if command, ok := o.Get("serverCommand").Strings(); ok && r.name == "" && len(command) > 0 {
-			r.command = command
+		rule := claudeRule{source: s.Source, name: o.Text("serverName")}
+		if command, ok := o.Get("serverCommand").Strings(); ok && rule.name == "" && len(command) > 0 {
+			rule.command = command
 		}
-		if r.name == "" && r.command == nil {
-			r.url = o.Text("serverUrl")
+		if rule.name == "" && rule.command == nil {
+			rule.url = o.Text("serverUrl")
 		}
-		if r.name == "" && r.command == nil && r.url == "" {
-			c.r.Problem(src, "", fmt.Sprintf(`entry %d of its "%s" is not understood`, i+1, key),
+		if rule.name == "" && rule.command == nil && rule.url == "" {
+			c.r.Problem(s.Source, "", fmt.Sprintf(`entry %d of its "%s" is not understood`, i+1, key),
 				"give it exactly one of serverName, serverCommand and serverUrl")
 			continue
 		}
-		rules = append(rules, r)
+		rules = append(rules, rule)
 	}
-	return rules, true
-}
-
-// readTools reads which tools of servers a settings file denies. A rule about arguments is none
-// about a tool.
-func (c *claude) readTools(src config.Source, root config.Object) {
-	for _, name := range c.r.Strings(src, root.Object("permissions"), "deny") {
-		if strings.HasPrefix(name, "mcp__") && !strings.Contains(name, "(") {
-			c.tools = append(c.tools, config.ToolRule{Pattern: name, Deny: true, From: src},
-				config.ToolRule{Pattern: name + "__*", Deny: true, From: src})
-		}
-	}
-	if len(c.tools) > config.MaxRules {
-		c.r.Problem(src, "", fmt.Sprintf("with it there are more than %d rules about tools; all tools of "+
-			"Claude Code's servers are hidden",
-			config.MaxRules), "take out what isn't needed")
-		c.tools = []config.ToolRule{{Pattern: "*", Deny: true, From: src}}
-	}
-}
-
-func (c *claude) toolRules(e *config.Entry) []config.RuleList {
-	if len(c.tools) == 0 {
-		return nil
-	}
-	return []config.RuleList{{Prefix: "mcp__" + config.ToolName(e.Name) + "__", Rules: c.tools}}
+	return rules
 }
