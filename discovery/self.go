@@ -62,10 +62,7 @@ func (s *scan) samePath(a, b string) bool {
 
 func (s *scan) isOurName(word string) bool {
 	name := programName(word)
-	return slices.ContainsFunc(s.Env.Self.Names, func(own string) bool {
-		return strings.EqualFold(name,
-			own)
-	})
+	return slices.ContainsFunc(s.Env.Self.Names, func(own string) bool { return strings.EqualFold(name, own) })
 }
 
 var (
@@ -90,9 +87,9 @@ const (
 // launchers are the programs that entries commonly begin with and that start another one, with the
 // words of which one comes before it, if any.
 var launchers = map[string][]string{
-	"npx": nil, "bunx": nil, "pnpx": nil, "npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx",
-		"exec"},
-	"bun": {"x", "run"}, "deno": {"run"}, "node": nil, "uvx": nil, "uv": {"run", "tool"}, "pipx": {"run"},
+	"npx": nil, "bunx": nil, "pnpx": nil, "npm": {"exec", "x"}, "pnpm": {"dlx", "exec"},
+	"yarn": {"dlx", "exec"}, "bun": {"x", "run"}, "deno": {"run"}, "node": nil,
+	"uvx": nil, "uv": {"run", "tool"}, "pipx": {"run"},
 	"python": nil, "go": {"run"}, "docker": {"run"}, "podman": {"run"}, "mise": {"exec", "x"},
 	"sh": nil, "bash": nil, "zsh": nil, "powershell": nil, "pwsh": nil, "cmd": nil,
 	"env": nil, "sudo": nil, "nice": nil, "nohup": nil, "exec": nil,
@@ -101,8 +98,7 @@ var launchers = map[string][]string{
 // Options of launchers. All others take the next word as a value that names no program.
 var (
 	flags = strings.Fields("-y --yes -q --quiet -A -i -t -it -d -l -x -E -H --rm --init --interactive " +
-		"--tty --isolated " +
-		"--no-cache -NoProfile -NoLogo -NonInteractive /c /d /s /k")
+		"--tty --isolated --no-cache -NoProfile -NoLogo -NonInteractive /c /d /s /k")
 	nameOptions   = []string{"-p", "--package", "--from", "--spec", "-m", "-File"}
 	scriptOptions = []string{"-c", "-lc", "--call", "-S", "-Command"}
 )
@@ -144,18 +140,51 @@ func programs(words []string, left int) (found []string) {
 		if slices.Contains(nameOptions, option) {
 			found = append(found, value)
 		} else if slices.Contains(scriptOptions, option) {
-			for _, command := range separators.Split(value, -1) {
-				found = append(found, programs(strings.Fields(quotes.Replace(command)), left-1)...)
+			for _, command := range commands(value) {
+				found = append(found, programs(command, left-1)...)
 			}
 		}
 	}
 	return found
 }
 
-var (
-	separators = regexp.MustCompile(`[;&|\n]+`)
-	quotes     = strings.NewReplacer(`"`, "", `'`, "")
-)
+// commands returns the words of each command of a shell's script. A backslash before a letter is
+// one of a path of Windows.
+func commands(script string) (list [][]string) {
+	var words []string
+	var word strings.Builder
+	inWord, quote := false, byte(0)
+	endWord := func() {
+		if inWord {
+			words = append(words, word.String())
+		}
+		inWord = false
+		word.Reset()
+	}
+	for i := 0; i < len(script); i++ {
+		switch c := script[i]; {
+		case c == quote:
+			quote = 0
+			continue
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, inWord = c, true
+			continue
+		case quote == 0 && strings.IndexByte(";&|\n", c) >= 0:
+			endWord()
+			list, words = append(list, words), nil
+			continue
+		case quote == 0 && (c == ' ' || c == '\t'):
+			endWord()
+			continue
+		case c == '\\' && quote != '\'' && i+1 < len(script) && strings.IndexByte("\"'\\;&| ", script[i+1]) >= 0:
+			i++
+		}
+		word.WriteByte(script[i])
+		inWord = true
+	}
+	endWord()
+	return append(list, words)
+}
 
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
