@@ -1,19 +1,17 @@
 package discovery
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
-	"github.com/mcp-bridge/mcp-bridge/discovery/hosts"
 )
 
 // A Catalog is what one Scan found. It shares nothing with another one.
 type Catalog struct {
 	Servers  []Server  // by name
-	Problems []Problem // of hosts' rules and of ConfigPaths first, then in the order of the hosts' files
+	Problems []Problem // as they were found: of hosts' rules and of ConfigPaths first
 	Sources  []Source  // the files that could be read and parsed, the hosts' rules included, each once
 }
 
@@ -121,26 +119,5 @@ func (c *catalog) finish() Catalog {
 		srv := &c.servers[i]
 		srv.Files = append(srv.Files, c.RuleFiles(srv.Source.Host)...)
 	}
-	slices.SortStableFunc(problems, c.compare)
 	return Catalog{Servers: c.servers, Problems: problems, Sources: c.Read}
-}
-
-// compare orders problems: by the place of their source's file among the hosts', then by that of
-// the source, the server and the reason. The hosts' rules and what ConfigPaths lists come first.
-func (c *catalog) compare(a, b Problem) int {
-	return cmp.Or(cmp.Compare(rank(a.Source), rank(b.Source)),
-		cmp.Compare(c.Order(a.Source), c.Order(b.Source)),
-		strings.Compare(a.Server, b.Server), strings.Compare(a.Reason, b.Reason))
-}
-
-func rank(src Source) int {
-	n := 0
-	for _, h := range hosts.All {
-		if i := slices.IndexFunc(h.Files,
-			func(f config.File) bool { return f.Scope == src.Scope }); h.Name == src.Host && i >= 0 {
-			return n + i
-		}
-		n += len(h.Files)
-	}
-	return -1
 }

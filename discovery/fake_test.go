@@ -147,6 +147,8 @@ func check(t *testing.T, c Catalog, servers, problems []string) {
 	if d := cmp.Diff(servers, gotServers); d != "" {
 		t.Errorf("servers (-want +got):\n%s", d)
 	}
+	problems = slices.Sorted(slices.Values(problems)) // no order of them is promised
+	slices.Sort(gotProblems)
 	if d := cmp.Diff(problems, gotProblems); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
@@ -184,9 +186,12 @@ func full(c Catalog) string {
 			fmt.Fprintf(&b, "  also %s\n", a)
 		}
 	}
+	var problems []string
 	for _, p := range c.Problems {
-		fmt.Fprintf(&b, "problem, %s: %s\n", p.State, p)
+		problems = append(problems, fmt.Sprintf("problem, %s: %s\n", p.State, p))
 	}
+	slices.Sort(problems)
+	b.WriteString(strings.Join(problems, ""))
 	for _, s := range c.Sources {
 		fmt.Fprintf(&b, "read %s\n", s)
 	}

@@ -77,8 +77,6 @@ func TestPlugins(t *testing.T) {
 				"lies outside the plugin"}},
 		{"a bundle", tree{manifest: `{"mcpServers": ["./s.mcpb", "https://x/y.json"]}`}, nil, []string{
 			pluginRoot + "/.claude-plugin/plugin.json: its mcpServers names a bundle, which Claude Code " +
-				"unpacks and the bridge doesn't",
-			pluginRoot + "/.claude-plugin/plugin.json: its mcpServers names a bundle, which Claude Code " +
 				"unpacks and the bridge doesn't"}},
 		{"a broken file", tree{mcp: `{"s": `, manifest: `{"mcpServers": {"t": {"command": "t"}}}`},
 			[]string{"plugin:p:t: t" + pluginEnv},

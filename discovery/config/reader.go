@@ -33,7 +33,6 @@ type Reader struct {
 	memory    *Memory                    // nil for none
 	listed    map[string]bool            // paths that ConfigPaths lists: the user's word on them is enough
 	rules     map[string]map[string]bool // host → paths that were looked at for its word on servers
-	order     map[Source]int
 }
 
 // A Document is a file as it was read. Root is empty when there is none, or it can't be used and
@@ -65,7 +64,7 @@ func NewReader(fsys fs.FS, env Env, dirs []Dir, memory *Memory) *Reader {
 	r := &Reader{
 		Env: env, fsys: fsys, owners: env.Owners, documents: map[string]*Document{},
 		values: map[string]value{}, names: map[string][]string{}, memory: memory, listed: map[string]bool{},
-		rules: map[string]map[string]bool{}, order: map[Source]int{},
+		rules: map[string]map[string]bool{},
 	}
 	r.Windows = env.GOOS == "windows"
 	r.Places = newPlaces(env, dirs, func(p string) bool {
@@ -78,10 +77,13 @@ func NewReader(fsys fs.FS, env Env, dirs []Dir, memory *Memory) *Reader {
 	return r
 }
 
-// Refuse records a problem with a server, or with the whole file where server is empty.
+// Refuse records a problem with a server, or with the whole file where server is empty. A problem
+// with a file is recorded once, however often the file is asked about.
 func (r *Reader) Refuse(src Source, server string, state State, why Refusal) {
-	r.number(src)
-	r.Problems = append(r.Problems, Problem{src, server, state, why.Reason, why.Next})
+	p := Problem{src, server, state, why.Reason, why.Next}
+	if server != "" || !slices.Contains(r.Problems, p) {
+		r.Problems = append(r.Problems, p)
+	}
 }
 
 // Problem records what is malformed.
@@ -92,15 +94,6 @@ func (r *Reader) Problem(src Source, server, reason, next string) {
 	}
 	r.Refuse(src, server, state, Refusal{reason, next})
 }
-
-func (r *Reader) number(src Source) {
-	if _, ok := r.order[src]; !ok {
-		r.order[src] = len(r.order)
-	}
-}
-
-// Order returns the place of a source among all that were read or have a problem.
-func (r *Reader) Order(src Source) int { return r.order[src] }
 
 // List notes that ConfigPaths lists a path.
 func (r *Reader) List(native string) { r.listed[native] = true }
@@ -133,7 +126,6 @@ func (r *Reader) Load(src Source, strict, required bool) *Document {
 	if d.problem != nil {
 		r.Refuse(src, "", d.problem.State, Refusal{d.problem.Reason, d.problem.Next})
 	} else if d.There {
-		r.number(src)
 		r.Read = append(r.Read, src)
 	}
 	return d

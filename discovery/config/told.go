@@ -100,8 +100,7 @@ var (
 		`(ld|dyld|bash_func|git_config)_.*|git_(ssh|ssh_command|exec_path|proxy_command|` +
 		`external_diff|pager|editor|askpass|template_dir)|ssh_askpass|` +
 		`glibc_tunables|gconv_path|node_(options|path|extra_ca_certs)|electron_run_as_node|` +
-		`deno_.*|bun_options|` +
-		`python[a-z].*|python_basic_repl|perl5.*|perllib|ruby(opt|lib)|gem_(home|path)|` +
+		`deno_.*|bun_options|python[a-z].*|python_basic_repl|perl5.*|perllib|ruby(opt|lib)|gem_(home|path)|` +
 		`bundle_gemfile|(_java|java_tool|jdk_java)_options|java_home|classpath|` +
 		`lua_(init|path|cpath).*|php(rc|_ini_scan_dir)|dotnet_startup_hooks|coreclr_.*|r_profile.*|` +
 		`(npm|pnpm|yarn|bun)_config_(registry|node_options|userconfig|globalconfig|prefix|` +
