@@ -114,11 +114,6 @@ func (s *scan) run() Catalog {
 		}
 	}
 	hosts.LookForUnread(s.Reader)
-	for _, h := range hosts.All {
-		if h.Look != nil {
-			h.Look(s.Reader)
-		}
-	}
 	return s.finish()
 }
 

@@ -7,7 +7,6 @@ type Host struct {
 	Files    []File              // the first to define a name wins
 	Settings []File              // that say something of servers and hold none
 	Rules    func(*Reader) Rules // reads what its settings say of servers; nil for nothing
-	Look     func(*Reader)       // reports what isn't read; nil for nothing
 }
 
 // A File is one place where a host keeps servers.

@@ -10,16 +10,6 @@ var crush = &config.Host{
 		{Scope: "user", Paths: config.OnWindows("{config}/crush/crush.json",
 			"{localappdata}/crush/crush.json"), Format: crushFormat},
 	},
-	Look: func(r *config.Reader) {
-		for _, p := range r.Expand(config.Everywhere("{config}/crush/crushrc")) {
-			if r.IsFile(p) {
-				r.Refuse(config.Source{Host: "Crush", Scope: "user", Path: p}, "", config.Unusable,
-					config.Refuse(
-						"it is a script, and which servers it would add can't be known without running it",
-						"list those in a file of MCP_BRIDGE_CONFIG too"))
-			}
-		}
-	},
 }
 
 var crushFormat = config.Plain(func(f *config.Format) {

@@ -64,7 +64,6 @@ func edition(name, dir string) *config.Host {
 			return nil
 		}}
 	}
-	h.Look = func(r *config.Reader) { oldSettings(r, name, dir) }
 	return h
 }
 
@@ -143,25 +142,11 @@ func (v *vsCodeRules) refuse(setting string, src config.Source, value config.Val
 		return config.Refuse(v.host+" uses no servers: "+setting+" says so in "+src.String(),
 			"change it there to use them")
 	case word == "registry":
-		return config.Refuse(v.host+" uses only servers of its registry, and which those are can't be "+
-			"told from outside: "+
-			setting+" says so in "+src.String(), "list this one in a file of MCP_BRIDGE_CONFIG if it may "+
-			"be used")
+		return config.Refuse(v.host+" uses only servers of its registry, and which those are can't be told "+
+			"from outside: "+setting+" says so in "+src.String(),
+			"list this one in a file of MCP_BRIDGE_CONFIG if it may be used")
 	}
 	return config.Refusal{}
-}
-
-// oldSettings reports servers in the settings of an edition, which moved out of there.
-func oldSettings(r *config.Reader, host, dir string) {
-	for _, p := range r.Expand(config.Settings(dir + "/settings.json")) {
-		src := config.Source{Host: host, Scope: "settings", Path: p}
-		root := r.Rule(src, false).Rules
-		if !root.At("mcp/servers").Is("nothing") || !root.Get("mcp.servers").Is("nothing") {
-			r.Refuse(src, "", config.Unusable,
-				config.Refuse("its mcp.servers are not read: "+host+" keeps them in mcp.json now",
-					"move them there, as "+host+" does when it is started"))
-		}
-	}
 }
 
 // extension returns the paths of a file that an extension keeps in each edition.
