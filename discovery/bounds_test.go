@@ -62,9 +62,9 @@ func TestLargeDirectory(t *testing.T) {
 			strings.Repeat("x", maxSmall-100) + fmt.Sprintf("\nmcpServers: [{name: s%d, command: x%d}]", i, i)
 	}
 	c := Scan(files.fs(), linux())
-	if len(c.Servers) != maxDirectory/maxSmall || len(c.Problems) != 1 ||
-		c.Problems[0].Reason != "its files have more than 2048 KiB together; the ones that come last by "+
-			"name were left out" {
+	if len(c.Servers) != (2<<20)/maxSmall || len(c.Problems) != 1 ||
+		c.Problems[0].Reason != "its files are more than 1000, or have more than 2048 KiB together; the ones "+
+			"that come last by name were left out" {
 		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
 	}
 }

@@ -138,24 +138,13 @@ func (s *scan) host(h *config.Host, f *config.File) {
 		if f.Approval != config.None && s.UsersOwn(h.Files, p) {
 			continue // in the home directory, a project's file is the user's
 		}
-		src := Source{Host: h.Name, Scope: f.Scope, Path: p}
-		if dir, ending := s.directoryOf(p); ending != "" {
-			src.Path = dir
-			s.directory(f, src, ending, false)
-		} else if !s.Listed(p) { // what the user has listed needs no host's word, and is read already
-			s.file(f, src, false)
+		files, _ := s.Sources(Source{Host: h.Name, Scope: f.Scope, Path: p}, false)
+		for _, src := range files {
+			if !s.Listed(src.Path) { // what the user has listed needs no host's word, and is read already
+				s.file(f, src, false)
+			}
 		}
 	}
-}
-
-// directoryOf splits the pattern of a directory; ending is empty for a file.
-func (s *scan) directoryOf(p string) (dir, ending string) {
-	for _, ending := range []string{".json", ".yaml"} {
-		if dir, ok := strings.CutSuffix(p, s.Native("/*"+ending)); ok {
-			return dir, ending
-		}
-	}
-	return p, ""
 }
 
 // listed reads a path of MCP_BRIDGE_CONFIG, which has to be there.
@@ -182,57 +171,24 @@ func (s *scan) listed(p string) {
 	src.Path = s.Native(abs)
 	s.List(src.Path)
 	if info, err := s.Stat(abs); err == nil && info.IsDir() {
-		s.directory(f, src, ".json", true)
-		return
+		src.Path = s.Join(src.Path, "*.json")
 	}
 	for _, h := range hosts.All { // a project's file is read as its host does, without asking for its word
-		for i := range h.Files {
-			if h.Files[i].InProject() && slices.Contains(s.Expand(h.Files[i].Paths), src.Path) {
-				f.Format, f.Pick, f.Host = h.Files[i].Format, h.Files[i].Pick, h.Name
-				s.file(f, src, true)
-				return
+		for _, g := range h.Files {
+			if f.Host == "" && g.InProject() && slices.Contains(s.Expand(g.Paths), src.Path) {
+				f.Format, f.Pick, f.Host = g.Format, g.Pick, h.Name
 			}
 		}
 	}
-	s.file(f, src, true)
-}
-
-// A catalog is for people and models to read: beyond these a file isn't one that a host wrote.
-const (
-	maxFiles     = 1000    // of one directory
-	maxDirectory = 2 << 20 // bytes of all files of one directory
-	maxEntries   = 1000    // of one file
-)
-
-// directory reads the files of a directory that have the ending, by name.
-func (s *scan) directory(f *config.File, src Source, ending string, required bool) {
-	names, ok := s.Files(src, ending, required)
-	if !ok {
-		return
-	}
-	if len(names) > maxFiles {
-		s.Problem(src, "", "it holds more files than are read from one directory; the ones that come last "+
-			"by name were left out",
-			fmt.Sprintf("keep at most %d files in it", maxFiles))
-		names = names[:maxFiles]
-	}
-	total := 0
-	for _, name := range names {
-		file := src
-		file.Path = s.Join(src.Path, name)
-		if required {
-			s.List(file.Path)
-		} else if s.Listed(file.Path) {
-			continue
-		}
-		if total += s.Load(file, f.Format.Strict, required).Size; total > maxDirectory {
-			s.Problem(src, "", fmt.Sprintf("its files have more than %d KiB together; the ones that come "+
-				"last by name were left out", maxDirectory>>10), "take out what isn't needed")
-			return
-		}
-		s.file(f, file, required)
+	files, _ := s.Sources(src, true)
+	for _, file := range files {
+		s.List(file.Path)
+		s.file(f, file, true)
 	}
 }
+
+// maxEntries bounds the servers of one file: a catalog is for people and models to read.
+const maxEntries = 1000
 
 // file reads one file and all its entries.
 func (s *scan) file(f *config.File, src Source, required bool) {

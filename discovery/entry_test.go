@@ -229,11 +229,11 @@ func (emptyInfo) Size() int64 { return 0 }
 
 func TestManyFiles(t *testing.T) {
 	files := tree{}
-	for i := range maxFiles + 5 {
+	for i := range manyFiles + 5 {
 		files[fmt.Sprintf("/home/u/.config/mcp/servers/%05d.json", i)] = `{"command": "x"}`
 	}
 	c := Scan(files.fs(), linux())
-	if len(c.Servers) != maxFiles || len(c.Problems) != 1 || c.Servers[maxFiles-1].Name != "00999" {
+	if len(c.Servers) != manyFiles || len(c.Problems) != 1 || c.Servers[manyFiles-1].Name != "00999" {
 		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
 	}
 

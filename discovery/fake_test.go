@@ -22,7 +22,7 @@ const (
 	own, claudeCode, codex, gemini, copilot = "mcp-bridge", "Claude Code", "Codex", "Gemini CLI", "Copilot CLI"
 	pluginScope                             = config.PluginScope
 
-	maxSmall, maxMembers, maxNodes, maxBytes = 256 << 10, 1 << 13, 1 << 16, 4 << 20
+	maxSmall, maxMembers, manyFiles = 256 << 10, 1 << 13, 1000
 )
 
 // row is a file of a host.

@@ -47,7 +47,7 @@ func (s *scan) projectFiles() []string {
 	}
 	found = slices.DeleteFunc(found, func(p string) bool { return slices.Contains(users, p) })
 	for i, p := range found {
-		found[i], _ = s.directoryOf(p)
+		found[i], _ = s.Directory(p)
 	}
 	return found
 }

@@ -76,85 +76,40 @@ func (e *Entry) SetHeader(name, value string) {
 // ReadEntry reads an entry in the format of its file. What it refuses is malformed, or nothing that
 // the host would use.
 func (f *File) ReadEntry(o Object) (Entry, Refusal) {
-	e := Entry{File: f}
-	typ, bad := o.optional("type")
-	if f.Format.Prepare != nil && !bad.Refused() {
-		o, bad = f.Format.Prepare(o)
+	e, m, format := Entry{File: f}, &Members{Object: o}, f.Format
+	typ := m.Text("type")
+	if format.Prepare != nil && !m.bad.Refused() {
+		m.Object, m.bad = format.Prepare(o)
 	}
-	url := f.Format.urlOf(o)
-	if !bad.Refused() {
-		e.Transport, bad = f.Format.transport(o, typ, url)
-	}
-	for _, read := range []func(*Entry, Object) Refusal{
-		func(e *Entry, o Object) Refusal {
-			if e.Transport == Stdio {
-				return f.Format.Program.read(e, o)
-			}
-			return f.Format.Remote.read(e, o, url.Key)
-		},
-		f.Format.Finish, f.Format.switches, f.Format.Tools.read,
-	} {
-		if read != nil && !bad.Refused() {
-			bad = read(&e, o)
+	url := URLKey{}
+	for _, u := range slices.Backward(format.Remote.URLs) {
+		if !m.Get(u.Key).Absent() {
+			url = u // the first of them counts
 		}
 	}
-	e.Description = o.Text("description")
-	return e, bad
-}
-
-// urlOf returns the first of the host's members for a URL that the entry has.
-func (f *Format) urlOf(o Object) URLKey {
-	for _, u := range f.Remote.URLs {
-		if !o.Get(u.Key).Absent() {
-			return u
-		}
-	}
-	return URLKey{}
-}
-
-func (f *Format) transport(o Object, typ string, url URLKey) (Transport, Refusal) {
-	switch {
+	known := false
+	switch e.Transport, known = transports[typ]; {
+	case known:
 	case typ != "":
-		t, ok := transports[typ]
-		if !ok {
-			return "", Refusal{"its type is none that is known", `write "type": "stdio" for a program`}
-		}
-		return t, Refusal{}
-	case url.Key == "" || !o.Get(f.Program.Command).Is("nothing"):
-		return Stdio, Refusal{}
+		m.Refuse("its type is none that is known", `write "type": "stdio" for a program`)
+	case url.Key == "" || !m.Get(format.Program.Command).Is("nothing"):
+		e.Transport = Stdio
+	default:
+		e.Transport = url.Transport
 	}
-	return url.Transport, Refusal{}
-}
-
-// optional returns a member that has to be a string if it is there.
-func (o Object) optional(key string) (string, Refusal) {
-	v := o.Get(key)
-	text, ok := v.Text()
-	if !ok && !v.Absent() {
-		return "", o.wrongType(key, "a string")
+	if e.Transport == Stdio {
+		format.Program.read(&e, m)
+	} else {
+		format.Remote.read(&e, m, url.Key)
 	}
-	return text, Refusal{}
-}
-
-// list returns an array of strings, nil for none.
-func (o Object) list(key string) (list []string, bad Refusal) {
-	elements, ok := o.Get(key).Array()
-	if !ok && !o.Get(key).Absent() {
-		return nil, o.wrongType(key, "an array")
+	if format.Finish != nil {
+		format.Finish(&e, m)
 	}
-	for i, e := range elements {
-		text, ok := e.Text()
-		if !ok {
-			return nil, Refusal{fmt.Sprintf("its %s[%d] is %s, not a string", key, i, e.Kind()),
-				"put it in quotes"}
-		}
-		list = append(list, text)
-	}
-	return list, Refusal{}
-}
-
-func (o Object) wrongType(key, want string) Refusal {
-	return Refusal{"its " + key + " is " + o.Get(key).Kind() + ", not " + want, "correct it"}
+	off, on := m.Flag(format.Disabled), m.Flag(format.Enabled)
+	e.Disabled = off.Is("true") || on.Is("false")
+	format.Tools.read(&e, m)
+	e.Description = o.Text("description")
+	return e, m.bad
 }
 
 // NeedsType is Format.Prepare of a host that skips an entry with a URL and without a type.
@@ -169,210 +124,70 @@ func NeedsType(host string) func(Object) (Object, Refusal) {
 }
 
 // read reads what a program is started with.
-func (p *Program) read(e *Entry, o Object) (bad Refusal) {
-	if bad = p.commandLine(e, o); bad.Refused() {
-		return bad
+func (p *Program) read(e *Entry, m *Members) {
+	if p.Array && m.Get(p.Command).Is("an array") {
+		if words := m.List(p.Command); len(words) > 0 {
+			e.Command, e.Args = words[0], append(e.Args, words[1:]...)
+		}
+	} else {
+		e.Command, e.Args = m.Text(p.Command), m.List("args")
 	}
-	if e.Env, bad = variables(o, p.Env, p.NullEnv); bad.Refused() {
-		return bad
-	}
+	e.Env = m.Variables(p.Env, p.NullEnv)
 	if strings.TrimSpace(e.Command) == "" {
-		return Refusal{"it has no command", `write "` + p.Command + `": "…"`}
+		m.Refuse("it has no command", `write "`+p.Command+`": "…"`)
 	}
-	if e.Dir, bad = o.optional(p.Dir); bad.Refused() {
-		return bad
-	}
-	e.EnvFile, bad = o.optional(p.EnvFile)
+	e.Dir, e.EnvFile = m.Text(p.Dir), m.Text(p.EnvFile)
 	e.Argv = append([]string{e.Command}, e.Args...)
-	return bad
-}
-
-func (p *Program) commandLine(e *Entry, o Object) (bad Refusal) {
-	if p.Array && o.Get(p.Command).Is("an array") {
-		words, bad := o.list(p.Command)
-		if len(words) > 0 {
-			e.Command = words[0]
-		}
-		if len(words) > 1 {
-			e.Args = words[1:]
-		}
-		return bad
-	}
-	if e.Command, bad = o.optional(p.Command); !bad.Refused() {
-		e.Args, bad = o.list("args")
-	}
-	return bad
-}
-
-// variables reads an object of strings. Numbers, true and false are taken as they are written: VS
-// Code's schema allows numbers, and hosts that check nothing have Node.js make strings of them.
-func variables(o Object, path string, nulls bool) (env map[string]string, bad Refusal) {
-	v := o.At(path)
-	if path == "" || v.Absent() {
-		return nil, Refusal{}
-	}
-	vars, ok := v.Object()
-	if !ok {
-		return nil, Refusal{"its " + path + " is " + v.Kind() + ", not an object", "correct it"}
-	}
-	for _, m := range vars {
-		if badVariable(m.Name) {
-			return nil, Refusal{"its " + path + " has a variable whose name is empty or has a = or a NUL " +
-				"in it", "correct the name"}
-		}
-		text, isLiteral := m.Value.Literal()
-		switch isNull := m.Value.Is("null"); {
-		case isNull && nulls:
-			delete(env, m.Name)
-			continue
-		case !isLiteral || isNull:
-			return nil, Refusal{"its " + path + "." + Display(m.Name) + " is " + m.Value.Kind() +
-				", not a string",
-				"put the value in quotes"}
-		}
-		if env == nil {
-			env = map[string]string{}
-		}
-		env[m.Name] = text
-	}
-	if len(env) == 0 {
-		return nil, Refusal{}
-	}
-	return env, Refusal{}
-}
-
-func badVariable(name string) bool { return name == "" || strings.ContainsAny(name, "=\x00") }
-
-// VariableNames reads a list of names of variables, which may be objects with a name too.
-func VariableNames(o Object, key string) (list []string, bad Refusal) {
-	v := o.Get(key)
-	elements, ok := v.Array()
-	if !ok && !v.Absent() {
-		return nil, o.wrongType(key, "an array")
-	}
-	for i, e := range elements {
-		name, ok := e.Text()
-		if inner, isObject := e.Object(); isObject {
-			name, ok = inner.Get("name").Text()
-		}
-		if !ok || badVariable(name) {
-			return nil, Refusal{fmt.Sprintf("its %s[%d] is no name of a variable", key, i), "correct it"}
-		}
-		list = append(list, name)
-	}
-	return list, Refusal{}
 }
 
 // read reads how a server is reached, at the URL under a key.
-func (r *Remote) read(e *Entry, o Object, key string) (bad Refusal) {
+func (r *Remote) read(e *Entry, m *Members, key string) {
 	if key == "" {
-		return Refusal{"it has no url", `write "url": "https://…"`}
+		m.Refuse("it has no url", `write "url": "https://…"`)
 	}
-	if e.URL, bad = o.optional(key); bad.Refused() {
-		return bad
-	}
-	e.WrittenURL = e.URL
-	if e.Headers, bad = variables(o, r.Headers, false); bad.Refused() {
-		return bad
-	}
-	return r.OAuth.read(e, o)
-}
-
-// Texts reads members that have to be strings, if they are there.
-func Texts(o Object, into map[string]*string) (bad Refusal) {
-	for _, key := range slices.Sorted(maps.Keys(into)) {
-		if *into[key], bad = o.optional(key); bad.Refused() {
-			return bad
-		}
-	}
-	return Refusal{}
-}
-
-// EnvHeaders reads headers whose values are variables of ours.
-func (e *Entry) EnvHeaders(o Object, key string) (bad Refusal) {
-	e.HeaderEnv, bad = variables(o, key, false)
-	for name := range e.HeaderEnv {
-		e.SetHeader(name, "")
-	}
-	return bad
-}
-
-// Scopes reads the scopes of a login that stand beside the object for it.
-func (e *Entry) Scopes(o Object, key string) (bad Refusal) {
-	e.OAuth.Scopes, bad = o.list(key)
-	return bad
+	e.URL = m.Text(key)
+	e.WrittenURL, e.Headers = e.URL, m.Variables(r.Headers, false)
+	r.OAuth.read(&e.OAuth, m)
 }
 
 // read reads what the entry says of a login.
-func (k *OAuthKeys) read(e *Entry, o Object) Refusal {
-	v := o.Get(k.Key)
+func (k *OAuthKeys) read(to *OAuth, m *Members) {
+	v := m.Get(k.Key)
 	said, isObject := v.Object()
 	switch {
-	case k.Key == "", v.Absent(), v.Is("true"):
-		return Refusal{}
+	case v.Absent(), v.Is("true"):
+		return
 	case v.Is("false"):
-		e.OAuth.Off = true
-		return Refusal{}
+		to.Off = true
+		return
 	case !isObject:
-		return o.wrongType(k.Key, "an object")
+		m.wrongType(k.Key, "an object")
+		return
 	}
-	for _, m := range []struct {
-		key string
-		to  *string
-	}{{k.ClientID, &e.OAuth.ClientID}, {k.ClientSecret, &e.OAuth.ClientSecret}, {k.Metadata,
-		&e.OAuth.MetadataURL}} {
-		var bad Refusal
-		if *m.to, bad = said.optional(m.key); bad.Refused() {
-			return Refusal{"its " + k.Key + "." + m.key + " is " + said.Get(m.key).Kind() + ", not a string",
-				"correct it"}
-		}
+	within := &Members{Object: said, in: k.Key + "."}
+	to.ClientID, to.ClientSecret = within.Text(k.ClientID), within.Text(k.ClientSecret)
+	to.MetadataURL, to.Off = within.Text(k.Metadata), said.Get(k.Enabled).Is("false")
+	m.Refuse(within.bad.Reason, within.bad.Next)
+	if to.Scopes, _ = said.Get(k.Scopes).Strings(); said.Get(k.Scopes).Is("a string") {
+		to.Scopes = strings.Fields(said.Text(k.Scopes))
 	}
-	e.OAuth.Off = said.Get(k.Enabled).Is("false")
-	if e.OAuth.Scopes, _ = said.Get(k.Scopes).Strings(); said.Get(k.Scopes).Is("a string") {
-		e.OAuth.Scopes = strings.Fields(said.Text(k.Scopes))
+	text, _ := said.Get(k.Port).Literal()
+	if n, err := strconv.Atoi(text); err == nil && said.Get(k.Port).Is("a number") && n > 0 && n < 1<<16 {
+		to.CallbackPort = n
 	}
-	e.OAuth.CallbackPort = port(said.Get(k.Port))
-	return Refusal{}
-}
-
-// port returns a port, 0 if the value can't be one.
-func port(v Value) int {
-	text, _ := v.Literal()
-	if n, err := strconv.Atoi(text); err == nil && v.Is("a number") && n > 0 && n < 1<<16 {
-		return n
-	}
-	return 0
-}
-
-// switches reads whether the entry is switched off.
-func (f *Format) switches(e *Entry, o Object) Refusal {
-	for _, s := range [][2]string{{f.Disabled, "true"}, {f.Enabled, "false"}} {
-		switch v := o.Get(s[0]); {
-		case v.Absent():
-		case v.Is("true"), v.Is("false"):
-			e.Disabled = e.Disabled || v.Is(s[1])
-		default:
-			return o.wrongType(s[0], "true or false")
-		}
-	}
-	return Refusal{}
 }
 
 // read reads which tools the host lets a model use. One that can't be read is refused: without it
 // there would be more.
-func (t *ToolLists) read(e *Entry, o Object) (bad Refusal) {
-	if e.Tools.Allow, bad = o.list(t.Allow); bad.Refused() {
-		return bad
-	}
+func (t *ToolLists) read(e *Entry, m *Members) {
+	e.Tools.Allow, e.Tools.Deny = m.List(t.Allow), m.List(t.Deny)
 	switch {
 	case slices.Contains(e.Tools.Allow, "*"):
 		e.Tools.Allow = nil
-	case t.Allow != "" && o.Get(t.Allow).Is("an array") && e.Tools.Allow == nil && !t.EmptyIsAll:
+	case m.Get(t.Allow).Is("an array") && e.Tools.Allow == nil && !t.EmptyIsAll:
 		e.Tools.Allow = []string{}
 	}
-	e.Tools.Deny, bad = o.list(t.Deny)
 	e.Tools.Globs = t.Patterns && (e.Tools.Allow != nil || e.Tools.Deny != nil)
-	return bad
 }
 
 // text is one string of an entry, under a name that may be shown.

@@ -74,17 +74,55 @@ func (r *Reader) UsersOwn(files []File, native string) bool {
 	})
 }
 
-// Files returns the names of a directory's *.json files, and of its *.yaml and *.yml files too
-// where the ending is .yaml. It reports what is wrong with a directory that is there, or has to be.
-func (r *Reader) Files(src Source, ending string, required bool) (names []string, ok bool) {
-	names, err := r.Names(src.Path)
+// What is read of one directory: the rest of it isn't what a person or a host wrote.
+const (
+	maxFiles     = 1000
+	maxDirectory = 2 << 20 // bytes of all files
+)
+
+// Directory takes a pattern of a directory's files apart; ending is empty for a file's path.
+func (r *Reader) Directory(pattern string) (dir, ending string) {
+	for _, ending := range []string{".json", ".yaml"} {
+		if dir, ok := strings.CutSuffix(pattern, r.Native("/*"+ending)); ok {
+			return dir, ending
+		}
+	}
+	return pattern, ""
+}
+
+// Sources returns the files that the path of a source stands for, which may be the pattern of a
+// directory's. It reports what is wrong with a directory that is there, or has to be; ok is false
+// where it can't be read.
+func (r *Reader) Sources(src Source, required bool) (files []Source, ok bool) {
+	dir, ending := r.Directory(src.Path)
+	if ending == "" {
+		return []Source{src}, true
+	}
+	src.Path = dir
+	names, err := r.Names(dir)
 	if bad := Unreadable(err, required); bad.Refused() {
 		r.Problem(src, "", bad.Reason, bad.Next)
 		return nil, false
 	}
-	return slices.DeleteFunc(names, func(n string) bool {
-		return !IsJSON(n) && (ending != ".yaml" || !isYAML(n))
-	}), err == nil
+	total := int64(0)
+	for _, name := range names {
+		if !IsJSON(name) && (ending != ".yaml" || !isYAML(name)) {
+			continue
+		}
+		file := src
+		file.Path = r.Join(dir, name)
+		if info, err := r.Stat(file.Path); err == nil {
+			total += info.Size()
+		}
+		if len(files) == maxFiles || total > maxDirectory {
+			r.Problem(src, "", fmt.Sprintf("its files are more than %d, or have more than %d KiB together; the "+
+				"ones that come last by name were left out", maxFiles, maxDirectory>>10),
+				"take out what isn't needed")
+			break
+		}
+		files = append(files, file)
+	}
+	return files, true
 }
 
 // bytes reads a regular file. It looks before it opens: opening a pipe would wait for a writer.

@@ -79,9 +79,7 @@ func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
 	}
 	for header, name := range e.HeaderEnv { // one that isn't set is left out, as Codex does
 		if v := r.Env.Getenv(name); v != "" {
-			e.Headers[header] = v
-		} else {
-			delete(e.Headers, header)
+			e.SetHeader(header, v)
 		}
 	}
 	if name := e.BearerTokenEnv; name != "" && r.Env.Getenv(name) == "" && !bad.Refused() {

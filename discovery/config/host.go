@@ -78,7 +78,7 @@ type Format struct {
 	Tools      ToolLists
 
 	Prepare func(Object) (Object, Refusal) // gives an entry the common shape, or refuses it; may be nil
-	Finish  func(*Entry, Object) Refusal   // reads what only this host has; may be nil
+	Finish  func(*Entry, *Members)         // reads what only this host has; may be nil
 }
 
 // Program is how a host writes programs.

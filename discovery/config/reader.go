@@ -44,7 +44,6 @@ type Document struct {
 	Standard bool   // without comments and trailing commas
 	Broken   bool   // it is there and can't be used
 	Exposed  bool   // since others could have written it
-	Size     int    // in bytes
 
 	problem *Problem // what is wrong with it
 }
@@ -141,7 +140,7 @@ func (r *Reader) load(src Source, strict, required bool) *Document {
 		return r.broken(src.Path, bad)
 	}
 	root, standard, bad := parse(src.Path, data)
-	d := &Document{There: true, Root: root, Rules: root, Standard: standard, Size: len(data)}
+	d := &Document{There: true, Root: root, Rules: root, Standard: standard}
 	if err := r.owners.File(src.Path); err != nil {
 		d.There, d.Root, d.Standard, d.Broken, d.Exposed = false, nil, false, true, true
 		return d.refuse(Exposed, r.Others(err))
@@ -151,8 +150,7 @@ func (r *Reader) load(src Source, strict, required bool) *Document {
 			" rejects the whole file", "take it out"}
 	}
 	if bad.Refused() {
-		d = r.broken(src.Path, bad)
-		d.Size = len(data)
+		return r.broken(src.Path, bad)
 	}
 	return d
 }
@@ -254,22 +252,13 @@ func (r *Reader) Servers(src Source, o Object, key string) (group Object, there 
 func (r *Reader) Settings(host string, files []File) (all []Setting) {
 	for i := range files {
 		for _, p := range r.Expand(files[i].Paths) {
-			src := Source{Host: host, Scope: files[i].Scope, Path: p}
-			dir, isDir := strings.CutSuffix(p, r.Native("/*.json"))
-			if !isDir {
+			sources, ok := r.Sources(Source{Host: host, Scope: files[i].Scope, Path: p}, false)
+			if !ok {
+				dir, _ := r.Directory(p)
+				all = append(all, Setting{&Document{Broken: true}, Source{host, files[i].Scope, dir}, &files[i]})
+			}
+			for _, src := range sources {
 				all = append(all, Setting{r.Rule(src, false), src, &files[i]})
-				continue
-			}
-			src.Path = dir
-			names, err := r.Names(dir)
-			if bad := Unreadable(err, false); bad.Refused() {
-				r.Problem(src, "", bad.Reason, bad.Next)
-				all = append(all, Setting{&Document{Broken: true}, src, &files[i]})
-			}
-			for _, name := range names {
-				if src.Path = r.Join(dir, name); IsJSON(name) {
-					all = append(all, Setting{r.Rule(src, false), src, &files[i]})
-				}
 			}
 		}
 	}

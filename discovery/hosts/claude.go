@@ -48,11 +48,10 @@ var claudeFormat = &config.Format{
 			Metadata: "authServerMetadataUrl"},
 	},
 	Prepare: config.NeedsType("Claude Code"),
-	Finish: func(e *config.Entry, o config.Object) config.Refusal {
-		if e.Transport == config.Stdio {
-			return config.Refusal{}
+	Finish: func(e *config.Entry, m *config.Members) {
+		if e.Transport != config.Stdio {
+			e.HeadersHelper = m.Text("headersHelper")
 		}
-		return config.Texts(o, map[string]*string{"headersHelper": &e.HeadersHelper})
 	},
 }
 

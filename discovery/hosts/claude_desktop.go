@@ -8,11 +8,10 @@ var claudeDesktop = &config.Host{Name: "Claude Desktop", Files: []config.File{
 
 var claudeDesktopFormat = config.Plain(func(f *config.Format) {
 	f.Strict, f.References = true, nil
-	f.Finish = func(e *config.Entry, _ config.Object) config.Refusal {
-		if e.Transport == config.Stdio {
-			return config.Refusal{}
+	f.Finish = func(e *config.Entry, m *config.Members) {
+		if e.Transport != config.Stdio {
+			m.Refuse("it is a remote server, and Claude Desktop starts programs only",
+				"take it out, or add it as a connector of Claude Desktop")
 		}
-		return config.Refuse("it is a remote server, and Claude Desktop starts programs only",
-			"take it out, or add it as a connector of Claude Desktop")
 	}
 })

@@ -26,19 +26,14 @@ var codexFormat = &config.Format{
 	Remote: config.Remote{URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}},
 		Headers: "http_headers"},
 	Tools: config.ToolLists{Allow: "enabled_tools", Deny: "disabled_tools"},
-	Finish: func(e *config.Entry, o config.Object) (bad config.Refusal) {
+	Finish: func(e *config.Entry, m *config.Members) {
 		if e.Transport == config.Stdio {
-			e.Forward, bad = config.VariableNames(o, "env_vars")
-			return bad
+			e.Forward = m.Names("env_vars")
+			return
 		}
-		if bad = e.EnvHeaders(o, "env_http_headers"); bad.Refused() {
-			return bad
-		}
-		if bad = e.Scopes(o, "scopes"); bad.Refused() {
-			return bad
-		}
-		return config.Texts(o, map[string]*string{"http_headers_helper": &e.HeadersHelper,
-			"bearer_token_env_var": &e.BearerTokenEnv, "oauth_resource": &e.OAuth.Resource})
+		e.HeaderEnv = m.Variables("env_http_headers", false)
+		e.HeadersHelper, e.BearerTokenEnv = m.Text("http_headers_helper"), m.Text("bearer_token_env_var")
+		e.OAuth.Scopes, e.OAuth.Resource = m.List("scopes"), m.Text("oauth_resource")
 	},
 }
 

@@ -12,15 +12,9 @@ var continueDev = &config.Host{Name: "Continue", Files: []config.File{
 var continueFormat = config.Plain(func(f *config.Format) {
 	f.List, f.Foreign, f.Disabled, f.Enabled = true, "", "", ""
 	f.References, f.Program.Dir, f.Remote.Headers = config.Templates, "cwd", "requestOptions/headers"
-	f.Finish = func(e *config.Entry, o config.Object) config.Refusal {
-		var key string
-		if e.Transport == config.Stdio {
-			return config.Refusal{}
-		}
-		bad := config.Texts(o, map[string]*string{"apiKey": &key})
-		if key != "" {
+	f.Finish = func(e *config.Entry, m *config.Members) {
+		if key := m.Text("apiKey"); key != "" && e.Transport != config.Stdio {
 			e.SetHeader("Authorization", "Bearer "+key)
 		}
-		return bad
 	}
 })

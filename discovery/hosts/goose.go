@@ -20,10 +20,9 @@ var gooseFormat = &config.Format{
 			"inline_python": "it is code within Goose's settings, which Goose alone runs",
 		}[o.Text("type")]}
 	},
-	Finish: func(e *config.Entry, o config.Object) (bad config.Refusal) {
+	Finish: func(e *config.Entry, m *config.Members) {
 		if e.Transport == config.Stdio {
-			e.Keyring, bad = config.VariableNames(o, "env_keys")
+			e.Keyring = m.Names("env_keys")
 		}
-		return bad
 	},
 }

@@ -16,11 +16,9 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 	f.Tools = config.ToolLists{Allow: "allowedTools", Deny: "disabledTools", Patterns: true}
 	f.Remote.OAuth = claudeFormat.Remote.OAuth
 	f.Remote.OAuth.ClientSecret = "clientSecret"
-	f.Finish = func(e *config.Entry, o config.Object) config.Refusal {
-		if e.Transport == config.Stdio {
-			return config.Refusal{}
+	f.Finish = func(e *config.Entry, m *config.Members) {
+		if e.Transport != config.Stdio {
+			e.HeadersHelper, e.BearerTokenEnv = m.Text("headersHelper"), m.Text("bearerTokenEnv")
 		}
-		return config.Texts(o, map[string]*string{"headersHelper": &e.HeadersHelper,
-			"bearerTokenEnv": &e.BearerTokenEnv})
 	}
 })

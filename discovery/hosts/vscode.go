@@ -35,12 +35,11 @@ var vsCodeFormat = config.Plain(func(f *config.Format) {
 	f.Keys, f.Foreign, f.References = []string{"servers"}, "mcpServers", config.Editor
 	f.Program.Dir, f.Program.EnvFile, f.Program.NullEnv = "cwd", "envFile", true
 	f.Remote.Sockets = true
-	f.Finish = func(e *config.Entry, o config.Object) config.Refusal {
-		if v := o.Get("sandboxEnabled"); !v.Absent() && !v.Is("false") {
+	f.Finish = func(e *config.Entry, m *config.Members) {
+		if v := m.Get("sandboxEnabled"); !v.Absent() && !v.Is("false") {
 			e.Unusable = config.Refuse("VS Code runs it in a sandbox of its own, which the bridge can't do",
 				"list it in a file of MCP_BRIDGE_CONFIG to run it without")
 		}
-		return config.Refusal{}
 	}
 })
 
