@@ -151,6 +151,9 @@ func TestID(t *testing.T) {
 			entry(`{"command": "x", "args": ["${TOKEN2}"]}`), linux("TOKEN2=one"), true},
 		{"another file of the user's", entry(`{"command": "x"}`),
 			tree{cursor: `{"mcpServers": {"s": {"command": "x"}}}`}, linux(), false},
+		{"the same text where it is no reference", entry(`{"command": "x", "args": ["${TOKEN}"]}`),
+			tree{"/home/u/.codeium/windsurf/mcp_config.json": `{"mcpServers": {"s": {"command": "x", ` +
+				`"args": ["${TOKEN}"]}}}`}, linux("TOKEN=one"), true},
 		{"a command", entry(`{"command": "x"}`), entry(`{"command": "y"}`), linux(), true},
 		{"an argument", entry(`{"command": "x"}`), entry(`{"command": "x", "args": ["y"]}`), linux(), true},
 		{"a variable", entry(`{"command": "x"}`),
@@ -175,6 +178,14 @@ func TestID(t *testing.T) {
 				t.Errorf("another one: %v, want %v", got, tt.differ)
 			}
 		})
+	}
+	option := func(value string) string {
+		settings := `{"enabledPlugins": {"p@m": true}, "pluginConfigs": {"p@m": {"options": {"key": "` + value + `"}}}}`
+		files := installed(settings, tree{".mcp.json": `{"s": {"command": "x", "args": ["${user_config.key}"]}}`})
+		return Scan(files.fs(), linux()).Servers[0].ID()
+	}
+	if option("a") != option("a") || option("a") == option("b") {
+		t.Error("an option of a plugin's is no part of the definition")
 	}
 	local := func(dir string) Env { e := linux(); e.Dir = dir; return e }
 	files := tree{"/home/u/.claude.json": `{"projects": {"/w/p": {"mcpServers": {"s": {"command": ` +

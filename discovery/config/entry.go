@@ -55,7 +55,11 @@ type Entry struct {
 
 	WrittenURL string            // before anything was filled in
 	HeaderEnv  map[string]string // header → the variable of ours that holds its value
+
+	taken []string // what other files say in it, and how it is filled in: a part of its ID
 }
+
+func (e *Entry) take(text string) { e.taken = append(e.taken, text) }
 
 // SetEnv sets a variable.
 func (e *Entry) SetEnv(name, value string) {

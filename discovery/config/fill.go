@@ -25,7 +25,7 @@ func (r *Reader) Fill(e *Entry) {
 	e.OfProject = e.File.InProject()
 	e.Files = append([]string{e.Source.Path}, e.Files...)
 	e.FilledIn = filledIn(&written, e)
-	e.Written = r.written(written)
+	e.Written = r.written(&written, e)
 }
 
 func (r *Reader) fill(e *Entry) (bad Refusal) {
@@ -43,6 +43,7 @@ func (r *Reader) fill(e *Entry) (bad Refusal) {
 		first(why)
 		if !why.Refused() && value != t.text {
 			t.set(value)
+			e.take(e.File.Format.References.pattern.String()) // the same text means something else elsewhere
 		}
 	}
 	if !bad.Refused() {

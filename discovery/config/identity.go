@@ -81,32 +81,22 @@ func (s Server) OfOneProject() bool {
 	return s.OfProject || s.Source.Scope == LocalScope || s.Source.Scope == Listed
 }
 
-// written returns Server.Written of an entry that nothing has been filled in yet. It fills a copy in
-// with the names of variables instead of their values, and with a mark in the place of the working
-// directory, so that it becomes the same in every environment.
-func (r *Reader) written(e Entry) string {
-	const here = "\x00"
-	named := *r
-	named.Env.Dir = here
-	named.Env.Getenv = func(name string) string {
-		if r.Env.Getenv(name) == "" {
-			return ""
-		}
-		return here + name
+// written returns Server.Written of an entry that was as written before it was filled in.
+func (r *Reader) written(written, e *Entry) string {
+	if e.Source.Host == Own {
+		written.Dir = r.StartDir(written) // which counts from the file
 	}
-	if e.Plugin != nil {
-		p := *e.Plugin
-		p.Variables = maps.Clone(p.Variables)
-		p.Variables[ProjectDir] = here
-		e.Plugin = &p
-	}
-	_ = named.fill(&e) // what can't be filled in makes no server
-	e.Dir = named.StartDir(&e)
 	where, scope := "", e.Source.Scope
-	if e.File.InProject() || scope == LocalScope || scope == Listed && r.inProject(e.Source.Path) {
+	if e.OfProject || scope == LocalScope || scope == Listed && r.inProject(e.Source.Path) {
 		where = r.Env.Dir
 	}
-	return hash("%q is %q in %q", e.Name, e.definition(), where)
+	var plugin map[string]string
+	if e.Plugin != nil {
+		plugin = maps.Clone(e.Plugin.Variables)
+		delete(plugin, ProjectDir)
+	}
+	return hash("%q is %q with %q, %q, %q, %q and %q in %q", e.Name, written.definition(), e.Forward, e.Keyring,
+		e.HeaderEnv, plugin, e.taken, where)
 }
 
 // inProject reports whether a path is below the working directory, unless that is the home

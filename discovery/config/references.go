@@ -83,6 +83,7 @@ func (f *filling) resolve(kind, name, defaults string) (string, Refusal) {
 		return f.file(name)
 	case "user_config":
 		if v, ok := f.entry.Plugin.Option(name); ok {
+			f.entry.take(v)
 			return v, Refusal{}
 		}
 		return "", f.refuse(" needs the plugin's option "+Display(name)+", which isn't in Claude Code's "+
@@ -152,6 +153,7 @@ func (f *filling) file(name string) (string, Refusal) {
 func (e *Entry) read(r *Reader, p string) (string, Refusal) {
 	e.Files = append(e.Files, p)
 	text, err := r.value(p)
+	e.take(text)
 	bad := Unreadable(err, true)
 	if missing(err) {
 		bad.Next = "make it, or take its name out"
