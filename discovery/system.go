@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,38 +12,21 @@ import (
 
 // Root is the file system of this machine as Scan takes it. It is read only, and safe for
 // concurrent use.
-func Root() fs.FS { return root{} }
-
-type root struct{}
-
-func (root) native(op, name string) (string, error) {
-	if !fs.ValidPath(name) {
-		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
-	}
+func Root() fs.FS {
 	if goruntime.GOOS == "windows" {
-		return filepath.FromSlash(name), nil
+		return volumes{}
 	}
-	if name == "." {
-		return "/", nil
-	}
-	return "/" + name, nil
+	return os.DirFS("/")
 }
 
-func (r root) Open(name string) (fs.File, error) {
-	p, err := r.native("open", name)
-	if err != nil {
-		return nil, err
-	}
-	return os.Open(p)
-}
+// volumes is the Root of Windows, where names begin with a volume.
+type volumes struct{}
 
-// Stat lets Scan look before it opens.
-func (r root) Stat(name string) (fs.FileInfo, error) {
-	p, err := r.native("stat", name)
-	if err != nil {
-		return nil, err
+func (volumes) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return os.Stat(p)
+	return os.Open(filepath.FromSlash(name))
 }
 
 // Current is the Env of this process. ConfigPaths are those that MCP_BRIDGE_CONFIG lists, as
@@ -52,17 +34,11 @@ func (r root) Stat(name string) (fs.FileInfo, error) {
 // matters.
 func Current(configPaths []string) Env {
 	home, _ := os.UserHomeDir()
-	dir, err := os.Getwd()
-	if err == nil {
-		// Hosts know a project by its physical path.
-		if physical, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = physical
-		}
-	}
-	exe, err := os.Executable()
-	if err == nil {
-		if physical, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = physical
+	dir, _ := os.Getwd()
+	exe, _ := os.Executable()
+	for _, p := range []*string{&dir, &exe} { // hosts know a project by its physical path
+		if physical, err := filepath.EvalSymlinks(*p); err == nil && *p != "" {
+			*p = physical
 		}
 	}
 	return Env{
@@ -76,23 +52,18 @@ func Current(configPaths []string) Env {
 func resolve(command, path string) string {
 	file := command
 	if !strings.ContainsAny(command, "/"+string(filepath.Separator)) {
-		var err error
-		if file, err = onPath(command, path); err != nil {
-			return ""
-		}
+		file = onPath(command, path)
 	}
 	file, err := filepath.EvalSymlinks(file)
-	if err != nil {
+	if err != nil || file == "" {
 		return ""
 	}
-	if file, err = filepath.Abs(file); err != nil {
-		return ""
-	}
+	file, _ = filepath.Abs(file)
 	return file
 }
 
-// onPath is the first executable file of that name in a list of directories.
-func onPath(command, path string) (string, error) {
+// onPath returns the first executable file of that name in a list of directories; empty for none.
+func onPath(command, path string) string {
 	if path == "" {
 		path = os.Getenv("PATH")
 	}
@@ -107,11 +78,11 @@ func onPath(command, path string) (string, error) {
 		for _, end := range endings {
 			file := filepath.Join(dir, command+end)
 			info, err := os.Stat(file)
-			if err == nil && info.Mode().IsRegular() && (goruntime.GOOS == "windows" ||
-				info.Mode()&0o111 != 0) {
-				return file, nil
+			runs := err == nil && info.Mode().IsRegular()
+			if runs && (goruntime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+				return file
 			}
 		}
 	}
-	return "", fmt.Errorf("%s is not on the path", command)
+	return ""
 }
