@@ -75,8 +75,8 @@ func (s *scan) unapproved(e *config.Entry) config.Refusal {
 			strings.Contains(t[1], "${workspaceFolder}") {
 			return config.Refuse("its "+t[0]+" is of whatever project the bridge runs in, and whether "+
 				e.Source.Host+
-				" trusts that can't be read from outside", "name it by its whole path, or list the file "+
-				"in MCP_BRIDGE_CONFIG")
+				" trusts that can't be read from outside", "name it by its whole path, or list the file in "+
+				"MCP_BRIDGE_CONFIG")
 		}
 	}
 	return config.Refusal{}

@@ -152,8 +152,8 @@ func (c *claude) approved(e *config.Entry) config.Refusal {
 	case config.PluginScope: // a plugin knows no project
 		for what, text := range map[string]string{"command": e.Command, "headersHelper": e.HeadersHelper} {
 			if !trusted && strings.Contains(text, config.ProjectDir) {
-				return config.Refuse("its "+what+" is of whatever project the bridge runs in, and this "+
-					"one is not yet trusted in Claude Code", trustIt)
+				return config.Refuse("its "+what+" is of whatever project the bridge runs in, and this one "+
+					"is not yet trusted in Claude Code", trustIt)
 			}
 		}
 		if e.Plugin.OfProject { // the approvals of such a plugin are kept under names that can't be known
