@@ -18,14 +18,14 @@ func Places(env Env, command string) (all []Place) {
 	for _, r := range rows() {
 		for _, p := range paths(r) {
 			p = strings.Replace(p, "*", "s", 1)
-			all = append(all, Place{r.host, r.Scope, p, r.example(p, command, env.Dir)})
+			all = append(all, Place{r.host, r.Scope, p, r.example(p, "s", command, env.Dir)})
 		}
 	}
 	return all
 }
 
-// example is a file of the row that defines s.
-func (r row) example(p, command, dir string) string {
+// example returns a file of the row that defines a server.
+func (r row) example(p, name, command, dir string) string {
 	entry := map[string]any{r.Format.Program.Command: command}
 	if r.Format.Program.Array {
 		entry = map[string]any{"type": "local", r.Format.Program.Command: []string{command}}
@@ -36,9 +36,9 @@ func (r row) example(p, command, dir string) string {
 	if r.host == "Crush" {
 		entry["type"] = "stdio"
 	}
-	var servers any = map[string]any{"s": entry}
+	var servers any = map[string]any{name: entry}
 	if r.Format.List {
-		entry["name"] = "s"
+		entry["name"] = name
 		servers = []any{entry}
 	}
 	keys := strings.Split(r.Format.Keys[0], "/")
@@ -53,7 +53,7 @@ func (r row) example(p, command, dir string) string {
 		panic(err)
 	}
 	if path.Ext(p) == ".toml" {
-		return "[mcp_servers.s]\ncommand = '" + command + "'\n"
+		return "[mcp_servers." + name + "]\ncommand = '" + command + "'\n"
 	}
 	return string(text) // which is YAML too
 }

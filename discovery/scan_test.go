@@ -3,10 +3,8 @@ package discovery
 import (
 	"encoding/json"
 	"flag"
-	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -27,20 +27,7 @@ func shop() Env {
 }
 
 func TestAllHosts(t *testing.T) {
-	got := full(Scan(archive(t, "all-hosts.txt").fs(), shop()))
-	const golden = "testdata/all-hosts.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("catalog (-want +got), -update rewrites it:\n%s", d)
-	}
+	golden(t, "all-hosts", full(Scan(archive(t, "all-hosts.txt").fs(), shop())))
 }
 
 // Nothing that may be a secret is in a problem, or in a server that is printed by accident. Every

@@ -38,7 +38,7 @@ func TestScanAsUser(t *testing.T) {
 
 // projectFiles returns a file for each place where a host reads a project's servers, by its path
 // below the project.
-func projectFiles(t *testing.T, server string) map[string]string {
+func projectFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{".claude/settings.json": `{"enableAllProjectMcpServers": true}`,
 		".claude/settings.local.json": `{"enableAllProjectMcpServers": true}`}
@@ -49,18 +49,7 @@ func projectFiles(t *testing.T, server string) map[string]string {
 				continue
 			}
 			below = strings.Replace(below, "*", "s", 1)
-			entry := `{"command": "evil"}`
-			if r.Format.Program.Array {
-				entry = `{"type": "local", "command": ["evil"]}`
-			}
-			switch filepath.Ext(below) {
-			case ".toml":
-				files[below] = "[mcp_servers." + server + "]\ncommand = \"evil\"\n"
-			case ".yaml":
-				files[below] = "mcpServers: [{name: " + server + ", command: evil}]"
-			default:
-				files[below] = `{"` + r.Format.Keys[0] + `": {"` + server + `": ` + entry + `}}`
-			}
+			files[below] = r.example(below, "evil", "evil", "")
 		}
 	}
 	if len(files) < 15 {
@@ -129,7 +118,7 @@ func TestTwoUsers(t *testing.T) {
 		}, false},
 		{"another's links to files of the user's", func(t *testing.T, shared, work string) {
 			plant(t, work+"/sub", victim)
-			for below := range projectFiles(t, "evil") {
+			for below := range projectFiles(t) {
 				link(t, work+"/sub/"+below, shared+"/"+below, attacker)
 			}
 		}, false},
@@ -226,7 +215,7 @@ func scanAs(t *testing.T, program, dir, home string) (c Catalog) {
 // another.
 func plant(t *testing.T, dir string, uid int) {
 	t.Helper()
-	for below, data := range projectFiles(t, "evil") {
+	for below, data := range projectFiles(t) {
 		write(t, dir+"/"+below, data, uid)
 	}
 }
