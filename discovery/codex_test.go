@@ -10,8 +10,8 @@ func TestCodexRequirements(t *testing.T) {
 			"\"https://h/mcp\"\n"
 		denied = ": Codex's administrator doesn't allow it: mcp_servers of /etc/codex/requirements.toml " +
 			"(Codex, requirements) has none of this name that is the same"
-		blind = ": it can't be told whether Codex's administrator allows it: " +
-			"/etc/codex/requirements.toml (Codex, requirements) can't be used"
+		blind = ": it can't be told whether Codex's administrator allows it: /etc/codex/requirements.toml " +
+			"(Codex, requirements) can't be used"
 	)
 	for _, tt := range []struct{ name, requirements, s, h string }{
 		{"none", "", "", ""},

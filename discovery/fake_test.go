@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"github.com/mcp-bridge/mcp-bridge/discovery/hosts"
@@ -144,12 +145,12 @@ func brief(c Catalog) (servers, problems []string) {
 func check(t *testing.T, c Catalog, servers, problems []string) {
 	t.Helper()
 	gotServers, gotProblems := brief(c)
-	if d := cmp.Diff(servers, gotServers); d != "" {
+	if d := cmp.Diff(servers, gotServers, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("servers (-want +got):\n%s", d)
 	}
 	problems = slices.Sorted(slices.Values(problems)) // no order of them is promised
 	slices.Sort(gotProblems)
-	if d := cmp.Diff(problems, gotProblems); d != "" {
+	if d := cmp.Diff(problems, gotProblems, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
 }
@@ -198,14 +199,15 @@ func full(c Catalog) string {
 	return b.String()
 }
 
-// archive reads a tree from a file of testdata: a line "-- path --" before what each file holds.
-func archive(t testing.TB, name string) tree {
+// archive reads a tree from a file: a line "-- path --" before what each file holds. What comes
+// before the first one is returned by lines.
+func archive(t testing.TB, name string) (about []string, files tree) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := tree{}
+	files = tree{}
 	current := ""
 	for line := range strings.Lines(string(data)) {
 		if rest, ok := strings.CutPrefix(line, "-- "); ok {
@@ -213,12 +215,14 @@ func archive(t testing.TB, name string) tree {
 			files[current] = ""
 		} else if current != "" {
 			files[current] += line
+		} else {
+			about = append(about, strings.TrimSpace(line))
 		}
 	}
 	if len(files) == 0 {
-		t.Fatalf("testdata/%s holds no files", name)
+		t.Fatalf("%s holds no files", name)
 	}
-	return files
+	return about, files
 }
 
 // failing is a file system in which opening some files fails.

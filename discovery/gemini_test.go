@@ -29,8 +29,8 @@ func TestGeminiSwitches(t *testing.T) {
 			switches: `{"other": {"enabled": false}, "other": {"enabled": true}}`}, []string{"Git Hub: gh", "other: o"}, nil},
 		{"a comment, which Gemini CLI doesn't take there", tree{settings: `{` + servers + `}`,
 			switches: "{\n// mine\n\"other\": {\"enabled\": false}}"}, []string{"Git Hub: gh", "other: o"},
-			[]string{switches + ": it has a comment or a trailing comma at line 2, column 1, so Gemini " +
-				"CLI rejects the whole file"}},
+			[]string{switches + ": it has a comment or a trailing comma at line 2, column 1, so Gemini CLI " +
+				"rejects the whole file"}},
 		{"excluded in other letters", tree{settings: `{"mcp": {"excluded": ["git HUB "]}, ` + servers + `}`},
 			[]string{"other: o"},
 			[]string{"Git Hub: Gemini CLI excludes it, in " + settings + " (Gemini CLI, user)"}},
@@ -197,8 +197,7 @@ func TestGeminiElsewhere(t *testing.T) {
 	env := linux("GEMINI_CLI_HOME=/g", "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/sys.json",
 		"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/def.json", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/trust.json")
 	check(t, Scan(files.fs(), env), []string{"defaults: xdefaults", "project: xproject", "user: xuser"},
-		[]string{"off: it is disabled in /g/.gemini/mcp-server-enablement.json (Gemini " +
-			"CLI, enablement)"})
+		[]string{"off: it is disabled in /g/.gemini/mcp-server-enablement.json (Gemini CLI, enablement)"})
 	for _, tt := range []struct{ goos, home, file string }{
 		{"linux", "/home/u", "/etc/gemini-cli/settings.json"}, {"linux", "/home/u",
 			"/etc/gemini-cli/system-defaults.json"},

@@ -160,8 +160,8 @@ func TestSwitches(t *testing.T) {
 			[]string{ocManaged + ": it is not valid JSON: it ends too early at line 1, column 2",
 				"s: OpenCode hides all of its tools"}},
 		{"OpenCode, the project's directory", tree{"/w/p/.opencode/opencode.json": openCodeServer}, false,
-			[]string{"s: the bridge doesn't start what a project brings along unless its user has said " +
-				"so, and OpenCode doesn't ask"}},
+			[]string{"s: the bridge doesn't start what a project brings along unless its user has said so, " +
+				"and OpenCode doesn't ask"}},
 		{"Copilot CLI, switched off", tree{copilotUser: server, config: `{"disabledMcpServers": ["s"]}`},
 			false, []string{"s: it is disabled in " + config + " (Copilot CLI, settings)"}},
 		{"Copilot CLI, no tools", tree{copilotUser: `{"mcpServers": {"s": {"command": "x", "tools": []}}}`},

@@ -1,127 +1,82 @@
 package discovery
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
 const one = `{"mcpServers": {"fs": {"command": "npx", "args": ["-y", ` +
 	`"@modelcontextprotocol/server-filesystem", "/w"]}}}`
 
+// TestHosts: each host in its own dialect, from files as it, or its documentation, has them. A file
+// of testdata/hosts has a line on what it shows, lines on what differs from the user of linux, the
+// files, and what is found in them, which -update rewrites.
 func TestHosts(t *testing.T) {
-	const fsServer = "fs: npx -y @modelcontextprotocol/server-filesystem /w"
-	windows := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, AppData: `C:\Users\u\AppData\Roaming`, GOOS: "windows"}
-	mac := Env{Home: "/Users/u", Dir: "/w/p", GOOS: "darwin"}
-	xdg := linux()
-	xdg.ConfigHome = "/cfg"
-	code := `{
-	// written by hand
-	"inputs": [{"id": "key", "type": "promptString", "password": true}],
-	"servers": {
-		"fs": {"type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"], "env": {"PORT": 8080, "GONE": null}, "cwd": "sub"},
-		"gh": {"type": "http", "url": "https://api.githubcopilot.com/mcp/"},
-		"key": {"command": "npx", "env": {"KEY": "${input:key}"}},
-		"dir": {"command": "npx", "args": ["${workspaceFolder}"]},
-		"file": {"command": "npx", "envFile": "${input:dir}/.env"},
-		"box": {"command": "npx", "sandboxEnabled": true},
-		"off": {"command": "npx", "disabled": true},
-	},
-}`
-	const github = "gh: http https://api.githubcopilot.com/mcp/"
-	codeProblems := []string{
-		"box: VS Code runs it in a sandbox of its own, which the bridge can't do",
-		"file: its envFile asks for an input of VS Code, which nothing else can read",
-		"key: its env.KEY asks for an input of VS Code, which nothing else can read",
-		"off: it is disabled there",
+	names, err := filepath.Glob("testdata/hosts/*.txt")
+	if err != nil || len(names) < 40 {
+		t.Fatalf("%d files, %v", len(names), err)
 	}
-	for _, tt := range []struct {
-		name     string
-		env      Env
-		files    tree
-		servers  []string
-		problems []string
-	}{
-		{"Claude Code, user scope", linux(), tree{"/home/u/.claude.json": `{"numStartups": 3, "mcpServers": {
-			"fs": {"type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"], "env": {}},
-			"linear": {"type": "sse", "url": "https://mcp.linear.app/sse"},
-			"kept": {"command": "kept", "disabled": true, "cwd": "/ignored"}}}`},
-			[]string{fsServer, "kept: kept", "linear: sse https://mcp.linear.app/sse"}, nil},
-		{"Claude Code, local scope of the repository", linux(), tree{
-			"/w/p/.git/HEAD": "",
-			"/home/u/.claude.json": `{"projects": {"/w/p": ` + one +
-				`, "/w/other": {"mcpServers": {"other": {"command": "x"}}}}}`},
-			[]string{fsServer}, nil},
-		{"Claude Code, local scope seen from below", Env{Home: "/home/u", Dir: "/w/p/deep/er"}, tree{
-			"/w/p/.git": "gitdir: elsewhere", "/home/u/.claude.json": `{"projects": {"/w/p": ` + one + `}}`},
-			[]string{fsServer}, nil},
-		{"Claude Code, another directory for its files", linux("CLAUDE_CONFIG_DIR=/cc"), tree{
-			"/cc/.claude.json": one, "/home/u/.claude.json": `{"mcpServers": {"unread": {"command": "x"}}}`},
-			[]string{fsServer}, nil},
-		{"Claude Code, files it doesn't read", linux(), tree{
-			"/home/u/.claude/settings.json": one, "/home/u/.claude/mcp.json": one, "/home/u/.claude/.mcp.json": one},
-			nil, nil},
-		{"Claude Code on windows", windows, tree{`C:\Users\u\.claude.json`: `{"projects": {"c:/w/P": ` + one +
-			`}}`}, []string{fsServer}, nil},
-		{"Claude Desktop on Linux", linux(), tree{"/home/u/.config/Claude/claude_desktop_config.json": one},
-			[]string{fsServer}, nil},
-		{"Claude Desktop on Linux, elsewhere", xdg, tree{"/cfg/Claude/claude_desktop_config.json": one},
-			[]string{fsServer}, nil},
-		{"Claude Desktop on macOS", mac, tree{"/Users/u/Library/Application " +
-			"Support/Claude/claude_desktop_config.json": one}, []string{fsServer}, nil},
-		{"Claude Desktop on windows", windows,
-			tree{`C:\Users\u\AppData\Roaming\Claude\claude_desktop_config.json`: one}, []string{fsServer}, nil},
-		{"Cursor", linux(), tree{"/home/u/.cursor/mcp.json": `{"mcpServers": {
-			"fs": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/w"]},
-			"figma": {"url": "http://127.0.0.1:3845/sse"},
-			"env": {"command": "npx", "env": {"K": "${env:K}"}},
-			"old": {"command": "npx", "enabled": false}}}`},
-			[]string{"figma: http http://127.0.0.1:3845/sse", fsServer}, []string{
-				"env: its env.K needs the variable K, which is not set here",
-				"old: it is disabled there"}},
-		{"Cursor on windows", windows, tree{`C:\Users\u\.cursor\mcp.json`: one}, []string{fsServer}, nil},
-		{"Cursor, project", linux(), tree{"/w/p/.cursor/mcp.json": one}, nil, []string{
-			"fs: Cursor asks before it starts what a project brings along, and its answer can't be read " +
-				"from outside"}},
-		{"VS Code on Linux", linux(), tree{"/home/u/.config/Code/User/mcp.json": code},
-			[]string{"dir: npx /w/p", fsServer + " PORT=8080 in /w/p/sub", github}, codeProblems},
-		{"VS Code on macOS", mac, tree{"/Users/u/Library/Application Support/Code/User/mcp.json": code},
-			[]string{"dir: npx /w/p", fsServer + " PORT=8080 in /w/p/sub", github}, codeProblems},
-		{"VS Code on windows", windows, tree{`C:\Users\u\AppData\Roaming\Code\User\mcp.json`: code},
-			[]string{`dir: npx C:\w\p`, fsServer + ` PORT=8080 in C:\w\p\sub`, github}, codeProblems},
-		{"VS Code Insiders and a remote one", linux(), tree{
-			"/home/u/.config/Code - Insiders/User/mcp.json": `{"servers": {"insider": {"command": "x"}}}`,
-			"/home/u/.vscode-server/data/User/mcp.json":     `{"servers": {"far": {"command": "y"}}}`},
-			[]string{"far: y", "insider: x"}, nil},
-		{"VS Code, workspace", linux(),
-			tree{"/w/p/.vscode/mcp.json": `{"servers": {"fs": {"command": "x"}}}`}, nil, []string{
-				"fs: VS Code asks before it starts what a project brings along, and its answer can't be read " +
-					"from outside"}},
-		{"VS Code, the key of others", linux(), tree{"/home/u/.config/Code/User/mcp.json": one}, nil,
-			[]string{
-				`/home/u/.config/Code/User/mcp.json: it has "mcpServers" but no "servers", which is the only ` +
-					`one that VS Code reads`}},
-		{"our own directory", linux(), tree{
-			"/home/u/.config/mcp/servers/many.json": `{"description": "of the team", "mcpServers": ` +
-				`{"a": {"command": "a", "cwd": "x"}, "b": {"command": "b", "cwd": "/y"}}}`,
-			"/home/u/.config/mcp/servers/single.json":  `{"command": "s", "args": ["1"]}`,
-			"/home/u/.config/mcp/servers/none.json":    `{"$schema": "x"}`,
-			"/home/u/.config/mcp/servers/note.txt":     `not read`,
-			"/home/u/.config/mcp/servers/.hidden.json": `not read`},
-			[]string{"a: a in /home/u/.config/mcp/servers/x", "b: b in /y", "single: s 1"},
-			[]string{`/home/u/.config/mcp/servers/none.json: it holds no servers: there is neither an ` +
-				`object "mcpServers" nor a "command"`}},
-		{"working in the home directory", Env{Home: "/home/u", Dir: "/home/u", GOOS: "linux"}, tree{
-			"/home/u/.cursor/mcp.json": one, "/home/u/.claude.json": `{"projects": {"/home/u": ` +
-				`{"mcpServers": {"h": {"command": "h"}}}}}`},
-			[]string{fsServer, "h: h"}, nil},
-		{"no home", Env{Dir: "/w/p", GOOS: "linux"}, tree{}, nil,
-			[]string{"~: the home directory is not known, so nothing below it was looked for"}},
-		{"nothing at all", linux(), tree{}, nil, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			check(t, Scan(tt.files.fs(), tt.env), tt.servers, tt.problems)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			about, files := archive(t, name)
+			env := linux("KEY=k", "TOKEN=t")
+			for _, line := range about[1:] {
+				switch key, value, _ := strings.Cut(line, ": "); key {
+				case "system":
+					env.Home, env.Dir, env.GOOS = `C:\Users\u`, `C:\w\p`, value
+				case "dir":
+					env.Dir = value
+				case "vars":
+					env.Getenv = getenv(strings.Fields(value)...)
+				default:
+					t.Errorf("line %q", line)
+				}
+			}
+			lines := func(section string) []string {
+				text := strings.TrimSpace(files[section])
+				delete(files, section)
+				return slices.DeleteFunc(strings.Split(text, "\n"), func(s string) bool { return s == "" })
+			}
+			servers, problems := lines("servers"), lines("problems")
+			if *update {
+				rewrite(t, name, Scan(files.fs(), env))
+				return
+			}
+			check(t, Scan(files.fs(), env), servers, problems)
 		})
 	}
+}
+
+// rewrite replaces what is found in the files of an archive.
+func rewrite(t *testing.T, name string, c Catalog) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _, _ := strings.Cut(string(data), "-- servers --\n")
+	servers, problems := brief(c)
+	slices.Sort(problems)
+	for _, line := range slices.Concat([]string{"-- servers --"}, servers, []string{"-- problems --"}, problems) {
+		files += line + "\n"
+	}
+	if err := os.WriteFile(name, []byte(files), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNoFiles: where there are none, none are missed.
+func TestNoFiles(t *testing.T) {
+	check(t, Scan(tree{}.fs(), linux()), nil, nil)
+	check(t, Scan(tree{}.fs(), Env{Dir: "/w/p", GOOS: "linux"}), nil,
+		[]string{"~: the home directory is not known, so nothing below it was looked for"})
+	env := linux()
+	env.ConfigHome = "/cfg"
+	check(t, Scan(tree{"/cfg/Claude/claude_desktop_config.json": `{"mcpServers": {"s": {"command": "x"}}}`}.fs(),
+		env), []string{"s: x"}, nil)
 }
 
 func TestConfigPaths(t *testing.T) {

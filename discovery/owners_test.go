@@ -52,8 +52,8 @@ func TestExposedFiles(t *testing.T) {
 	written := trust.Entry{Mode: 0o666, UID: 1000, GID: 1000}
 	open := trust.Entry{Mode: fs.ModeDir | 0o777, UID: 1000, GID: 1000}
 	theirs := trust.Entry{Mode: 0o644, UID: 1001, GID: 1001}
-	const everybody, owner = " can be written to by everybody", " belongs to user 1001, who is neither " +
-		"you nor root"
+	const everybody, owner = " can be written to by everybody", " belongs to user 1001, who is neither you " +
+		"nor root"
 	for _, tt := range []struct {
 		name   string
 		files  tree

@@ -110,8 +110,8 @@ func TestPlugins(t *testing.T) {
 			[]string{"far: http https://x", "mine: npx x A=b", "plugin:p:u: npx y" + pluginEnv}, []string{
 				"plugin:p:s: it is the same server as mine of /home/u/.claude.json (Claude Code, user), " +
 					"and is used under that name",
-				"plugin:p:t: it is the same server as far of /home/u/.claude.json (Claude Code, user), " +
-					"and is used under that name"}},
+				"plugin:p:t: it is the same server as far of /home/u/.claude.json (Claude Code, user), and " +
+					"is used under that name"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			check(t, Scan(installed(on, tt.files).fs(), linux("KEY=k")), tt.servers, tt.problems)
@@ -334,8 +334,8 @@ func TestPluginHelpers(t *testing.T) {
 					quoteJSON(strings.ReplaceAll(tt.dir, `\`, "/")) + `: {"hasTrustDialogAccepted": true}}}`}
 			c := Scan(files.fs(), Env{Home: `C:\Users\u`, Dir: tt.dir, GOOS: "windows", Getenv: getenv()})
 			if tt.helper == "" {
-				check(t, c, nil, []string{"plugin:p:s: its headersHelper has CLAUDE_PROJECT_DIR in it, " +
-					"and in that is a character that cmd acts on"})
+				check(t, c, nil, []string{"plugin:p:s: its headersHelper has CLAUDE_PROJECT_DIR in it, and " +
+					"in that is a character that cmd acts on"})
 				return
 			}
 			check(t, c, []string{"plugin:p:s: http https://h helper " + tt.helper}, nil)

@@ -26,15 +26,20 @@ func shop() Env {
 	return env
 }
 
+func allHosts(t testing.TB) tree {
+	_, files := archive(t, "testdata/all-hosts.txt")
+	return files
+}
+
 func TestAllHosts(t *testing.T) {
-	golden(t, "all-hosts", full(Scan(archive(t, "all-hosts.txt").fs(), shop())))
+	golden(t, "all-hosts", full(Scan(allHosts(t).fs(), shop())))
 }
 
 // Nothing that may be a secret is in a problem, or in a server that is printed by accident. Every
 // value that is one in testdata has "secret" in it, and each file is also broken at every byte, for
 // the parser's words.
 func TestSecrets(t *testing.T) {
-	files := archive(t, "all-hosts.txt")
+	files := allHosts(t)
 	look := func(c Catalog) {
 		for _, p := range c.Problems {
 			if strings.Contains(p.String(), "secret") {
@@ -64,7 +69,7 @@ func TestSecrets(t *testing.T) {
 // is still used, or is still a problem, but for what Claude Code's approvals and the
 // administrator's rules say, for Gemini CLI's trust, and for files that another one names.
 func TestBrokenFileHidesOnlyItself(t *testing.T) {
-	files := archive(t, "all-hosts.txt")
+	files := allHosts(t)
 	whole := Scan(files.fs(), shop())
 	for broken := range files {
 		if strings.HasSuffix(broken, "HEAD") {
@@ -97,7 +102,7 @@ func TestBrokenFileHidesOnlyItself(t *testing.T) {
 
 // The order in which a host happens to write its entries changes nothing.
 func TestOrderOfEntries(t *testing.T) {
-	files := archive(t, "all-hosts.txt")
+	files := allHosts(t)
 	want := full(Scan(files.fs(), shop()))
 	random := rand.New(rand.NewPCG(4, 5))
 	for range 20 {
@@ -128,7 +133,7 @@ func TestOrderOfEntries(t *testing.T) {
 }
 
 func TestCatalogsAreApart(t *testing.T) {
-	files := archive(t, "all-hosts.txt")
+	files := allHosts(t)
 	a, b := Scan(files.fs(), shop()), Scan(files.fs(), shop())
 	if d := cmp.Diff(full(a), full(b)); d != "" {
 		t.Fatalf("two scans differ:\n%s", d)
@@ -159,7 +164,7 @@ func TestStrings(t *testing.T) {
 // FuzzScan: whatever a file holds, Scan returns, every entry is a server or a problem, and names
 // are unique.
 func FuzzScan(f *testing.F) {
-	seeds := slices.Collect(maps.Values(archive(f, "all-hosts.txt")))
+	seeds := slices.Collect(maps.Values(allHosts(f)))
 	seeds = append(seeds, `{"command": "sh", "args": ["-c", "exec mcp-bridge"]}`, "\ufeff{}", "\xff\xfe",
 		`{"servers":{"":{},"":7}}`,
 		`{"mcpServers":{"a":{"command":"x","env":{"A":1,"B":null}},"a":null}}`, `{"a":/*`, `[[[[`)

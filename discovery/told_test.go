@@ -17,10 +17,9 @@ func TestFilledInIsTold(t *testing.T) {
 			`"/home/u/vars", "env": {"A": "${env:FROM}", "B": "here"}}}}`,
 		"/home/u/vars": "REGION=eu\nAPI_TOKEN=of-file\n",
 		"/home/u/.codex/config.toml": "[mcp_servers.codex]\ncommand = \"x\"\nenv_vars = [\"KEY\", " +
-			"\"REGION\"]\n" +
-			"[mcp_servers.remote]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = " +
-			"\"KEY\"\nenv_http_headers = { \"X-Key\" = \"KEY\" }\nhttp_headers = { \"X-Plain\" = " +
-			"\"here\" }\n",
+			"\"REGION\"]\n[mcp_servers.remote]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = " +
+			"\"KEY\"\nenv_http_headers = { \"X-Key\" = \"KEY\" }\nhttp_headers = { \"X-Plain\" = \"here\" " +
+			"}\n",
 	}
 	want := map[string]string{
 		"cursor": "Variable \"A\": filled in for \"${env:FROM}\"\nVariable \"API_TOKEN\": not shown, 7 " +

@@ -55,8 +55,8 @@ func TestCodeProfiles(t *testing.T) {
 	}
 	check(t, Scan(tree{"/home/u/.config/Code/User/globalStorage/storage.json": "{",
 		"/home/u/.config/Code/User/mcp.json": servers("mine")}.fs(), linux()),
-		[]string{"mine: xmine"}, []string{"/home/u/.config/Code/User/globalStorage/storage.json: it is " +
-			"not valid JSON: it ends too early at line 1, column 2"})
+		[]string{"mine: xmine"}, []string{"/home/u/.config/Code/User/globalStorage/storage.json: it is not " +
+			"valid JSON: it ends too early at line 1, column 2"})
 }
 
 // TestCodeAccess: what VS Code's settings, or its administrator's policy, say of all servers holds

@@ -109,8 +109,7 @@ func TestWatch(t *testing.T) {
 			{"switched off", func() {
 				h.write(".codex/config.toml",
 					"[mcp_servers.d]\ncommand = 'd'\nenabled = false\n")
-			}, "a=three b=b c=c d!it is disabled " +
-				"there"},
+			}, "a=three b=b c=c d!it is disabled there"},
 			{"a file removed", func() { h.remove(".cursor/mcp.json") }, "b=b c=c d!it is disabled there"},
 			{"a directory removed", func() { h.remove(".config") }, "d!it is disabled there"},
 			{"made a directory", func() { h.remove(".codex"); h.write(".codex/config.toml/x", "") },
