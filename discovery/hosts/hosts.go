@@ -2,7 +2,7 @@
 // descriptions say was seen in the programs themselves (Claude Code, Codex, Gemini CLI, OpenCode,
 // Copilot CLI) or taken from their documentation.
 //
-// To add a host, describe it in a file, add it to All, and add its files to discovery/testdata.
+// To add a host, describe it in a file, add it to All, and try it in discovery/testdata/hosts.
 package hosts
 
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
