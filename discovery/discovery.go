@@ -27,7 +27,6 @@ type (
 	Twin      = config.Twin
 	FilledIn  = config.FilledIn
 	Env       = config.Env
-	Self      = config.Self
 	Source    = config.Source
 	Problem   = config.Problem
 	State     = config.State
@@ -84,9 +83,6 @@ type scan struct {
 }
 
 func newScan(fsys fs.FS, env Env, memory *config.Memory) *scan {
-	if len(env.Self.Names) == 0 {
-		env.Self.Names = []string{config.Own}
-	}
 	r := config.NewReader(fsys, env, hosts.Dirs(), memory)
 	return &scan{newCatalog(r), map[string]config.Rules{}}
 }
@@ -163,9 +159,8 @@ func (s *scan) listed(p string) {
 		return
 	}
 	if abs == "" {
-		s.Problem(src, "", "it is not an absolute path, and there is no working directory that it could "+
-			"count from",
-			"write the whole path into MCP_BRIDGE_CONFIG")
+		s.Problem(src, "", "it is not an absolute path, and there is no working directory that it could count "+
+			"from", "write the whole path into MCP_BRIDGE_CONFIG")
 		return
 	}
 	src.Path = s.Native(abs)

@@ -11,7 +11,7 @@ import (
 // A Place is a file in which a host's servers are defined, and one that defines the server s there.
 type Place struct{ Host, Scope, Path, Text string }
 
-// Places returns one for each file of each row of the table of sources, but for those that other
+// Places returns one for each file of each row of the table of sources, except those that other
 // files name.
 func Places(env Env, command string) (all []Place) {
 	_, paths := opened(Root(), env)

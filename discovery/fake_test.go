@@ -77,7 +77,7 @@ func (f tree) with(p, data string) tree {
 // linux is the user u, who works in the repository /w/p.
 func linux(vars ...string) Env {
 	return Env{Home: "/home/u", Dir: "/w/p", GOOS: "linux", Getenv: getenv(vars...),
-		Self: Self{Executable: "/opt/bin/mcp-bridge-1.0"}}
+		Executable: "/opt/bin/mcp-bridge-1.0"}
 }
 
 // getenv is an environment of "K=V" words.

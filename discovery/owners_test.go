@@ -35,7 +35,7 @@ func owned(files tree, others map[string]trust.Entry) Env {
 	return env
 }
 
-// TestExposedFiles: what others than the user and root could have written starts nothing, shows
+// TestExposedFiles: what other users could have written starts nothing, shows
 // nothing and approves of nothing; what it takes away counts all the same.
 func TestExposedFiles(t *testing.T) {
 	const (

@@ -66,7 +66,7 @@ func TestSecrets(t *testing.T) {
 }
 
 // A broken file hides only itself: whichever file is broken, every server that another file defines
-// is still used, or is still a problem, but for what Claude Code's approvals and the
+// is still used, or is still a problem, except what Claude Code's approvals and the
 // administrator's rules say, for Gemini CLI's trust, and for files that another one names.
 func TestBrokenFileHidesOnlyItself(t *testing.T) {
 	files := allHosts(t)

@@ -30,7 +30,7 @@ func (s *scan) isSelf(e *config.Entry) bool {
 	}
 	started := programs(words, maxLaunchers)
 	for _, program := range started[:min(len(started), maxWords)] {
-		if s.isOurName(program) || s.isExecutable(program, pathList) {
+		if strings.EqualFold(programName(program), config.Own) || s.isExecutable(program, pathList) {
 			return true
 		}
 	}
@@ -38,7 +38,7 @@ func (s *scan) isSelf(e *config.Entry) bool {
 }
 
 func (s *scan) isExecutable(command, pathList string) bool {
-	exe := s.Env.Self.Executable
+	exe := s.Env.Executable
 	if exe == "" || command == "" || strings.HasPrefix(command, `\\`) || strings.HasPrefix(command, "//") ||
 		strings.Contains(command, "://") {
 		return false // looking at a file on another machine would reach for it
@@ -58,11 +58,6 @@ func (s *scan) samePath(a, b string) bool {
 		return strings.EqualFold(strings.ReplaceAll(a, `\`, "/"), strings.ReplaceAll(b, `\`, "/"))
 	}
 	return a == b
-}
-
-func (s *scan) isOurName(word string) bool {
-	name := programName(word)
-	return slices.ContainsFunc(s.Env.Self.Names, func(own string) bool { return strings.EqualFold(name, own) })
 }
 
 var (

@@ -14,7 +14,7 @@ func TestSelf(t *testing.T) {
 	env := linux()
 	env.Resolve = func(command, path string) string {
 		if command == "br" && path == "/own/bin" {
-			return env.Self.Executable
+			return env.Executable
 		}
 		return links[command]
 	}
@@ -139,13 +139,10 @@ func TestSelf(t *testing.T) {
 			t.Errorf("%d launchers were followed, want %d", n, maxLaunchers)
 		}
 	})
-	t.Run("under other names", func(t *testing.T) {
-		env := Env{Home: `C:\Users\u`, GOOS: "windows", Self: Self{Executable: `C:\Bin\Other.exe`,
-			Names: []string{"other"}}}
-		c := Scan(tree{`C:\Users\u\.cursor\mcp.json`: `{"mcpServers": {"a": {"command": ` +
-			`"c:/bin/OTHER.EXE"}, "b": {"command": "npx", "args": ["other"]}, "c": {"command": ` +
-			`"mcp-bridge"}}}`}.fs(), env)
-		check(t, c, []string{"c: mcp-bridge"}, []string{"a: this is mcp-bridge itself",
-			"b: this is mcp-bridge itself"})
+	t.Run("under another name, in any case of letters", func(t *testing.T) {
+		env := Env{Home: `C:\Users\u`, GOOS: "windows", Executable: `C:\Bin\Other.exe`}
+		c := Scan(tree{`C:\Users\u\.cursor\mcp.json`: `{"mcpServers": {"a": {"command": "c:/bin/OTHER.EXE"}, ` +
+			`"b": {"command": "npx", "args": ["other"]}}}`}.fs(), env)
+		check(t, c, []string{"b: npx other"}, []string{"a: this is mcp-bridge itself"})
 	})
 }

@@ -44,7 +44,7 @@ func Current(configPaths []string) Env {
 	return Env{
 		Home: home, Dir: dir, GOOS: goruntime.GOOS, ConfigHome: os.Getenv("XDG_CONFIG_HOME"),
 		AppData: os.Getenv("APPDATA"), LocalAppData: os.Getenv("LOCALAPPDATA"), Getenv: os.Getenv,
-		Owners: trust.System(), Self: Self{Executable: exe}, Resolve: resolve, ConfigPaths: configPaths,
+		Owners: trust.System(), Executable: exe, Resolve: resolve, ConfigPaths: configPaths,
 	}
 }
 

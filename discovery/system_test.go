@@ -47,7 +47,7 @@ func TestRoot(t *testing.T) {
 	write(".config/Claude/claude_desktop_config.json/x", "", 0o600)
 
 	env := Env{
-		Home: home, Dir: home, GOOS: goruntime.GOOS, Self: Self{Executable: at("bin/real-bridge")}, Resolve: resolve,
+		Home: home, Dir: home, GOOS: goruntime.GOOS, Executable: at("bin/real-bridge"), Resolve: resolve,
 	}
 	c := Scan(Root(), env)
 	var names []string
@@ -94,7 +94,7 @@ func TestCurrent(t *testing.T) {
 	}
 	if env.ConfigHome != "/nonexistent/cfg" || env.GOOS != goruntime.GOOS || len(env.ConfigPaths) != 1 ||
 		!filepath.IsAbs(env.Dir) ||
-		!filepath.IsAbs(env.Self.Executable) || env.Resolve(env.Self.Executable, "") != env.Self.Executable {
+		!filepath.IsAbs(env.Executable) || env.Resolve(env.Executable, "") != env.Executable {
 		t.Errorf("got %+v", env)
 	}
 }

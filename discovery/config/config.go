@@ -24,7 +24,9 @@ type Env struct {
 
 	Getenv func(string) string // nil means that no variable is set
 	Owners trust.Owners        // of the files; its zero value trusts all of them
-	Self   Self
+
+	// Executable is the bridge's own program, absolute, with links resolved; empty where it isn't known.
+	Executable string
 
 	// Resolve returns the file that would be run for a command, with all links resolved, or an
 	// empty string. A bare name is looked up in path, a list like $PATH; empty means our own PATH.
@@ -34,12 +36,6 @@ type Env struct {
 	// ConfigPaths are the files, and directories of *.json files, that MCP_BRIDGE_CONFIG lists.
 	// They come first. Relative ones count from Dir, and a leading ~ is Home.
 	ConfigPaths []string
-}
-
-// Self is what the bridge knows of itself, so that it never lists itself.
-type Self struct {
-	Executable string   // absolute, with links resolved; empty when it isn't known
-	Names      []string // of its program and packages; nil means mcp-bridge
 }
 
 // A Source is one file of one host, or the part of it that is of one scope.
@@ -83,7 +79,7 @@ type State string
 // The states.
 const (
 	Broken     State = "broken"       // a file, or a part of it, that can't be read
-	Exposed    State = "exposed"      // a file that others than the user and root could have written
+	Exposed    State = "exposed"      // a file that other users could have written
 	Invalid    State = "invalid"      // malformed, or nothing that its host would use
 	Disabled   State = "disabled"     // switched off by its user
 	Denied     State = "denied"       // by rules of its host or of an administrator

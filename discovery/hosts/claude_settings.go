@@ -78,7 +78,7 @@ type claudeRule struct {
 type authority int
 
 const (
-	takesAway authority = iota // others than the user may have written it
+	takesAway authority = iota // other users may have written it
 	ofUser
 	ofAdministrator
 )
