@@ -13,7 +13,6 @@ package discovery
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -171,7 +170,7 @@ func (s *scan) listed(p string) {
 	for _, h := range hosts.All { // a project's file is read as its host does, without asking for its word
 		for _, g := range h.Files {
 			if f.Host == "" && g.InProject() && slices.Contains(s.Expand(g.Paths), src.Path) {
-				f.Format, f.Pick, f.Host = g.Format, g.Pick, h.Name
+				f.Format, f.Host = g.Format, h.Name
 			}
 		}
 	}
@@ -191,68 +190,27 @@ func (s *scan) file(f *config.File, src Source, required bool) {
 	if !d.There {
 		return
 	}
-	if f.Pick != nil {
-		for _, g := range f.Pick(s.Reader, src, d.Root) {
+	if f.Format.Groups != nil {
+		for _, g := range f.Format.Groups(s.Reader, src, d.Root) {
 			s.entries(f, g)
 		}
 		return
 	}
-	found := false
-	for _, key := range f.Format.Keys {
-		found = s.group(f, src, d.Root, key) || found
+	key, foreign := f.Format.Key, f.Format.Foreign
+	entries, there := s.Servers(src, d.Root, key)
+	s.entries(f, config.Group{Source: src, Entries: entries})
+	if !there && !d.Root.Get(foreign).Is("nothing") {
+		s.Problem(src, "", fmt.Sprintf(`it has "%s" but no "%s", which is the only one that %s reads`, foreign, key,
+			src.Host), `rename it to "`+key+`"`)
 	}
-	switch foreign := f.Format.Foreign; {
-	case found:
-	case f.Format.Single && (!d.Root.Get("command").Is("nothing") || !d.Root.Get("url").Is("nothing")):
-		name := path.Base(strings.ReplaceAll(src.Path, `\`, "/"))
-		s.entry(f, config.Group{Source: src}, config.Member{Name: strings.TrimSuffix(name, path.Ext(name)),
-			Value: d.Root.Value()})
-	case f.Format.Single:
-		s.Problem(src, "", `it holds no servers: there is neither an object "mcpServers" nor a "command"`,
-			`write {"mcpServers": {"name": {"command": "…"}}}`)
-	case !d.Root.Get(foreign).Is("nothing"):
-		s.Problem(src, "", `it has "`+foreign+`" but no "`+f.Format.Keys[0]+`", which is the only one that `+
-			src.Host+" reads",
-			`rename it to "`+f.Format.Keys[0]+`"`)
-	}
-}
-
-// group reads the entries under a key, and reports whether the key is there at all.
-func (s *scan) group(f *config.File, src Source, root config.Object, key string) bool {
-	g := config.Group{Source: src, Description: root.Text("description")}
-	list, isList := root.Get(key).Array()
-	if !isList || !f.Format.List {
-		var there bool
-		g.Entries, there = s.Servers(src, root, key)
-		s.entries(f, g)
-		return there
-	}
-	for i, v := range list {
-		o, ok := v.Object()
-		if !ok {
-			s.Problem(src, "", fmt.Sprintf("entry %d of its list of servers is %s, not an object", i+1,
-				v.Kind()), "correct it")
-			continue
-		}
-		name, ok := o.Get("name").Text()
-		if !ok {
-			s.Problem(src, "", fmt.Sprintf("entry %d of its list of servers has no name", i+1), "give it one")
-			continue
-		}
-		g.Entries = append(g.Entries, config.Member{Name: name, Value: v})
-	}
-	g.Description = ""
-	s.entries(f, g)
-	return true
 }
 
 // entries reads every entry of a group. Of two with one name the last counts.
 func (s *scan) entries(f *config.File, g config.Group) {
 	members := g.Entries
 	if len(members) > maxEntries {
-		s.Problem(g.Source, "", fmt.Sprintf("it has %d servers, more than are read from one file; those "+
-			"after the first %d were left out",
-			len(members), maxEntries), "split it, and take out what isn't used")
+		s.Problem(g.Source, "", fmt.Sprintf("it has %d servers, more than are read from one file; those after "+
+			"the first %d were left out", len(members), maxEntries), "split it, and take out what isn't used")
 		members = members[:maxEntries]
 	}
 	last := map[string]int{}

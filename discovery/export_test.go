@@ -37,14 +37,11 @@ func (r row) example(p, name, command, dir string) string {
 		entry["type"] = "stdio"
 	}
 	var servers any = map[string]any{name: entry}
-	if r.Format.List {
+	if r.host == "Continue" {
 		entry["name"] = name
 		servers = []any{entry}
 	}
-	keys := strings.Split(r.Format.Keys[0], "/")
-	for i := len(keys) - 1; i >= 0; i-- {
-		servers = map[string]any{keys[i]: servers}
-	}
+	servers = map[string]any{r.Format.Key: servers}
 	if r.Scope == config.LocalScope {
 		servers = map[string]any{"projects": map[string]any{dir: servers}}
 	}

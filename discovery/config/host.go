@@ -16,8 +16,7 @@ type File struct {
 	Paths     Paths
 	Format    *Format
 	Approval  Approval
-	Elsewhere bool                                             // its entries are those of Rules.Groups
-	Pick      func(r *Reader, src Source, root Object) []Group // nil means the objects under Format.Keys
+	Elsewhere bool // its entries are those of Rules.Groups
 }
 
 // InProject reports whether the file lies in a project, where all who write to the project can
@@ -65,11 +64,9 @@ type Rules struct {
 // A Format is how a host writes its entries. A name that is empty is of a member that the host
 // doesn't heed. What syntax a file has, its ending says.
 type Format struct {
-	Keys       []string // of the members that hold servers
-	Foreign    string   // a key that other hosts use for the same and that this one doesn't read
-	Strict     bool     // plain JSON: a file with a comment or a trailing comma is rejected whole
-	Single     bool     // a file may hold one entry, named after the file
-	List       bool     // the servers are an array of objects with a name
+	Key        string // of the member that holds servers
+	Foreign    string // a key that other hosts use for the same and that this one doesn't read
+	Strict     bool   // plain JSON: a file with a comment or a trailing comma is rejected whole
 	References *References
 	Program    Program
 	Remote     Remote
@@ -77,8 +74,9 @@ type Format struct {
 	Enabled    string // the switch that is false for one
 	Tools      ToolLists
 
-	Prepare func(Object) (Object, Refusal) // gives an entry the common shape, or refuses it; may be nil
-	Finish  func(*Entry, *Members)         // reads what only this host has; may be nil
+	Groups  func(r *Reader, src Source, root Object) []Group // nil means the object under Key
+	Prepare func(Object) (Object, Refusal)                   // gives an entry the common shape, or refuses it; may be nil
+	Finish  func(*Entry, *Members)                           // reads what only this host has; may be nil
 }
 
 // Program is how a host writes programs.
@@ -116,7 +114,7 @@ type ToolLists struct {
 // Plain returns what most formats have in common, as change changes it.
 func Plain(change func(*Format)) *Format {
 	f := &Format{
-		Keys: []string{"mcpServers"}, Foreign: "servers", References: Undocumented,
+		Key: "mcpServers", Foreign: "servers", References: Undocumented,
 		Program:  Program{Command: "command", Env: "env"},
 		Remote:   Remote{URLs: []URLKey{{"url", HTTP}}, Headers: "headers"},
 		Disabled: "disabled", Enabled: "enabled",

@@ -23,7 +23,7 @@ var ampFiles = []config.File{
 }
 
 var ampFormat = config.Plain(func(f *config.Format) {
-	f.Keys, f.Foreign, f.References = []string{"amp.mcpServers"}, "mcpServers", config.Braces
+	f.Key, f.Foreign, f.References = "amp.mcpServers", "mcpServers", config.Braces
 	f.Tools = config.ToolLists{Allow: "includeTools", Patterns: true}
 })
 

@@ -40,7 +40,7 @@ var claudeCode = &config.Host{
 
 // claudeFormat heeds neither disabled nor cwd, as Claude Code does not.
 var claudeFormat = &config.Format{
-	Keys: []string{"mcpServers"}, Strict: true, References: config.Braces,
+	Key: "mcpServers", Strict: true, References: config.Braces,
 	Program: config.Program{Command: "command", Env: "env"},
 	Remote: config.Remote{
 		URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}}, Headers: "headers",

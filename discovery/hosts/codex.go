@@ -21,7 +21,7 @@ var codex = &config.Host{
 var codexUser = config.Everywhere("{codex}/config.toml")
 
 var codexFormat = &config.Format{
-	Keys: []string{"mcp_servers"}, Foreign: "mcpServers", Enabled: "enabled",
+	Key: "mcp_servers", Foreign: "mcpServers", Enabled: "enabled",
 	Program: config.Program{Command: "command", Env: "env", Dir: "cwd"},
 	Remote: config.Remote{URLs: []config.URLKey{{Key: "url", Transport: config.HTTP}},
 		Headers: "http_headers"},

@@ -13,6 +13,6 @@ var crush = &config.Host{
 }
 
 var crushFormat = config.Plain(func(f *config.Format) {
-	f.Keys, f.Foreign, f.References, f.Enabled = []string{"mcp"}, "mcpServers", config.Shell, ""
+	f.Key, f.Foreign, f.References, f.Enabled = "mcp", "mcpServers", config.Shell, ""
 	f.Tools = config.ToolLists{Allow: "enabled_tools", Deny: "disabled_tools", EmptyIsAll: true}
 })

@@ -8,7 +8,7 @@ var goose = &config.Host{Name: "Goose", Files: []config.File{
 }}
 
 var gooseFormat = &config.Format{
-	Keys: []string{"extensions"}, Foreign: "mcpServers", References: config.Dollars, Enabled: "enabled",
+	Key: "extensions", Foreign: "mcpServers", References: config.Dollars, Enabled: "enabled",
 	Program: config.Program{Command: "cmd", Env: "envs"},
 	Remote:  config.Remote{URLs: []config.URLKey{{Key: "uri", Transport: config.HTTP}}, Headers: "headers"},
 	Tools:   config.ToolLists{Allow: "available_tools", EmptyIsAll: true},

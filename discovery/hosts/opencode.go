@@ -51,19 +51,19 @@ var kiloFiles = []config.File{
 }
 
 func openCodeFile(scope string, approval config.Approval, paths config.Paths) config.File {
-	return config.File{Scope: scope, Paths: paths, Format: openCodeFormat, Approval: approval,
-		Pick: pickOpenCode}
+	return config.File{Scope: scope, Paths: paths, Format: openCodeFormat, Approval: approval}
 }
 
 var openCodeFormat = config.Plain(func(f *config.Format) {
-	f.Keys, f.Foreign, f.References = []string{"mcp"}, "mcpServers", config.Curly
+	f.Key, f.Foreign, f.References = "mcp", "mcpServers", config.Curly
 	f.Program = config.Program{Command: "command", Array: true, Env: "environment", Dir: "cwd"}
 	f.Remote.OAuth = config.OAuthKeys{Key: "oauth", ClientID: "clientId", ClientSecret: "clientSecret",
 		Scopes: "scope"}
+	f.Groups = openCodeGroups
 })
 
-// pickOpenCode returns the servers under mcp, or, in the newer shape, those under mcp.servers.
-func pickOpenCode(r *config.Reader, src config.Source, root config.Object) []config.Group {
+// openCodeGroups returns the servers under mcp, or, in the newer shape, those under mcp.servers.
+func openCodeGroups(r *config.Reader, src config.Source, root config.Object) []config.Group {
 	group, _ := r.Servers(src, root, "mcp")
 	inner, ok := group.Get("servers").Object()
 	if !ok || !inner.Get("type").Is("nothing") {

@@ -1,6 +1,11 @@
 package hosts
 
-import "github.com/mcp-bridge/mcp-bridge/discovery/config"
+import (
+	"path"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
+)
 
 // own is the bridge's own files.
 var own = &config.Host{Name: config.Own, Files: []config.File{
@@ -8,9 +13,9 @@ var own = &config.Host{Name: config.Own, Files: []config.File{
 	{Scope: "user", Paths: config.Everywhere("{config}/mcp/servers/*.json"), Format: OwnFormat},
 }}
 
-// OwnFormat is of the bridge's own files: servers under either key, or a single entry.
+// OwnFormat is of the bridge's own files: servers under either of two keys, or a single entry.
 var OwnFormat = config.Plain(func(f *config.Format) {
-	f.Keys, f.Foreign, f.Single = []string{"mcpServers", "servers"}, "", true
+	f.Foreign, f.Groups = "", ownGroups
 	f.References = config.Braces
 	f.Program.Dir, f.Program.EnvFile, f.Program.NullEnv = "cwd", "envFile", true
 	f.Tools = config.ToolLists{Allow: "allowedTools", Deny: "disabledTools", Patterns: true}
@@ -22,3 +27,22 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 		}
 	}
 })
+
+func ownGroups(r *config.Reader, src config.Source, root config.Object) (groups []config.Group) {
+	for _, key := range []string{"mcpServers", "servers"} {
+		if entries, there := r.Servers(src, root, key); there {
+			groups = append(groups, config.Group{Source: src, Entries: entries, Description: root.Text("description")})
+		}
+	}
+	switch {
+	case groups != nil:
+	case !root.Get("command").Is("nothing"), !root.Get("url").Is("nothing"): // named after the file
+		name := path.Base(strings.ReplaceAll(src.Path, `\`, "/"))
+		groups = []config.Group{{Source: src, Entries: config.Object{
+			{Name: strings.TrimSuffix(name, path.Ext(name)), Value: root.Value()}}}}
+	default:
+		r.Problem(src, "", `it holds no servers: there is neither an object "mcpServers" nor a "command"`,
+			`write {"mcpServers": {"name": {"command": "…"}}}`)
+	}
+	return groups
+}

@@ -32,7 +32,7 @@ var visualStudio = &config.Host{Name: "Visual Studio", Files: []config.File{
 }}
 
 var vsCodeFormat = config.Plain(func(f *config.Format) {
-	f.Keys, f.Foreign, f.References = []string{"servers"}, "mcpServers", config.Editor
+	f.Key, f.Foreign, f.References = "servers", "mcpServers", config.Editor
 	f.Program.Dir, f.Program.EnvFile, f.Program.NullEnv = "cwd", "envFile", true
 	f.Remote.Sockets = true
 	f.Finish = func(e *config.Entry, m *config.Members) {

@@ -14,7 +14,7 @@ var zed = &config.Host{Name: "Zed", Files: []config.File{
 }}
 
 var zedFormat = config.Plain(func(f *config.Format) {
-	f.Keys, f.Foreign, f.References, f.Disabled = []string{"context_servers"}, "mcpServers", nil, ""
+	f.Key, f.Foreign, f.References, f.Disabled = "context_servers", "mcpServers", nil, ""
 	f.Prepare = prepareZed
 })
 
