@@ -17,11 +17,16 @@ type Memory struct {
 	names     map[string][]string  // by directory of the project
 }
 
+// ofProject reports whether a file, or its directory, is the project's.
+func (m *Memory) ofProject(native string) bool {
+	dir := native[:max(0, strings.LastIndexAny(native, `/\`))]
+	return slices.Contains(m.project, native) || slices.Contains(m.project, dir)
+}
+
 // atStart returns a file of the project as it was at the first scan; false for other files, and in
 // the first scan.
 func (m *Memory) atStart(native string) (*Document, bool) {
-	dir := native[:max(0, strings.LastIndexAny(native, `/\`))]
-	if m == nil || !m.scanned || !slices.Contains(m.project, native) && !slices.Contains(m.project, dir) {
+	if m == nil || !m.scanned || !m.ofProject(native) {
 		return nil, false
 	}
 	if d := m.documents[native]; d != nil {
@@ -50,7 +55,13 @@ func (m *Memory) Keep(r *Reader) {
 	if !m.scanned {
 		m.workspace, m.names = r.Workspace(), r.names
 	}
+	before := m.documents
 	m.scanned, m.documents = true, r.documents
+	for p, d := range before { // this scan may not have asked for it
+		if m.documents[p] == nil && m.ofProject(p) {
+			m.documents[p] = d
+		}
+	}
 }
 
 // namesIn returns what a directory of the project held at the first scan, as atStart does.
