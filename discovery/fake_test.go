@@ -155,6 +155,14 @@ func check(t *testing.T, c Catalog, servers, problems []string) {
 	}
 }
 
+// A scanCase is what is to be found in some files.
+type scanCase struct {
+	name     string
+	files    tree
+	servers  []string
+	problems []string
+}
+
 // full renders everything but the values of variables.
 func full(c Catalog) string {
 	var b strings.Builder

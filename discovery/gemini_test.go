@@ -11,12 +11,7 @@ func TestGeminiSwitches(t *testing.T) {
 		disabled = "it is disabled in " + switches + " (Gemini CLI, enablement)"
 	)
 	servers := `"mcpServers": {"Git Hub": {"command": "gh"}, "other": {"command": "o"}}`
-	for _, tt := range []struct {
-		name     string
-		files    tree
-		servers  []string
-		problems []string
-	}{
+	for _, tt := range []scanCase{
 		{"disabled by its command", tree{settings: `{` + servers + `}`,
 			switches: `{"git hub": {"enabled": false}}`}, []string{"other: o"}, []string{"Git Hub: " +
 			disabled}},
@@ -64,12 +59,7 @@ func TestGeminiTrust(t *testing.T) {
 	none := []string{"p: " + distrust, "u: " + distrust}
 	unsaid := []string{"p: " + until, "u: " + until}
 	off := `{"security": {"folderTrust": {"enabled": false}}}`
-	for _, tt := range []struct {
-		name     string
-		files    tree
-		servers  []string
-		problems []string
-	}{
+	for _, tt := range []scanCase{
 		{"nothing said", tree{}, nil, unsaid},
 		{"trusted", tree{rules: `{"/w/p": "TRUST_FOLDER"}`}, both, nil},
 		{"trusted, with what is in it", tree{rules: `{"/w": "TRUST_FOLDER"}`}, both, nil},

@@ -107,12 +107,7 @@ func TestPrecedence(t *testing.T) {
 		return `{"mcpServers": {"s": {"command": "` + command + `", "args": [], "env": {}}}}`
 	}
 	const cursor, ours = "/home/u/.cursor/mcp.json", "/home/u/.config/mcp/servers/s.json"
-	for _, tt := range []struct {
-		name     string
-		files    tree
-		servers  []string
-		problems []string
-	}{
+	for _, tt := range []scanCase{
 		{"local before user before project", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "mcpServers": ` +
 				`{"s": {"command": "local"}}}}, "mcpServers": {"s": {"command": "user"}}}`,

@@ -40,12 +40,7 @@ const pluginEnv = " CLAUDE_PLUGIN_DATA=/home/u/.claude/plugins/data/p-m CLAUDE_P
 // TestPlugins: the servers of an installed plugin, wherever its files have them.
 func TestPlugins(t *testing.T) {
 	const mcp, manifest = ".mcp.json", ".claude-plugin/plugin.json"
-	for _, tt := range []struct {
-		name     string
-		files    tree
-		servers  []string
-		problems []string
-	}{
+	for _, tt := range []scanCase{
 		{"of its file", tree{mcp: `{"mcpServers": {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/bin/s", ` +
 			`"args": ["${CLAUDE_PLUGIN_DATA}", "${CLAUDE_PROJECT_DIR}", "${KEY}"], "env": {"ROOT": ` +
 			`"${CLAUDE_PLUGIN_ROOT}"}}}}`},

@@ -48,8 +48,11 @@ func projectFiles(t *testing.T) map[string]string {
 			if !ok || !strings.HasPrefix(pattern, "{workspace}") && !strings.HasPrefix(pattern, "{up}") {
 				continue
 			}
-			below = strings.Replace(below, "*", "s", 1)
+			below, both := strings.CutSuffix(strings.Replace(below, "*", "s", 1), "(c)")
 			files[below] = r.example(below, "evil", "evil", "")
+			if both {
+				files[below+"c"] = files[below]
+			}
 		}
 	}
 	if len(files) < 15 {

@@ -77,12 +77,7 @@ func TestCodeAccess(t *testing.T) {
 			"outside: chat.mcp.access says so in " + user + "settings.json (VS Code, settings)"
 	)
 	all := []string{"like: l", "mine: m", "own: o"}
-	for _, tt := range []struct {
-		name     string
-		files    tree
-		servers  []string
-		problems []string
-	}{
+	for _, tt := range []scanCase{
 		{"nothing said", tree{}, all, nil},
 		{"all", tree{user + "settings.json": `{"chat.mcp.access": "all", /* x */ }`}, all, nil},
 		{"none", tree{user + "settings.json": `{"chat.mcp.access": "none"}`}, []string{"own: o"},

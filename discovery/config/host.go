@@ -4,6 +4,7 @@ package config
 type Host struct {
 	Name     string
 	Dirs     []Dir               // that its files are in, beside the common ones
+	Format   *Format             // of the files that have none of their own
 	Files    []File              // the first to define a name wins
 	Settings []File              // that say something of servers and hold none
 	Rules    func(*Reader) Rules // reads what its settings say of servers; nil for nothing
@@ -14,7 +15,7 @@ type File struct {
 	Host      string // whose rules about tools hold, where that isn't the source's
 	Scope     string // the host's own word
 	Paths     Paths
-	Format    *Format
+	Format    *Format // nil means the host's
 	Approval  Approval
 	Elsewhere bool // its entries are those of Rules.Groups
 }
@@ -134,7 +135,8 @@ func (f *Format) With(change func(*Format)) *Format {
 
 // Paths holds patterns of paths by system. Darwin and Windows take those of Linux where they have
 // none. A pattern begins with a directory in braces or is absolute; one that ends in /*.json or
-// /*.yaml is of a directory's *.json files, or of its *.json, *.yaml and *.yml files.
+// /*.yaml is of a directory's *.json files, or of its *.json, *.yaml and *.yml files, and one that
+// ends in .json(c) is of two files.
 type Paths struct{ Linux, Darwin, Windows []string }
 
 // Everywhere returns patterns that are the same on every system.

@@ -99,7 +99,7 @@ func (p Places) Expand(where Paths) []string {
 		patterns = where.Windows
 	}
 	var out []string
-	for _, pattern := range patterns {
+	for _, pattern := range bothEndings(patterns) {
 		rest, placed := strings.CutPrefix(pattern, "{")
 		if !placed {
 			out = append(out, p.Native(pattern))
@@ -111,6 +111,17 @@ func (p Places) Expand(where Paths) []string {
 		}
 	}
 	return out
+}
+
+// bothEndings returns patterns with two in the place of one that ends in .json(c).
+func bothEndings(patterns []string) (both []string) {
+	for _, p := range patterns {
+		base, ok := strings.CutSuffix(p, "(c)")
+		if both = append(both, base); ok {
+			both = append(both, base+"c")
+		}
+	}
+	return both
 }
 
 // Workspace returns the working directory, and the root of its repository where that is another.

@@ -9,17 +9,15 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-var amp = &config.Host{Name: "Amp", Files: ampFiles, Rules: readAmp}
+var amp = &config.Host{Name: "Amp", Format: ampFormat, Files: ampFiles, Rules: readAmp}
 
 var ampFiles = []config.File{
-	{Scope: "managed", Format: ampFormat, Paths: config.PerSystem("/etc/ampcode/managed-settings.json",
+	{Scope: "managed", Paths: config.PerSystem("/etc/ampcode/managed-settings.json",
 		"/Library/Application Support/ampcode/managed-settings.json",
 		"C:/ProgramData/ampcode/managed-settings.json")},
-	{Scope: "workspace", Format: ampFormat, Approval: config.HostAsks,
-		Paths: config.Everywhere("{workspace}/.amp/settings.json", "{workspace}/.amp/settings.jsonc")},
-	{Scope: "user", Format: ampFormat, Paths: config.Paths{
-		Linux:   []string{"{config}/amp/settings.json", "{config}/amp/settings.jsonc"},
-		Windows: []string{"{appdata}/amp/settings.json", "{appdata}/amp/settings.jsonc"}}},
+	{Scope: "workspace", Approval: config.HostAsks,
+		Paths: config.Everywhere("{workspace}/.amp/settings.json(c)")},
+	{Scope: "user", Paths: config.OnWindows("{config}/amp/settings.json(c)", "{appdata}/amp/settings.json(c)")},
 }
 
 var ampFormat = config.Plain(func(f *config.Format) {

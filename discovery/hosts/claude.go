@@ -8,18 +8,18 @@ import (
 )
 
 var claudeCode = &config.Host{
-	Name: "Claude Code",
+	Name: "Claude Code", Format: claudeFormat,
 	Dirs: []config.Dir{
 		{Name: "claude", Var: "CLAUDE_CONFIG_DIR", Else: config.Everywhere("{home}/.claude")},
 		{Name: "claude.json", Var: "CLAUDE_CONFIG_DIR", Then: ".claude.json",
 			Else: config.Everywhere("{home}/.claude.json")},
 	},
 	Files: []config.File{
-		{Scope: "managed", Paths: claudeManaged("managed-mcp.json"), Format: claudeFormat},
-		{Scope: config.LocalScope, Paths: claudeJSON, Format: claudeFormat, Elsewhere: true},
+		{Scope: "managed", Paths: claudeManaged("managed-mcp.json")},
+		{Scope: config.LocalScope, Paths: claudeJSON, Elsewhere: true},
 		{Scope: "project", Paths: config.Everywhere("{up}/.mcp.json"), Approval: config.ByRules,
 			Format: claudeFormat.With(func(f *config.Format) { f.Foreign = "servers" })},
-		{Scope: "user", Paths: claudeJSON, Format: claudeFormat},
+		{Scope: "user", Paths: claudeJSON},
 		{Scope: config.PluginScope, Elsewhere: true,
 			Format: claudeFormat.With(func(f *config.Format) { f.References = config.Options })},
 	},

@@ -2,8 +2,8 @@ package hosts
 
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
-var claudeDesktop = &config.Host{Name: "Claude Desktop", Files: []config.File{
-	{Scope: "user", Paths: config.Settings("Claude/claude_desktop_config.json"), Format: claudeDesktopFormat},
+var claudeDesktop = &config.Host{Name: "Claude Desktop", Format: claudeDesktopFormat, Files: []config.File{
+	{Scope: "user", Paths: config.Settings("Claude/claude_desktop_config.json")},
 }}
 
 var claudeDesktopFormat = config.Plain(func(f *config.Format) {

@@ -248,7 +248,8 @@ func (c *claude) readPlugins(s config.Setting, by authority) {
 	}
 	for _, m := range s.Rules.Object("pluginConfigs") {
 		if o, ok := m.Value.Object(); ok && s.Standard {
-			c.options[m.Name] = config.Merge(o.Object("options"), c.options[m.Name]) // the administrator's came first
+			// The administrator's came first.
+			c.options[m.Name] = config.Merge(o.Object("options"), c.options[m.Name])
 		}
 	}
 	for _, key := range []string{"strictKnownMarketplaces", "blockedMarketplaces"} {

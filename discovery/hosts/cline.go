@@ -3,17 +3,15 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var cline = &config.Host{
-	Name: "Cline",
+	Name: "Cline", Format: clineFormat,
 	Dirs: []config.Dir{
 		{Name: "cline", Var: "CLINE_DIR", Else: config.Everywhere("{home}/.cline")},
 		{Name: "cline.json", Var: "CLINE_MCP_SETTINGS_PATH"},
 	},
 	Files: []config.File{
-		{Scope: "CLINE_MCP_SETTINGS_PATH", Paths: config.Everywhere("{cline.json}"), Format: clineFormat},
-		{Scope: "shared", Paths: config.Everywhere("{cline}/data/settings/cline_mcp_settings.json"),
-			Format: clineFormat},
-		{Scope: "VS Code", Paths: extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
-			Format: clineFormat},
+		{Scope: "CLINE_MCP_SETTINGS_PATH", Paths: config.Everywhere("{cline.json}")},
+		{Scope: "shared", Paths: config.Everywhere("{cline}/data/settings/cline_mcp_settings.json")},
+		{Scope: "VS Code", Paths: extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json")},
 	},
 }
 
@@ -24,11 +22,10 @@ var clineFormat = config.Plain(func(f *config.Format) {
 })
 
 // rooCode was made from Cline.
-var rooCode = &config.Host{Name: "Roo Code", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.roo/mcp.json"), Format: rooFormat("Roo Code"),
+var rooCode = &config.Host{Name: "Roo Code", Format: rooFormat("Roo Code"), Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.roo/mcp.json"),
 		Approval: config.NobodyAsks},
-	{Scope: "VS Code", Paths: extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
-		Format: rooFormat("Roo Code")},
+	{Scope: "VS Code", Paths: extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json")},
 }}
 
 func rooFormat(host string) *config.Format {

@@ -3,12 +3,12 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var codex = &config.Host{
-	Name: "Codex",
+	Name: "Codex", Format: codexFormat,
 	Dirs: []config.Dir{{Name: "codex", Var: "CODEX_HOME", Else: config.Everywhere("{home}/.codex")}},
 	Files: []config.File{
-		{Scope: "project", Paths: config.Everywhere("{workspace}/.codex/config.toml"), Format: codexFormat,
+		{Scope: "project", Paths: config.Everywhere("{workspace}/.codex/config.toml"),
 			Approval: config.ByRules},
-		{Scope: "user", Paths: codexUser, Format: codexFormat},
+		{Scope: "user", Paths: codexUser},
 	},
 	Rules: func(r *config.Reader) config.Rules {
 		return config.Rules{

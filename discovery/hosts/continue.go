@@ -6,11 +6,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-var continueDev = &config.Host{Name: "Continue", Files: []config.File{
+var continueDev = &config.Host{Name: "Continue", Format: continueFormat, Files: []config.File{
 	{Scope: "project", Paths: config.Everywhere("{workspace}/.continue/mcpServers/*.yaml"),
-		Format: continueFormat, Approval: config.NobodyAsks},
+		Approval: config.NobodyAsks},
 	{Scope: "user", Paths: config.Everywhere("{home}/.continue/config.yaml",
-		"{home}/.continue/mcpServers/*.yaml"), Format: continueFormat},
+		"{home}/.continue/mcpServers/*.yaml")},
 }}
 
 var continueFormat = config.Plain(func(f *config.Format) {

@@ -7,13 +7,13 @@ import (
 )
 
 var copilot = &config.Host{
-	Name: "Copilot CLI",
+	Name: "Copilot CLI", Format: copilotFormat,
 	Dirs: []config.Dir{{Name: "copilot", Var: "COPILOT_HOME", Else: config.Everywhere("{home}/.copilot")}},
 	Files: []config.File{
-		{Scope: "workspace", Paths: config.Everywhere("{workspace}/.github/mcp.json"), Format: copilotFormat,
+		{Scope: "workspace", Paths: config.Everywhere("{workspace}/.github/mcp.json"),
 			Approval: config.ByRules},
-		{Scope: "repository", Format: copilotFormat, Approval: config.ByRules},
-		{Scope: "user", Paths: config.Everywhere("{copilot}/mcp-config.json"), Format: copilotFormat},
+		{Scope: "repository", Approval: config.ByRules},
+		{Scope: "user", Paths: config.Everywhere("{copilot}/mcp-config.json")},
 	},
 	Rules: func(r *config.Reader) config.Rules {
 		c := copilotRules{r}

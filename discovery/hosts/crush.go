@@ -3,12 +3,12 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 var crush = &config.Host{
-	Name: "Crush",
+	Name: "Crush", Format: crushFormat,
 	Files: []config.File{
 		{Scope: "project", Paths: config.Everywhere("{workspace}/.crush.json", "{workspace}/crush.json"),
-			Format: crushFormat, Approval: config.NobodyAsks},
+			Approval: config.NobodyAsks},
 		{Scope: "user", Paths: config.OnWindows("{config}/crush/crush.json",
-			"{localappdata}/crush/crush.json"), Format: crushFormat},
+			"{localappdata}/crush/crush.json")},
 	},
 }
 

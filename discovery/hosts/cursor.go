@@ -2,10 +2,9 @@ package hosts
 
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
-var cursor = &config.Host{Name: "Cursor", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.cursor/mcp.json"), Format: cursorFormat,
-		Approval: config.HostAsks},
-	{Scope: "user", Paths: config.Everywhere("{home}/.cursor/mcp.json"), Format: cursorFormat},
+var cursor = &config.Host{Name: "Cursor", Format: cursorFormat, Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.cursor/mcp.json"), Approval: config.HostAsks},
+	{Scope: "user", Paths: config.Everywhere("{home}/.cursor/mcp.json")},
 }}
 
 var cursorFormat = config.Plain(func(f *config.Format) {

@@ -7,7 +7,7 @@ import (
 )
 
 var gemini = &config.Host{
-	Name: "Gemini CLI",
+	Name: "Gemini CLI", Format: geminiFormat,
 	Dirs: append([]config.Dir{
 		{Name: "gemini", Var: "GEMINI_CLI_HOME", Then: ".gemini", Else: config.Everywhere("{home}/.gemini")},
 		{Name: "gemini trust", Var: "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
@@ -27,11 +27,11 @@ var gemini = &config.Host{
 }
 
 var geminiFiles = []config.File{
-	{Scope: "system", Paths: config.Everywhere("{gemini system}"), Format: geminiFormat},
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.gemini/settings.json"), Format: geminiFormat,
+	{Scope: "system", Paths: config.Everywhere("{gemini system}")},
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.gemini/settings.json"),
 		Approval: config.ByRules},
-	{Scope: "user", Paths: config.Everywhere("{gemini}/settings.json"), Format: geminiFormat},
-	{Scope: "system defaults", Paths: config.Everywhere("{gemini defaults}"), Format: geminiFormat},
+	{Scope: "user", Paths: config.Everywhere("{gemini}/settings.json")},
+	{Scope: "system defaults", Paths: config.Everywhere("{gemini defaults}")},
 }
 
 // geminiSwitches returns the servers that `gemini mcp disable` has switched off. Gemini CLI takes no

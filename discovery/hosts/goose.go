@@ -2,9 +2,9 @@ package hosts
 
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
-var goose = &config.Host{Name: "Goose", Files: []config.File{
+var goose = &config.Host{Name: "Goose", Format: gooseFormat, Files: []config.File{
 	{Scope: "user", Paths: config.OnWindows("{config}/goose/config.yaml",
-		"{appdata}/Block/goose/config/config.yaml"), Format: gooseFormat},
+		"{appdata}/Block/goose/config/config.yaml")},
 }}
 
 var gooseFormat = &config.Format{

@@ -4,16 +4,14 @@ import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 // kiloCode was made from OpenCode, with files of its own.
 var kiloCode = &config.Host{
-	Name: "Kilo Code", Files: kiloFiles,
+	Name: "Kilo Code", Format: openCodeFormat, Files: kiloFiles,
 	Rules: func(r *config.Reader) config.Rules { return readOpenCode(r, "Kilo Code", kiloFiles) },
 }
 
 var kiloFiles = []config.File{
-	openCodeFile("project", config.NobodyAsks, config.Everywhere("{workspace}/.kilo/kilo.json",
-		"{workspace}/.kilo/kilo.jsonc",
-		"{workspace}/kilo.json", "{workspace}/kilo.jsonc")),
-	openCodeFile("user", config.None, config.Everywhere("{config}/kilo/kilo.json", "{config}/kilo/kilo.jsonc",
-		"{config}/kilo/config.json")),
+	{Scope: "project", Approval: config.NobodyAsks,
+		Paths: config.Everywhere("{workspace}/.kilo/kilo.json(c)", "{workspace}/kilo.json(c)")},
+	{Scope: "user", Paths: config.Everywhere("{config}/kilo/kilo.json(c)", "{config}/kilo/config.json")},
 	{Scope: "older project", Paths: config.Everywhere("{workspace}/.kilocode/mcp.json"),
 		Format: rooFormat("Kilo Code"), Approval: config.NobodyAsks},
 	{Scope: "VS Code", Paths: extension("kilocode.kilo-code/settings/mcp_settings.json"),

@@ -2,15 +2,15 @@ package hosts
 
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
-var kiro = &config.Host{Name: "Kiro", Files: []config.File{
-	{Scope: "workspace", Paths: config.Everywhere("{workspace}/.kiro/settings/mcp.json"), Format: kiroFormat,
+var kiro = &config.Host{Name: "Kiro", Format: kiroFormat, Files: []config.File{
+	{Scope: "workspace", Paths: config.Everywhere("{workspace}/.kiro/settings/mcp.json"),
 		Approval: config.NobodyAsks},
-	{Scope: "user", Paths: config.Everywhere("{home}/.kiro/settings/mcp.json"), Format: kiroFormat},
+	{Scope: "user", Paths: config.Everywhere("{home}/.kiro/settings/mcp.json")},
 }}
 
 // amazonQ is Kiro's former name.
-var amazonQ = &config.Host{Name: "Amazon Q", Files: []config.File{
-	{Scope: "user", Paths: config.Everywhere("{home}/.aws/amazonq/mcp.json"), Format: kiroFormat},
+var amazonQ = &config.Host{Name: "Amazon Q", Format: kiroFormat, Files: []config.File{
+	{Scope: "user", Paths: config.Everywhere("{home}/.aws/amazonq/mcp.json")},
 }}
 
 var kiroFormat = config.Plain(func(f *config.Format) {

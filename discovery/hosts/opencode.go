@@ -7,7 +7,7 @@ import (
 )
 
 var openCode = &config.Host{
-	Name: "OpenCode",
+	Name: "OpenCode", Format: openCodeFormat,
 	Dirs: []config.Dir{{Name: "opencode.json", Var: "OPENCODE_CONFIG"},
 		{Name: "opencode dir", Var: "OPENCODE_CONFIG_DIR"}},
 	Files: openCodeFiles,
@@ -15,23 +15,13 @@ var openCode = &config.Host{
 }
 
 var openCodeFiles = []config.File{
-	openCodeFile("managed", config.None, config.Paths{
-		Linux: []string{"/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc"},
-		Darwin: []string{"/Library/Application Support/opencode/opencode.json",
-			"/Library/Application Support/opencode/opencode.jsonc"},
-		Windows: []string{"C:/ProgramData/opencode/opencode.json", "C:/ProgramData/opencode/opencode.jsonc"},
-	}),
-	openCodeFile("OPENCODE_CONFIG", config.None, config.Everywhere("{opencode.json}",
-		"{opencode dir}/opencode.json", "{opencode dir}/opencode.jsonc")),
-	openCodeFile("project", config.NobodyAsks, config.Everywhere("{workspace}/.opencode/opencode.json",
-		"{workspace}/.opencode/opencode.jsonc", "{workspace}/opencode.json", "{workspace}/opencode.jsonc")),
-	openCodeFile("user", config.None, config.Everywhere("{home}/.opencode/opencode.json",
-		"{home}/.opencode/opencode.jsonc",
-		"{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc")),
-}
-
-func openCodeFile(scope string, approval config.Approval, paths config.Paths) config.File {
-	return config.File{Scope: scope, Paths: paths, Format: openCodeFormat, Approval: approval}
+	{Scope: "managed", Paths: config.PerSystem("/etc/opencode/opencode.json(c)",
+		"/Library/Application Support/opencode/opencode.json(c)", "C:/ProgramData/opencode/opencode.json(c)")},
+	{Scope: "OPENCODE_CONFIG", Paths: config.Everywhere("{opencode.json}", "{opencode dir}/opencode.json(c)")},
+	{Scope: "project", Approval: config.NobodyAsks,
+		Paths: config.Everywhere("{workspace}/.opencode/opencode.json(c)", "{workspace}/opencode.json(c)")},
+	{Scope: "user", Paths: config.Everywhere("{home}/.opencode/opencode.json(c)",
+		"{config}/opencode/opencode.json(c)")},
 }
 
 var openCodeFormat = config.Plain(func(f *config.Format) {

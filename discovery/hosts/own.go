@@ -8,9 +8,9 @@ import (
 )
 
 // own is the bridge's own files.
-var own = &config.Host{Name: config.Own, Files: []config.File{
-	{Scope: "shared", Paths: config.Everywhere("{config}/mcp/mcp.json"), Format: OwnFormat},
-	{Scope: "user", Paths: config.Everywhere("{config}/mcp/servers/*.json"), Format: OwnFormat},
+var own = &config.Host{Name: config.Own, Format: OwnFormat, Files: []config.File{
+	{Scope: "shared", Paths: config.Everywhere("{config}/mcp/mcp.json")},
+	{Scope: "user", Paths: config.Everywhere("{config}/mcp/servers/*.json")},
 }}
 
 // OwnFormat is of the bridge's own files: servers under either of two keys, or a single entry.
@@ -31,7 +31,8 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 func ownGroups(r *config.Reader, src config.Source, root config.Object) (groups []config.Group) {
 	for _, key := range []string{"mcpServers", "servers"} {
 		if entries, there := r.Servers(src, root, key); there {
-			groups = append(groups, config.Group{Source: src, Entries: entries, Description: root.Text("description")})
+			groups = append(groups, config.Group{Source: src, Entries: entries,
+				Description: root.Text("description")})
 		}
 	}
 	switch {

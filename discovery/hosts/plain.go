@@ -4,25 +4,24 @@ import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 // Hosts with next to nothing of their own.
 var (
-	junie = &config.Host{Name: "Junie", Files: []config.File{
+	junie = &config.Host{Name: "Junie", Format: config.Plain(nil), Files: []config.File{
 		{Scope: "project", Paths: config.Everywhere("{workspace}/.junie/mcp/mcp.json"),
-			Format: config.Plain(nil), Approval: config.NobodyAsks},
-		{Scope: "user", Paths: config.Everywhere("{home}/.junie/mcp/mcp.json"), Format: config.Plain(nil)},
+			Approval: config.NobodyAsks},
+		{Scope: "user", Paths: config.Everywhere("{home}/.junie/mcp/mcp.json")},
 	}}
-	lmStudio = &config.Host{Name: "LM Studio", Files: []config.File{
+	lmStudio = &config.Host{Name: "LM Studio", Format: config.Plain(nil), Files: []config.File{
 		{Scope: "user", Paths: config.Everywhere("{home}/.lmstudio/mcp.json",
-			"{home}/.cache/lm-studio/mcp.json"), Format: config.Plain(nil)},
+			"{home}/.cache/lm-studio/mcp.json")},
 	}}
 	warp = &config.Host{Name: "Warp", Files: []config.File{
 		{Scope: "user", Paths: config.Everywhere("{home}/.warp/.mcp.json"),
 			Format: config.Plain(func(f *config.Format) { f.Program.Dir = "working_directory" })},
 	}}
-	antigravity = &config.Host{Name: "Antigravity", Files: []config.File{
+	antigravity = &config.Host{Name: "Antigravity", Format: antigravityFormat, Files: []config.File{
 		{Scope: "project", Paths: config.Everywhere("{workspace}/.agents/mcp_config.json"),
-			Format: antigravityFormat, Approval: config.NobodyAsks},
+			Approval: config.NobodyAsks},
 		{Scope: "user", Paths: config.Everywhere("{home}/.gemini/config/mcp_config.json",
-			"{home}/.gemini/antigravity/mcp_config.json"),
-			Format: antigravityFormat},
+			"{home}/.gemini/antigravity/mcp_config.json")},
 	}}
 )
 

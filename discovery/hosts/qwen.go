@@ -10,7 +10,8 @@ import (
 // qwenCode was made from Gemini CLI. Its trust in folders is about projects' files alone, and is
 // off unless somebody has switched it on.
 var qwenCode = &config.Host{
-	Name: "Qwen Code", Dirs: geminiSystem("qwen", "QWEN_CODE", "qwen-code", "QwenCode"), Files: qwenFiles,
+	Name: "Qwen Code", Format: geminiFormat, Files: qwenFiles,
+	Dirs: geminiSystem("qwen", "QWEN_CODE", "qwen-code", "QwenCode"),
 	Rules: func(r *config.Reader) config.Rules {
 		lists := readGeminiLists(r, "Qwen Code", qwenFiles)
 		lists.patterns = true
@@ -19,11 +20,11 @@ var qwenCode = &config.Host{
 }
 
 var qwenFiles = []config.File{
-	{Scope: "system", Paths: config.Everywhere("{qwen system}"), Format: geminiFormat},
+	{Scope: "system", Paths: config.Everywhere("{qwen system}")},
 	{Scope: "project", Paths: config.Everywhere("{workspace}/.qwen/settings.local.json",
-		"{workspace}/.qwen/settings.json"), Format: geminiFormat, Approval: config.HostAsks},
-	{Scope: "user", Paths: config.Everywhere("{home}/.qwen/settings.json"), Format: geminiFormat},
-	{Scope: "system defaults", Paths: config.Everywhere("{qwen defaults}"), Format: geminiFormat},
+		"{workspace}/.qwen/settings.json"), Approval: config.HostAsks},
+	{Scope: "user", Paths: config.Everywhere("{home}/.qwen/settings.json")},
+	{Scope: "system defaults", Paths: config.Everywhere("{qwen defaults}")},
 }
 
 // geminiSystem returns where Gemini CLI, or what was made from it, has its system settings and

@@ -17,8 +17,8 @@ var (
 )
 
 var vsCodeServer = &config.Host{
-	Name: "VS Code Server",
-	Files: []config.File{{Scope: "user", Format: vsCodeFormat,
+	Name: "VS Code Server", Format: vsCodeFormat,
+	Files: []config.File{{Scope: "user",
 		Paths: config.Everywhere("{home}/.vscode-server/data/User/mcp.json",
 			"{home}/.vscode-server-insiders/data/User/mcp.json",
 			"{home}/.vscodium-server/data/User/mcp.json")}},
@@ -27,8 +27,8 @@ var vsCodeServer = &config.Host{
 	},
 }
 
-var visualStudio = &config.Host{Name: "Visual Studio", Files: []config.File{
-	{Scope: "user", Paths: config.Paths{Windows: []string{"{home}/.mcp.json"}}, Format: vsCodeFormat},
+var visualStudio = &config.Host{Name: "Visual Studio", Format: vsCodeFormat, Files: []config.File{
+	{Scope: "user", Paths: config.Paths{Windows: []string{"{home}/.mcp.json"}}},
 }}
 
 var vsCodeFormat = config.Plain(func(f *config.Format) {
@@ -44,14 +44,14 @@ var vsCodeFormat = config.Plain(func(f *config.Format) {
 })
 
 func edition(name, dir string) *config.Host {
-	h := &config.Host{Name: name, Files: []config.File{
-		{Scope: "user", Paths: config.Settings(dir + "/mcp.json"), Format: vsCodeFormat},
-		{Scope: "profile", Format: vsCodeFormat},
+	h := &config.Host{Name: name, Format: vsCodeFormat, Files: []config.File{
+		{Scope: "user", Paths: config.Settings(dir + "/mcp.json")},
+		{Scope: "profile"},
 	}}
 	if name == "VS Code" {
 		h.Files = append([]config.File{{Scope: "workspace",
-			Paths:  config.Everywhere("{workspace}/.vscode/mcp.json"),
-			Format: vsCodeFormat, Approval: config.HostAsks}}, h.Files...)
+			Paths:    config.Everywhere("{workspace}/.vscode/mcp.json"),
+			Approval: config.HostAsks}}, h.Files...)
 	}
 	h.Rules = func(r *config.Reader) config.Rules {
 		v := &vsCodeRules{r: r, host: name, settingsOf: map[string]string{}}

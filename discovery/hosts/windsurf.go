@@ -3,16 +3,15 @@ package hosts
 import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 
 // devinDesktop is Windsurf's next name.
-var devinDesktop = &config.Host{Name: "Devin Desktop", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.devin/mcp_config.json"), Format: windsurfFormat,
+var devinDesktop = &config.Host{Name: "Devin Desktop", Format: windsurfFormat, Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.devin/mcp_config.json"),
 		Approval: config.HostAsks},
 	{Scope: "user", Paths: config.OnWindows("{config}/devin/mcp_config.json",
-		"{appdata}/devin/mcp_config.json"), Format: windsurfFormat},
+		"{appdata}/devin/mcp_config.json")},
 }}
 
-var windsurf = &config.Host{Name: "Windsurf", Files: []config.File{
-	{Scope: "user", Paths: config.Everywhere("{home}/.codeium/windsurf/mcp_config.json"),
-		Format: windsurfFormat},
+var windsurf = &config.Host{Name: "Windsurf", Format: windsurfFormat, Files: []config.File{
+	{Scope: "user", Paths: config.Everywhere("{home}/.codeium/windsurf/mcp_config.json")},
 }}
 
 var windsurfFormat = config.Plain(func(f *config.Format) {

@@ -6,11 +6,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-var zed = &config.Host{Name: "Zed", Files: []config.File{
-	{Scope: "project", Paths: config.Everywhere("{workspace}/.zed/settings.json"), Format: zedFormat,
-		Approval: config.HostAsks},
-	{Scope: "user", Paths: config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json"),
-		Format: zedFormat},
+var zed = &config.Host{Name: "Zed", Format: zedFormat, Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.zed/settings.json"), Approval: config.HostAsks},
+	{Scope: "user", Paths: config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json")},
 }}
 
 var zedFormat = config.Plain(func(f *config.Format) {
