@@ -272,11 +272,17 @@ type Setting struct {
 	File   *File
 }
 
-// Untrusted refuses what lies in a directory of which a host hasn't been told that it is trusted.
-// The user says so to program.
-func (r *Reader) Untrusted(host, program, dir string) Refusal {
-	return Refusal{host + " isn't told to trust " + r.Folder(dir, "this folder"),
-		"start " + program + " in " + r.Folder(dir, "this directory") + " and trust it, or " + ListIt}
+// TrustedOnly returns Rules.Approved of a host that uses a project's servers where its user has told
+// program that the project's directory is trusted.
+func (r *Reader) TrustedOnly(host, program string, trusts func(dir string) bool) func(*Entry) Refusal {
+	return func(e *Entry) Refusal {
+		dir := r.ProjectOf(e.Source.Path)
+		if e.File.Approval == None || trusts(dir) {
+			return Refusal{}
+		}
+		return Refusal{host + " isn't told to trust " + r.Folder(dir, "this folder"),
+			"start " + program + " in " + r.Folder(dir, "this directory") + " and trust it, or " + ListIt}
+	}
 }
 
 // Bounded returns rules about tools, the last of them from src; where they are too many, one that

@@ -13,7 +13,7 @@ var codex = &config.Host{
 	Rules: func(r *config.Reader) config.Rules {
 		return config.Rules{
 			Denied:   func(e *config.Entry) config.Refusal { return codexDenied(r, e) },
-			Approved: func(e *config.Entry) config.Refusal { return codexApproved(r, e) },
+			Approved: r.TrustedOnly("Codex", "codex", func(dir string) bool { return codexTrusts(r, dir) }),
 		}
 	},
 }
@@ -37,28 +37,24 @@ var codexFormat = &config.Format{
 	},
 }
 
-// codexApproved refuses a project's server unless Codex's own file calls its directory trusted: by
-// its own path, or by that of its repository. What is said of the working directory is not said of
-// the repository that it is a part of.
-func codexApproved(r *config.Reader, e *config.Entry) config.Refusal {
-	if e.File.Approval == config.None {
-		return config.Refusal{}
-	}
-	project := r.ProjectOf(e.Source.Path)
+// codexTrusts reports whether Codex's own file calls a directory trusted: by its own path, or by that
+// of its repository. What is said of the working directory is not said of the repository that it is
+// a part of.
+func codexTrusts(r *config.Reader, project string) bool {
 	for _, p := range r.Expand(codexUser) {
-		projects := r.Rule(config.Source{Host: "Codex", Scope: "user", Path: p},
-			false).Root.Object("projects")
+		src := config.Source{Host: "Codex", Scope: "user", Path: p}
+		projects := r.Rule(src, false).Root.Object("projects")
 		for _, dir := range r.Workspace() {
 			o, ok := r.Under(projects, dir)
 			trusted := o.Text("trust_level") == "trusted"
 			if trusted && r.Holds(dir, project) {
-				return config.Refusal{}
+				return true
 			} else if ok && !trusted {
 				break
 			}
 		}
 	}
-	return r.Untrusted("Codex", "codex", project)
+	return false
 }
 
 // codexRequirements is what an administrator demands of Codex on a machine. What reaches it over

@@ -16,31 +16,31 @@ var copilot = &config.Host{
 		{Scope: "user", Paths: config.Everywhere("{copilot}/mcp-config.json")},
 	},
 	Rules: func(r *config.Reader) config.Rules {
-		c := copilotRules{r}
-		return config.Rules{Off: c.off, Approved: c.approved, Paths: c.repository}
+		c := copilotRules{r, r.Settings("Copilot CLI", copilotSettings)}
+		approved := r.TrustedOnly("Copilot CLI", "copilot", c.trusts)
+		return config.Rules{Off: c.off, Approved: approved, Paths: c.repository}
 	},
+}
+
+// copilotSettings are the files in which Copilot CLI keeps what its user has said.
+var copilotSettings = []config.File{
+	{Scope: "settings", Paths: config.Everywhere("{copilot}/settings.json", "{copilot}/config.json")},
 }
 
 var copilotFormat = config.Plain(func(f *config.Format) {
 	f.Foreign, f.References, f.Tools.Allow = "", config.Braces, "tools"
 })
 
-type copilotRules struct{ r *config.Reader }
-
-// settings returns the files in which Copilot CLI keeps what its user has said.
-func (c copilotRules) settings() (files []config.Source) {
-	for _, p := range c.r.Expand(config.Everywhere("{copilot}/settings.json", "{copilot}/config.json")) {
-		files = append(files, config.Source{Host: "Copilot CLI", Scope: "settings", Path: p})
-	}
-	return files
+type copilotRules struct {
+	r        *config.Reader
+	settings []config.Setting
 }
 
 // trusts reports whether a directory is a folder that the user has trusted, or lies in one.
 func (c copilotRules) trusts(dir string) bool {
-	for _, src := range c.settings() {
-		root := c.r.Rule(src, false).Root
+	for _, s := range c.settings {
 		for _, key := range []string{"trusted_folders", "trustedFolders"} { // the older and the newer name
-			for _, folder := range c.r.Strings(src, root, key) {
+			for _, folder := range c.r.Strings(s.Source, s.Root, key) {
 				if c.r.Holds(c.r.Clean(folder), dir) {
 					return true
 				}
@@ -50,18 +50,10 @@ func (c copilotRules) trusts(dir string) bool {
 	return false
 }
 
-func (c copilotRules) approved(e *config.Entry) config.Refusal {
-	dir := c.r.ProjectOf(e.Source.Path)
-	if e.File.Approval == config.None || c.trusts(dir) {
-		return config.Refusal{}
-	}
-	return c.r.Untrusted("Copilot CLI", "copilot", dir)
-}
-
 func (c copilotRules) off(name string) (by config.Source, off bool) {
-	for _, src := range c.settings() {
-		if slices.Contains(c.r.Strings(src, c.r.Rule(src, false).Rules, "disabledMcpServers"), name) {
-			by, off = src, true
+	for _, s := range c.settings {
+		if slices.Contains(c.r.Strings(s.Source, s.Rules, "disabledMcpServers"), name) {
+			by, off = s.Source, true
 		}
 	}
 	return by, off

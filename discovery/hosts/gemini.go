@@ -123,9 +123,8 @@ func (g *geminiTrust) approved(e *config.Entry) config.Refusal {
 		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
 			"said so, and Gemini CLI doesn't ask where folderTrust is switched off", config.ListIt)
 	}
-	dir := g.r.ProjectOf(e.Source.Path)
-	if word, _ := g.of(dir); word != trusted {
-		return g.r.Untrusted("Gemini CLI", "gemini", dir)
-	}
-	return config.Refusal{}
+	return g.r.TrustedOnly("Gemini CLI", "gemini", func(dir string) bool {
+		word, _ := g.of(dir)
+		return word == trusted
+	})(e)
 }
