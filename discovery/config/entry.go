@@ -194,28 +194,30 @@ func (t *ToolLists) read(e *Entry, m *Members) {
 	e.Tools.Globs = t.Patterns && (e.Tools.Allow != nil || e.Tools.Deny != nil)
 }
 
-// text is one string of an entry, under a name that may be shown.
-type text struct {
+// A part is one string of an entry, under a name that may be shown.
+type part struct {
 	name, text string
 	set        func(string)
 }
 
 // texts returns every string that a program would be started with, or a server be reached with.
-func (e *Entry) texts() []text {
-	t := []text{{"command", e.Command, func(v string) { e.Command = v }}}
-	for i, a := range e.Args {
-		t = append(t, text{fmt.Sprintf("args[%d]", i), a, func(v string) { e.Args[i] = v }})
-	}
+func (e *Entry) texts() (all []part) {
+	add := func(name string, at *string) { all = append(all, part{name, *at, func(v string) { *at = v }}) }
 	members := func(what string, values map[string]string) {
 		for _, k := range slices.Sorted(maps.Keys(values)) {
-			t = append(t, text{what + "." + Display(k), values[k], func(v string) { values[k] = v }})
+			all = append(all, part{what + "." + Display(k), values[k], func(v string) { values[k] = v }})
 		}
 	}
+	add("command", &e.Command)
+	for i := range e.Args {
+		add(fmt.Sprintf("args[%d]", i), &e.Args[i])
+	}
 	members("env", e.Env)
-	t = append(t, text{"cwd", e.Dir, func(v string) { e.Dir = v }},
-		text{"envFile", e.EnvFile, func(v string) { e.EnvFile = v }}, text{"url", e.URL,
-			func(v string) { e.URL = v }})
+	add("cwd", &e.Dir)
+	add("envFile", &e.EnvFile)
+	add("url", &e.URL)
 	members("headers", e.Headers)
-	return append(t, text{"client id", e.OAuth.ClientID, func(v string) { e.OAuth.ClientID = v }},
-		text{"client secret", e.OAuth.ClientSecret, func(v string) { e.OAuth.ClientSecret = v }})
+	add("client id", &e.OAuth.ClientID)
+	add("client secret", &e.OAuth.ClientSecret)
+	return all
 }

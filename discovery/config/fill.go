@@ -109,10 +109,7 @@ func (p *Plugin) helper(e *Entry, windows bool) Refusal {
 		case !windows:
 			e.SetEnv(name, value)
 		case !strings.Contains(e.HeadersHelper, reference):
-		case strings.ContainsFunc(value, func(r rune) bool {
-			return Hidden(r) ||
-				strings.ContainsRune("&|<>^()%!\"", r)
-		}):
+		case hidden(value) || strings.ContainsAny(value, "&|<>^()%!\""):
 			return Refusal{"its headersHelper has " + name +
 				" in it, and in that is a character that cmd acts on",
 				"move that directory to a path without it"}

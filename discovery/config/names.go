@@ -3,8 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // maxName bounds a server's name, in bytes: a model and a person have to read it.
@@ -17,42 +17,34 @@ func BadName(name string) string {
 		return "its name is empty"
 	case len(name) > maxName:
 		return "its name is longer than " + strconv.Itoa(maxName) + " bytes"
-	case strings.ContainsFunc(name, Hidden):
+	case hidden(name):
 		return "its name has control or invisible characters"
 	}
 	return ""
 }
 
-// Hidden reports whether a terminal acts on r or doesn't show it. The joiners and selectors that
-// scripts and emoji need count as shown.
-func Hidden(r rune) bool {
-	switch r {
-	case ' ', '\u200c', '\u200d', '\ufe0e', '\ufe0f':
-		return false
-	}
-	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
-		unicode.Other_Default_Ignorable_Code_Point)
-}
+// hidden reports whether a text has characters that a screen doesn't show, or doesn't show on one
+// line.
+func hidden(s string) bool { return strings.ContainsAny(s, "\n\t") || text.Escape(s) != s }
 
 // Display returns a name as messages show it: quoted and cut where it can't be shown as it is.
 func Display(name string) string {
-	if BadName(name) == "" {
+	cut := text.First(name, maxName)
+	switch {
+	case BadName(name) == "":
 		return name
+	case cut != name:
+		return quote(cut) + "…"
 	}
-	if len(name) > maxName {
-		cut := maxName
-		for cut > 0 && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		return strconv.Quote(name[:cut]) + "…"
-	}
-	return strconv.Quote(name)
+	return quote(name)
 }
 
 // Show returns a path as messages show it.
 func Show(path string) string {
-	if strings.ContainsFunc(path, Hidden) {
-		return strconv.Quote(path)
+	if hidden(path) {
+		return quote(path)
 	}
 	return path
 }
+
+func quote(s string) string { return text.Escape(strconv.Quote(s)) }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 const maxDepth = 200 // of nested objects and arrays: the parser recurses
@@ -84,7 +86,7 @@ func syntax(err error) (what, where string) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "it ends too early", where
 	case inner != nil && strings.HasPrefix(inner.Error(), "invalid character "):
-		return inner.Error(), where
+		return text.Escape(inner.Error()), where
 	}
 	return "a value is malformed", where
 }
