@@ -135,7 +135,7 @@ func (s *scan) host(h *config.Host, f *config.File) {
 		}
 		files, _ := s.Sources(Source{Host: h.Name, Scope: f.Scope, Path: p}, false)
 		for _, src := range files {
-			if !s.Listed(src.Path) { // what the user has listed needs no host's word, and is read already
+			if !s.Listed[src.Path] { // what the user has listed needs no host's word, and is read already
 				s.file(f, src, false)
 			}
 		}
@@ -163,7 +163,7 @@ func (s *scan) listed(p string) {
 		return
 	}
 	src.Path = s.Native(abs)
-	s.List(src.Path)
+	s.Listed[src.Path] = true
 	if info, err := s.Stat(abs); err == nil && info.IsDir() {
 		src.Path = s.Join(src.Path, "*.json")
 	}
@@ -176,7 +176,7 @@ func (s *scan) listed(p string) {
 	}
 	files, _ := s.Sources(src, true)
 	for _, file := range files {
-		s.List(file.Path)
+		s.Listed[file.Path] = true
 		s.file(f, file, true)
 	}
 }

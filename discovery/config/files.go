@@ -11,19 +11,8 @@ import (
 	"syscall"
 )
 
-// FSName returns a path as an fs.FS wants it.
-func (r *Reader) FSName(native string) string {
-	if r.Windows {
-		native = strings.ReplaceAll(native, `\`, "/")
-	}
-	if p := strings.TrimPrefix(path.Clean("/"+native), "/"); p != "" {
-		return p
-	}
-	return "."
-}
-
 // Stat looks at a file.
-func (r *Reader) Stat(native string) (fs.FileInfo, error) { return fs.Stat(r.fsys, r.FSName(native)) }
+func (r *Reader) Stat(native string) (fs.FileInfo, error) { return fs.Stat(r.fsys, r.fsName(native)) }
 
 // IsFile reports whether there is a regular file.
 func (r *Reader) IsFile(native string) bool {
@@ -43,7 +32,7 @@ func (r *Reader) Names(dir string) ([]string, error) {
 	if !info.IsDir() {
 		return nil, unfit("it is not a directory")
 	}
-	entries, err := fs.ReadDir(r.fsys, r.FSName(dir))
+	entries, err := fs.ReadDir(r.fsys, r.fsName(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -58,37 +47,14 @@ func (r *Reader) Names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Join returns the path of a name in a directory.
-func (r *Reader) Join(dir, name string) string {
-	return strings.TrimRight(dir, `/\`) + r.Native("/"+name)
-}
-
 // IsJSON reports whether a name ends in .json.
 func IsJSON(name string) bool { return path.Ext(name) == ".json" }
-
-// UsersOwn reports whether a path is of those of a host's files that a user has for all projects:
-// in the home directory they are the user's own, also where that is the project.
-func (r *Reader) UsersOwn(files []File, native string) bool {
-	return slices.ContainsFunc(files, func(f File) bool {
-		return f.Approval == None && slices.Contains(r.Expand(f.Paths), native)
-	})
-}
 
 // What is read of one directory: the rest of it isn't what a person or a host wrote.
 const (
 	maxFiles     = 1000
 	maxDirectory = 2 << 20 // bytes of all files
 )
-
-// Directory takes a pattern of a directory's files apart; ending is empty for a file's path.
-func (r *Reader) Directory(pattern string) (dir, ending string) {
-	for _, ending := range []string{".json", ".yaml"} {
-		if dir, ok := strings.CutSuffix(pattern, r.Native("/*"+ending)); ok {
-			return dir, ending
-		}
-	}
-	return pattern, ""
-}
 
 // Sources returns the files that the path of a source stands for, which may be the pattern of a
 // directory's. It reports what is wrong with a directory that is there, or has to be; ok is false
@@ -140,7 +106,7 @@ func (r *Reader) bytes(native string, limit int64) ([]byte, error) {
 	case info.Size() > limit:
 		return nil, tooLarge
 	}
-	f, err := r.fsys.Open(r.FSName(native))
+	f, err := r.fsys.Open(r.fsName(native))
 	if err != nil {
 		return nil, err
 	}

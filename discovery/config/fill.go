@@ -57,19 +57,19 @@ func (r *Reader) fill(e *Entry) (bad Refusal) {
 			}
 		}
 	}
-	first(r.fillVariables(e))
+	first(e.fillVariables(r.Env.Getenv))
 	return bad
 }
 
 // fillVariables fills in what is named by variables of ours.
-func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
+func (e *Entry) fillVariables(getenv func(string) string) (bad Refusal) {
 	for _, name := range e.Forward {
-		if v := r.Env.Getenv(name); v != "" {
+		if v := getenv(name); v != "" {
 			e.SetEnv(name, v)
 		}
 	}
 	for _, name := range e.Keyring {
-		v := r.Env.Getenv(name)
+		v := getenv(name)
 		if v != "" {
 			e.SetEnv(name, v)
 		} else if !bad.Refused() && e.Env[name] == "" {
@@ -79,11 +79,11 @@ func (r *Reader) fillVariables(e *Entry) (bad Refusal) {
 		}
 	}
 	for header, name := range e.HeaderEnv { // one that isn't set is left out, as Codex does
-		if v := r.Env.Getenv(name); v != "" {
+		if v := getenv(name); v != "" {
 			e.SetHeader(header, v)
 		}
 	}
-	if name := e.BearerTokenEnv; name != "" && r.Env.Getenv(name) == "" && !bad.Refused() {
+	if name := e.BearerTokenEnv; name != "" && getenv(name) == "" && !bad.Refused() {
 		bad = Refusal{"it needs the variable " + Display(name) + " for its token, which is not set here",
 			setIt}
 	}

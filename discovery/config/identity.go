@@ -87,7 +87,7 @@ func (r *Reader) written(written, e *Entry) string {
 		written.Dir = r.StartDir(written) // which counts from the file
 	}
 	where, scope := "", e.Source.Scope
-	if e.OfProject || scope == LocalScope || scope == Listed && r.inProject(e.Source.Path) {
+	if e.OfProject || scope == LocalScope || scope == Listed && inProject(r.Places, r.Env, e.Source.Path) {
 		where = r.Env.Dir
 	}
 	var plugin map[string]string
@@ -101,10 +101,10 @@ func (r *Reader) written(written, e *Entry) string {
 
 // inProject reports whether a path is below the working directory, unless that is the home
 // directory or above it.
-func (r *Reader) inProject(native string) bool {
-	dir := r.Clean(r.Env.Dir)
-	return dir != "" && strings.HasPrefix(r.Clean(native), dir+"/") &&
-		!strings.HasPrefix(r.Clean(r.Env.Home)+"/", dir+"/")
+func inProject(p Places, env Env, native string) bool {
+	dir := p.Clean(env.Dir)
+	return dir != "" && strings.HasPrefix(p.Clean(native), dir+"/") &&
+		!strings.HasPrefix(p.Clean(env.Home)+"/", dir+"/")
 }
 
 // maxFilters bounds how many filters are remembered of one server.

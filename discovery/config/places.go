@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -171,4 +172,36 @@ func (p Places) Under(o Object, dir string) (found Object, ok bool) {
 		}
 	}
 	return found, ok
+}
+
+// fsName returns a path as an fs.FS wants it.
+func (p Places) fsName(native string) string {
+	if p.Windows {
+		native = strings.ReplaceAll(native, `\`, "/")
+	}
+	name := strings.TrimPrefix(path.Clean("/"+native), "/")
+	return cmp.Or(name, ".")
+}
+
+// Join returns the path of a name in a directory.
+func (p Places) Join(dir, name string) string {
+	return strings.TrimRight(dir, `/\`) + p.Native("/"+name)
+}
+
+// UsersOwn reports whether a path is of those of a host's files that a user has for all projects:
+// in the home directory they are the user's own, also where that is the project.
+func (p Places) UsersOwn(files []File, native string) bool {
+	return slices.ContainsFunc(files, func(f File) bool {
+		return f.Approval == None && slices.Contains(p.Expand(f.Paths), native)
+	})
+}
+
+// Directory takes a pattern of a directory's files apart; ending is empty for a file's path.
+func (p Places) Directory(pattern string) (dir, ending string) {
+	for _, ending := range []string{".json", ".yaml"} {
+		if dir, ok := strings.CutSuffix(pattern, p.Native("/*"+ending)); ok {
+			return dir, ending
+		}
+	}
+	return pattern, ""
 }

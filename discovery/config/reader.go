@@ -23,7 +23,8 @@ type Reader struct {
 	Places
 	Env      Env
 	Problems []Problem
-	Read     []Source // that could be read and parsed
+	Read     []Source        // that could be read and parsed
+	Listed   map[string]bool // paths that ConfigPaths lists: the user's word on them is enough
 
 	fsys      fs.FS
 	owners    trust.Owners
@@ -31,7 +32,6 @@ type Reader struct {
 	values    map[string]value
 	names     map[string][]string        // by directory
 	memory    *Memory                    // nil for none
-	listed    map[string]bool            // paths that ConfigPaths lists: the user's word on them is enough
 	rules     map[string]map[string]bool // host → paths that were looked at for its word on servers
 }
 
@@ -62,7 +62,7 @@ func NewReader(fsys fs.FS, env Env, dirs []Dir, memory *Memory) *Reader {
 	}
 	r := &Reader{
 		Env: env, fsys: fsys, owners: env.Owners, documents: map[string]*Document{},
-		values: map[string]value{}, names: map[string][]string{}, memory: memory, listed: map[string]bool{},
+		values: map[string]value{}, names: map[string][]string{}, memory: memory, Listed: map[string]bool{},
 		rules: map[string]map[string]bool{},
 	}
 	r.Windows = env.GOOS == "windows"
@@ -93,12 +93,6 @@ func (r *Reader) Problem(src Source, server, reason, next string) {
 	}
 	r.Refuse(src, server, state, Refusal{reason, next})
 }
-
-// List notes that ConfigPaths lists a path.
-func (r *Reader) List(native string) { r.listed[native] = true }
-
-// Listed reports whether ConfigPaths lists a path.
-func (r *Reader) Listed(native string) bool { return r.listed[native] }
 
 // RuleFiles returns the paths that were looked at for a host's word on servers.
 func (r *Reader) RuleFiles(host string) []string { return slices.Sorted(maps.Keys(r.rules[host])) }

@@ -66,7 +66,7 @@ func (c copilotRules) repository(scope string) (paths []string) {
 		return nil
 	}
 	for _, p := range c.r.Expand(config.Everywhere("{workspace}/.mcp.json")) {
-		if !c.r.Listed(p) && c.trusts(c.r.ProjectOf(p)) {
+		if !c.r.Listed[p] && c.trusts(c.r.ProjectOf(p)) {
 			paths = append(paths, p)
 		}
 	}

@@ -53,7 +53,7 @@ func LookForUnread(r *config.Reader) {
 		for _, p := range r.Expand(u.paths) {
 			src := config.Source{Host: u.host, Scope: u.scope, Path: p}
 			info, err := r.Stat(p)
-			if err != nil || r.Listed(p) || info.IsDir() && !holdsUnlisted(r, p) {
+			if err != nil || r.Listed[p] || info.IsDir() && !holdsUnlisted(r, p) {
 				continue
 			}
 			found := u.keys == nil
@@ -72,7 +72,7 @@ func holdsUnlisted(r *config.Reader, dir string) bool {
 	names, err := r.Names(dir)
 	for _, name := range names {
 		p := r.Join(dir, name)
-		if err == nil && config.IsJSON(name) && !r.Listed(p) {
+		if err == nil && config.IsJSON(name) && !r.Listed[p] {
 			return true
 		}
 	}
