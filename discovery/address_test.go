@@ -35,8 +35,10 @@ func TestOriginOf(t *testing.T) {
 
 func TestConfidential(t *testing.T) {
 	for raw, want := range map[string]bool{
-		"https://mcp.example/mcp": true, "http://localhost:1/mcp": true, "http://LOCALHOST./": true, "http://127.0.0.2/": true, "http://[::1]:1/": true,
-		"http://mcp.example/mcp": false, "http://10.0.0.1/": false, "http://a.localhost/": false, "http://0.0.0.0/": false, "http://127.0.0.1.evil.example/": false, "http://127.1/": false,
+		"https://mcp.example/mcp": true, "http://localhost:1/mcp": true, "http://LOCALHOST./": true,
+		"http://127.0.0.2/": true, "http://[::1]:1/": true,
+		"http://mcp.example/mcp": false, "http://10.0.0.1/": false, "http://a.localhost/": false,
+		"http://0.0.0.0/": false, "http://127.0.0.1.evil.example/": false, "http://127.1/": false,
 	} {
 		if got := Confidential(parsed(t, raw)); got != want {
 			t.Errorf("%s: %v", raw, got)

@@ -122,7 +122,8 @@ func TestHomeAsProject(t *testing.T) {
 // TestID: a definition's ID is the same as long as its files say the same, and another one when any
 // part of it that counts differs, wherever it is written.
 func TestID(t *testing.T) {
-	const mine, cursor, envFile = "/home/u/.config/mcp/servers/s.json", "/home/u/.cursor/mcp.json", "/home/u/s.env"
+	const mine, cursor, envFile = "/home/u/.config/mcp/servers/s.json", "/home/u/.cursor/mcp.json",
+		"/home/u/s.env"
 	id := func(env Env, files tree) string {
 		t.Helper()
 		for _, s := range Scan(files.fs(), env).Servers {
@@ -146,7 +147,8 @@ func TestID(t *testing.T) {
 		differ bool
 	}{
 		{"another value of a variable of ours, in another project",
-			entry(`{"command": "x", "args": ["${TOKEN}"]}`), entry(`{"command": "x", "args": ["${TOKEN}"]}`), elsewhere, false},
+			entry(`{"command": "x", "args": ["${TOKEN}"]}`),
+			entry(`{"command": "x", "args": ["${TOKEN}"]}`), elsewhere, false},
 		{"another variable", entry(`{"command": "x", "args": ["${TOKEN}"]}`),
 			entry(`{"command": "x", "args": ["${TOKEN2}"]}`), linux("TOKEN2=one"), true},
 		{"another file of the user's", entry(`{"command": "x"}`),
@@ -160,7 +162,8 @@ func TestID(t *testing.T) {
 			entry(`{"command": "x", "env": {"NODE_OPTIONS": "--require /tmp/x"}}`), linux(), true},
 		{"a directory", entry(`{"command": "x"}`), entry(`{"command": "x", "cwd": "/tmp"}`), linux(), true},
 		{"a directory beside another file", tree{mine: `{"mcpServers": {"s": {"command": "x", "cwd": "y"}}}`},
-			tree{"/home/u/.config/mcp/mcp.json": `{"mcpServers": {"s": {"command": "x", "cwd": "y"}}}`}, linux(), true},
+			tree{"/home/u/.config/mcp/mcp.json": `{"mcpServers": {"s": {"command": "x", "cwd": "y"}}}`},
+			linux(), true},
 		{"a URL", entry(`{"url": "https://a/"}`), entry(`{"url": "https://b/"}`), linux(), true},
 		{"a header", entry(`{"url": "https://a/"}`), entry(`{"url": "https://a/", "headers": {"X": "y"}}`),
 			linux(), true},
@@ -180,8 +183,10 @@ func TestID(t *testing.T) {
 		})
 	}
 	option := func(value string) string {
-		settings := `{"enabledPlugins": {"p@m": true}, "pluginConfigs": {"p@m": {"options": {"key": "` + value + `"}}}}`
-		files := installed(settings, tree{".mcp.json": `{"s": {"command": "x", "args": ["${user_config.key}"]}}`})
+		settings := `{"enabledPlugins": {"p@m": true}, "pluginConfigs": {"p@m": {"options": {"key": "` +
+			value + `"}}}}`
+		files := installed(settings, tree{".mcp.json": `{"s": {"command": "x", "args": ` +
+			`["${user_config.key}"]}}`})
 		return Scan(files.fs(), linux()).Servers[0].ID()
 	}
 	if option("a") != option("a") || option("a") == option("b") {

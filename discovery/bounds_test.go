@@ -63,8 +63,8 @@ func TestLargeDirectory(t *testing.T) {
 	}
 	c := Scan(files.fs(), linux())
 	if len(c.Servers) != (2<<20)/maxSmall || len(c.Problems) != 1 ||
-		c.Problems[0].Reason != "its files are more than 1000, or have more than 2048 KiB together; the ones "+
-			"that come last by name were left out" {
+		c.Problems[0].Reason != "it has more than 1000 files, or more than 2048 KiB in them; the last by name "+
+			"were left out" {
 		t.Errorf("%d servers, problems %v", len(c.Servers), c.Problems)
 	}
 }

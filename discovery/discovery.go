@@ -158,8 +158,8 @@ func (s *scan) listed(p string) {
 		return
 	}
 	if abs == "" {
-		s.Problem(src, "", "it is not an absolute path, and there is no working directory that it could count "+
-			"from", "write the whole path into MCP_BRIDGE_CONFIG")
+		s.Problem(src, "", "it is not an absolute path, and there is no working directory for it to "+
+			"count from", "write the whole path into MCP_BRIDGE_CONFIG")
 		return
 	}
 	src.Path = s.Native(abs)
@@ -200,8 +200,8 @@ func (s *scan) file(f *config.File, src Source, required bool) {
 	entries, there := s.Servers(src, d.Root, key)
 	s.entries(f, config.Group{Source: src, Entries: entries})
 	if !there && !d.Root.Get(foreign).Is("nothing") {
-		s.Problem(src, "", fmt.Sprintf(`it has "%s" but no "%s", which is the only one that %s reads`, foreign, key,
-			src.Host), `rename it to "`+key+`"`)
+		s.Problem(src, "", fmt.Sprintf(`it has "%s" but no "%s", which is the only one that %s reads`,
+			foreign, key, src.Host), `rename it to "`+key+`"`)
 	}
 }
 
@@ -209,8 +209,8 @@ func (s *scan) file(f *config.File, src Source, required bool) {
 func (s *scan) entries(f *config.File, g config.Group) {
 	members := g.Entries
 	if len(members) > maxEntries {
-		s.Problem(g.Source, "", fmt.Sprintf("it has %d servers, more than are read from one file; those after "+
-			"the first %d were left out", len(members), maxEntries), "split it, and take out what isn't used")
+		s.Problem(g.Source, "", fmt.Sprintf("it has %d servers, and no more than %d are read from one file: "+
+			"the last were left out", len(members), maxEntries), "split it, and take out what isn't used")
 		members = members[:maxEntries]
 	}
 	last := map[string]int{}

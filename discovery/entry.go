@@ -108,7 +108,8 @@ func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, conf
 	}
 	if rules.Off != nil {
 		if by, off := rules.Off(e.Name); off {
-			return Disabled, config.Refuse("it is disabled in "+by.String(), "enable it in "+by.Host+" to use it")
+			return Disabled, config.Refuse("it is disabled in "+by.String(),
+				"enable it in "+by.Host+" to use it")
 		}
 	}
 	switch {

@@ -7,10 +7,13 @@ import (
 
 func TestEnvFile(t *testing.T) {
 	files := tree{
-		"/home/u/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "a", "env": {"MINE": "1"}, "envFile": "${userHome}/.env"}, "gone": {"command": "g", "envFile": "/no"},
+		"/home/u/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "a", "env": {"MINE": "1"},
+		"envFile": "${userHome}/.env"}, "gone": {"command": "g", "envFile": "/no"},
 			"bad": {"command": "b", "envFile": "/bad"}, "odd": {"command": "o", "envFile": 7}}}`,
-		"/home/u/.config/Code/User/mcp.json": `{"servers": {"code": {"command": "c", "envFile": "sub/.env"}}}`,
-		"/home/u/.env":                       "MINE=theirs\nTHEIRS=2\n", "/home/u/.config/Code/User/sub/.env": "X=1", "/bad": "secret",
+		"/home/u/.config/Code/User/mcp.json": `{"servers": {"code": {"command": "c", "envFile": ` +
+			`"sub/.env"}}}`,
+		"/home/u/.env":                       "MINE=theirs\nTHEIRS=2\n",
+		"/home/u/.config/Code/User/sub/.env": "X=1", "/bad": "secret",
 	}
 	c := Scan(files.fs(), linux())
 	check(t, c, []string{"a: a MINE=1 THEIRS=2", "code: c X=1"}, []string{

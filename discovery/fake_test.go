@@ -20,8 +20,9 @@ import (
 
 // Names and limits as the tests need them.
 const (
-	own, claudeCode, codex, gemini, copilot = "mcp-bridge", "Claude Code", "Codex", "Gemini CLI", "Copilot CLI"
-	pluginScope                             = config.PluginScope
+	own, claudeCode, codex, gemini, copilot = "mcp-bridge", "Claude Code", "Codex", "Gemini CLI",
+		"Copilot CLI"
+	pluginScope = config.PluginScope
 
 	maxSmall, maxMembers, manyFiles = 256 << 10, 1 << 13, 1000
 )

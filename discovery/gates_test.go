@@ -41,7 +41,8 @@ func TestProjectsCode(t *testing.T) {
 			claude: `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "hasTrustDialogAccepted": ` +
 				`false}}}`}, shell},
 		{"and of one in a trusted project", tree{"/w/p/.mcp.json": helper,
-			claude: `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "hasTrustDialogAccepted": true}}}`}, ""},
+			claude: `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"], "hasTrustDialogAccepted": ` +
+				`true}}}`}, ""},
 		{"a command line of the local scope", tree{claude: `{"projects": {"/w/p": ` + helper + `}}`}, shell},
 		{"of the user's scope", tree{claude: helper}, ""},
 		{"a program of the project, by a plugin", plugin(`{"command": "${CLAUDE_PROJECT_DIR}/tools/x"}`,

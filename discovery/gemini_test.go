@@ -19,9 +19,11 @@ func TestGeminiSwitches(t *testing.T) {
 			switches: `{" GIT Hub": {"enabled": false}}`}, []string{"other: o"}, []string{"Git Hub: " +
 			disabled}},
 		{"enabled again", tree{settings: `{` + servers + `}`,
-			switches: `{"git hub": {"enabled": true}, "other": {}, "gone": {"enabled": false}}`}, []string{"Git Hub: gh", "other: o"}, nil},
+			switches: `{"git hub": {"enabled": true}, "other": {}, "gone": {"enabled": false}}`},
+			[]string{"Git Hub: gh", "other: o"}, nil},
 		{"the last word counts", tree{settings: `{` + servers + `}`,
-			switches: `{"other": {"enabled": false}, "other": {"enabled": true}}`}, []string{"Git Hub: gh", "other: o"}, nil},
+			switches: `{"other": {"enabled": false}, "other": {"enabled": true}}`},
+			[]string{"Git Hub: gh", "other: o"}, nil},
 		{"a comment, which Gemini CLI doesn't take there", tree{settings: `{` + servers + `}`,
 			switches: "{\n// mine\n\"other\": {\"enabled\": false}}"}, []string{"Git Hub: gh", "other: o"},
 			[]string{switches + ": it has a comment or a trailing comma at line 2, column 1, so Gemini CLI " +
@@ -180,9 +182,13 @@ func TestGeminiElsewhere(t *testing.T) {
 			`"}}}`
 	}
 	files := tree{
-		"/g/.gemini/settings.json": entry("user"), "/g/.gemini/mcp-server-enablement.json": `{"off": {"enabled": false}}`,
-		"/sys.json": entry("off"), "/def.json": entry("defaults"), "/trust.json": `{"/w/p": "TRUST_FOLDER"}`, "/w/p/.gemini/settings.json": entry("project"),
-		"/home/u/.gemini/settings.json": entry("unread"), "/etc/gemini-cli/settings.json": entry("unread"), "/etc/gemini-cli/system-defaults.json": entry("unread"),
+		"/g/.gemini/settings.json": entry("user"), "/g/.gemini/mcp-server-enablement.json": `{"off": ` +
+			`{"enabled": false}}`,
+		"/sys.json": entry("off"), "/def.json": entry("defaults"),
+		"/trust.json": `{"/w/p": "TRUST_FOLDER"}`, "/w/p/.gemini/settings.json": entry("project"),
+		"/home/u/.gemini/settings.json":        entry("unread"),
+		"/etc/gemini-cli/settings.json":        entry("unread"),
+		"/etc/gemini-cli/system-defaults.json": entry("unread"),
 	}
 	env := linux("GEMINI_CLI_HOME=/g", "GEMINI_CLI_SYSTEM_SETTINGS_PATH=/sys.json",
 		"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/def.json", "GEMINI_CLI_TRUSTED_FOLDERS_PATH=/trust.json")

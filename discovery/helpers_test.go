@@ -3,14 +3,13 @@ package discovery
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 // TestNameOfTheHelpers: a server can't have the name under which code reaches the bridge's own
 // helpers.
 func TestNameOfTheHelpers(t *testing.T) {
-	fsys := fstest.MapFS{"home/u/.config/mcp/servers/a.json": {Data: []byte(`{"mcpServers":{"runtime":{"command":"x"},"other":{"command":"y"}}}`)}}
-	c := Scan(fsys, Env{Home: "/home/u", GOOS: "linux"})
+	c := Scan(tree{"/home/u/.config/mcp/servers/a.json": `{"mcpServers": {"runtime": {"command": "x"}, ` +
+		`"other": {"command": "y"}}}`}.fs(), linux())
 	if len(c.Servers) != 1 || c.Servers[0].Name != "other" {
 		t.Errorf("servers are %v, want only other", c.Servers)
 	}

@@ -9,7 +9,8 @@ import (
 // TestAmpPermissions: servers that Amp blocks aren't used; in each file the first rule that matches
 // counts.
 func TestAmpPermissions(t *testing.T) {
-	const user, workspace, admin = "/home/u/.config/amp/settings.json", "/w/p/.amp/settings.json", "/etc/ampcode/managed-settings.json"
+	const user, workspace, admin = "/home/u/.config/amp/settings.json", "/w/p/.amp/settings.json",
+		"/etc/ampcode/managed-settings.json"
 	const blocked, unclear = "Amp blocks it, in ", "it can't be told whether Amp blocks it: "
 	with := func(rules string) string {
 		return `{"amp.mcpServers": {"local": {"command": "npx", "args": ["-y", "@m/server-files@1", ` +
@@ -27,14 +28,16 @@ func TestAmpPermissions(t *testing.T) {
 		{"all URLs", tree{user: with(`[{"matches": {"url": "*"}, "action": "reject"}]`)}, []string{"local"},
 			blocked + user},
 		{"the first counts", tree{user: with(`[{"matches": {"command": "npx", "args": "* @m/server-*"}, ` +
-			`"action": "allow"}, {"matches": {"command": "*"}, "action": "reject"}]`)}, []string{"far", "local"}, ""},
+			`"action": "allow"}, {"matches": {"command": "*"}, "action": "reject"}]`)}, []string{"far",
+			"local"}, ""},
 		{"in this order", tree{user: with(`[{"matches": {"command": "*"}, "action": "reject"}, ` +
 			`{"matches": {"command": "npx"}, "action": "allow"}]`)}, []string{"far"}, blocked + user},
 		{"by its arguments", tree{user: with(`[{"matches": {"command": "npx", "args": "*server-files*"}, ` +
 			`"action": "reject"}]`)}, []string{"far"}, blocked + user},
 		{"by other arguments", tree{user: with(`[{"matches": {"command": "npx", "args": "*other*"}, ` +
 			`"action": "reject"}]`)}, []string{"far", "local"}, ""},
-		{"by its whole line", tree{user: with(`[{"matches": {"command": "npx -y @m/*"}, "action": "reject"}]`)}, []string{"far"}, blocked + user},
+		{"by its whole line", tree{user: with(`[{"matches": {"command": "npx -y @m/*"}, "action": ` +
+			`"reject"}]`)}, []string{"far"}, blocked + user},
 		{"an expression", tree{user: with(`[{"matches": {"url": "/^https:..far/"}, "action": "reject"}]`)},
 			[]string{"local"}, blocked + user},
 		{"an expression that Go doesn't have", tree{user: with(`[{"matches": {"url": "/(?=x)/"}, ` +
@@ -49,9 +52,11 @@ func TestAmpPermissions(t *testing.T) {
 		{"a project's", tree{user: with(`[]`), workspace: `{"amp.mcpPermissions": [{"matches": {"url": ` +
 			`"*"}, "action": "reject"}]}`}, []string{"local"}, blocked + workspace},
 		{"a project shows nothing", tree{user: with(`[{"matches": {"url": "*"}, "action": "reject"}]`),
-			workspace: `{"amp.mcpPermissions": [{"matches": {"url": "*"}, "action": "allow"}]}`}, []string{"local"}, blocked + user},
+			workspace: `{"amp.mcpPermissions": [{"matches": {"url": "*"}, "action": "allow"}]}`},
+			[]string{"local"}, blocked + user},
 		{"the administrator's", tree{user: with(`[]`),
-			admin: `{"amp.mcpPermissions": [{"matches": {"command": "*"}, "action": "reject"}]}`}, []string{"far"}, blocked + admin},
+			admin: `{"amp.mcpPermissions": [{"matches": {"command": "*"}, "action": "reject"}]}`},
+			[]string{"far"}, blocked + admin},
 		{"an administrator's that is broken", tree{user: with(`[]`), admin: `{`}, nil,
 			"it can't be told whether Amp's administrator allows it"},
 	} {
@@ -91,7 +96,8 @@ func TestHiddenTools(t *testing.T) {
 		by    map[string]string // tool → the file that hides it; empty: it isn't hidden
 	}{
 		{"Amp, by the name that Amp gives it", tree{amp: `{` + ampServer +
-			`, "amp.tools.disable": ["mcp__s__safe", "builtin:other"]}`}, map[string]string{"safe": amp, "other": ""}},
+			`, "amp.tools.disable": ["mcp__s__safe", "builtin:other"]}`}, map[string]string{"safe": amp,
+			"other": ""}},
 		{"Amp, by its own", tree{amp: `{` + ampServer + `, "amp.tools.disable": ["browser_*", "a.b"]}`},
 			map[string]string{"browser_click": amp, "a.b": amp, "safe": ""}},
 		{"Amp, only some", tree{amp: `{` + ampServer + `, "amp.tools.enable": ["mcp__s__r*"]}`},
@@ -105,7 +111,8 @@ func TestHiddenTools(t *testing.T) {
 		{"Amp, by the project", tree{amp: `{` + ampServer + `}`,
 			ampProject: `{"amp.tools.disable": ["put"]}`}, map[string]string{"put": ampProject, "get": ""}},
 		{"Claude Code, by the user's settings", tree{claude: claudeServer,
-			settings: `{"permissions": {"deny": ["mcp__s__danger"]}}`}, map[string]string{"danger": settings, "safe": ""}},
+			settings: `{"permissions": {"deny": ["mcp__s__danger"]}}`},
+			map[string]string{"danger": settings, "safe": ""}},
 		{"Claude Code, by the project's", tree{claude: claudeServer,
 			settings: `{"permissions": {"deny": ["mcp__s__danger"]}}`, local: `{"permissions": {"deny": ` +
 				`["mcp__s__other"]}}`},
@@ -113,9 +120,11 @@ func TestHiddenTools(t *testing.T) {
 		{"OpenCode", tree{openCode: `{` + openCodeServer + `, "tools": {"s_put": false}}`},
 			map[string]string{"put": openCode, "get": ""}},
 		{"OpenCode, by the administrator", tree{openCode: `{` + openCodeServer +
-			`, "tools": {"s_put": false}}`, ocManaged: `{"permission": {"s_get": "deny"}}`}, map[string]string{"put": openCode, "get": ocManaged, "list": ""}},
+			`, "tools": {"s_put": false}}`, ocManaged: `{"permission": {"s_get": "deny"}}`},
+			map[string]string{"put": openCode, "get": ocManaged, "list": ""}},
 		{"OpenCode, shown by the administrator", tree{openCode: `{` + openCodeServer +
-			`, "tools": {"s_put": false}}`, ocManaged: `{"permission": {"s_put": "allow"}}`}, map[string]string{"put": openCode}},
+			`, "tools": {"s_put": false}}`, ocManaged: `{"permission": {"s_put": "allow"}}`},
+			map[string]string{"put": openCode}},
 		{"a filter of the entry", tree{amp: `{"amp.mcpServers": {"s": {"command": "x", "includeTools": ` +
 			`["read"]}}, "amp.tools.disable": ["read_all"]}`}, map[string]string{"write": amp, "read": ""}},
 	} {

@@ -60,7 +60,8 @@ func rewrite(t *testing.T, name string, c Catalog) {
 	files, _, _ := strings.Cut(string(data), "-- servers --\n")
 	servers, problems := brief(c)
 	slices.Sort(problems)
-	for _, line := range slices.Concat([]string{"-- servers --"}, servers, []string{"-- problems --"}, problems) {
+	for _, line := range slices.Concat([]string{"-- servers --"}, servers, []string{"-- problems --"},
+		problems) {
 		files += line + "\n"
 	}
 	if err := os.WriteFile(name, []byte(files), 0o600); err != nil {
@@ -75,7 +76,8 @@ func TestNoFiles(t *testing.T) {
 		[]string{"~: the home directory is not known, so nothing below it was looked for"})
 	env := linux()
 	env.ConfigHome = "/cfg"
-	check(t, Scan(tree{"/cfg/Claude/claude_desktop_config.json": `{"mcpServers": {"s": {"command": "x"}}}`}.fs(),
+	check(t, Scan(tree{"/cfg/Claude/claude_desktop_config.json": `{"mcpServers": {"s": {"command": ` +
+		`"x"}}}`}.fs(),
 		env), []string{"s: x"}, nil)
 }
 
@@ -98,7 +100,7 @@ func TestConfigPaths(t *testing.T) {
 	env.Dir = ""
 	env.ConfigPaths = []string{"mine.json"}
 	check(t, Scan(files.fs(), env), []string{"fs: npx -y @modelcontextprotocol/server-filesystem /w"},
-		[]string{"mine.json: it is not an absolute path, and there is no working directory that it could " +
+		[]string{"mine.json: it is not an absolute path, and there is no working directory for it to " +
 			"count from"})
 }
 
@@ -117,18 +119,23 @@ func TestPrecedence(t *testing.T) {
 					"/home/u/.claude.json (Claude Code, local)",
 				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local)"}},
 		{"the user's own in any host before a project's", tree{
-			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`, "/w/p/.mcp.json": server("project"), ours: server("mine")},
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
+			"/w/p/.mcp.json":       server("project"), ours: server("mine")},
 			[]string{"s: mine"}, []string{"s: a project's server doesn't take the place of the user's own " +
 				"of that name, in " + ours + " (mcp-bridge, user)"}},
 		{"also where Copilot CLI trusts the project", tree{
-			"/home/u/.copilot/config.json": `{"trusted_folders": ["/w/p"]}`, "/w/p/.mcp.json": server("project"),
-			ours: server("mine")}, []string{"s: mine"}, []string{"s: it is not yet approved in Claude Code",
-			"s: a project's server doesn't take the place of the user's own of that name, in " + ours +
+			"/home/u/.copilot/config.json": `{"trusted_folders": ["/w/p"]}`,
+			"/w/p/.mcp.json":               server("project"),
+			ours:                           server("mine")},
+			[]string{"s: mine"}, []string{"s: it is not yet approved in Claude Code",
+				"s: a project's server doesn't take the place of the user's own of that name, in " + ours +
 				" (mcp-bridge, user)"}},
 		{"the nearest .mcp.json", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
-			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"), "/.mcp.json": server("root")},
-			[]string{"s: near"}, []string{"s: it is approved in Claude Code, but /w is not yet trusted there"}},
+			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"),
+			"/.mcp.json": server("root")},
+			[]string{"s: near"}, []string{"s: it is approved in Claude Code, but /w is not yet trusted " +
+				"there"}},
 		{"identical ones are folded", tree{cursor: server("x"), ours: `{"command": "x"}`}, []string{"s: x"},
 			nil},
 		{"whatever another host calls them", tree{cursor: server("x"),
@@ -144,14 +151,17 @@ func TestPrecedence(t *testing.T) {
 				"s: shadowed by the server of the same name in /home/u/.claude.json (Claude Code, local), " +
 					"which Claude Code uses and the bridge can't"}},
 		{"but not in others", tree{
-			"/home/u/.claude.json": `{"mcpServers": {"s": {"type": "http", "url": "https://${X}"}}}`, cursor: server("c")},
+			"/home/u/.claude.json": `{"mcpServers": {"s": {"type": "http", "url": "https://${X}"}}}`,
+			cursor:                 server("c")},
 			[]string{"s: c"}, []string{"s: its url needs the variable X, which is not set here"}},
 		{"one that its host doesn't use keeps nothing", tree{
-			"/home/u/.claude.json": `{"mcpServers": {"s": {"command": "user"}}}`, "/w/p/.mcp.json": server("project")},
+			"/home/u/.claude.json": `{"mcpServers": {"s": {"command": "user"}}}`,
+			"/w/p/.mcp.json":       server("project")},
 			[]string{"s: user"}, []string{"s: it is not yet approved in Claude Code"}},
 		{"twice in a file", tree{cursor: `{"mcpServers": {"s": {"command": "first"}, "s": {"command": ` +
 			`"last"}}}`},
-			[]string{"s: last"}, []string{"s: the file has this name more than once; only the last one counts"}},
+			[]string{"s: last"}, []string{"s: the file has this name more than once; only the last one " +
+				"counts"}},
 		{"the object twice in a file", tree{cursor: `{"mcpServers": {"a": {"command": "first"}}, ` +
 			`"mcpServers": {"b": {"command": "last"}}}`},
 			[]string{"b: last"}, []string{cursor +

@@ -39,14 +39,17 @@ func owned(files tree, others map[string]trust.Entry) Env {
 // nothing and approves of nothing; what it takes away counts all the same.
 func TestExposedFiles(t *testing.T) {
 	const (
-		claude, settings, plugins = "/home/u/.claude.json", "/home/u/.claude/settings.json", "/home/u/.claude/plugins/installed_plugins.json"
-		cursor, openCode          = "/home/u/.cursor/mcp.json", "/home/u/.config/opencode/opencode.json"
-		gemini, trusts, switches  = "/home/u/.gemini/settings.json", "/home/u/.gemini/trustedFolders.json", "/home/u/.gemini/mcp-server-enablement.json"
-		code, codeSettings        = "/home/u/.config/Code/User/mcp.json", "/home/u/.config/Code/User/settings.json"
-		project                   = "/w/p/.mcp.json"
-		server                    = `{"mcpServers": {"s": {"command": "x"}}}`
-		geminiServer              = `{"mcpServers": {"s": {"command": "x"}}}`
-		approved                  = `{"projects": {"/w/p": {"hasTrustDialogAccepted": true, ` +
+		claude, settings, plugins = "/home/u/.claude.json", "/home/u/.claude/settings.json",
+			"/home/u/.claude/plugins/installed_plugins.json"
+		cursor, openCode         = "/home/u/.cursor/mcp.json", "/home/u/.config/opencode/opencode.json"
+		gemini, trusts, switches = "/home/u/.gemini/settings.json",
+			"/home/u/.gemini/trustedFolders.json", "/home/u/.gemini/mcp-server-enablement.json"
+		code, codeSettings = "/home/u/.config/Code/User/mcp.json",
+			"/home/u/.config/Code/User/settings.json"
+		project      = "/w/p/.mcp.json"
+		server       = `{"mcpServers": {"s": {"command": "x"}}}`
+		geminiServer = `{"mcpServers": {"s": {"command": "x"}}}`
+		approved     = `{"projects": {"/w/p": {"hasTrustDialogAccepted": true, ` +
 			`"enabledMcpjsonServers": ["s"]}}}`
 	)
 	written := trust.Entry{Mode: 0o666, UID: 1000, GID: 1000}
@@ -78,10 +81,12 @@ func TestExposedFiles(t *testing.T) {
 			false, "/home/u" + everybody, "chmod o-w /home/u"},
 		{"a link into a repository of dotfiles", tree{cursor: server}, map[string]trust.Entry{
 			cursor: {Mode: fs.ModeSymlink | 0o777, UID: 1000,
-				Target: "/home/u/dots/mcp.json"}, "/home/u/dots": {Mode: fs.ModeDir | 0o755, UID: 1000}, "/home/u/dots/mcp.json": {Mode: 0o644, UID: 1000}}, true, "", ""},
+				Target: "/home/u/dots/mcp.json"}, "/home/u/dots": {Mode: fs.ModeDir | 0o755, UID: 1000},
+			"/home/u/dots/mcp.json": {Mode: 0o644, UID: 1000}}, true, "", ""},
 		{"a link to another's", tree{cursor: server}, map[string]trust.Entry{
 			cursor: {Mode: fs.ModeSymlink | 0o777, UID: 1000,
-				Target: "/srv/mcp.json"}, "/srv": {Mode: fs.ModeDir | 0o755}, "/srv/mcp.json": theirs}, false, "/srv/mcp.json" + owner, "copy it"},
+				Target: "/srv/mcp.json"}, "/srv": {Mode: fs.ModeDir | 0o755}, "/srv/mcp.json": theirs},
+			false, "/srv/mcp.json" + owner, "copy it"},
 		{"variables of a file that everybody writes",
 			tree{cursor: `{"mcpServers": {"s": {"command": "x", "envFile": "/home/u/x.env"}}}`,
 				"/home/u/x.env": "PATH=/evil"},
@@ -103,17 +108,20 @@ func TestExposedFiles(t *testing.T) {
 		{"they still deny", tree{claude: server, settings: `{"deniedMcpServers": [{"serverName": "s"}]}`},
 			map[string]trust.Entry{settings: written}, false, settings + everybody, "chmod"},
 		{"an administrator's that another could write", tree{claude: server,
-			"/etc/claude-code/managed-settings.json": `{}`}, map[string]trust.Entry{"/etc/claude-code/managed-settings.json": theirs},
+			"/etc/claude-code/managed-settings.json": `{}`},
+			map[string]trust.Entry{"/etc/claude-code/managed-settings.json": theirs},
 			false, "/etc/claude-code/managed-settings.json" + owner, "copy it"},
 		{"the user's trust in folders", tree{gemini: geminiServer, trusts: `{"/w": "TRUST_FOLDER"}`}, nil,
 			true, "", ""},
 		{"trust that everybody writes", tree{gemini: geminiServer, trusts: `{"/w": "TRUST_FOLDER"}`},
 			map[string]trust.Entry{trusts: written}, false, trusts + everybody, "chmod o-w " + trusts},
 		{"switches that everybody writes still switch off", tree{gemini: geminiServer,
-			trusts: `{"/w": "TRUST_FOLDER"}`, switches: `{"s": {"enabled": false}}`}, map[string]trust.Entry{switches: written}, false, switches + everybody, "chmod"},
+			trusts: `{"/w": "TRUST_FOLDER"}`, switches: `{"s": {"enabled": false}}`},
+			map[string]trust.Entry{switches: written}, false, switches + everybody, "chmod"},
 		{"settings of VS Code that everybody writes still switch off",
 			tree{code: `{"servers": {"s": {"command": "x"}}}`,
-				codeSettings: `{"chat.mcp.access": "none"}`}, map[string]trust.Entry{codeSettings: written}, false, codeSettings + everybody, "chmod"},
+				codeSettings: `{"chat.mcp.access": "none"}`},
+			map[string]trust.Entry{codeSettings: written}, false, codeSettings + everybody, "chmod"},
 		{"a socket of the user's", tree{code: `{"servers": {"s": {"type": "http", "url": ` +
 			`"unix:///run/x.sock"}}}`}, map[string]trust.Entry{
 			"/run": {Mode: fs.ModeDir | 0o755}, "/run/x.sock": {Mode: fs.ModeSocket | 0o666,
@@ -198,9 +206,11 @@ func TestTrustIsOfTheFolder(t *testing.T) {
 		{"Codex, above", tree{codex: "[projects.\"/w/p\"]\ntrust_level = \"trusted\"\n", root: "",
 			"/w/.codex/config.toml": toml}, nil, "Codex isn't told to trust /w"},
 		{"Codex, both", tree{codex: "[projects.\"/w/p\"]\ntrust_level = " +
-			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n", root: "", "/w/.codex/config.toml": toml}, nil, "-"},
+			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n", root: "",
+			"/w/.codex/config.toml": toml}, nil, "-"},
 		{"Codex, above and not", tree{codex: "[projects.\"/w/p\"]\ntrust_level = " +
-			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"untrusted\"\n", root: "", "/w/.codex/config.toml": toml}, nil, "Codex isn't told to trust /w"},
+			"\"trusted\"\n[projects.\"/w\"]\ntrust_level = \"untrusted\"\n", root: "",
+			"/w/.codex/config.toml": toml}, nil, "Codex isn't told to trust /w"},
 		{"Codex, another's repository", tree{codex: "[projects.\"/w\"]\ntrust_level = \"trusted\"\n",
 			root: "", "/w/.codex/config.toml": toml}, foreign, ""},
 		{"Codex, root's repository", tree{codex: "[projects.\"/w\"]\ntrust_level = \"trusted\"\n", root: "",
@@ -228,7 +238,8 @@ func TestTrustIsOfTheFolder(t *testing.T) {
 		{"Claude Code, approved by the repository's entry", tree{claude: trusts("/w",
 			`, "enabledMcpjsonServers": ["s"]`), root: "", "/w/.mcp.json": server}, nil, "-"},
 		{"Claude Code, settings above", tree{claude: trusts("/w/p", ""), root: "",
-			"/w/.claude/settings.json": `{"enableAllProjectMcpServers": true}`, "/w/p/.mcp.json": server}, nil, "it is not yet approved in Claude Code"},
+			"/w/.claude/settings.json": `{"enableAllProjectMcpServers": true}`, "/w/p/.mcp.json": server},
+			nil, "it is not yet approved in Claude Code"},
 		{"Claude Code, a command above", tree{claude: trusts("/w/p", `, "enabledMcpjsonServers": ["s"]`),
 			root: "",
 			"/w/.mcp.json": `{"mcpServers": {"s": {"type": "http", "url": "https://h/mcp", ` +

@@ -52,7 +52,8 @@ func TestPlugins(t *testing.T) {
 		{"of its manifest", tree{manifest: `{"name": "p", "mcpServers": {"s": {"command": "x"}}}`},
 			[]string{"plugin:p:s: x" + pluginEnv}, nil},
 		{"of a file that its manifest names", tree{manifest: `{"name": "p", "mcpServers": ` +
-			`"./conf/servers.json"}`, "conf/servers.json": `{"s": {"command": "x"}}`}, []string{"plugin:p:s: x" + pluginEnv}, nil},
+			`"./conf/servers.json"}`, "conf/servers.json": `{"s": {"command": "x"}}`},
+			[]string{"plugin:p:s: x" + pluginEnv}, nil},
 		{"of some, of which the last counts", tree{mcp: `{"a": {"command": "a"}, "b": {"command": "b"}}`,
 			"more.json": `{"mcpServers": {"b": {"command": "b2"}, "c": {"command": "c"}}}`,
 			manifest: `{"name": "p", "mcpServers": ["./more.json", {"c": {"command": "c3"}}, ` +
@@ -80,15 +81,19 @@ func TestPlugins(t *testing.T) {
 		{"under the name in its manifest", tree{manifest: `{"name": "pp"}`, mcp: `{"s": {"command": "x"}}`},
 			[]string{"plugin:pp:s: x" + pluginEnv}, nil},
 		{"its marketplace is its manifest where it has none", tree{mcp: `{"a": {"command": "a"}}`,
-			marketFile: `{"plugins": [{"name": "p", "source": "./p", "mcpServers": {"b": {"command": "b"}}}]}`},
+			marketFile: `{"plugins": [{"name": "p", "source": "./p", "mcpServers": {"b": {"command": ` +
+				`"b"}}}]}`},
 			[]string{"plugin:p:a: a" + pluginEnv, "plugin:p:b: b" + pluginEnv}, nil},
 		{"and isn't where it has one", tree{manifest: `{"name": "p"}`, mcp: `{"a": {"command": "a"}}`,
-			marketFile: `{"plugins": [{"name": "p", "source": "./p", "mcpServers": {"b": {"command": "b"}}}]}`},
+			marketFile: `{"plugins": [{"name": "p", "source": "./p", "mcpServers": {"b": {"command": ` +
+				`"b"}}}]}`},
 			[]string{"plugin:p:a: a" + pluginEnv}, nil},
 		{"of a directory of the user's, where it is",
 			tree{knownFile: `{"m": {"source": {"source": "directory", "path": "/src/m"}, ` +
 				`"installLocation": "/src/m"}}`,
-				"/src/m/.claude-plugin/marketplace.json": `{"plugins": [{"name": "p", "source": "./p"}]}`, "/src/m/p/.mcp.json": `{"s": {"command": "${CLAUDE_PLUGIN_ROOT}/s"}}`, mcp: `{"unread": {"command": "x"}}`},
+				"/src/m/.claude-plugin/marketplace.json": `{"plugins": [{"name": "p", "source": "./p"}]}`,
+				"/src/m/p/.mcp.json":                     `{"s": {"command": "${CLAUDE_PLUGIN_ROOT}/s"}}`,
+				mcp:                                      `{"unread": {"command": "x"}}`},
 			[]string{"plugin:p:s: /src/m/p/s" + strings.Replace(pluginEnv, pluginRoot, "/src/m/p", 1)}, nil},
 		{"of a directory that takes it from elsewhere",
 			tree{knownFile: `{"m": {"source": {"source": "directory", "path": "/src/m"}, ` +
@@ -162,7 +167,8 @@ func TestPluginsThatAreNotUsed(t *testing.T) {
 			false, ""},
 		{"as it was written before", on, tree{installedFile: `{"version": 1, "plugins": {"p@m": ` +
 			`{"version": "1.0.0", "installPath": "` + pluginRoot + `"}}}`}, true, ""},
-		{"nowhere", on, tree{installedFile: `{"plugins": {"p@m": [{"installPath": "cache/p"}, 7], "q@m": 7}}`}, false, ""},
+		{"nowhere", on, tree{installedFile: `{"plugins": {"p@m": [{"installPath": "cache/p"}, 7], "q@m": ` +
+			`7}}`}, false, ""},
 		{"disabled by name", on, tree{entries: `{"projects": {"/w/p": {"disabledMcpServers": ` +
 			`["plugin:p:s"]}}}`}, false,
 			s + "it is disabled in /home/u/.claude.json (Claude Code, user)"},
@@ -175,7 +181,8 @@ func TestPluginsThatAreNotUsed(t *testing.T) {
 		{"allowed by command", `{"enabledPlugins": {"p@m": true}, "allowedMcpServers": [{"serverCommand": ` +
 			`["x"]}]}`, nil, true, ""},
 		{"allowed by name, which isn't one that the list takes",
-			`{"enabledPlugins": {"p@m": true}, "allowedMcpServers": [{"serverName": "plugin:p:s"}]}`, nil, false,
+			`{"enabledPlugins": {"p@m": true}, "allowedMcpServers": [{"serverName": "plugin:p:s"}]}`, nil,
+			false,
 			s + "Claude Code's settings don't allow it: it is not in allowedMcpServers of " + userSettings +
 				" (Claude Code, user settings)"},
 		{"a marketplace that isn't known", on, tree{knownFile: `{"n": {"installLocation": ` +
@@ -242,9 +249,11 @@ func TestPluginOptions(t *testing.T) {
 		{"set to nothing", set(`null`), nil, nil, []string{lacks}},
 		{"set to a list", set(`["a"]`), nil, nil, []string{lacks}},
 		{"set by the administrator", set(`"v"`),
-			tree{"/etc/claude-code/managed-settings.json": set(`"theirs"`)}, []string{"plugin:p:s: x theirs 7" + pluginEnv}, nil},
+			tree{"/etc/claude-code/managed-settings.json": set(`"theirs"`)},
+			[]string{"plugin:p:s: x theirs 7" + pluginEnv}, nil},
 		{"a project, trusted or not, sets nothing", on, tree{"/w/p/.claude/settings.json": set(`"theirs"`),
-			"/home/u/.claude.json": `{"projects": {"/w/p": {"hasTrustDialogAccepted": true}}}`}, nil, []string{lacks}},
+			"/home/u/.claude.json": `{"projects": {"/w/p": {"hasTrustDialogAccepted": true}}}`}, nil,
+			[]string{lacks}},
 		{"not in a command for the shell", set(`"v"`),
 			tree{".mcp.json": `{"h": {"type": "http", "url": "https://h", "headersHelper": "token ` +
 				`${user_config.key}"}}`},
@@ -292,7 +301,9 @@ func TestPluginsOnWindows(t *testing.T) {
 	env := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows", Getenv: getenv(`CLAUDE_CONFIG_DIR=D:\cc`)}
 	files := tree{`D:\cc\plugins\installed_plugins.json`: `{"plugins": {"p@m": [{"installPath": ` +
 		quoteJSON(root) + `, "scope": "local", "projectPath": "c:\\W\\P"}]}}`,
-		root + `\.mcp.json`: `{"s": {"command": "${CLAUDE_PLUGIN_ROOT}\\s.exe"}}`, `D:\cc\settings.json`: on, `D:\cc\plugins\known_marketplaces.json`: `{"m": {"installLocation": "D:\\cc\\m"}}`,
+		root + `\.mcp.json`:   `{"s": {"command": "${CLAUDE_PLUGIN_ROOT}\\s.exe"}}`,
+		`D:\cc\settings.json`: on, `D:\cc\plugins\known_marketplaces.json`: `{"m": {"installLocation": ` +
+			`"D:\\cc\\m"}}`,
 		`D:\cc\m\.claude-plugin\marketplace.json`: `{"plugins": [{"name": "p"}]}`}
 	check(t, Scan(files.fs(), env), []string{`plugin:p:s: ` + root +
 		`\s.exe CLAUDE_PLUGIN_DATA=D:\cc\plugins\data\p-m CLAUDE_PLUGIN_ROOT=` + root +
@@ -308,7 +319,8 @@ func TestPluginHelpers(t *testing.T) {
 		env := linux()
 		env.Dir = "/w/x$(touch pwned)"
 		c := Scan(installed(on, tree{".mcp.json": entry(`"${CLAUDE_PROJECT_DIR}/tok"`),
-			"/home/u/.claude.json": `{"projects": {"/w/x$(touch pwned)": {"hasTrustDialogAccepted": true}}}`}).fs(), env)
+			"/home/u/.claude.json": `{"projects": {"/w/x$(touch pwned)": {"hasTrustDialogAccepted": ` +
+				`true}}}`}).fs(), env)
 		check(t, c, []string{"plugin:p:s: http https://h" + strings.Replace(pluginEnv, "/w/p", env.Dir, 1) +
 			` helper "${CLAUDE_PROJECT_DIR}/tok"`}, nil)
 	})
@@ -323,7 +335,9 @@ func TestPluginHelpers(t *testing.T) {
 			const root = `C:\Users\u\.claude\plugins\cache\m\p\1`
 			files := tree{`C:\Users\u\.claude\plugins\installed_plugins.json`: `{"plugins": {"p@m": ` +
 				`[{"installPath": ` + quoteJSON(root) + `}]}}`,
-				root + `\.mcp.json`: entry(tt.line), `C:\Users\u\.claude\settings.json`: on, `C:\Users\u\.claude\plugins\known_marketplaces.json`: `{"m": {"installLocation": "C:\\m"}}`,
+				root + `\.mcp.json`: entry(tt.line), `C:\Users\u\.claude\settings.json`: on,
+				`C:\Users\u\.claude\plugins\known_marketplaces.json`: `{"m": {"installLocation": ` +
+					`"C:\\m"}}`,
 				`C:\m\.claude-plugin\marketplace.json`: `{"plugins": [{"name": "p"}]}`,
 				`C:\Users\u\.claude.json`: `{"projects": {` +
 					quoteJSON(strings.ReplaceAll(tt.dir, `\`, "/")) + `: {"hasTrustDialogAccepted": true}}}`}
@@ -357,7 +371,8 @@ func TestDeniedTools(t *testing.T) {
 			for _, file := range []string{userSettings, "/w/p/.claude/settings.local.json",
 				"/etc/claude-code/managed-settings.json"} {
 				c := Scan(tree{file: `{"permissions": {"allow": ["mcp__my_server__get"], "deny": ` +
-					tt.rules + `}}`, "/home/u/.claude.json": `{"mcpServers": {"my server": {"command": "x"}}}`}.fs(), linux())
+					tt.rules + `}}`, "/home/u/.claude.json": `{"mcpServers": {"my server": {"command": ` +
+					`"x"}}}`}.fs(), linux())
 				if tt.shown == "-" {
 					check(t, c, nil, []string{"my server: Claude Code hides all of its tools"})
 					continue

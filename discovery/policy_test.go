@@ -117,7 +117,8 @@ func TestPolicy(t *testing.T) {
 			[]string{"b: npx b", "c: c"}, []string{"a: " + deny + project +
 				" (Claude Code, project settings)"}},
 		{"denied in a drop-in", nil,
-			tree{"/etc/claude-code/managed-settings.d/10.json": `{"deniedMcpServers": [{"serverName": "a"}]}`},
+			tree{"/etc/claude-code/managed-settings.d/10.json": `{"deniedMcpServers": [{"serverName": ` +
+				`"a"}]}`},
 			[]string{"b: npx b", "c: c"}, []string{"a: " + deny +
 				"/etc/claude-code/managed-settings.d/10.json (Claude Code, managed settings)"}},
 		{"allowed by name", nil, tree{user: `{"allowedMcpServers": [{"serverName": "a"}, {"serverUrl": ` +
@@ -158,7 +159,8 @@ func TestPolicy(t *testing.T) {
 			"b: Claude Code's administrator allows only the servers of " + managedMCP +
 				" (Claude Code, managed)"}},
 		{"the administrator's need not be allowed, and may be denied", nil, tree{
-			managedMCP: `{"mcpServers": {"m": {"command": "m"}, "n": {"command": "n"}}}`, user: `{"allowedMcpServers": [], "deniedMcpServers": [{"serverName": "n"}]}`},
+			managedMCP: `{"mcpServers": {"m": {"command": "m"}, "n": {"command": "n"}}}`,
+			user:       `{"allowedMcpServers": [], "deniedMcpServers": [{"serverName": "n"}]}`},
 			[]string{"c: c", "m: m"}, []string{
 				"n: " + deny + user + " (Claude Code, user settings)",
 				"a: Claude Code's administrator allows only the servers of " + managedMCP +
@@ -200,7 +202,8 @@ func TestPolicy(t *testing.T) {
 }
 
 func TestDisabledAndReserved(t *testing.T) {
-	files := tree{"/home/u/.claude.json": `{"mcpServers": {"a": {"command": "a"}, "workspace": {"command": "w"}, "b": {"command": "b"}},
+	files := tree{"/home/u/.claude.json": `{"mcpServers": {"a": {"command": "a"},
+	"workspace": {"command": "w"}, "b": {"command": "b"}},
 		"projects": {"/w/p": {"disabledMcpServers": ["a"]}, "/w/q": {"disabledMcpServers": ["b"]}}}`}
 	check(t, Scan(files.fs(), linux()), []string{"b: b"}, []string{
 		"a: it is disabled in /home/u/.claude.json (Claude Code, user)",

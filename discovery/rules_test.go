@@ -37,7 +37,8 @@ func TestRulesAboutURLs(t *testing.T) {
 				c}, []string{"a: " + allow}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := tree{user: tt.settings, "/home/u/.claude.json": `{"mcpServers": {"a": {"type": "http", "url": "https://${HOST}/mcp"},
+			files := tree{user: tt.settings,
+				"/home/u/.claude.json": `{"mcpServers": {"a": {"type": "http", "url": "https://${HOST}/mcp"},
 				"b": {"type": "http", "url": "https://b.example:8443/x"}, "c": {"command": "c"}}}`}
 			check(t, Scan(files.fs(), linux("HOST=a.example")), tt.servers, tt.problems)
 		})
@@ -47,8 +48,10 @@ func TestRulesAboutURLs(t *testing.T) {
 // TestStates: each way not to be used has a state of its own.
 func TestStates(t *testing.T) {
 	files := tree{
-		"/home/u/.claude.json": `{"mcpServers": {"invalid": {"command": 1}, "denied": {"command": "d"}, "itself": {"command": "mcp-bridge"},
-			"unusable": {"command": "${NO}"}, "used": {"command": "u"}, "off": {"command": "o"}}, "projects": {"/w/p": {"disabledMcpServers": ["off"]}}}`,
+		"/home/u/.claude.json": `{"mcpServers": {"invalid": {"command": 1}, "denied": {"command": "d"},
+		"itself": {"command": "mcp-bridge"},
+			"unusable": {"command": "${NO}"}, "used": {"command": "u"}, "off": {"command": "o"}},
+			"projects": {"/w/p": {"disabledMcpServers": ["off"]}}}`,
 		"/home/u/.claude/settings.json": `{"deniedMcpServers": [{"serverName": "denied"}]}`,
 		"/home/u/.cursor/mcp.json": `{"mcpServers": {"disabled": {"command": "x", "disabled": true}, ` +
 			`"used": {"command": "other"}, "same": {"command": "u"}}}`,

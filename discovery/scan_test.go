@@ -175,15 +175,21 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	paths := []string{
-		"home/u/.claude.json", "w/shop/.mcp.json", "home/u/.claude/settings.json", "home/u/.config/Claude/claude_desktop_config.json",
-		"home/u/.cursor/mcp.json", "home/u/.config/Code/User/mcp.json", "home/u/.config/mcp/servers/x.json", "home/u/extra/y.json",
-		"etc/claude-code/managed-mcp.json", "etc/claude-code/managed-settings.json", "home/u/.lmstudio/mcp.json", "home/u/.gemini/settings.json",
-		"home/u/.config/opencode/opencode.json", "home/u/.config/zed/settings.json", "home/u/.config/crush/crush.json", "home/u/.codex/config.toml",
+		"home/u/.claude.json", "w/shop/.mcp.json", "home/u/.claude/settings.json",
+		"home/u/.config/Claude/claude_desktop_config.json",
+		"home/u/.cursor/mcp.json", "home/u/.config/Code/User/mcp.json",
+		"home/u/.config/mcp/servers/x.json", "home/u/extra/y.json",
+		"etc/claude-code/managed-mcp.json", "etc/claude-code/managed-settings.json",
+		"home/u/.lmstudio/mcp.json", "home/u/.gemini/settings.json",
+		"home/u/.config/opencode/opencode.json", "home/u/.config/zed/settings.json",
+		"home/u/.config/crush/crush.json", "home/u/.codex/config.toml",
 		"home/u/.config/goose/config.yaml", "home/u/.continue/config.yaml",
 	}
 	rules := []string{ // and files that others name
-		"home/u/.claude/plugins/installed_plugins.json", "home/u/.config/Code/User/globalStorage/storage.json", "home/u/.config/Code/User/settings.json",
-		"home/u/.claude/plugins/known_marketplaces.json", "home/u/.gemini/mcp-server-enablement.json", "home/u/.gemini/trustedFolders.json", "plugin/.mcp.json", "plugin/.claude-plugin/plugin.json",
+		"home/u/.claude/plugins/installed_plugins.json",
+		"home/u/.config/Code/User/globalStorage/storage.json", "home/u/.config/Code/User/settings.json",
+		"home/u/.claude/plugins/known_marketplaces.json", "home/u/.gemini/mcp-server-enablement.json",
+		"home/u/.gemini/trustedFolders.json", "plugin/.mcp.json", "plugin/.claude-plugin/plugin.json",
 		"home/u/.config/Code/User/profiles/p/mcp.json",
 	}
 	fixed := tree{

@@ -171,7 +171,8 @@ func commands(script string) (list [][]string) {
 		case quote == 0 && (c == ' ' || c == '\t'):
 			endWord()
 			continue
-		case c == '\\' && quote != '\'' && i+1 < len(script) && strings.IndexByte("\"'\\;&| ", script[i+1]) >= 0:
+		case c == '\\' && quote != '\'' && i+1 < len(script) &&
+			strings.IndexByte("\"'\\;&| ", script[i+1]) >= 0:
 			i++
 		}
 		word.WriteByte(script[i])

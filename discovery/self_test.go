@@ -141,7 +141,8 @@ func TestSelf(t *testing.T) {
 	})
 	t.Run("under another name, in any case of letters", func(t *testing.T) {
 		env := Env{Home: `C:\Users\u`, GOOS: "windows", Executable: `C:\Bin\Other.exe`}
-		c := Scan(tree{`C:\Users\u\.cursor\mcp.json`: `{"mcpServers": {"a": {"command": "c:/bin/OTHER.EXE"}, ` +
+		c := Scan(tree{`C:\Users\u\.cursor\mcp.json`: `{"mcpServers": {"a": {"command": ` +
+			`"c:/bin/OTHER.EXE"}, ` +
 			`"b": {"command": "npx", "args": ["other"]}}}`}.fs(), env)
 		check(t, c, []string{"b: npx other"}, []string{"a: this is mcp-bridge itself"})
 	})

@@ -16,7 +16,8 @@ func TestTOML(t *testing.T) {
 		{"inline", `mcp_servers = {a = {command = "a", args = ["1"]}}`, "a: a 1", ""},
 		{"dotted", "mcp_servers.a.command = 'a'", "a: a", ""},
 		{"other values", "x = 1.5\ny = 1979-05-27T07:32:00Z\nz = [[1, 2], [true]]\nw = nan\nd = " +
-			"1979-05-27\n[[list]]\na = 1\n[mcp_servers.a]\ncommand = \"a\"\nenv = {N = 1, B = true}", "a: a B=true N=1", ""},
+			"1979-05-27\n[[list]]\na = 1\n[mcp_servers.a]\ncommand = \"a\"\nenv = {N = 1, B = true}",
+			"a: a B=true N=1", ""},
 		{"brackets in strings and comments", "s = \"" + strings.Repeat("[", 300) + "\"\nt = '''\n" +
 			strings.Repeat("{", 300) + "'''\n# " + strings.Repeat("[", 300) +
 			"\n[mcp_servers.a]\ncommand = 'a'", "a: a", ""},

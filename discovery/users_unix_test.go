@@ -19,7 +19,7 @@ import (
 // The users of TestTwoUsers. There need be no accounts of theirs.
 const (
 	victim, attacker = 23456, 12345
-	scanHome         = "MCP_BRIDGE_TEST_SCAN_HOME" // makes the test process one that scans, and prints what it finds
+	scanHome         = "MCP_BRIDGE_TEST_SCAN_HOME" // makes the test process scan, and print the catalog
 )
 
 // TestScanAsUser is the process that TestTwoUsers starts as another user.
@@ -190,7 +190,8 @@ func openDir(t *testing.T) string {
 func trustEverywhere(t *testing.T, home, work string, all bool) {
 	t.Helper()
 	write(t, home+"/.claude.json",
-		`{"mcpServers": {"mine": {"command": "mine"}}, "projects": {"`+work+`": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["evil", "mine"]}}}`, victim)
+		`{"mcpServers": {"mine": {"command": "mine"}}, "projects": {"`+work+`": {"hasTrustDialogAccepted": `+
+			`true, "enabledMcpjsonServers": ["evil", "mine"]}}}`, victim)
 	write(t, home+"/.codex/config.toml", "[projects.\""+work+"\"]\ntrust_level = \"trusted\"\n", victim)
 	write(t, home+"/.copilot/config.json", `{"trusted_folders": ["`+work+`"]}`, victim)
 	write(t, home+"/.gemini/trustedFolders.json", `{"`+work+`": "TRUST_FOLDER"}`, victim)

@@ -9,9 +9,12 @@ import (
 // TestCodeProfiles: each profile of an edition that has servers of its own has them read, where the
 // edition keeps it.
 func TestCodeProfiles(t *testing.T) {
-	const storage = `{"userDataProfiles": [{"location": "-5a1fb8e2", "name": "Work", "icon": "briefcase"}, {"location": "builtin/agents", "name": "Agents"},
-		{"location": "3d1c", "name": "Shared", "useDefaultFlags": {"settings": true, "mcp": true}}, {"location": "../../other", "name": "out"}, {"location": "", "name": "empty"},
-		{"location": "/etc", "name": "root"}, {"location": {"path": "/x/profiles/4e2a"}, "name": "old"}, "odd"], "profileAssociations": {"workspaces": {}}}`
+	const storage = `{"userDataProfiles": [{"location": "-5a1fb8e2", "name": "Work", "icon": "briefcase"},
+	{"location": "builtin/agents", "name": "Agents"},
+		{"location": "3d1c", "name": "Shared", "useDefaultFlags": {"settings": true, "mcp": true}},
+		{"location": "../../other", "name": "out"}, {"location": "", "name": "empty"},
+		{"location": "/etc", "name": "root"}, {"location": {"path": "/x/profiles/4e2a"}, "name": "old"},
+		"odd"], "profileAssociations": {"workspaces": {}}}`
 	servers := func(name string) string {
 		return `{"servers": {"` + name + `": {"command": "x` + name +
 			`"}}}`
@@ -36,7 +39,8 @@ func TestCodeProfiles(t *testing.T) {
 			files := tree{}
 			for p, data := range map[string]string{"globalStorage/storage.json": storage,
 				"mcp.json": servers("mine"), "profiles/-5a1fb8e2/mcp.json": servers("work"),
-				"profiles/builtin/agents/mcp.json": servers("agent"), "profiles/3d1c/mcp.json": servers("unread"), "profiles/9f/mcp.json": servers("unread"),
+				"profiles/builtin/agents/mcp.json": servers("agent"),
+				"profiles/3d1c/mcp.json":           servers("unread"), "profiles/9f/mcp.json": servers("unread"),
 				"../../other/mcp.json": servers("unread"), "profiles/mcp.json": servers("unread")} {
 				p = path.Clean(tt.user + "/" + p)
 				if tt.env.GOOS == "windows" {
@@ -116,7 +120,8 @@ func TestCodeAccess(t *testing.T) {
 			files := tt.files.with(user+"mcp.json",
 				`{"servers": {"mine": {"command": "m"}}}`).with(user+"globalStorage/storage.json", storage).
 				with(user+"profiles/own/mcp.json",
-					`{"servers": {"own": {"command": "o"}}}`).with(user+"profiles/like/mcp.json", `{"servers": {"like": {"command": "l"}}}`)
+					`{"servers": {"own": {"command": "o"}}}`).with(user+"profiles/like/mcp.json",
+				`{"servers": {"like": {"command": "l"}}}`)
 			c := Scan(files.fs(), linux())
 			check(t, c, tt.servers, tt.problems)
 			for _, p := range c.Problems {

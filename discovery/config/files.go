@@ -81,8 +81,8 @@ func (r *Reader) Sources(src Source, required bool) (files []Source, ok bool) {
 			total += info.Size()
 		}
 		if len(files) == maxFiles || total > maxDirectory {
-			r.Problem(src, "", fmt.Sprintf("its files are more than %d, or have more than %d KiB together; the "+
-				"ones that come last by name were left out", maxFiles, maxDirectory>>10),
+			r.Problem(src, "", fmt.Sprintf("it has more than %d files, or more than %d KiB in them; the last "+
+				"by name were left out", maxFiles, maxDirectory>>10),
 				"take out what isn't needed")
 			break
 		}

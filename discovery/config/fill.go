@@ -14,7 +14,8 @@ import (
 // can't be filled in stays as it is, and makes the entry Unusable.
 func (r *Reader) Fill(e *Entry) {
 	written := *e
-	written.Args, written.Env, written.Headers = slices.Clone(e.Args), maps.Clone(e.Env), maps.Clone(e.Headers)
+	written.Args, written.Env = slices.Clone(e.Args), maps.Clone(e.Env)
+	written.Headers = maps.Clone(e.Headers)
 	bad := r.fill(e)
 	if !bad.Refused() {
 		bad = r.socket(e)

@@ -75,9 +75,11 @@ type Format struct {
 	Enabled    string // the switch that is false for one
 	Tools      ToolLists
 
-	Groups  func(r *Reader, src Source, root Object) []Group // nil means the object under Key
-	Prepare func(Object) (Object, Refusal)                   // gives an entry the common shape, or refuses it; may be nil
-	Finish  func(*Entry, *Members)                           // reads what only this host has; may be nil
+	// These may be nil. Groups finds the servers, which are else the object under Key; Prepare gives an
+	// entry the common shape, or refuses it; Finish reads what only this host has.
+	Groups  func(r *Reader, src Source, root Object) []Group
+	Prepare func(Object) (Object, Refusal)
+	Finish  func(*Entry, *Members)
 }
 
 // Program is how a host writes programs.

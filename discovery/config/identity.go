@@ -95,8 +95,8 @@ func (r *Reader) written(written, e *Entry) string {
 		plugin = maps.Clone(e.Plugin.Variables)
 		delete(plugin, ProjectDir)
 	}
-	return hash("%q is %q with %q, %q, %q, %q and %q in %q", e.Name, written.definition(), e.Forward, e.Keyring,
-		e.HeaderEnv, plugin, e.taken, where)
+	return hash("%q is %q with %q, %q, %q, %q and %q in %q", e.Name, written.definition(), e.Forward,
+		e.Keyring, e.HeaderEnv, plugin, e.taken, where)
 }
 
 // inProject reports whether a path is below the working directory, unless that is the home

@@ -33,7 +33,8 @@ func parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
 		return nil, false, Refusal{"it has a NUL byte" + at(data, bytes.IndexByte(data, 0)),
 			"save it as UTF-8 text"}
 	case !utf8.Valid(data):
-		return nil, false, Refusal{"it is not UTF-8" + at(data, bytes.IndexRune(data, utf8.RuneError)), "save it as UTF-8"}
+		return nil, false, Refusal{"it is not UTF-8" + at(data, bytes.IndexRune(data, utf8.RuneError)),
+			"save it as UTF-8"}
 	case strings.HasSuffix(name, ".toml"):
 		root, bad = parseTOML(data)
 		return root, true, bad

@@ -30,7 +30,8 @@ func checkTree(t *testing.T, name string, data []byte) {
 		}
 		return
 	}
-	if n := deepest(root.Value()); n > 2*maxDepth+2 { // an array under a dotted key may nest as deep as both together
+	// An array under a dotted key may nest as deep as both together.
+	if n := deepest(root.Value()); n > 2*maxDepth+2 {
 		t.Fatalf("it nests %d levels deep", n)
 	}
 }

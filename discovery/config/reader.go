@@ -249,7 +249,8 @@ func (r *Reader) Settings(host string, files []File) (all []Setting) {
 			sources, ok := r.Sources(Source{Host: host, Scope: files[i].Scope, Path: p}, false)
 			if !ok {
 				dir, _ := r.Directory(p)
-				all = append(all, Setting{&Document{Broken: true}, Source{host, files[i].Scope, dir}, &files[i]})
+				src := Source{Host: host, Scope: files[i].Scope, Path: dir}
+				all = append(all, Setting{&Document{Broken: true}, src, &files[i]})
 			}
 			for _, src := range sources {
 				all = append(all, Setting{r.Rule(src, false), src, &files[i]})

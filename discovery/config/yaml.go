@@ -38,7 +38,8 @@ func parseYAML(data []byte) (Object, Refusal) {
 	}
 	o, ok := v.Object()
 	if !ok && !v.Absent() {
-		return nil, Refusal{"it holds " + v.Kind() + ", not a mapping", "write `mcpServers:` or what the host has"}
+		return nil, Refusal{"it holds " + v.Kind() + ", not a mapping",
+			"write `mcpServers:` or what the host has"}
 	}
 	return o, Refusal{}
 }

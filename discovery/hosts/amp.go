@@ -17,7 +17,8 @@ var ampFiles = []config.File{
 		"C:/ProgramData/ampcode/managed-settings.json")},
 	{Scope: "workspace", Approval: config.HostAsks,
 		Paths: config.Everywhere("{workspace}/.amp/settings.json(c)")},
-	{Scope: "user", Paths: config.OnWindows("{config}/amp/settings.json(c)", "{appdata}/amp/settings.json(c)")},
+	{Scope: "user",
+		Paths: config.OnWindows("{config}/amp/settings.json(c)", "{appdata}/amp/settings.json(c)")},
 }
 
 var ampFormat = config.Plain(func(f *config.Format) {
@@ -179,8 +180,8 @@ func readAmpTools(r *config.Reader, src config.Source, root config.Object) (t am
 // of returns the lists for one server.
 func (a *ampRules) of(e *config.Entry) (lists []config.RuleList) {
 	for _, t := range a.tools {
-		lists = append(lists, config.RuleList{Prefix: "mcp__" + config.ToolName(e.Name) + "__", Rules: t.full},
-			config.RuleList{Rules: t.bare})
+		prefix := "mcp__" + config.ToolName(e.Name) + "__"
+		lists = append(lists, config.RuleList{Prefix: prefix, Rules: t.full}, config.RuleList{Rules: t.bare})
 	}
 	return slices.DeleteFunc(lists, func(l config.RuleList) bool { return l.Rules == nil })
 }

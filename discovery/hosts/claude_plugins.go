@@ -46,7 +46,8 @@ func (c *claude) groups(scope string) (groups []config.Group) {
 	}
 	for _, p := range c.r.Expand(config.Everywhere("{claude}/plugins/installed_plugins.json")) {
 		members := c.load(p).Object("plugins")
-		slices.SortStableFunc(members, func(a, b config.Member) int { return strings.Compare(a.Name, b.Name) })
+		byName := func(a, b config.Member) int { return strings.Compare(a.Name, b.Name) }
+		slices.SortStableFunc(members, byName)
 		for _, m := range members[:min(len(members), maxPlugins)] {
 			if root := c.installedAt(m.Value); root != "" {
 				groups = append(groups, c.plugin(c.listedPlugin(m.Name, root))...)
@@ -114,7 +115,8 @@ func (c *claude) listedPlugin(id, root string) plugin {
 			}
 			if p.root = path.Join(dir, from); !strings.HasPrefix(from, "./") || !c.r.Holds(dir, p.root) {
 				p.root, p.off = root, config.Refuse("where its plugin "+config.Display(id)+
-					" lies in its marketplace can't be told", "list the server in a file of MCP_BRIDGE_CONFIG")
+					" lies in its marketplace can't be told",
+					"list the server in a file of MCP_BRIDGE_CONFIG")
 			}
 			return p
 		}
@@ -158,9 +160,10 @@ func (c *claude) plugin(p plugin) (groups []config.Group) {
 		}
 		return '-'
 	}, p.id)
+	dataDir := strings.Join(c.r.Expand(config.Everywhere("{claude}/plugins/data/"+data)), "")
 	shared := &config.Plugin{Off: c.pluginOff(p), OfProject: p.ofProject, Option: c.option(p),
-		Variables: map[string]string{"CLAUDE_PLUGIN_ROOT": c.r.Native(p.root), config.ProjectDir: c.r.Env.Dir,
-			"CLAUDE_PLUGIN_DATA": strings.Join(c.r.Expand(config.Everywhere("{claude}/plugins/data/"+data)), "")}}
+		Variables: map[string]string{"CLAUDE_PLUGIN_ROOT": c.r.Native(p.root),
+			"CLAUDE_PLUGIN_DATA": dataDir, config.ProjectDir: c.r.Env.Dir}}
 	found := pluginServers{claude: c, root: p.root, files: map[string]bool{}}
 	found.readFile("./.mcp.json")
 	found.read(src, p.manifest.Get("mcpServers"))

@@ -36,8 +36,8 @@ func continueGroups(r *config.Reader, src config.Source, root config.Object) []c
 		name, named := o.Get("name").Text()
 		switch {
 		case !isObject:
-			r.Problem(src, "", fmt.Sprintf("entry %d of its list of servers is %s, not an object", i+1, v.Kind()),
-				"correct it")
+			r.Problem(src, "", fmt.Sprintf("entry %d of its list of servers is %s, not an object", i+1,
+				v.Kind()), "correct it")
 		case !named:
 			r.Problem(src, "", fmt.Sprintf("entry %d of its list of servers has no name", i+1), "give it one")
 		default:

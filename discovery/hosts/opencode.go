@@ -16,8 +16,10 @@ var openCode = &config.Host{
 
 var openCodeFiles = []config.File{
 	{Scope: "managed", Paths: config.PerSystem("/etc/opencode/opencode.json(c)",
-		"/Library/Application Support/opencode/opencode.json(c)", "C:/ProgramData/opencode/opencode.json(c)")},
-	{Scope: "OPENCODE_CONFIG", Paths: config.Everywhere("{opencode.json}", "{opencode dir}/opencode.json(c)")},
+		"/Library/Application Support/opencode/opencode.json(c)",
+		"C:/ProgramData/opencode/opencode.json(c)")},
+	{Scope: "OPENCODE_CONFIG",
+		Paths: config.Everywhere("{opencode.json}", "{opencode dir}/opencode.json(c)")},
 	{Scope: "project", Approval: config.NobodyAsks,
 		Paths: config.Everywhere("{workspace}/.opencode/opencode.json(c)", "{workspace}/opencode.json(c)")},
 	{Scope: "user", Paths: config.Everywhere("{home}/.opencode/opencode.json(c)",
@@ -156,7 +158,8 @@ func openCodeTools(tools, permission config.Object, from map[string]config.Sourc
 		}
 		for _, when := range words {
 			if word, ok := when.Value.Text(); ok && config.MatchStars(when.Name, "*") {
-				rules = append(rules, config.ToolRule{Pattern: m.Name, Deny: word == "deny", From: from[m.Name]})
+				rules = append(rules, config.ToolRule{Pattern: m.Name, Deny: word == "deny",
+					From: from[m.Name]})
 			}
 		}
 	}

@@ -117,8 +117,8 @@ func (g *geminiLists) denied(e *config.Entry) config.Refusal {
 	}
 	for _, list := range g.allowed {
 		if !g.has(list, e.Name) {
-			return config.Refuse(g.host+" doesn't allow it: it is not in mcp.allowed of "+list.source.String(),
-				"add it there to use it")
+			return config.Refuse(g.host+" doesn't allow it: it is not in mcp.allowed of "+
+				list.source.String(), "add it there to use it")
 		}
 	}
 	return config.Refusal{}

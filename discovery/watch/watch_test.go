@@ -138,7 +138,8 @@ func TestWatch(t *testing.T) {
 func TestWatchLinksAndValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t)
-		h.write("one.json", `{"mcpServers": {"a": {"command": "one", "env": {"T": "${file:`+h.dir+`/token}"}}}}`)
+		h.write("one.json", `{"mcpServers": {"a": {"command": "one", "env": {"T": `+
+			`"${file:`+h.dir+`/token}"}}}}`)
 		h.write("two.json", `{"mcpServers": {"a": {"command": "two"}}}`)
 		h.write("token", "first")
 		h.write(".codeium/windsurf/.keep", "")
