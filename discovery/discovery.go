@@ -77,13 +77,20 @@ func Scan(fsys fs.FS, env Env) Catalog { return newScan(fsys, env, nil).run() }
 
 // scan is one run of Scan.
 type scan struct {
-	catalog
+	*config.Reader
 	rules map[string]config.Rules // by host
+
+	servers      []Server
+	byName       map[string]int       // index in servers
+	byDefinition map[string]int       // by identity: index in servers of the first
+	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
+	refused      map[int]Server       // index in Problems → the entry that isn't used there
 }
 
 func newScan(fsys fs.FS, env Env, memory *config.Memory) *scan {
 	r := config.NewReader(fsys, env, hosts.Dirs(), memory)
-	return &scan{newCatalog(r), map[string]config.Rules{}}
+	return &scan{Reader: r, rules: map[string]config.Rules{}, byName: map[string]int{},
+		byDefinition: map[string]int{}, held: map[[2]string]Source{}, refused: map[int]Server{}}
 }
 
 func (s *scan) run() Catalog {

@@ -61,22 +61,17 @@ func (s *scan) unapproved(e *config.Entry) config.Refusal {
 	}
 	switch e.File.Approval {
 	case config.HostAsks:
-		return config.Refuse(e.Source.Host+" asks before it starts what a project brings along, and its "+
-			"answer can't be read from outside",
-			config.ListIt)
+		return config.AsksFirst(e.Source.Host)
 	case config.NobodyAsks:
-		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
-			"said so, and "+
-			e.Source.Host+" doesn't ask", config.ListIt)
+		return config.Unasked(e.Source.Host + " doesn't ask")
 	}
 	for _, t := range [][2]string{{"command", e.Command}, {"envFile", e.EnvFile}} {
 		// What a project has may run only in a project that the user trusts.
 		if e.Source.Host != config.Own && e.File.Format.References == config.Editor &&
 			strings.Contains(t[1], "${workspaceFolder}") {
-			return config.Refuse("its "+t[0]+" is of whatever project the bridge runs in, and whether "+
-				e.Source.Host+
-				" trusts that can't be read from outside", "name it by its whole path, or list the file in "+
-				"MCP_BRIDGE_CONFIG")
+			return config.Refuse(fmt.Sprintf("its %s is of whatever project the bridge runs in, and whether %s "+
+				"trusts that can't be read from outside", t[0], e.Source.Host),
+				"name it by its whole path, or list the file in MCP_BRIDGE_CONFIG")
 		}
 	}
 	return config.Refusal{}

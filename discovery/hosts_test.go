@@ -129,7 +129,7 @@ func TestPrecedence(t *testing.T) {
 			ours:                           server("mine")},
 			[]string{"s: mine"}, []string{"s: it is not yet approved in Claude Code",
 				"s: a project's server doesn't take the place of the user's own of that name, in " + ours +
-				" (mcp-bridge, user)"}},
+					" (mcp-bridge, user)"}},
 		{"the nearest .mcp.json", tree{
 			"/home/u/.claude.json": `{"projects": {"/w/p": {"enabledMcpjsonServers": ["s"]}}}`,
 			"/w/p/.mcp.json":       server("near"), "/w/.mcp.json": server("far"),

@@ -106,6 +106,18 @@ func (r Refusal) Error() string { return r.Reason }
 // ListIt is the way around a host's approval.
 const ListIt = "list the file in MCP_BRIDGE_CONFIG if you trust it"
 
+// AsksFirst refuses a project's servers of a host that asks its user about them.
+func AsksFirst(host string) Refusal {
+	return Refusal{host + " asks before it starts what a project brings along, and its answer can't be " +
+		"read from outside", ListIt}
+}
+
+// Unasked refuses a project's servers that no host has asked the user about, for a reason.
+func Unasked(why string) Refusal {
+	return Refusal{"the bridge doesn't start what a project brings along unless its user has said so, and " +
+		why, ListIt}
+}
+
 // Unclear refuses all servers of a host whose administrator's rules can't be read.
 func Unclear(host string, rules Source) Refusal {
 	return Refusal{"it can't be told whether " + host + "'s administrator allows it: " + rules.String() +

@@ -157,8 +157,7 @@ func (c *claude) approved(e *config.Entry) config.Refusal {
 			}
 		}
 		if e.Plugin.OfProject { // the approvals of such a plugin are kept under names that can't be known
-			return config.Refuse("Claude Code asks before it starts what a project brings along, and its "+
-				"answer can't be read from outside", config.ListIt)
+			return config.AsksFirst("Claude Code")
 		}
 		return config.Refusal{}
 	default:

@@ -120,8 +120,7 @@ func (g *geminiTrust) approved(e *config.Entry) config.Refusal {
 		return config.Refusal{}
 	}
 	if g.off {
-		return config.Refuse("the bridge doesn't start what a project brings along unless its user has "+
-			"said so, and Gemini CLI doesn't ask where folderTrust is switched off", config.ListIt)
+		return config.Unasked("Gemini CLI doesn't ask where folderTrust is switched off")
 	}
 	return g.r.TrustedOnly("Gemini CLI", "gemini", func(dir string) bool {
 		word, _ := g.of(dir)
