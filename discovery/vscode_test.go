@@ -19,43 +19,20 @@ func TestCodeProfiles(t *testing.T) {
 		return `{"servers": {"` + name + `": {"command": "x` + name +
 			`"}}}`
 	}
-	for _, tt := range []struct {
-		name string
-		env  Env
-		user string
-		host string
-	}{
-		{"linux", linux(), "/home/u/.config/Code/User", "VS Code"},
-		{"darwin", Env{Home: "/Users/u", GOOS: "darwin"}, "/Users/u/Library/Application Support/Code/User",
-			"VS Code"},
-		{"windows", Env{Home: `C:\Users\u`, GOOS: "windows"}, `C:\Users\u\AppData\Roaming\Code\User`,
-			"VS Code"},
-		{"Insiders", linux(), "/home/u/.config/Code - Insiders/User", "VS Code Insiders"},
-		{"VSCodium", linux(), "/home/u/.config/VSCodium/User", "VSCodium"},
-		{"VSCodium on windows", Env{Home: `C:\Users\u`, GOOS: "windows"},
-			`C:\Users\u\AppData\Roaming\VSCodium\User`, "VSCodium"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			files := tree{}
-			for p, data := range map[string]string{"globalStorage/storage.json": storage,
-				"mcp.json": servers("mine"), "profiles/-5a1fb8e2/mcp.json": servers("work"),
-				"profiles/builtin/agents/mcp.json": servers("agent"),
-				"profiles/3d1c/mcp.json":           servers("unread"), "profiles/9f/mcp.json": servers("unread"),
-				"../../other/mcp.json": servers("unread"), "profiles/mcp.json": servers("unread")} {
-				p = path.Clean(tt.user + "/" + p)
-				if tt.env.GOOS == "windows" {
-					p = strings.ReplaceAll(p, "/", `\`)
-				}
-				files[p] = data
-			}
-			c := Scan(files.fs(), tt.env)
-			check(t, c, []string{"agent: xagent", "mine: xmine", "work: xwork"}, nil)
-			for _, s := range c.Servers {
-				if s.Source.Host != tt.host || (s.Source.Scope == "profile") != (s.Name != "mine") {
-					t.Errorf("%s", s)
-				}
-			}
-		})
+	files := tree{}
+	for p, data := range map[string]string{"globalStorage/storage.json": storage,
+		"mcp.json": servers("mine"), "profiles/-5a1fb8e2/mcp.json": servers("work"),
+		"profiles/builtin/agents/mcp.json": servers("agent"),
+		"profiles/3d1c/mcp.json":           servers("unread"), "profiles/9f/mcp.json": servers("unread"),
+		"../../other/mcp.json": servers("unread"), "profiles/mcp.json": servers("unread")} {
+		files[path.Clean("/home/u/.config/Code/User/"+p)] = data
+	}
+	c := Scan(files.fs(), linux())
+	check(t, c, []string{"agent: xagent", "mine: xmine", "work: xwork"}, nil)
+	for _, s := range c.Servers {
+		if s.Source.Host != "VS Code" || (s.Source.Scope == "profile") != (s.Name != "mine") {
+			t.Errorf("%s", s)
+		}
 	}
 	check(t, Scan(tree{"/home/u/.config/Code/User/globalStorage/storage.json": "{",
 		"/home/u/.config/Code/User/mcp.json": servers("mine")}.fs(), linux()),
