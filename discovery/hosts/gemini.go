@@ -34,6 +34,28 @@ var geminiFiles = []config.File{
 	{Scope: "system defaults", Paths: config.Everywhere("{gemini defaults}")},
 }
 
+// geminiSystem returns where Gemini CLI, or what was made from it, has its system settings and
+// defaults.
+func geminiSystem(name, variables, dir, macDir string) []config.Dir {
+	return []config.Dir{
+		{Name: name + " system", Var: variables + "_SYSTEM_SETTINGS_PATH",
+			Else: config.PerSystem("/etc/"+dir+"/settings.json",
+				"/Library/Application Support/"+macDir+"/settings.json",
+				"C:/ProgramData/"+dir+"/settings.json")},
+		{Name: name + " defaults", Var: variables + "_SYSTEM_DEFAULTS_PATH",
+			Else: config.Everywhere("{" + name + " system}/../system-defaults.json")},
+	}
+}
+
+var geminiFormat = config.Plain(func(f *config.Format) {
+	f.Foreign, f.Disabled, f.Enabled, f.References, f.Program.Dir = "", "", "", config.Dollars, "cwd"
+	f.Tools = config.ToolLists{Allow: "includeTools", Deny: "excludeTools", EmptyIsAll: true}
+	f.Remote.URLs = []config.URLKey{{Key: "httpUrl", Transport: config.HTTP},
+		{Key: "url", Transport: config.SSE}}
+	f.Remote.OAuth = config.OAuthKeys{Key: "oauth", ClientID: "clientId", ClientSecret: "clientSecret",
+		Scopes: "scopes", Enabled: "enabled"}
+})
+
 // geminiSwitches returns the servers that `gemini mcp disable` has switched off. Gemini CLI takes no
 // comments in that file.
 func geminiSwitches(r *config.Reader) map[string]config.Source {

@@ -13,9 +13,8 @@ var (
 		{Scope: "user", Paths: config.Everywhere("{home}/.lmstudio/mcp.json",
 			"{home}/.cache/lm-studio/mcp.json")},
 	}}
-	warp = &config.Host{Name: "Warp", Files: []config.File{
-		{Scope: "user", Paths: config.Everywhere("{home}/.warp/.mcp.json"),
-			Format: config.Plain(func(f *config.Format) { f.Program.Dir = "working_directory" })},
+	warp = &config.Host{Name: "Warp", Format: warpFormat, Files: []config.File{
+		{Scope: "user", Paths: config.Everywhere("{home}/.warp/.mcp.json")},
 	}}
 	antigravity = &config.Host{Name: "Antigravity", Format: antigravityFormat, Files: []config.File{
 		{Scope: "project", Paths: config.Everywhere("{workspace}/.agents/mcp_config.json"),
@@ -25,6 +24,19 @@ var (
 	}}
 )
 
+var warpFormat = config.Plain(func(f *config.Format) { f.Program.Dir = "working_directory" })
+
 var antigravityFormat = config.Plain(func(f *config.Format) {
 	f.Remote.URLs, f.Tools.Deny = serverURLs, "disabledTools"
+})
+
+var factoryDroid = &config.Host{Name: "Factory Droid", Format: droidFormat, Files: []config.File{
+	{Scope: "project", Paths: config.Everywhere("{workspace}/.factory/mcp.json"),
+		Approval: config.NobodyAsks},
+	{Scope: "user", Paths: config.Everywhere("{home}/.factory/mcp.json")},
+}}
+
+var droidFormat = config.Plain(func(f *config.Format) {
+	f.References, f.Enabled = config.Braces, ""
+	f.Tools = config.ToolLists{Allow: "enabledTools", Deny: "disabledTools"}
 })
