@@ -25,7 +25,7 @@ type Env struct {
 	Getenv func(string) string // nil means that no variable is set
 	Owners trust.Owners        // of the files; its zero value trusts all of them
 
-	// Executable is the bridge's own program, absolute, with links resolved; empty where it isn't known.
+	// Executable is the bridge's own program, absolute, links resolved; empty if it isn't known.
 	Executable string
 
 	// Resolve returns the file that would be run for a command, with all links resolved, or an

@@ -3,21 +3,21 @@ package config
 // A Host is one program whose files configure MCP servers.
 type Host struct {
 	Name     string
-	Dirs     []Dir               // that its files are in, beside the common ones
-	Format   *Format             // of the files that have none of their own
-	Files    []File              // the first to define a name wins
-	Settings []File              // that say something of servers and hold none
-	Rules    func(*Reader) Rules // reads what its settings say of servers; nil for nothing
+	Dirs     []Dir               // names for directories in its Paths, beside those of Places
+	Format   *Format             // of all files that have none of their own
+	Files    []File              // with servers; the first to define a name wins
+	Settings []File              // without servers, but with rules about them
+	Rules    func(*Reader) Rules // reads the rules; nil means there are none
 }
 
 // A File is one place where a host keeps servers.
 type File struct {
-	Host      string // whose rules about tools hold, where that isn't the source's
-	Scope     string // the host's own word
+	Host      string // whose rules about tools hold; empty means the source's host
+	Scope     string // in the host's own word, such as user or project
 	Paths     Paths
 	Format    *Format // nil means the host's
 	Approval  Approval
-	Elsewhere bool // its entries are those of Rules.Groups
+	Elsewhere bool // Rules.Groups returns its entries
 }
 
 // InProject reports whether the file lies in a project, where all who write to the project can
@@ -51,32 +51,32 @@ type Plugin struct {
 	OfProject bool                        // it lies in the project
 }
 
-// Rules is what a host's settings say of its servers. A function that is nil has nothing to say.
+// Rules is what a host's settings say of its servers. A nil function refuses and adds nothing.
 type Rules struct {
-	Denied       func(*Entry) Refusal                    // by the settings or an administrator
-	DeniedOthers func(*Entry) Refusal                    // likewise, of the servers of other hosts
-	Off          func(name string) (by Source, off bool) // switches a server off by its name
+	Denied       func(*Entry) Refusal                    // refuses what its settings, or an administrator, forbid
+	DeniedOthers func(*Entry) Refusal                    // does the same to the servers of other hosts
+	Off          func(name string) (by Source, off bool) // says which file switches a server off
 	Approved     func(*Entry) Refusal                    // refuses what lacks the user's yes
-	Tools        func(*Entry) []RuleList                 // of those that it hides
-	Paths        func(scope string) []string             // of more files
-	Groups       func(scope string) []Group              // of files whose entries are Elsewhere
+	Tools        func(*Entry) []RuleList                 // returns the rules that hide tools
+	Paths        func(scope string) []string             // returns more Paths of a file
+	Groups       func(scope string) []Group              // returns the entries of a file that has them Elsewhere
 }
 
-// A Format is how a host writes its entries. A name that is empty is of a member that the host
-// doesn't heed. What syntax a file has, its ending says.
+// A Format is how a host writes its entries. An empty name means that the host has no such member.
+// The ending of a file's name decides whether it is JSON, TOML or YAML.
 type Format struct {
-	Key        string // of the member that holds servers
-	Foreign    string // a key that other hosts use for the same and that this one doesn't read
-	Strict     bool   // plain JSON: a file with a comment or a trailing comma is rejected whole
+	Key        string // the member that holds the servers
+	Foreign    string // what other hosts call it: a file that has this instead is reported
+	Strict     bool   // the host rejects a file with a comment or a trailing comma
 	References *References
 	Program    Program
 	Remote     Remote
-	Disabled   string // the switch that is true for a server that isn't to be used
-	Enabled    string // the switch that is false for one
+	Disabled   string // the member that is true for a server that is switched off
+	Enabled    string // the member that is false for one
 	Tools      ToolLists
 
-	// These may be nil. Groups finds the servers, which are else the object under Key; Prepare gives an
-	// entry the common shape, or refuses it; Finish reads what only this host has.
+	// These may be nil. Groups returns the servers where they are no object under Key, Prepare gives
+	// an entry the common shape, or refuses it, and Finish reads what only this host has.
 	Groups  func(r *Reader, src Source, root Object) []Group
 	Prepare func(Object) (Object, Refusal)
 	Finish  func(*Entry, *Members)

@@ -267,8 +267,8 @@ type Setting struct {
 	File   *File
 }
 
-// TrustedOnly returns Rules.Approved of a host that uses a project's servers where its user has told
-// program that the project's directory is trusted.
+// TrustedOnly returns Rules.Approved of a host that uses a project's servers once its user has told
+// program to trust the project's directory.
 func (r *Reader) TrustedOnly(host, program string, trusts func(dir string) bool) func(*Entry) Refusal {
 	return func(e *Entry) Refusal {
 		dir := r.ProjectOf(e.Source.Path)

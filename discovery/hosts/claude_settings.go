@@ -209,8 +209,8 @@ func (c *claude) readApprovals(src config.Source, o config.Object) approvals {
 	return yes
 }
 
-// readRules reads a list of rules. While one of an administrator's is no list, it can't be told what
-// it would keep back.
+// readRules reads a list of rules. Where an administrator's is no list, it isn't clear what it
+// forbids.
 func (c *claude) readRules(s config.Setting, admin bool, key string) (rules []claudeRule) {
 	v := s.Rules.Get(key)
 	list, ok := v.Array()

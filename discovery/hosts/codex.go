@@ -37,9 +37,8 @@ var codexFormat = &config.Format{
 	},
 }
 
-// codexTrusts reports whether Codex's own file calls a directory trusted: by its own path, or by that
-// of its repository. What is said of the working directory is not said of the repository that it is
-// a part of.
+// codexTrusts reports whether Codex's own file trusts a directory, by its path or that of its
+// repository. Trust in the working directory is not trust in the repository around it.
 func codexTrusts(r *config.Reader, project string) bool {
 	for _, p := range r.Expand(codexUser) {
 		src := config.Source{Host: "Codex", Scope: "user", Path: p}

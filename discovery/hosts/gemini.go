@@ -56,8 +56,8 @@ var geminiFormat = config.Plain(func(f *config.Format) {
 		Scopes: "scopes", Enabled: "enabled"}
 })
 
-// geminiSwitches returns the servers that `gemini mcp disable` has switched off. Gemini CLI takes no
-// comments in that file.
+// geminiSwitches returns the servers that `gemini mcp disable` has switched off. Gemini CLI allows
+// no comments in that file.
 func geminiSwitches(r *config.Reader) map[string]config.Source {
 	off := map[string]config.Source{}
 	for _, p := range r.Expand(config.Everywhere("{gemini}/mcp-server-enablement.json")) {
@@ -84,8 +84,8 @@ func geminiTrustIsOff(r *config.Reader) bool {
 	return false
 }
 
-// geminiTrust is what Gemini CLI was told of folders. In one that it wasn't told to trust it uses no
-// servers at all, the user's own neither.
+// geminiTrust is what Gemini CLI was told of folders. It uses no servers, the user's own included,
+// in a folder that it wasn't told to trust.
 type geminiTrust struct {
 	r   *config.Reader
 	off bool

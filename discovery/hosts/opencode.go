@@ -50,8 +50,8 @@ func openCodeGroups(r *config.Reader, src config.Source, root config.Object) []c
 	return []config.Group{{Source: src, Entries: inner}, {Source: src, Entries: older}}
 }
 
-// openCodeRules is what a host's files say of tools. A tool has to pass both of two lists, so that a
-// project shows nothing that the user has hidden: the user's alone, and that of all files.
+// openCodeRules is what a host's files say of tools. A tool has to pass two lists, that of the
+// user's files and that of all files, so that a project shows nothing that the user has hidden.
 type openCodeRules struct {
 	r     *config.Reader
 	files []config.File

@@ -41,10 +41,10 @@ func New(fsys fs.FS, env discovery.Env) *Watcher {
 // has been called.
 func (w *Watcher) Catalog() discovery.Catalog { return w.latest }
 
-// Run searches again after each change on disk until ctx ends, and hands every catalog whose servers
-// or problems differ from the last one's to found, which it waits for. It is called once. It
-// doesn't wait for a search that is going on when ctx ends, which a slow disk or a very large file
-// may keep: what that finds is dropped.
+// Run searches again after each change on disk until ctx ends. It calls found with every catalog
+// whose servers or problems differ from the last one's, and waits for it. It is called once. It doesn't
+// wait for a search that is still going on when ctx ends, as on a slow disk: what that finds is
+// dropped.
 func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
 	catalogs := make(chan discovery.Catalog)
 	go w.look(ctx, catalogs)
