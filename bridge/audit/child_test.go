@@ -50,10 +50,11 @@ func write(args []string) error {
 	if err != nil {
 		return err
 	}
-	l, err := Open(Config{Path: args[0], MaxBytes: 4000, MaxFiles: 100})
+	l, err := Open(Config{Path: args[0]})
 	if err != nil {
 		return err
 	}
+	l.maxBytes, l.maxFiles = 4000, 100
 	errs := make(chan error, goroutines)
 	var wg sync.WaitGroup
 	for g := range goroutines {
