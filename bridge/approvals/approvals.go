@@ -230,22 +230,10 @@ func (a *Approvals) Held(s discovery.Server) bool {
 // many others were told. With an error the yes counts in this process only: another bridge doesn't
 // answer, or none runs and the record can't be written.
 func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
-	a.approve(s.ID())
 	if a.cfg.Changed != nil {
 		defer a.cfg.Changed()
 	}
-	m := message{Do: doApprove, ID: s.ID()}
-	heard := a.send(m)
-	a.mu.Lock()
-	serves := a.serves
-	a.mu.Unlock()
-	switch {
-	case heard.silent:
-		err = errSilent
-	case !serves && len(heard.replies) == 0:
-		return a.settle(m)
-	}
-	return len(heard.replies), err
+	return a.change(message{Approve: s.ID()})
 }
 
 var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then try again")
@@ -290,15 +278,6 @@ func earliest(replies []reply) (t time.Time) {
 	return t
 }
 
-func (a *Approvals) approve(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.yes[id] = true
-	delete(a.now, id) // its earlier filters too
-	a.know(id)
-	a.keep()
-}
-
 // tick is more than the clock that files are stamped by lags behind time.Now.
 const tick = 20 * time.Millisecond
 
@@ -321,7 +300,7 @@ func (a *Approvals) first() {
 	a.keep()
 	known := maps.Clone(a.state.Known)
 	a.mu.Unlock()
-	a.send(message{Do: doLearn, Since: since, Known: known})
+	a.send(message{Since: since, Known: known})
 }
 
 // keep tells the Keeper what to write after a kill. The caller has a.mu.
@@ -347,7 +326,7 @@ func (a *Approvals) Close() error {
 	a.mu.Unlock()
 	var err error
 	if due {
-		_, err = a.settle(message{Do: doJoin})
+		_, err = a.settle(message{})
 	}
 	if door != nil {
 		door.close(err == nil)
@@ -356,7 +335,7 @@ func (a *Approvals) Close() error {
 	late := err == nil && a.serves && a.dirty && !a.blind // it was told something while it wrote
 	a.mu.Unlock()
 	if late {
-		_, err = a.settle(message{Do: doJoin})
+		_, err = a.settle(message{})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -59,7 +59,7 @@ func (a *Approvals) Grant(g policy.Grant) (told int, err error) {
 		full := fmt.Errorf("more than %d bytes of grants: forget some, with mcp-bridge policy forget", maxGrants)
 		return 0, errors.Join(err, full)
 	}
-	return a.change(message{Do: doGrant, Grants: []policy.Grant{g}})
+	return a.change(message{Grant: []policy.Grant{g}})
 }
 
 // Forget forgets the grants that fit, here and in all other bridges with this record. It returns
@@ -69,7 +69,7 @@ func (a *Approvals) Forget(fits func(policy.Grant) bool) (forgot int, err error)
 	if len(gone) == 0 {
 		return 0, nil
 	}
-	_, err = a.change(message{Do: doForget, Grants: gone})
+	_, err = a.change(message{Forget: gone})
 	return len(gone), err
 }
 
@@ -114,27 +114,28 @@ func (a *Approvals) changeRecord(m message) error {
 	return err
 }
 
-// obey does what a message says about grants and policies. A process that others can reach writes
-// the record at once, or as it ends: what is forgotten must not come back after a power cut. The
-// caller has a.mu.
+// obey does what a message says. A process that others can reach writes the record at once, or as it
+// ends: what is forgotten must not come back after a power cut. The caller has a.mu.
 func (a *Approvals) obey(m message) {
-	switch m.Do {
-	case doGrant:
-		for _, g := range m.Grants {
-			a.allow(g)
-		}
-	case doForget:
-		for _, g := range m.Grants {
-			a.disallow(g)
-		}
-	case doTrust:
-		a.trust(m.Policies)
-	default:
-		return
+	if m.Approve != "" {
+		a.yes[m.Approve] = true
+		delete(a.now, m.Approve) // its earlier filters too
+		a.know(m.Approve)
 	}
-	if a.serves && !a.blind && !a.over {
+	for _, g := range m.Grant {
+		a.allow(g)
+	}
+	for _, g := range m.Forget {
+		a.disallow(g)
+	}
+	if m.Policies != nil {
+		a.trust(m.Policies)
+	}
+	a.learn(state{Known: m.Known})
+	a.serving(m.Since)
+	if a.dirty && a.serves && !a.blind && !a.over {
 		if err := a.write(a.open()); err != nil {
-			a.cfg.Log.Warn("what you have allowed or forgotten can't be kept", "err", err)
+			a.cfg.Log.Warn("what you have approved, allowed or forgotten can't be kept", "err", err)
 		}
 	}
 	a.keep()

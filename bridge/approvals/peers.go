@@ -26,25 +26,14 @@ const (
 	maxMessage = 8 << 20 // bytes of a message or an answer
 )
 
-// What bridges say to each other.
-const (
-	doJoin    = "join"    // what do you know?
-	doLearn   = "learn"   // this is let in, and code is run since then
-	doApprove = "approve" // the user has said yes
-	doGrant   = "grant"   // the user allows these tools for good
-	doForget  = "forget"  // no more
-	doTrust   = "trust"   // the user trusts these policy files
-)
-
-// message is one line of JSON, as its answer is.
+// message is what bridges tell each other, as one line of JSON. An empty one only asks.
 type message struct {
-	Do    string            `json:"do"`
-	ID    string            `json:"id,omitempty"`
-	Known map[string]string `json:"known,omitempty"`
-	Since time.Time         `json:"since,omitzero"`
-
-	Grants   []policy.Grant    `json:"grants,omitempty"`
-	Policies map[string]string `json:"policies,omitempty"`
+	Approve  string            `json:"approve,omitempty"`  // the user has said yes to the definition of this ID
+	Grant    []policy.Grant    `json:"grant,omitempty"`    // the user allows these tools for good
+	Forget   []policy.Grant    `json:"forget,omitempty"`   // no more
+	Policies map[string]string `json:"policies,omitempty"` // the user trusts these policy files
+	Known    map[string]string `json:"known,omitempty"`    // these are let in
+	Since    time.Time         `json:"since,omitzero"`     // code is run since then
 }
 
 // reply is the answer to any message.
@@ -139,22 +128,14 @@ func (a *Approvals) answer(conn net.Conn) {
 	if json.NewDecoder(io.LimitReader(conn, maxMessage)).Decode(&m) != nil {
 		return
 	}
-	if m.Do == doApprove {
-		a.approve(m.ID)
-	}
 	a.mu.Lock()
 	a.obey(m)
-	if m.Do == doLearn {
-		a.learn(state{Known: m.Known})
-		a.serving(m.Since)
-		a.keep()
-	}
 	text, err := json.Marshal(reply{a.bounded(), a.since})
 	a.mu.Unlock()
 	if err == nil {
 		_, _ = conn.Write(append(text, '\n'))
 	}
-	if m.Do == doApprove && a.cfg.Changed != nil {
+	if m.Approve != "" && a.cfg.Changed != nil {
 		a.cfg.Changed()
 	}
 }
@@ -189,7 +170,7 @@ type answers struct {
 // join asks what is known. Where no bridge answers and one has died, it waits for its watchdog.
 func (a *Approvals) join() answers {
 	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
-		heard := a.send(message{Do: doJoin})
+		heard := a.send(message{})
 		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) {
 			return heard
 		}

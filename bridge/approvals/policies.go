@@ -29,7 +29,7 @@ func (a *Approvals) Trusts(path string, text []byte) bool {
 // Trust takes the user's yes to what a policy file holds, for all bridges with this record that are
 // started later. It returns how many of those that run were told.
 func (a *Approvals) Trust(path string, text []byte) (told int, err error) {
-	return a.change(message{Do: doTrust, Policies: map[string]string{path: sumOf(text)}})
+	return a.change(message{Policies: map[string]string{path: sumOf(text)}})
 }
 
 // trust notes what policy files held when they were trusted. The map is a new one, since copies of
