@@ -40,7 +40,7 @@ func TestReport(t *testing.T) {
 			var stdout, stderr strings.Builder
 			a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr)}
 			tt.o.json = true
-			err := a.report(tt.o, bridge.Report{Result: tt.r}, nil)
+			err := a.report(tt.o, bridge.Report{Result: tt.r})
 			ends, ended := exitOK, exitError{}
 			if errors.As(err, &ended) {
 				ends = ended.code
@@ -52,7 +52,7 @@ func TestReport(t *testing.T) {
 				t.Errorf("exitCode is %d, and the command ends with %d, want %d; %v", got.ExitCode, ends, tt.want, err)
 			}
 			tt.o.json = false
-			if err := a.report(tt.o, bridge.Report{Result: tt.r}, nil); tt.o.files != "" &&
+			if err := a.report(tt.o, bridge.Report{Result: tt.r}); tt.o.files != "" &&
 				(strings.Contains(stderr.String(), "--artifacts") || !strings.Contains(stderr.String(), "a.txt") || !strings.Contains(err.Error(), "the directory for the files can't be made: ")) {
 				t.Errorf("got %q, %v", stderr.String(), err)
 			}

@@ -232,7 +232,7 @@ func TestDoctorNames(t *testing.T) {
 			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""}, {"limit cpus", fine, "2 cores", "kept by the engine", ""}, {"limit time", fine, "2m0s at most", "kept by the bridge", ""}}, ""},
 		{"orphans", func(e *fakeEngine) {
 			e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: dead, Created: time.Now().Add(-3 * time.Hour), Running: true}}
-		}, nil, true, []row{{"orphans", toKnow, "0123456789ab (odd_name), 3 h old, running, owner pid 4711", "removed beside the run below", "doctor --reap"}}, ""},
+		}, nil, true, []row{{"orphans", toKnow, "0123456789ab (odd_name), 3 hours old, running, owner pid 4711", "removed beside the run below", "doctor --reap"}}, ""},
 		{"orphans that can't be looked for", func(e *fakeEngine) { e.reapErr = errors.New("busy") }, nil, true, []row{{"orphans", toKnow, "busy", "", "doctor --reap"}}, ""},
 		{"a pinned image", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" + strings.Repeat("2", 64)}, true,
 			[]row{{"image", fine, "digest sha256:222", "pinned", ""}, {"settings", fine, "MCP_BRIDGE_IMAGE=python@", "", ""}}, ""},
@@ -349,9 +349,9 @@ func TestAge(t *testing.T) {
 		created time.Time
 		want    string
 	}{
-		{now.Add(-5 * time.Second), "5 s old"},
-		{now.Add(-90 * time.Second), "1 min old"},
-		{now.Add(-26 * time.Hour), "26 h old"},
+		{now.Add(-5 * time.Second), "5 seconds old"},
+		{now.Add(-90 * time.Second), "about a minute old"},
+		{now.Add(-26 * time.Hour), "26 hours old"},
 		{now.AddDate(0, 0, -12), "12 days old"},
 		{now.AddDate(20, 0, 0), "of unknown age"},
 		{time.Time{}, "of unknown age"},

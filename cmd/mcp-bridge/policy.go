@@ -282,8 +282,9 @@ func (a *app) policyTestCmd() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := checkObject(args); args != "" && err != nil {
-				return usageError{fmt.Errorf(`--args is a JSON object such as {"path": "/tmp"}%w`, err)}
+			var object map[string]any
+			if err := json.Unmarshal([]byte(cmp.Or(args, "{}")), &object); err != nil || object == nil {
+				return usageError{errors.New(`--args must be a JSON object such as {"path": "/tmp"}`)}
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
@@ -292,23 +293,6 @@ func (a *app) policyTestCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
 	return cmd
-}
-
-// checkObject returns why text is no JSON object, as the end of a sentence.
-func checkObject(text string) error {
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return fmt.Errorf("; what is given is no JSON: %w", err)
-	}
-	switch v.(type) {
-	case map[string]any:
-		return nil
-	case []any:
-		return errors.New(", not an array")
-	case nil:
-		return errors.New(", not null")
-	}
-	return errors.New(", not a single value")
 }
 
 func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {

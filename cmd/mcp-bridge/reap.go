@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/docker/go-units"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
@@ -83,27 +86,15 @@ func orphanLine(o runtime.Orphan, now time.Time) string {
 	if o.Running {
 		state = "running"
 	}
-	id := o.ID
-	if len(id) > 12 {
-		id = id[:12]
-	}
-	return fmt.Sprintf("%s (%s), %s, %s, owner pid %d", id, o.Name, age(o.Created, now), state, o.Owner.PID)
+	return fmt.Sprintf("%.12s (%s), %s, %s, owner pid %d", o.ID, o.Name, age(o.Created, now), state, o.Owner.PID)
 }
 
 // age is for people: two clocks, or one that was set, may disagree by any amount.
 func age(created, now time.Time) string {
-	d := now.Sub(created)
-	switch {
-	case created.IsZero() || d < 0:
+	if created.IsZero() || now.Before(created) {
 		return "of unknown age"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s old", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min old", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h old", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d days old", int(d.Hours())/24)
+	return strings.ToLower(units.HumanDuration(now.Sub(created))) + " old"
 }
 
 // leftDir is a directory of a dead bridge.

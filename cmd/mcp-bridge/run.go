@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
-	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -135,7 +134,6 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 			}
 		}
 	}
-	var lost error // of the code's output
 	if !o.json {
 		stdout, stderr := a.stdout.Code(), a.stderr.Code()
 		d.Output = func(c sandbox.Chunk) {
@@ -143,9 +141,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 			if c.Stream == "stderr" {
 				w = stderr
 			}
-			if _, err := io.WriteString(w, c.Text); err != nil && lost == nil {
-				lost = err
-			}
+			_, _ = io.WriteString(w, c.Text) // the Output remembers a failure
 		}
 	}
 	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
@@ -157,7 +153,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.report(o, r, lost)
+		return a.report(o, r)
 	})
 }
 
@@ -167,32 +163,17 @@ func (a *app) asker() func(context.Context, string) (bool, error) {
 	if !a.atTerminal() {
 		return nil
 	}
-	turn := make(chan struct{}, 1)
 	return func(ctx context.Context, question string) (bool, error) {
-		select {
-		case turn <- struct{}{}:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
-		fmt.Fprintf(a.stderr, "\n%s\nAllow it? [y/N] ", question)
-		said := make(chan bool, 1)
-		go func() { // a read of a terminal can't be ended; the next question waits for it
-			yes, _ := terminal.ReadAnswer(a.stdin)
-			said <- yes
-			<-turn
-		}()
-		select {
-		case yes := <-said:
-			return yes, nil
-		case <-ctx.Done():
+		yes, _, err := a.ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
+		if err != nil {
 			a.say("\nmcp-bridge: the call has ended; the answer is not needed")
-			return false, context.Cause(ctx)
 		}
+		return yes, err
 	}
 }
 
-// report says how a run ended. lost is why the code's output could not be written.
-func (a *app) report(o runOptions, r bridge.Report, lost error) error {
+// report says how a run ended.
+func (a *app) report(o runOptions, r bridge.Report) error {
 	var paths map[string]string
 	var unwritten error
 	if o.files != "" && len(r.Result.Artifacts) > 0 {
@@ -204,7 +185,7 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 		if ends == exitOK && unwritten != nil {
 			ends = exitFailure
 		}
-		_, lost = fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
+		fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
 	} else {
 		a.explain(o, r, paths)
 	}
@@ -214,8 +195,6 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 		return exitError{code}
 	case code != exitOK:
 		return exitError{code}
-	case lost != nil:
-		return fmt.Errorf("the code ran, but its output could not be written: %w", lost)
 	case unwritten != nil:
 		return fmt.Errorf("the code ran, but not all of its files could be written: %w", unwritten)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -103,7 +104,7 @@ func details(srv discovery.Server) []string {
 	add("description", srv.Description)
 	words := []string{}
 	for _, w := range append([]string{start.Command}, start.Args...) {
-		words = append(words, shellWord(w))
+		words = append(words, text.ShellWord(w))
 	}
 	if start.Command != "" {
 		add("runs", strings.Join(words, " "))
@@ -134,13 +135,4 @@ func details(srv discovery.Server) []string {
 		}
 	}
 	return out
-}
-
-// shellWord returns a word as a POSIX shell takes it.
-func shellWord(s string) string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	if s != "" && strings.Trim(s, letters+"0123456789@%+=:,._-/*") == "" { // * is of what is masked
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

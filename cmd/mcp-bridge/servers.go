@@ -95,8 +95,7 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 		names = append(names, p.Server)
 	}
 	if len(out.Servers)+len(out.Problems) == 0 {
-		near := meant(args[0], names)
-		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", args[0], near)}
+		return out, noServer(args[0], names)
 	}
 	return out, nil
 }

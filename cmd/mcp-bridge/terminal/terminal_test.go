@@ -148,7 +148,7 @@ func TestWrap(t *testing.T) {
 
 // TestHomeIsShort: only the home itself is ~, not the middle of a longer path.
 func TestHomeIsShort(t *testing.T) {
-	s := Screen{columns: 80, home: "/home/u"}
+	s := Screen{columns: 80, home: beginning("/home/u")}
 	for in, want := range map[string]string{
 		"/home/u/a and /home/u/b": "~/a and ~/b",
 		"(/home/u/a)":             "(~/a)",
