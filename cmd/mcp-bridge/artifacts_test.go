@@ -17,9 +17,7 @@ import (
 // given that was followed already.
 func TestReport(t *testing.T) {
 	inTheWay := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(inTheWay, nil, 0o600))
 	file := []sandbox.Artifact{{Name: "a.txt"}}
 	for _, tt := range []struct {
 		name string

@@ -26,9 +26,7 @@ func newPrey(t *testing.T) *prey {
 	if err == nil {
 		home, err = filepath.EvalSymlinks(home)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	p := &prey{t: t, home: home, proj: filepath.Join(home, "proj")}
 	for file, text := range map[string]string{
@@ -43,9 +41,7 @@ func newPrey(t *testing.T) *prey {
 	}
 	files, err := json.Marshal(map[string]any{"mcpServers": map[string]entry{"files": {Command: filepath.Join(bin, "mcp-server-filesystem"), Args: []string{home},
 		Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.write("mine.json", string(files))
 	data := os.Getenv("XDG_DATA_HOME")
 	if data == "" {
@@ -153,9 +149,7 @@ func TestCodeBecomesNoServer(t *testing.T) {
 	texts, names := p.places()
 	first := p.bridge()
 	write, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := first.python(fmt.Sprintf(`
 import json, os
 for path, text in json.loads(%q).items():
@@ -206,9 +200,7 @@ print("written")
 		t.Fatal(got.Text)
 	}
 	third.killed = true
-	if err := third.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, third.cmd.Process.Signal(syscall.SIGKILL))
 	_ = third.cmd.Wait()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // until its watchdog has written
 		text, err := os.ReadFile(filepath.Join(p.home, ".local/state/mcp-bridge/approved.json"))

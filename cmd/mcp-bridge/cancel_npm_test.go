@@ -16,9 +16,7 @@ import (
 func sent(t *testing.T, log string) (calls, stopped []string) {
 	t.Helper()
 	f, err := os.Open(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var m struct {

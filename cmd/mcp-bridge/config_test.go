@@ -18,9 +18,7 @@ import (
 // default is the program's.
 func TestSettingsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	told := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| ((?:`[A-Z_]+`(?:, )?)+) \\| ([^|]*?) ?\\|")
 	for _, row := range row.FindAllStringSubmatch(strings.ReplaceAll(string(page), "`"+prefix+"_`", ""), -1) {
@@ -173,9 +171,7 @@ func TestUpstreamVariables(t *testing.T) {
 	t.Setenv("MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT", "0")
 	t.Setenv("MCP_BRIDGE_UPSTREAM_START_TIMEOUT", "7")
 	cfg, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c := (&parts{cfg: cfg}).poolConfig(); c.IdleTimeout < 1<<62 || c.StartTimeout != 7*time.Second {
 		t.Errorf("idle after %v, started within %v; want never and 7s", c.IdleTimeout, c.StartTimeout)
 	}
@@ -185,14 +181,10 @@ func TestUpstreamVariables(t *testing.T) {
 func TestEmptyVariables(t *testing.T) {
 	for _, name := range variables() {
 		t.Setenv(name, "") // and back at the end
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Unsetenv(name))
 	}
 	want, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range variables() {
 		t.Setenv(name, "")
 	}

@@ -128,9 +128,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 		t.Setenv(k, v)
 	}
 	cfg, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	catalog := discovery.Catalog{}
 	if d.parts != nil {
 		catalog = d.catalog
@@ -141,9 +139,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 		candidates = append(candidates, detect.Candidate{Name: []string{"podman", "docker"}[i], Open: func() runtime.Driver { return e }})
 	}
 	d.driver = detect.New(detect.Config{Candidates: candidates, OS: "linux"})
-	if err := d.assemble(once); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.assemble(once))
 	defer func() {
 		if err := d.close(); err != nil {
 			t.Error(err)
@@ -308,20 +304,14 @@ func TestDoctorJSON(t *testing.T) {
 	d := &doctor{}
 	works := examineWith(t, d, []*fakeEngine{healthy(), second}, nil)
 	var b bytes.Buffer
-	if err := printJSON(&b, report{"v1", works, d.rows}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, printJSON(&b, report{"v1", works, d.rows}))
 	got := varying.ReplaceAllString(b.String(), "VARIES")
 	path := filepath.Join("testdata", "doctor.json")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the document differs (-update writes it):\n%s", diff)
 	}

@@ -17,13 +17,9 @@ func TestFilesInAndOut(t *testing.T) {
 	in, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	big := bytes.Repeat([]byte("0123456789abcdef"), 2<<20) // 32 MB
 	for name, data := range map[string][]byte{"a.csv": []byte("1,2"), "big.bin": big, "empty": nil} {
-		if err := os.WriteFile(filepath.Join(in, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(in, name), data, 0o600))
 	}
-	if err := os.Symlink("/etc/hostname", filepath.Join(in, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/etc/hostname", filepath.Join(in, "link")))
 	cmd := command(t, nil, "serve")
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_INPUTS="+in, "MCP_BRIDGE_ARTIFACTS="+out)
 	c := serve(t, cmd)

@@ -15,9 +15,7 @@ func TestInputsSetting(t *testing.T) {
 	}
 	t.Setenv("MCP_BRIDGE_INPUTS", "/a"+string(os.PathListSeparator)+"/b/")
 	c, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if in, err := c.inputs(); err != nil || in.Dirs() != "/a, /b" {
 		t.Errorf("got %v, %v", in, err)
 	}
@@ -30,9 +28,7 @@ func TestInputsSetting(t *testing.T) {
 func TestArtifactsSetting(t *testing.T) {
 	home := t.TempDir()
 	plain := filepath.Join(home, "file")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(plain, nil, 0o600))
 	t.Setenv("HOME", home)
 	for _, tc := range []struct{ name, setting, data, want, err string }{
 		{"a directory", filepath.Join(home, "out"), "", filepath.Join(home, "out"), ""},

@@ -29,15 +29,11 @@ type firstProgram struct {
 func firstPrograms(t *testing.T) []firstProgram {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(programsDir, "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []firstProgram
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range archive.Files {
 			text := string(f.Data)
 			name, kind, _ := strings.Cut(f.Name, ".")
@@ -69,14 +65,10 @@ func TestFirstPrograms(t *testing.T) {
 	}
 	servers := map[string]entry{"github": {Command: self(t), Args: []string{"demo-server", "github"}, Env: map[string]string{asMain: "1"}}}
 	scripts, err := filepath.Glob(filepath.Join(programsDir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, script := range scripts {
 		data, err := os.ReadFile(script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := shop(t) // whose arguments say that it isn't the bridge itself
 		e.Env = map[string]string{asScript: string(data)}
 		servers[strings.TrimSuffix(filepath.Base(script), ".json")] = e
@@ -108,9 +100,7 @@ func (p firstProgram) check(t *testing.T, c *client) {
 	if m.Error != nil {
 		t.Fatalf("JSON-RPC error %d: %s", m.Error.Code, m.Error.Message)
 	}
-	if err := json.Unmarshal(m.Result, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(m.Result, &r))
 	got := r.StructuredContent
 	got.Stderr = filesGone.ReplaceAllString(got.Stderr, "") // of programs that write no file to /workspace/out
 	if p.out != nil {
@@ -123,11 +113,7 @@ func (p firstProgram) check(t *testing.T, c *client) {
 	if got.Error == nil || got.Error.Type != says[0] {
 		t.Fatalf("got %s %+v, want the exception %s", got.Status, got.Error, says[0])
 	}
-	for _, part := range says[1:] {
-		if !strings.Contains(got.Error.Message, part) {
-			t.Errorf("the error %q doesn't say %q", got.Error.Message, part)
-		}
-	}
+	holds(t, got.Error.Message, says[1:]...)
 }
 
 // handedOver is a line for each file.
@@ -136,9 +122,7 @@ func handedOver(t *testing.T, files []json.RawMessage) string {
 	var b strings.Builder
 	for _, raw := range files {
 		var f struct{ Name, Mime string }
-		if err := json.Unmarshal(raw, &f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &f))
 		if shownFile.MatchString(f.Name) {
 			f.Name = ""
 		}

@@ -48,9 +48,7 @@ func follow(t *testing.T, file string, first map[string]entry, vars ...string) f
 func (f followed) write(t *testing.T, servers map[string]entry) {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"mcpServers": servers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.save(t, string(data))
 }
 
@@ -58,9 +56,7 @@ func (f followed) write(t *testing.T, servers map[string]entry) {
 func (f followed) save(t *testing.T, data string) {
 	t.Helper()
 	for _, err := range []error{os.MkdirAll(filepath.Dir(f.file), 0o700), os.WriteFile(f.file+".new", []byte(data), 0o600), os.Rename(f.file+".new", f.file)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -102,9 +98,7 @@ func (f followed) says(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		data, err := os.ReadFile(f.stderr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if strings.Contains(string(data), text) {
 			return
 		}
@@ -149,9 +143,7 @@ func TestFollow(t *testing.T) {
 	if got := f.hears(t); got != "second" {
 		t.Errorf("after one was removed there are %q", got)
 	}
-	if err := os.Remove(f.file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(f.file))
 	if got := f.hears(t); got != "" {
 		t.Errorf("without a file there are %q", got)
 	}
@@ -165,9 +157,7 @@ func TestFollow(t *testing.T) {
 func TestFollowDuringRun(t *testing.T) {
 	needEngine(t)
 	policy := filepath.Join(t.TempDir(), "policy.toml")
-	if err := os.WriteFile(policy, []byte("[[rule]]\ntools = [\"*.echo\"]\nverdict = \"ask\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(policy, []byte("[[rule]]\ntools = [\"*.echo\"]\nverdict = \"ask\"\n"), 0o600))
 	shop := shop(t)
 	file := filepath.Join(t.TempDir(), "servers.json") // not in a home of its own, where the engine has no image
 	vars := []string{"MCP_BRIDGE_CONFIG=" + file, "MCP_BRIDGE_POLICY=" + policy, "XDG_STATE_HOME=" + t.TempDir()}

@@ -57,9 +57,7 @@ func TestGoverned(t *testing.T) {
 	needEngine(t)
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "audit.jsonl")
-	if err := os.WriteFile(policy, []byte(governed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(policy, []byte(governed), 0o600))
 	cmd := command(t, map[string]entry{"shop": shop(t)})
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy, "MCP_BRIDGE_AUDIT="+log, "MCP_BRIDGE_AUDIT_ARGUMENTS=true",
 		"MCP_BRIDGE_LOG_FORMAT=json", "MCP_BRIDGE_LOG_LEVEL=debug", "XDG_STATE_HOME="+dir)
@@ -111,9 +109,7 @@ except AttributeError as e:
 func checkAudit(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	run := ""
 	for line := range strings.Lines(string(text)) {
@@ -148,9 +144,7 @@ run .  ok `
 func checkRunIDs(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	of := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		var l struct{ Msg, Run string }

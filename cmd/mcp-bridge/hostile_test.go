@@ -69,15 +69,11 @@ type hostileGot struct {
 func loadHostile(t *testing.T) []hostile {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/hostile/*.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []hostile
 	for _, path := range paths {
 		code, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h := hostile{name: strings.TrimSuffix(filepath.Base(path), ".py"), code: string(code), timeout: patience}
 		prose := false
 		for line := range strings.Lines(h.code) {
@@ -237,15 +233,11 @@ func (h hostile) check(t *testing.T, got hostileGot) {
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
 			kib, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return kib << 10
 		}
 	}

@@ -14,13 +14,9 @@ func emptyImage(t *testing.T) string {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, dir := range []string{"etc/", "ipc/", "proc/", "sys/", "dev/", "tmp/", "workspace/"} {
-		if err := w.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	cmd := exec.Command("podman", "import", "-q", "-", ref)
 	cmd.Stdin = &b
 	if out, err := cmd.CombinedOutput(); err != nil {

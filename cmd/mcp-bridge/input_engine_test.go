@@ -43,9 +43,7 @@ func newerServer(t *testing.T) (config string) {
 		ts.Close()
 	})
 	config = filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(config, []byte(`{"mcpServers":{"newer":{"type":"http","url":"`+ts.URL+`/mcp"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(`{"mcpServers":{"newer":{"type":"http","url":"`+ts.URL+`/mcp"}}}`), 0o600))
 	return config
 }
 

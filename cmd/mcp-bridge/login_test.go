@@ -37,9 +37,7 @@ func TestLoginByPage(t *testing.T) {
 		http.DefaultClient.CloseIdleConnections()
 		return resp.Body.Close()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source := logins()
 	defer source.Close()
 	if token, err := source.Token(t.Context(), srv, ""); err != nil || token == "" {
@@ -59,11 +57,7 @@ func TestConfirmParties(t *testing.T) {
 		if yes != want.yes || !errors.Is(err, want.err) {
 			t.Errorf("%q: got %v, %v", typed, yes, err)
 		}
-		for _, part := range []string{p.Page, p.Others[0], p.Issuer} {
-			if !strings.Contains(said.String(), part) {
-				t.Errorf("%q is not in %q", part, said)
-			}
-		}
+		holds(t, said.String(), p.Page, p.Others[0], p.Issuer)
 	}
 	silent, w := io.Pipe()
 	defer w.Close()

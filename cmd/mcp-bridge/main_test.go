@@ -46,6 +46,24 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mcp-bridge": main})
 }
 
+// must ends the test where a step that it only needs has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds reports each part that a text lacks.
+func holds(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, want := range parts {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 // needEngine skips where there is no engine to test against. With MCP_BRIDGE_TEST_RUNTIME=podman its absence is a failure.
 func needEngine(t *testing.T) {
 	t.Helper()
@@ -76,9 +94,7 @@ func anyEngine(t *testing.T) string {
 func self(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return exe
 }
 
@@ -98,13 +114,9 @@ func shop(t *testing.T) entry {
 func configure(t *testing.T, servers map[string]entry) string {
 	t.Helper()
 	b, err := json.Marshal(map[string]any{"mcpServers": servers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -129,9 +141,7 @@ func logFile(t *testing.T) *os.File {
 	t.Helper()
 	const most = 8 << 10
 	f, err := os.CreateTemp(t.TempDir(), "stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		defer f.Close()
 		if !t.Failed() {
@@ -183,18 +193,14 @@ func serveTo(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *client {
 	t.Helper()
 	c := &client{t: t, cmd: cmd, waiting: map[string]chan message{}, notes: make(chan message, 1000), ended: make(chan struct{})}
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.stdin, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = logFile(t)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	go c.read(stdout)
 	t.Cleanup(c.close)
 	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": map[string]any{"name": "test", "version": "0"}})
@@ -334,5 +340,13 @@ func (c *client) startLong() (id int, answer <-chan message) {
 		case m := <-answer:
 			c.t.Fatalf("the run ended at once: %s", m.Result)
 		}
+	}
+}
+
+// works reports it where the bridge runs no code.
+func (c *client) works() {
+	c.t.Helper()
+	if got := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); got.IsError || got.Text != "42\n" {
+		c.t.Errorf("the next call: got %+v", got)
 	}
 }

@@ -38,9 +38,7 @@ func realServers(t *testing.T, bin string) (servers map[string]entry, files stri
 // TestRealServers: code calls tools of two servers from npm and of the built-in one.
 func TestRealServers(t *testing.T) {
 	servers, files := realServers(t, npm(t))
-	if err := os.WriteFile(filepath.Join(files, "note.txt"), []byte("from the file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(files, "note.txt"), []byte("from the file"), 0o600))
 	c := serve(t, command(t, servers))
 	code := fmt.Sprintf(`
 import asyncio

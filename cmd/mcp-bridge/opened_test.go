@@ -39,9 +39,7 @@ func TestOpenedForTheUser(t *testing.T) {
 		c = serve(t, cmd)
 		c.search(map[string]any{"query": "open"})
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if pid, err = strconv.Atoi(string(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,9 +64,7 @@ func TestOpenedForTheUser(t *testing.T) {
 	t.Run("kill", func(t *testing.T) {
 		c, pid, log := open(t)
 		c.killed = true
-		if err := c.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.cmd.Process.Kill())
 		_ = c.cmd.Wait()
 		<-c.ended
 		within(t, "what the server has opened is ended", func() bool { return !sleeps(pid) })

@@ -23,14 +23,10 @@ func assembled(t *testing.T, e *fakeEngine) *parts {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	cfg, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), catalog: discovery.Catalog{}}
 	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman", Open: func() runtime.Driver { return e }}}})
-	if err := p.assemble(once); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.assemble(once))
 	t.Cleanup(func() {
 		if err := p.close(); err != nil {
 			t.Error(err)
@@ -82,9 +78,7 @@ func TestProgressOfPreparing(t *testing.T) {
 		answers, held, told := 0, true, map[string]string{}
 		for lines := bufio.NewScanner(back); answers < 2 && lines.Scan(); {
 			var m message
-			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(lines.Bytes(), &m))
 			var n struct{ ProgressToken, Message string }
 			switch {
 			case m.Method == "notifications/progress" && json.Unmarshal(m.Params, &n) == nil:

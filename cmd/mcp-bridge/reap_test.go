@@ -22,20 +22,14 @@ func TestReapDirs(t *testing.T) {
 	stays := []string{self.NewName(), elsewhere.NewName(), "mcp-bridge-anything", "other"}
 	goes, open := dead.NewName(), dead.NewName()
 	for _, name := range slices.Concat(stays, []string{goes, open}) {
-		if err := os.Mkdir(filepath.Join(parent, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(parent, name, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(parent, name), 0o700))
+		must(t, os.WriteFile(filepath.Join(parent, name, "file"), nil, 0o600))
 	}
 	if err := os.Chmod(filepath.Join(parent, open), 0o777); err != nil { // others may have put something into it
 		t.Fatal(err)
 	}
 	link := dead.NewName()
-	if err := os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, link)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, link)))
 	found, err := reapDirs([]string{parent, filepath.Join(parent, "none")}, self)
 	if err != nil || len(found) != 1 || found[0] != (leftDir{filepath.Join(parent, goes), dead.PID}) {
 		t.Errorf("got %v, %v", found, err)
@@ -102,9 +96,7 @@ func killBoth(t *testing.T, bridge int) {
 	t.Helper()
 	send := func(pid int, s syscall.Signal) {
 		t.Helper()
-		if err := sendSignal(pid, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sendSignal(pid, s))
 	}
 	send(bridge, syscall.SIGSTOP) // or it would start another
 	send(watchdogOf(t, bridge), syscall.SIGKILL)

@@ -34,9 +34,7 @@ func TestRecording(t *testing.T) {
 	bin := npm(t)
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	enc, err := tiktoken.GetEncoding("o200k_base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	count := func(parts ...string) (n int) {
 		for _, p := range parts {
 			n += len(enc.EncodeOrdinary(p))
@@ -44,9 +42,7 @@ func TestRecording(t *testing.T) {
 		return n
 	}
 	docs, err := filepath.Abs("../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	servers := map[string]entry{}
 	direct, calls := 0, 0
 	path := bin + ":" + os.Getenv("PATH")
@@ -79,9 +75,7 @@ func TestRecording(t *testing.T) {
 		after := fmt.Sprintf("%d tool calls. Tokens in the model's context, definitions included: %s, and %s call by call.",
 			calls, text.Count(int64(through)), text.Count(int64(direct)))
 		svg := drawn("Which pages of docs/ name the most tests?", task, got.Text, after)
-		if err := os.WriteFile(filepath.Join(docs, "task.svg"), []byte(svg), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(docs, "task.svg"), []byte(svg), 0o644))
 	}
 }
 
@@ -100,9 +94,7 @@ func definitionsOf(t *testing.T, c *client) (all []string) {
 	}
 	for _, tool := range list.Tools {
 		definition, err := json.Marshal(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, string(definition))
 	}
 	return all

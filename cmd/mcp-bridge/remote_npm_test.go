@@ -31,9 +31,7 @@ func portOf(address string) string {
 func programAt(t *testing.T, cmd *exec.Cmd, address string) (stop func()) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	stopped := false
 	stop = func() {
 		if !stopped {
@@ -59,9 +57,7 @@ func programAt(t *testing.T, cmd *exec.Cmd, address string) (stop func()) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -77,9 +73,7 @@ func TestEverythingOverHTTP(t *testing.T) {
 			stop := everythingAt(t, bin, tt.mode, address)
 			config := filepath.Join(t.TempDir(), "servers.json")
 			entry := `{"mcpServers":{"everything":{"type":"` + tt.typ + `","url":"http://` + address + tt.path + `"}}}`
-			if err := os.WriteFile(config, []byte(entry), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(config, []byte(entry), 0o600))
 			cmd := command(t, nil, "serve")
 			cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
 			c := serve(t, cmd)
@@ -119,9 +113,7 @@ func TestLoginToServerOfOthers(t *testing.T) {
 	programAt(t, example, server)
 	config := filepath.Join(t.TempDir(), "servers.json")
 	entry := `{"mcpServers":{"guarded":{"type":"http","url":"http://localhost:` + portOf(server) + `/mcp"}}}`
-	if err := os.WriteFile(config, []byte(entry), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(entry), 0o600))
 	program := remoteCommand(t, config)
 	for _, step := range []struct {
 		args []string

@@ -52,13 +52,9 @@ func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 		"old":     map[string]any{"type": "sse", "url": sse + "/sse"},
 		"guarded": map[string]any{"type": "http", "url": as.URL + oauthtest.Path},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config = filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(config, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, b, 0o600))
 	return as, config
 }
 
@@ -76,18 +72,12 @@ func remoteCommand(t *testing.T, config string) func(args ...string) *exec.Cmd {
 func logIn(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out strings.Builder
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	var said strings.Builder
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -98,9 +88,7 @@ func logIn(t *testing.T, cmd *exec.Cmd) string {
 		}
 		browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		resp, err := browser.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = resp.Body.Close()
 		if _, err := io.WriteString(in, resp.Header.Get("Location")+"\n"); err != nil {
 			t.Fatal(err)
@@ -134,11 +122,7 @@ func TestRemoteCommands(t *testing.T) {
 	}
 	has := func(out string, parts ...string) {
 		t.Helper()
-		for _, part := range parts {
-			if !strings.Contains(out, part) {
-				t.Errorf("%q is not in:\n%s", part, out)
-			}
-		}
+		holds(t, out, parts...)
 	}
 	has(run(0, "tools", "keyed"), "mcp_keyed.greet")
 	has(run(0, "tools", "old"), "mcp_old.greet")

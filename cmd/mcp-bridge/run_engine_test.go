@@ -37,9 +37,7 @@ func TestRunOnEngine(t *testing.T) {
 	t.Run("serve", func(t *testing.T) {
 		c := serve(t, command(t, nil))
 		for range 2 {
-			if got := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); got.IsError || got.Text != "42\n" {
-				t.Errorf("got %+v", got)
-			}
+			c.works()
 		}
 		if got := c.python("while True: pass", map[string]any{"servers": []string{}, "timeout": 1}); !got.IsError || !strings.Contains(got.Text, "1s") {
 			t.Errorf("got %+v", got)
@@ -104,9 +102,7 @@ func deadOwner(t *testing.T) runtime.Owner {
 	t.Helper()
 	o := runtime.Self()
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Run())
 	o.PID, o.Started = cmd.Process.Pid, "1"
 	return o
 }
@@ -156,9 +152,7 @@ func TestReapOnEngine(t *testing.T) {
 				}
 			} else {
 				out, err := command(t, nil, "doctor", "--reap").Output()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, id := range gone {
 					if !strings.Contains(string(out), id[:12]) {
 						t.Errorf("%s is not in %s", id, out)
@@ -186,9 +180,7 @@ func TestTwoBridges(t *testing.T) {
 	first := serve(t, command(t, nil))
 	id, answer := first.startLong()
 	second := serve(t, command(t, nil))
-	if got := second.python("print('second')", map[string]any{"servers": []string{}}); got.Text != "second\n" {
-		t.Errorf("got %+v", got)
-	}
+	second.works()
 	out, err := command(t, nil, "doctor", "--reap").CombinedOutput()
 	if err != nil || strings.Contains(string(out), fmt.Sprint(first.cmd.Process.Pid)) {
 		t.Errorf("got %v: %s", err, out)
@@ -202,9 +194,7 @@ func TestTwoBridges(t *testing.T) {
 	default:
 	}
 	first.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
-	if got := first.python("print('first')", map[string]any{"servers": []string{}}); got.Text != "first\n" {
-		t.Errorf("got %+v", got)
-	}
+	first.works()
 }
 
 // TestGoneAndBackOnEngine: an engine that goes away, in the middle of a run and between calls, fails them with the next step, and
@@ -234,9 +224,7 @@ func TestGoneAndBackOnEngine(t *testing.T) {
 			}
 		}
 		door = openDoor(t, socket, door.to)
-		if got := c.python("print('back')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "back\n" {
-			t.Errorf("round %d: got %+v", round, got)
-		}
+		c.works()
 	}
 	within(t, "no container is left but a standby", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) <= keptReady })
 }
@@ -257,9 +245,7 @@ func engineSocket(t *testing.T) string {
 	}
 	path = filepath.Join(t.TempDir(), "podman.sock")
 	service := exec.Command("podman", "system", "service", "--time=0", "unix://"+path)
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, service.Start())
 	t.Cleanup(func() {
 		service.Process.Kill()
 		service.Wait()
@@ -281,9 +267,7 @@ type door struct {
 func openDoor(t *testing.T, path, to string) *door {
 	t.Helper()
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &door{to: to, l: l}
 	d.wg.Go(func() {
 		for {
@@ -350,9 +334,7 @@ func withinTime(t *testing.T, most time.Duration, what string, is func() bool) {
 func TestPinned(t *testing.T) {
 	needEngine(t)
 	out, err := exec.Command("podman", "image", "inspect", "--format", "{{.Id}} {{index .RepoDigests 0}}", "localhost/mcp-bridge/python:latest").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id, digest, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	for _, ref := range []string{"sha256:" + id, digest} {
 		if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+ref, "MCP_BRIDGE_PULL=never"); !r.Works || !find(r.Rows, row{"image", fine, ref, "", ""}) {

@@ -91,9 +91,7 @@ func TestSearchFromCode(t *testing.T) {
 	list, _ := store.Load(key)
 	list.Tools = append(list.Tools, upstream.Tool{Name: "cancel-order", Description: "Cancels an order."})
 	list.AsOf = list.AsOf.Add(-100 * time.Hour)
-	if err := store.Save(key, list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Save(key, list))
 	got := run(`
 found = runtime.search_tool_docs("cancel order")[0]
 print(found["toolAlias"], found["cached"])
@@ -102,9 +100,5 @@ try:
 except AttributeError as e:
     print(e)
 print(mcp_shop.add(a=2, b=3)["sum"])`)
-	for _, want := range []string{"cancel_order True\n", "mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got %s, want %q in it", got, want)
-		}
-	}
+	holds(t, got, "cancel_order True\n", "mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n")
 }

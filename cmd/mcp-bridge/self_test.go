@@ -73,9 +73,7 @@ func TestBridgeBehindURL(t *testing.T) {
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)
 	config := filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(config, []byte(`{"mcpServers": {"loop": {"type": "http", "url": "`+web.URL+`/mcp"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(`{"mcpServers": {"loop": {"type": "http", "url": "`+web.URL+`/mcp"}}}`), 0o600))
 	cmd := command(t, nil)
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
 	c := serve(t, cmd)
@@ -92,18 +90,12 @@ func TestBridgeBehindURL(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.Copy(out, in); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.Close())
 }

@@ -16,9 +16,7 @@ import (
 func allHosts(t *testing.T) (root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	archive, err := txtar.ParseFile("../../discovery/testdata/all-hosts.txt")
 	if err != nil || len(archive.Files) < 20 {
 		t.Fatalf("%v, %d files", err, len(archive.Files))
@@ -26,12 +24,8 @@ func allHosts(t *testing.T) (root string) {
 	moved := strings.NewReplacer("/home/u", root+"/home/u", "/w/shop", root+"/w/shop")
 	for _, f := range archive.Files {
 		p := moved.Replace(f.Name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(moved.Replace(string(f.Data))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(p), 0o700))
+		must(t, os.WriteFile(p, []byte(moved.Replace(string(f.Data))), 0o600))
 	}
 	return root
 }
@@ -60,14 +54,10 @@ func TestServersOfAllHosts(t *testing.T) {
 			}
 			file := filepath.Join("testdata", golden)
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(got), 0o600))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d := cmp.Diff(string(want), got); d != "" {
 				t.Errorf("(-want +got), -update rewrites it:\n%s", d)
 			}

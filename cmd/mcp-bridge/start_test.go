@@ -20,9 +20,7 @@ func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	leave := func(name string) string {
 		path := filepath.Join(dir, name)
 		script := fmt.Sprintf("#!/bin/sh\necho %s >>'%s'\nexit 1\n", name, trace)
-		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(script), 0o700))
 		return path
 	}
 	leave("podman")
@@ -89,9 +87,7 @@ func listen(t *testing.T, dir, name string) *listener {
 	t.Helper()
 	l := &listener{path: filepath.Join(dir, name), peers: make(chan string, 1000)}
 	socket, err := net.Listen("unix", l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -117,9 +113,7 @@ func (l *listener) accepted(t *testing.T) (n int) {
 	t.Helper()
 	from := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"}
 	conn, err := net.DialUnix("unix", from, &net.UnixAddr{Name: l.path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	for peer := <-l.peers; peer != from.Name; peer = <-l.peers {
 		n++

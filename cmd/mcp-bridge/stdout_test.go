@@ -44,9 +44,7 @@ func TestFullStdout(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	t.Setenv("MCP_BRIDGE_RUNTIME", "unix://"+filepath.Join(home, "none.sock"))
 	config := filepath.Join(home, "servers.json")
-	if err := os.WriteFile(config, []byte(`{"mcpServers": {"files": {"command": "mcp-server-files"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(`{"mcpServers": {"files": {"command": "mcp-server-files"}}}`), 0o600))
 	t.Setenv("MCP_BRIDGE_CONFIG", config)
 	for _, tc := range []struct {
 		args string

@@ -32,13 +32,9 @@ func openPTY(t *testing.T) (ours, theirs *os.File) {
 	if err == nil {
 		err = unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 78})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = theirs.Close() })
 	return ours, theirs
 }
@@ -79,11 +75,7 @@ func TestServersOnATerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{"~/.cursor/mcp.json (Cursor, user)\n", "\n    next: ", "~/.claude.json"} {
-		if !strings.Contains(plain, want) {
-			t.Errorf("%q is not in\n%s", want, plain)
-		}
-	}
+	holds(t, plain, "~/.cursor/mcp.json (Cursor, user)\n", "\n    next: ", "~/.claude.json")
 	if strings.Contains(plain, root+"/home/u") {
 		t.Errorf("the home is written out:\n%s", plain)
 	}
@@ -136,25 +128,17 @@ func TestAskerOnATerminal(t *testing.T) {
 func TestDoctorInterrupted(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	cmd := command(t, nil, "doctor")
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "CONTAINER_HOST=unix://"+socket)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	c, err := l.Accept() // the engine is asked, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	if got := stdout.String(); strings.Contains(got, "fail") || !strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
 		t.Errorf("it says\n%s", got)
@@ -172,9 +156,7 @@ func TestRunAsksOnATerminal(t *testing.T) {
 	dir := t.TempDir()
 	policy, script := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "script.py")
 	for path, content := range map[string]string{policy: `default = "ask"`, script: "print(mcp_shop.add(a=40, b=2)['sum'])\n1/0\n"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	for typed, want := range map[string]string{"y\n": "ZeroDivisionError", "n\n": "the user has said no"} {
 		ours, theirs := openPTY(t)
@@ -185,10 +167,6 @@ func TestRunAsksOnATerminal(t *testing.T) {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy)
 		cmd.Stdin = theirs
 		out, _ := cmd.CombinedOutput()
-		for _, want := range []string{want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ", `File "` + script + `", line `} {
-			if !strings.Contains(string(out), want) {
-				t.Errorf("%q: %q is not in\n%s", typed, want, out)
-			}
-		}
+		holds(t, string(out), want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ", `File "`+script+`", line `)
 	}
 }

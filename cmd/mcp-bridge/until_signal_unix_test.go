@@ -14,9 +14,7 @@ import (
 func TestUntilSignal(t *testing.T) {
 	for _, want := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		ctx, stop := untilSignal(t.Context())
-		if err := sendSignal(os.Getpid(), want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sendSignal(os.Getpid(), want))
 		<-ctx.Done()
 		var got signalError
 		if cause := context.Cause(ctx); !errors.As(cause, &got) || got.Signal != want || !errors.Is(cause, context.Canceled) {
