@@ -64,7 +64,7 @@ func (e engines) podman(endpoint string) detect.Candidate {
 		Endpoint:     endpoint,
 		Setting:      e.setting(),
 		SSHKey:       os.Getenv("CONTAINER_SSHKEY"),
-		AllowRootful: bool(e.cfg.AllowRootful),
+		AllowRootful: e.cfg.AllowRootful,
 		Hardening:    e.hardening,
 		IdleTimeout:  time.Duration(e.cfg.RuntimeIdleTimeout),
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
@@ -86,7 +86,7 @@ func (e engines) docker(endpoint string) detect.Candidate {
 	cfg := docker.Config{
 		Endpoint:     endpoint,
 		Setting:      e.setting(),
-		AllowRootful: bool(e.cfg.AllowRootful),
+		AllowRootful: e.cfg.AllowRootful,
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
 		Hardening:    e.hardening,
 		Log:          e.log,

@@ -47,19 +47,6 @@ func (s *size) Decode(v string) error {
 	return nil
 }
 
-// yes is a boolean.
-type yes bool
-
-// Decode implements envconfig.Decoder.
-func (y *yes) Decode(v string) error {
-	b, err := strconv.ParseBool(v)
-	if err != nil {
-		return errors.New("it must be true or false")
-	}
-	*y = yes(b)
-	return nil
-}
-
 // level is a slog.Level, if one was chosen.
 type level struct {
 	slog.Level
