@@ -261,7 +261,7 @@ func (a *Approvals) writeEnded(heard answers) error {
 	defer a.mu.Unlock()
 	a.hear(heard)
 	if a.blind || heard.silent {
-		return a.mark()
+		return nil // what is known better stays there
 	}
 	r := a.ended()
 	r.Serving = earliest(heard.replies)
@@ -290,12 +290,10 @@ func (a *Approvals) first() {
 	a.mu.Lock()
 	a.serving(time.Now().Add(-tick))
 	since := a.since
-	write := func() error { return a.write(a.open()) }
-	if a.blind {
-		write = a.mark
-	}
-	if err := write(); err != nil {
-		a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
+	if !a.blind {
+		if err := a.write(a.open()); err != nil {
+			a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
+		}
 	}
 	a.keep()
 	known := maps.Clone(a.state.Known)

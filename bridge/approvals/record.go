@@ -158,23 +158,6 @@ func (a *Approvals) bounded() state {
 	return s
 }
 
-// mark notes in the record of another bridge, which doesn't answer, that this process runs code. It
-// changes nothing else there. Without an end that a bridge notes, code was run until the next
-// start.
-func (a *Approvals) mark() error {
-	if a.since.IsZero() {
-		return nil
-	}
-	r, err := load(a.cfg.Record)
-	if err != nil {
-		return err
-	}
-	if r.Serving.IsZero() || a.since.Before(r.Serving) {
-		r.Serving = a.since
-	}
-	return a.save(r)
-}
-
 // write replaces the record as a whole.
 func (a *Approvals) write(r record) error {
 	r.Known = a.bounded().Known
