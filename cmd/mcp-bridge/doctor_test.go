@@ -321,17 +321,6 @@ func TestDoctorJSON(t *testing.T) {
 	}
 }
 
-// TestRow: what was found, what it means and what to do are beside the name.
-func TestRow(t *testing.T) {
-	var b bytes.Buffer
-	row{"limit memory", toKnow, "a b\nc", "one two three four", "copy /a"}.show(terminal.New(&b).Screen())
-	const want = "note  limit memory      a b\n                        c\n" +
-		"                        one two three four\n                        next: copy /a\n"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestAge: the two clocks may disagree by any amount.
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

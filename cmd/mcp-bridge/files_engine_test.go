@@ -20,9 +20,7 @@ func TestFilesInAndOut(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(in, name), data, 0o600))
 	}
 	must(t, os.Symlink("/etc/hostname", filepath.Join(in, "link")))
-	cmd := command(t, nil, "serve")
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_INPUTS="+in, "MCP_BRIDGE_ARTIFACTS="+out)
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, nil, "serve"), "MCP_BRIDGE_INPUTS="+in, "MCP_BRIDGE_ARTIFACTS="+out))
 	const code = `
 import hashlib, os
 os.chdir("/workspace/in")

@@ -73,9 +73,7 @@ func TestFirstPrograms(t *testing.T) {
 		e.Env = map[string]string{asScript: string(data)}
 		servers[strings.TrimSuffix(filepath.Base(script), ".json")] = e
 	}
-	cmd := command(t, servers)
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error")
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, servers), "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error"))
 	queue := make(chan firstProgram, len(programs))
 	for _, p := range programs {
 		queue <- p

@@ -112,6 +112,11 @@ func stage(t *testing.T) *scene {
 		s.client.Process.Kill()
 		t.Fatalf("the run did not begin: %s", log.String())
 	}
+	t.Cleanup(func() {
+		for _, pid := range s.marked() {
+			_ = sendSignal(pid, syscall.SIGKILL)
+		}
+	})
 	s.watchdog = watchdogOf(t, s.bridge)
 	if n := len(s.marked()); n != 2 {
 		t.Errorf("%d processes of the server run, want 2", n)
@@ -194,23 +199,25 @@ func (s *scene) left() []string {
 	return left
 }
 
-// cleared waits until nothing is left, for at most thirty seconds.
+// cleared waits until nothing is left.
 func (s *scene) cleared() {
 	s.t.Helper()
+	allGone(s.t, s.left)
+}
+
+// allGone waits until nothing is left, for at most thirty seconds.
+func allGone(t *testing.T, left func() []string) {
+	t.Helper()
 	begin := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for left := s.left(); len(left) > 0; left = s.left() {
+	for still := left(); len(still) > 0; still = left() {
 		if time.Since(begin) > 30*time.Second {
-			s.t.Errorf("after %v there is still: %s", time.Since(begin), strings.Join(left, ", "))
-			for _, pid := range s.marked() {
-				sendSignal(pid, syscall.SIGKILL)
-			}
-			return
+			t.Fatalf("after %v there is still: %s", time.Since(begin), strings.Join(still, ", "))
 		}
 		<-tick.C
 	}
-	s.t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
+	t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
 }
 
 // TestKilled kills the client and the bridge, ten times each, in the middle of a run: nothing may be left.
@@ -313,27 +320,17 @@ const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"import time; time.sleep(0.3)","servers":[],"timeout":100}}}
 `
 
-// noneLeft waits until nothing is left of bridges that were killed, for at most thirty seconds. What other bridges on this
+// noneLeft waits until nothing is left of bridges that were killed. What other bridges on this
 // machine do is their own affair.
 func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	t.Helper()
-	begin := time.Now()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	allGone(t, func() []string {
 		left := append(servicesLeft(t, before, mark), monitorsOf(pids)...)
 		if len(left) == 0 { // asked last, since it takes longest
 			left = containersOf(t, pids)
 		}
-		if len(left) == 0 {
-			t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
-			return
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("after %v there is still: %s", time.Since(begin), strings.Join(left, ", "))
-		}
-		<-tick.C
-	}
+		return left
+	})
 }
 
 // servicesLeft are the API services with the mark in their environment, and the new directories in which no other one lives.
@@ -434,38 +431,26 @@ func TestInterruptedTwice(t *testing.T) {
 			dir := t.TempDir()
 			script, mark := filepath.Join(dir, "stubborn.py"), "interrupted-"+strconv.Itoa(os.Getpid())+second.String()
 			must(t, os.WriteFile(script, []byte(stubborn), 0o600))
-			cmd := exec.Command(self(t))
-			cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
+			c := serve(t, command(t, map[string]entry{
 				"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, mark}},
 			}))
-			var log bytes.Buffer
-			cmd.Stderr = &log
-			in, _ := cmd.StdinPipe()
-			out, err := cmd.StdoutPipe()
-			must(t, err)
-			must(t, cmd.Start())
-			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_tools","arguments":{"server":"stubborn"}}}`)
-			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "poke") {
-				t.Fatalf("%v after %s: %s", err, line, log.String())
-			}
+			c.killed = true
+			holds(t, c.search(map[string]any{"server": "stubborn"}), "poke")
 			if n := len(processes(mark)); n != 2 {
 				t.Errorf("%d processes of the server run, want 2", n)
 			}
 			began := time.Now()
-			_ = cmd.Process.Signal(os.Interrupt)
+			_ = c.cmd.Process.Signal(os.Interrupt)
 			if second != 0 {
 				time.Sleep(10 * time.Millisecond) // as a client does, only sooner
-				_ = cmd.Process.Signal(second)
+				_ = c.cmd.Process.Signal(second)
 			}
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("it ended with %v: %s", err, log.String())
+			<-c.ended
+			if err := c.cmd.Wait(); err != nil {
+				t.Errorf("it ended with %v", err)
 			}
 			t.Logf("it ended %v after the first signal", time.Since(began))
-			for deadline := time.Now().Add(20 * time.Second); len(processes(mark)) > 0; time.Sleep(20 * time.Millisecond) { // between two looks
-				if time.Now().After(deadline) {
-					t.Fatalf("%v are left of the server", processes(mark))
-				}
-			}
+			within(t, "nothing of the server is left", func() bool { return len(processes(mark)) == 0 })
 		})
 	}
 }

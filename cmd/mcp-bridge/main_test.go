@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,7 +101,9 @@ func self(t *testing.T) string {
 
 // entry is a server in a configuration file.
 type entry struct {
-	Command string            `json:"command"`
+	Type    string            `json:"type,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
 }
@@ -132,6 +135,12 @@ func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	}
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_ARTIFACTS="+filepath.Join(t.TempDir(), "artifacts"))
 	cmd.WaitDelay = 20 * time.Second
+	return cmd
+}
+
+// with returns the command with more variables.
+func with(cmd *exec.Cmd, vars ...string) *exec.Cmd {
+	cmd.Env = append(cmd.Env, vars...)
 	return cmd
 }
 
@@ -316,10 +325,30 @@ func parseAnswer(t *testing.T, m message) answer {
 func (c *client) python(code string, more map[string]any) answer {
 	c.t.Helper()
 	args := map[string]any{"code": code}
-	for k, v := range more {
-		args[k] = v
-	}
+	maps.Copy(args, more)
 	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "run_python", "arguments": args}))
+}
+
+// asked calls run_python, has the client answer what it is asked by a method with a result, and returns
+// the call's answer and the parameters of what was asked.
+func (c *client) asked(method, result, code string, more map[string]any) (got answer, params []string) {
+	c.t.Helper()
+	args := map[string]any{"code": code, "timeout": 60}
+	maps.Copy(args, more)
+	_, done := c.start("tools/call", map[string]any{"name": "run_python", "arguments": args})
+	for late := time.After(2 * time.Minute); ; {
+		select {
+		case m := <-c.notes:
+			if m.Method == method {
+				params = append(params, string(m.Params))
+				c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": json.RawMessage(result)})
+			}
+		case m := <-done:
+			return parseAnswer(c.t, m), params
+		case <-late:
+			c.t.Fatal("no answer came")
+		}
+	}
 }
 
 // startLong starts a run that would last for a hundred seconds, and returns once its code has printed "up".

@@ -71,12 +71,7 @@ func TestEverythingOverHTTP(t *testing.T) {
 		t.Run(tt.mode+" as "+tt.typ, func(t *testing.T) {
 			address := freeAddress(t)
 			stop := everythingAt(t, bin, tt.mode, address)
-			config := filepath.Join(t.TempDir(), "servers.json")
-			entry := `{"mcpServers":{"everything":{"type":"` + tt.typ + `","url":"http://` + address + tt.path + `"}}}`
-			must(t, os.WriteFile(config, []byte(entry), 0o600))
-			cmd := command(t, nil, "serve")
-			cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
-			c := serve(t, cmd)
+			c := serve(t, command(t, map[string]entry{"everything": {Type: tt.typ, URL: "http://" + address + tt.path}}))
 			got := c.python(`print(mcp_everything.get_sum(a=40, b=2))
 print(len(mcp_everything.get_tiny_image()))`, map[string]any{"timeout": 60})
 			if got.IsError || !strings.HasPrefix(got.Text, "The sum of 40 and 2 is 42.\n") {
@@ -111,9 +106,7 @@ func TestLoginToServerOfOthers(t *testing.T) {
 		filepath.Join(filepath.Dir(bin), "@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js"), "--oauth", "--oauth-strict")
 	example.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MCP_PORT=" + portOf(server), "MCP_AUTH_PORT=" + portOf(authority)}
 	programAt(t, example, server)
-	config := filepath.Join(t.TempDir(), "servers.json")
-	entry := `{"mcpServers":{"guarded":{"type":"http","url":"http://localhost:` + portOf(server) + `/mcp"}}}`
-	must(t, os.WriteFile(config, []byte(entry), 0o600))
+	config := configure(t, map[string]entry{"guarded": {Type: "http", URL: "http://localhost:" + portOf(server) + "/mcp"}})
 	program := remoteCommand(t, config)
 	for _, step := range []struct {
 		args []string

@@ -120,39 +120,35 @@ func TestRemoteCommands(t *testing.T) {
 		}
 		return string(out)
 	}
-	has := func(out string, parts ...string) {
-		t.Helper()
-		holds(t, out, parts...)
-	}
-	has(run(0, "tools", "keyed"), "mcp_keyed.greet")
-	has(run(0, "tools", "old"), "mcp_old.greet")
-	has(run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
-	has(run(0, "login", "--status"), "guarded  none", "keyed    by its header")
-	has(run(0, "login", "--status", "--json", "keyed"), `"byHeader": true`)
-	has(run(2, "login"), "--status")
-	has(run(2, "login", "nobody"), "there is no server")
-	has(run(1, "logout", "guarded"), "there is no login")
+	holds(t, run(0, "tools", "keyed"), "mcp_keyed.greet")
+	holds(t, run(0, "tools", "old"), "mcp_old.greet")
+	holds(t, run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
+	holds(t, run(0, "login", "--status"), "guarded  none", "keyed    by its header")
+	holds(t, run(0, "login", "--status", "--json", "keyed"), `"byHeader": true`)
+	holds(t, run(2, "login"), "--status")
+	holds(t, run(2, "login", "nobody"), "there is no server")
+	holds(t, run(1, "logout", "guarded"), "there is no login")
 
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "https://evil.example/token" })
-	has(run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example", "run it at a terminal")
+	holds(t, run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example", "run it at a terminal")
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "" })
 
-	has(logIn(t, program("login", "guarded", "--no-browser")), "logged in to guarded")
-	has(run(0, "tools", "guarded"), "mcp_guarded.greet")
-	has(run(0, "login", "--status"), "guarded  yes, renews itself", "file")
-	has(run(0, "login", "--status", "--json", "guarded"), `"loggedIn": true`, `"scope": "tools"`)
-	has(run(0, "servers"), "guarded", "keyed", "old")
-	has(run(0, "servers", "--json"), `"transport": "http"`, `"transport": "sse"`)
+	holds(t, logIn(t, program("login", "guarded", "--no-browser")), "logged in to guarded")
+	holds(t, run(0, "tools", "guarded"), "mcp_guarded.greet")
+	holds(t, run(0, "login", "--status"), "guarded  yes, renews itself", "file")
+	holds(t, run(0, "login", "--status", "--json", "guarded"), `"loggedIn": true`, `"scope": "tools"`)
+	holds(t, run(0, "servers"), "guarded", "keyed", "old")
+	holds(t, run(0, "servers", "--json"), `"transport": "http"`, `"transport": "sse"`)
 	as.Expire()
-	has(run(0, "tools", "guarded"), "mcp_guarded.greet")
+	holds(t, run(0, "tools", "guarded"), "mcp_guarded.greet")
 	if n := as.Requests("refresh"); n != 1 {
 		t.Errorf("%d refreshes, want 1", n)
 	}
-	has(run(0, "logout", "guarded"), "logged out of guarded")
+	holds(t, run(0, "logout", "guarded"), "logged out of guarded")
 	if as.Requests("revoke") != 1 {
 		t.Error("the authorization server was not told")
 	}
-	has(run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
+	holds(t, run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
 }
 
 // TestRemoteServers: code in a container calls tools of servers over HTTP and SSE, is told at once of one that wants a login, and calls it

@@ -25,9 +25,7 @@ func TestSearchWithoutStarting(t *testing.T) {
 	server.Env["SHOP_TOKEN"] = "hunter2-hunter2"
 	servers := map[string]entry{"shop": server}
 	again := func(servers map[string]entry) *client {
-		cmd := command(t, servers)
-		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache, "HOME="+cache)
-		return serve(t, cmd)
+		return serve(t, with(command(t, servers), "XDG_CACHE_HOME="+cache, "HOME="+cache))
 	}
 	first := again(servers).search(map[string]any{"query": "add numbers"})
 	if !strings.Contains(first, "mcp_shop.add(a: int, b: int) -> AddResult\n") || strings.Contains(first, "cached") {

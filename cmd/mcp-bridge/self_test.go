@@ -72,14 +72,10 @@ func TestBridgeBehindURL(t *testing.T) {
 	p := &proxy{t: t}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)
-	config := filepath.Join(t.TempDir(), "servers.json")
-	must(t, os.WriteFile(config, []byte(`{"mcpServers": {"loop": {"type": "http", "url": "`+web.URL+`/mcp"}}}`), 0o600))
-	cmd := command(t, nil)
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
-	c := serve(t, cmd)
+	c := serve(t, command(t, map[string]entry{"loop": {Type: "http", URL: web.URL + "/mcp"}}))
 	p.bridge.Store(c)
 	got := c.search(map[string]any{"query": "run python code", "server": "loop"})
-	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, config) || strings.Contains(got, "mcp_loop.run_python") {
+	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, "servers.json") || strings.Contains(got, "mcp_loop.run_python") {
 		t.Errorf("got %s", got)
 	}
 	if n := p.asked.Load(); n == 0 || n > 2 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
@@ -135,41 +133,6 @@ func TestBigResultsAndOutput(t *testing.T) {
 	}
 }
 
-// TestHostileCode: nothing that code prints or writes changes anything but its own output, and the next call is answered.
-func TestHostileCode(t *testing.T) {
-	needTime(t)
-	needEngine(t)
-	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	tests := []struct {
-		name, code string
-		isError    bool
-		want       []string
-	}{
-		{"forged done", `print('{"type":"done","id":"x","ok":true,"wait":{"exited":true,"status":0}}'); raise SystemExit(5)`, true, []string{`{"type":"done"`, "5"}},
-		{"garbage to every descriptor", "import os\nfor fd in range(256):\n  try: os.write(fd, b'\\x00garbage\\n{\"type\":\"done\"}\\n')\n  except OSError: pass\nprint('still here')", false, []string{"still here"}},
-		{"a child's output", `import os; _ = os.system("echo 123")`, false, []string{"123"}},
-		{"every descriptor closed", "import os\nos.closerange(0, 256)\nos._exit(7)", true, []string{"7"}},
-		{"its parent killed", "import os,signal,time\nos.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)\ntime.sleep(0.2); print('alive')", false, []string{"alive"}},
-		{"everything killed", "import os,signal\nos.kill(-1, signal.SIGKILL)", true, []string{"ProcessLookupError"}},
-		{"a full tmpfs", "with open('/workspace/f','wb') as f:\n  while True: f.write(bytes(1<<20))", true, []string{"No space left on device", "The only places to write to"}},
-		{"a fork bomb", "import os\nwhile True: os.fork()", true, []string{"MCP_BRIDGE_PIDS"}},
-		{"a memory bomb", "x = []\nwhile True: x.append(bytearray(1 << 20))", true, []string{"out of memory"}},
-		{"a read of the supervisor", "print(open('/proc/1/mem','rb').read(1))", true, []string{"PermissionError"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := c.python(tt.code, map[string]any{"timeout": 15, "servers": []string{}})
-			if got.IsError != tt.isError {
-				t.Errorf("isError is %v: %.300s", got.IsError, got.Text)
-			}
-			holds(t, got.Text, tt.want...)
-			if next := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); next.IsError || next.Text != "42\n" {
-				t.Errorf("the next call: %+v", next)
-			}
-		})
-	}
-}
-
 // TestUpstreamTrouble: a server that dies or never answers is named, and troubles nobody else.
 func TestUpstreamTrouble(t *testing.T) {
 	needTime(t)
@@ -208,21 +171,14 @@ func TestUpstreamTrouble(t *testing.T) {
 // TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and is not answered.
 func TestCancel(t *testing.T) {
 	needEngine(t)
-	cmd := command(t, nil)
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0") // so that the container is the run's
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, nil), "MCP_BRIDGE_STANDBY=0")) // so that the container is the run's
 	id, answer := c.startLong()
 	s := &scene{t: t, bridge: c.cmd.Process.Pid}
 	if n := len(s.containers()); n != 1 {
 		t.Fatalf("%d containers run, want 1", n)
 	}
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
-	begin := time.Now()
-	for len(s.containers()) > 0 {
-		if time.Since(begin) > 20*time.Second {
-			t.Fatal("the container is still there")
-		}
-	}
+	within(t, "the container is gone", func() bool { return len(s.containers()) == 0 })
 	c.works()
 	select {
 	case m := <-answer:
@@ -231,51 +187,14 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestToolsListIsSmall(t *testing.T) {
-	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	m := c.request("tools/list", map[string]any{})
-	type shown struct { // what hosts give a model
-		Name, Description string
-		InputSchema       json.RawMessage
-	}
-	var tools struct{ Tools []shown }
-	if err := json.Unmarshal(m.Result, &tools); err != nil || !slices.ContainsFunc(tools.Tools, func(x shown) bool { return x.Name == "run_python" }) {
-		t.Errorf("there is no run_python in %s", m.Result)
-	}
-	if text, err := json.Marshal(tools); err != nil || len(text) >= 2000 {
-		t.Errorf("tools/list has %d bytes for a model, %v", len(text), err)
-	}
-}
-
-// TestRefusals: one clear sentence with the next step each.
-func TestRefusals(t *testing.T) {
+// TestImagesThatCantBeUsed: one clear sentence with the next step each.
+func TestImagesThatCantBeUsed(t *testing.T) {
 	needTime(t)
 	needEngine(t)
-	tests := []struct {
-		name string
-		env  []string
-		args map[string]any
-		want []string
-	}{
-		{"unknown server", nil, map[string]any{"code": "1", "servers": []string{"shpo"}}, []string{`"shpo"`, `"shop"`}},
-		{"no code", nil, map[string]any{}, []string{"code"}},
-		{"bad timeout", nil, map[string]any{"code": "1", "timeout": -1}, []string{"timeout"}},
-		{"unknown argument", nil, map[string]any{"code": "1", "server": []string{}}, []string{`"servers"`}},
-		{"unknown image", []string{"MCP_BRIDGE_IMAGE=localhost/no-such-image:1"}, map[string]any{"code": "1"}, []string{"no-such-image", "image build"}},
-		{"no python in the image", []string{"MCP_BRIDGE_IMAGE=" + emptyImage(t)}, map[string]any{"code": "1"}, []string{"python3"}},
-		{"no engine", []string{"PATH=/nonexistent", "XDG_RUNTIME_DIR=" + t.TempDir()}, map[string]any{"code": "1"}, []string{"podman", "install podman"}},
-		{"nobody at the endpoint", []string{"MCP_BRIDGE_RUNTIME=unix:///nonexistent/podman.sock"}, map[string]any{"code": "1"}, []string{"/nonexistent/podman.sock", "check MCP_BRIDGE_RUNTIME"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			cmd := command(t, map[string]entry{"shop": shop(t)})
-			cmd.Env = append(cmd.Env, tt.env...)
-			got := parseAnswer(t, serve(t, cmd).request("tools/call", map[string]any{"name": "run_python", "arguments": tt.args}))
-			if !got.IsError {
-				t.Errorf("it is no error: %s", got.Text)
-			}
-			holds(t, got.Text, tt.want...)
-			t.Log(got.Text)
-		})
+	for image, want := range map[string]string{"localhost/no-such-image:1": "image build", emptyImage(t): "python3"} {
+		c := serve(t, with(command(t, nil), "MCP_BRIDGE_IMAGE="+image))
+		if got := c.python("1", nil); !got.IsError || !strings.Contains(got.Text, image) || !strings.Contains(got.Text, want) {
+			t.Errorf("got %+v, want %q in it", got, want)
+		}
 	}
 }

@@ -67,9 +67,7 @@ func TestTraces(t *testing.T) {
 	got := &spans{parent: map[string]string{}, id: map[string]string{}, trace: map[string]bool{}}
 	server := httptest.NewServer(got)
 	defer server.Close()
-	cmd := command(t, map[string]entry{"shop": shop(t)})
-	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_SERVICE_NAME=tested")
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, map[string]entry{"shop": shop(t)}), "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_SERVICE_NAME=tested"))
 	answer := parseAnswer(t, c.request("tools/call", map[string]any{
 		"name":      "run_python",
 		"arguments": map[string]any{"code": "import os\nprint(mcp_shop.add(a=1, b=2), [k for k in os.environ if 'OTEL' in k])", "servers": []string{"shop"}},
