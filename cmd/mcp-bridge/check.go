@@ -37,7 +37,7 @@ func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
 			return err
 		}
 		cfg := p.poolConfig()
-		cfg.LogLevel = "info" // somebody looks
+		cfg.LogLevel = "info" // since the user looks
 		pool := upstream.NewPool(cfg)
 		health := checkAll(ctx, pool, catalog.Servers)
 		err = pool.Close()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (d *doctor) walls(f runtime.Facts) {
 		d.say(toKnow, "user", "this is root", "a flaw in mcp-bridge or in a server would hand over the machine",
 			"run mcp-bridge as an ordinary user")
 	}
-	d.say(fine, "OCI runtime", orUnknown(f.OCIRuntime), "", "")
+	d.say(fine, "OCI runtime", cmp.Or(f.OCIRuntime, "the engine doesn't say"), "", "")
 	d.seccomp(f)
 	if len(f.LSM) > 0 {
 		d.say(fine, "LSM", strings.Join(f.LSM, ", "), "it confines containers too", "")
@@ -118,13 +119,6 @@ func (d *doctor) seccomp(f runtime.Facts) {
 	default:
 		d.say(fine, check, f.Seccomp, "the engine sets the filter of this file", "")
 	}
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "the engine doesn't say"
-	}
-	return s
 }
 
 // keptBy is for people what sandbox.EnforcedBy is.

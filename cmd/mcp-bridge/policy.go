@@ -82,9 +82,8 @@ func (a *app) policyCmd() *cobra.Command {
 		Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParts(cmd.Context(), once, func(_ context.Context,
-				p *parts) error {
-				return a.policyGrant(p, args[0])
+			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				return a.policyGrant(ctx, p, args[0])
 			})
 		},
 	}
@@ -181,7 +180,7 @@ func firstNames(c discovery.Catalog, names []string) []string {
 	return out
 }
 
-func (a *app) policyGrant(p *parts, name string) error {
+func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	s, tool, err := approvals.Grantee(p.catalog, name)
 	if err != nil {
 		return usageError{err}
@@ -201,7 +200,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
-	switch d := p.judgeListed(s, tool); {
+	switch d, _ := p.judge(ctx, s, tool, false); {
 	case p.broken != nil:
 		fmt.Fprintf(a.stdout, "  but no code will be run: %v\n", p.broken)
 	case d.Verdict == policy.Deny:
@@ -210,13 +209,24 @@ func (a *app) policyGrant(p *parts, name string) error {
 	return nil
 }
 
-// judgeListed returns the verdict on a tool, as far as it is known without starting the server.
-func (p *parts) judgeListed(s discovery.Server, tool string) policy.Decision {
-	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
-		return d
+// judge returns the verdict on a tool. With start it starts the server if what that says of its tool
+// counts.
+func (p *parts) judge(ctx context.Context, s discovery.Server, tool string, start bool) (policy.Decision, error) {
+	c := p.bridge.Catalog()
+	if d, ok := c.JudgeMethod(s.Name, tool); ok {
+		return d, nil
 	}
-	t, _ := p.bridge.Catalog().LastListed(s.Name, tool)
-	return p.bridge.Catalog().Judge(s.Name, t)
+	t, _ := c.LastListed(s.Name, tool)
+	if _, hidden := s.HiddenBy(tool); start && !hidden && p.policy.Hinted(c.Judged(s.Name, tool, nil)) {
+		all, err := p.pool.Tools(ctx, s.Name)
+		if err != nil {
+			return policy.Decision{}, err
+		}
+		if i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
+			t = all[i]
+		}
+	}
+	return c.Judge(s.Name, t), nil
 }
 
 // grant returns a grant for what the server said of the tool last. If nothing is known of it, the
@@ -308,7 +318,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if s.Name == "" || tool == "" {
 		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
 	}
-	d, err := a.verdict(ctx, p, s, tool, configured)
+	d, err := p.judge(ctx, s, tool, configured)
 	if err != nil {
 		return err
 	}
@@ -317,7 +327,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if d.Verdict == policy.Ask && configured {
 		granted = a.sayGranted(p.grants(), p.grant(s, tool))
 	}
-	beyond := p.policy.Run().Count(judged(s, tool), len(args))
+	beyond := p.policy.Run().Count(p.bridge.Catalog().Judged(s.Name, tool, nil), len(args))
 	if beyond != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
@@ -334,31 +344,6 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 		return exitError{exitAsked}
 	}
 	return nil
-}
-
-// verdict returns what the policy says of a tool. It starts the server only if what that says of
-// its tool counts.
-func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string,
-	configured bool) (policy.Decision, error) {
-	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
-		return d, nil
-	}
-	t := upstream.Tool{Name: tool}
-	if _, hidden := s.HiddenBy(tool); configured && !hidden && p.policy.Hinted(judged(s, tool)) {
-		all, err := p.pool.Tools(ctx, s.Name)
-		if err != nil {
-			return policy.Decision{}, err
-		}
-		if i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
-			t = all[i]
-		}
-	}
-	return p.bridge.Catalog().Judge(s.Name, t), nil
-}
-
-// judged returns a tool as the policy knows it.
-func judged(s discovery.Server, tool string) policy.Tool {
-	return policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}
 }
 
 // sayGranted prints and reports whether the user always allows a tool.
