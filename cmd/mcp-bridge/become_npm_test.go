@@ -59,9 +59,7 @@ func (p *prey) write(file, text string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "PROJ", p.proj)), 0o600)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 }
 
 // definition is a file of one server, which leaves a mark when it is started.
@@ -95,9 +93,7 @@ func (p *prey) places() (texts map[string]string, names []string) {
 	texts[".claude.json"] = fmt.Sprintf(`{"projects": {%q: {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"], %s}}, "x": 1, %s`, p.proj,
 		strings.Trim(p.definition("local"), "{}")+"}}", strings.TrimPrefix(p.definition("claude"), "{"))
 	mine, err := os.ReadFile(filepath.Join(p.home, "mine.json"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	listed := strings.TrimSuffix(strings.TrimPrefix(p.definition("listed"), `{"mcpServers": {`), "}}")
 	texts["mine.json"] = strings.Replace(string(mine), `{"mcpServers":{`, `{"mcpServers":{`+listed+",", 1)
 	return texts, []string{"codex", "gemini", "named", "own", "cursor", "windsurf", "copilot", "vscode", "remote", "zed", "kiro", "codexuser", "local", "claude", "listed", "moved"}
@@ -114,9 +110,7 @@ func (p *prey) bridge() *client {
 func (p *prey) touch(c *client, names []string) string {
 	p.t.Helper()
 	list, err := json.Marshal(names)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	got := c.python(fmt.Sprintf(`
 for name in %s:
     for touch in (lambda: mcp_servers[name].x(), lambda: runtime.call_tool(name, "x", {}), lambda: runtime.list_tools_sync(name)):
@@ -134,9 +128,7 @@ print(runtime.search_tool_docs("x"))
 func (p *prey) ran() []string {
 	p.t.Helper()
 	found, err := filepath.Glob(filepath.Join(p.home, "RAN-*"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return found
 }
 
@@ -168,15 +160,11 @@ print("written")
 		t.Fatalf("code could not write: %s", got.Text)
 	}
 	// What the bridge has noticed is in its listing of servers, once it has noticed it.
-	for deadline := time.Now().Add(time.Minute); ; {
-		seen := first.python("print([s['name'] for s in runtime.discovered_servers(detailed=True) if 'New since' in s.get('description', '')])", nil)
-		if strings.Contains(seen.Text, "'moved'") && strings.Contains(seen.Text, "'listed'") && strings.Contains(seen.Text, "'own'") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it lists only %s", seen.Text)
-		}
-	}
+	withinTime(t, time.Minute, "its listing has what was written", func() bool {
+		seen := first.python("print([s['name'] for s in runtime.discovered_servers(detailed=True) "+
+			"if 'New since' in s.get('description', '')])", nil).Text
+		return strings.Contains(seen, "'moved'") && strings.Contains(seen, "'listed'") && strings.Contains(seen, "'own'")
+	})
 	check := func(when string, c *client) {
 		t.Helper()
 		said := p.touch(c, names)
@@ -202,15 +190,10 @@ print("written")
 	third.killed = true
 	must(t, third.cmd.Process.Signal(syscall.SIGKILL))
 	_ = third.cmd.Wait()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // until its watchdog has written
+	withinTime(t, time.Minute, "its watchdog has written the record", func() bool {
 		text, err := os.ReadFile(filepath.Join(p.home, ".local/state/mcp-bridge/approved.json"))
-		if err == nil && strings.Contains(string(text), `"killed":true`) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the watchdog has not written the record: %s, %v", text, err)
-		}
-	}
+		return err == nil && strings.Contains(string(text), `"killed":true`)
+	})
 	fourth := p.bridge()
 	check("after a kill", fourth)
 

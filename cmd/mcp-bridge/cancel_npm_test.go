@@ -71,13 +71,10 @@ func TestRealServerHearsOfTheEnd(t *testing.T) {
 			if tt.cancel {
 				c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
 			}
-			for late := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks
-				if calls, stopped := sent(t, log); len(calls) == i+1 && len(stopped) == i+1 && calls[i] == stopped[i] && calls[i] != "" {
-					return
-				} else if time.Now().After(late) {
-					t.Fatalf("of the calls %q it was told to stop %q", calls, stopped)
-				}
-			}
+			withinTime(t, time.Minute, "it was told to stop the call", func() bool {
+				calls, stopped := sent(t, log)
+				return len(calls) == i+1 && len(stopped) == i+1 && calls[i] == stopped[i] && calls[i] != ""
+			})
 		})
 	}
 }

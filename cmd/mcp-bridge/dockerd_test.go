@@ -48,18 +48,14 @@ func (d daemon) kill(program string) {
 	if len(found) != 1 {
 		d.t.Fatalf("there are %d processes of %s, want 1", len(found), program)
 	}
-	if err := found[0].Signal(syscall.SIGKILL); err != nil {
-		d.t.Fatal(err)
-	}
-	soon(d.t, program+" has ended", func() bool { return !found[0].Alive() })
+	must(d.t, found[0].Signal(syscall.SIGKILL))
+	withinTime(d.t, time.Minute, program+" has ended", func() bool { return !found[0].Alive() })
 }
 
 // away keeps dockerd from coming back.
 func (d daemon) away() {
 	d.t.Helper()
-	if err := os.WriteFile(d.hold, nil, 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, os.WriteFile(d.hold, nil, 0o600))
 }
 
 // back waits until dockerd answers again.
@@ -68,7 +64,7 @@ func (d daemon) back() {
 	if err := os.Remove(d.hold); err != nil && !errors.Is(err, os.ErrNotExist) {
 		d.t.Fatal(err)
 	}
-	soon(d.t, "dockerd is back", func() bool { return exec.Command("docker", "version").Run() == nil })
+	withinTime(d.t, time.Minute, "dockerd is back", func() bool { return exec.Command("docker", "version").Run() == nil })
 }
 
 // shims are the processes beside containers, which go on without dockerd, and those of the containers.
@@ -84,20 +80,6 @@ func shims(ids []string) (shims, inside []int) {
 		}
 	}
 	return shims, inside
-}
-
-// soon is within for what waits for a clock of the guest's or of docker's own, of 20 and 10 seconds.
-func soon(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	begin := time.Now()
-	for ; !is(); <-tick.C {
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("after a minute it is still not so that %s", what)
-		}
-	}
-	t.Logf("%s: after %v", what, time.Since(begin).Round(100*time.Millisecond))
 }
 
 // TestDockerdKilledOnEngine: dockerd is killed in the middle of a run and stays away for a while. The run ends before long as the
@@ -131,7 +113,7 @@ func TestDockerdKilledOnEngine(t *testing.T) {
 }
 
 // TestContainerdKilledOnEngine: the same with dockerd's own containerd, which dockerd starts again after ten seconds. A run may
-// outlive that. What ended meanwhile dockerd takes for running until it is started anew itself (docker 26): an entry in its list
+// outlive that. What ended meanwhile dockerd takes for running until it is started again itself (docker 26): an entry in its list
 // and no process.
 func TestContainerdKilledOnEngine(t *testing.T) {
 	d := newDaemon(t)
@@ -151,17 +133,15 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 	if !well && !engine {
 		t.Errorf("got %+v, want its whole output or the engine's failure", got)
 	}
-	soon(t, "calls work again", func() bool {
+	works := func() bool {
 		got := c.python("print('back')", map[string]any{"servers": []string{}})
 		return !got.IsError && got.Text == "back\n"
-	})
-	soon(t, "no process is left", func() bool { _, inside := shims(ids); return len(inside) == 0 })
+	}
+	withinTime(t, time.Minute, "calls work again", works)
+	withinTime(t, time.Minute, "no process is left", func() bool { _, inside := shims(ids); return len(inside) == 0 })
 	d.kill("dockerd")
 	d.back()
-	soon(t, "calls work again", func() bool {
-		got := c.python("print('back')", map[string]any{"servers": []string{}})
-		return !got.IsError && got.Text == "back\n"
-	})
+	withinTime(t, time.Minute, "calls work again", works)
 	d.gone(c, ids)
 }
 
@@ -169,15 +149,15 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 func (d daemon) gone(c *client, ids []string) {
 	d.t.Helper()
 	pids := []int{c.cmd.Process.Pid}
-	soon(d.t, "docker lists none of the containers of before", func() bool {
+	withinTime(d.t, time.Minute, "docker lists none of the containers of before", func() bool {
 		return !slices.ContainsFunc(idsOf(containersOf(d.t, pids)), func(id string) bool { return slices.Contains(ids, id) })
 	})
-	soon(d.t, "nothing runs in them", func() bool { _, inside := shims(ids); return len(inside) == 0 })
-	soon(d.t, "no container is left but a standby", func() bool { return len(containersOf(d.t, pids)) <= keptReady })
+	withinTime(d.t, time.Minute, "nothing runs in them", func() bool { _, inside := shims(ids); return len(inside) == 0 })
+	withinTime(d.t, time.Minute, "no container is left but a standby", func() bool { return len(containersOf(d.t, pids)) <= keptReady })
 	// A rootless dockerd that comes back is in another mount namespace, where it doesn't find the sockets of the shims of before. They
 	// stay, idle, until docker's whole service is stopped.
 	if os.Geteuid() == 0 {
-		soon(d.t, "no shim is left", func() bool { left, _ := shims(ids); return len(left) == 0 })
+		withinTime(d.t, time.Minute, "no shim is left", func() bool { left, _ := shims(ids); return len(left) == 0 })
 	}
 }
 

@@ -96,14 +96,11 @@ func (f followed) approve(t *testing.T, server string, vars ...string) {
 // says waits for a line of the bridge's log.
 func (f followed) says(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	withinTime(t, time.Minute, "the log says "+text, func() bool {
 		data, err := os.ReadFile(f.stderr)
 		must(t, err)
-		if strings.Contains(string(data), text) {
-			return
-		}
-	}
-	t.Fatalf("the log never said %q", text)
+		return strings.Contains(string(data), text)
+	})
 }
 
 // TestFollow is a real process and real files: what is added, changed, broken, mended and removed on disk is what a client sees,

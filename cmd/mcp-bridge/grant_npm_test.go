@@ -18,9 +18,7 @@ func (p *prey) governs() {
 	if err == nil {
 		err = json.Unmarshal(text, &mine)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	mine["mcpServers"]["shop"] = shop(p.t)
 	if text, err = json.Marshal(mine); err != nil {
 		p.t.Fatal(err)

@@ -41,16 +41,14 @@ func programAt(t *testing.T, cmd *exec.Cmd, address string) (stop func()) {
 		}
 	}
 	t.Cleanup(stop)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks
+	withinTime(t, time.Minute, "the server answers", func() bool {
 		resp, err := http.Get("http://" + address + "/none")
 		if err == nil {
 			_ = resp.Body.Close()
-			return stop
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the server doesn't answer: %v", err)
-		}
-	}
+		return err == nil
+	})
+	return stop
 }
 
 // freeAddress is one that was free a moment ago.
