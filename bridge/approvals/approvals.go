@@ -70,7 +70,7 @@ func New(cfg Config) *Approvals {
 	return a
 }
 
-// Reach has others reach this process until Close. It is for one whose user may say yes elsewhere,
+// Reach lets others reach this process until Close. It is for one whose user may say yes elsewhere,
 // and is called before code is run.
 func (a *Approvals) Reach() {
 	a.mu.Lock()
@@ -207,7 +207,7 @@ func (a *Approvals) know(id string) {
 	}
 }
 
-// served are the times at which code was run, until now. The caller has a.mu.
+// served returns the times at which code was run, until now. The caller has a.mu.
 func (a *Approvals) served() spans {
 	if a.blind {
 		return spans{{Until: time.Now()}} // it isn't known better

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWayUp: ".." in a link's target is the parent of where the names before it lead, not of the name.
+// TestWayUp: ".." in a link's target is the parent of where the names before it lead, not of the
+// name.
 func TestWayUp(t *testing.T) {
 	w := newWorld(t)
 	for _, dir := range []string{"a", "b/deep"} {

@@ -114,8 +114,8 @@ func (a *Approvals) changeRecord(m message) error {
 	return err
 }
 
-// obey does what a message says. A process that others can reach writes the record at once, or as it
-// ends: what is forgotten must not come back after a power cut. The caller has a.mu.
+// obey does what a message says. A process that others can reach writes the record at once, or as
+// it ends: what is forgotten must not come back after a power cut. The caller has a.mu.
 func (a *Approvals) obey(m message) {
 	if m.Approve != "" {
 		a.yes[m.Approve] = true

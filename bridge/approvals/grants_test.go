@@ -99,8 +99,8 @@ func TestGrantsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestGrantsReachBridges: what is allowed or forgotten anywhere counts in each bridge at once, and in
-// those that start later.
+// TestGrantsReachBridges: what is allowed or forgotten anywhere counts in each bridge at once, and
+// in those that start later.
 func TestGrantsReachBridges(t *testing.T) {
 	w := newWorld(t)
 	a := w.serve()

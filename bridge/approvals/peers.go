@@ -52,7 +52,7 @@ type door struct {
 	answers  sync.WaitGroup
 }
 
-// socket is its name, the same for all with one record.
+// socket returns its name, the same for all with one record.
 func (a *Approvals) socket() string {
 	return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(a.cfg.Record)))
 }
@@ -140,7 +140,7 @@ func (a *Approvals) answer(conn net.Conn) {
 	}
 }
 
-// send says something to all other bridges, and returns their answers.
+// send tells all other bridges something, and returns their answers.
 func (a *Approvals) send(m message) (heard answers) {
 	for _, socket := range a.others() {
 		r, err := tell(socket, m)

@@ -123,17 +123,17 @@ func load(path string) (r record, err error) {
 	return r, nil
 }
 
-// open is the record while code is run. The caller has a.mu, as for those that follow.
+// open returns the record while code is run. The caller has a.mu, as for those that follow.
 func (a *Approvals) open() record { return record{state: a.state, Serving: a.since} }
 
-// ended is the record when this process runs no code any more.
+// ended returns the record when this process runs no code any more.
 func (a *Approvals) ended() record {
 	s := a.state
 	s.Served = a.served()
 	return record{state: s}
 }
 
-// killed is the record for a Keeper.
+// killed returns the record for a Keeper.
 func (a *Approvals) killed() []byte {
 	text, err := json.Marshal(record{state: a.bounded(), Serving: a.since, Killed: true})
 	if err != nil {

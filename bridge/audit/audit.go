@@ -102,8 +102,8 @@ func (l *Log) SetArguments(r *Record, args json.RawMessage) {
 	}
 }
 
-// Ready returns why nothing can be recorded now, having tried, or nil when everything is written. It
-// takes lockWait at most, and ends with ctx.
+// Ready returns why nothing can be recorded now, having tried, or nil when everything is written.
+// It takes lockWait at most, and ends with ctx.
 func (l *Log) Ready(ctx context.Context) error { return l.flush(ctx, true) }
 
 // Record writes a line. An error means that it is kept for later, as Ready will say too. It waits
@@ -123,7 +123,7 @@ func (l *Log) Record(ctx context.Context, r Record) error {
 	return l.flush(ctx, false)
 }
 
-// keep has a line wait to be written.
+// keep queues a line to be written.
 func (l *Log) keep(line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
-// lines are all records of a log, of its files from the oldest to the newest. Each is a whole one, or the test fails.
+// lines are all records of a log, of its files from the oldest to the newest. Each is a whole one,
+// or the test fails.
 func lines(t testing.TB, path string) []Record {
 	t.Helper()
 	var all []Record
@@ -73,7 +74,7 @@ func TestRecord(t *testing.T) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Contains(string(text), "hunter2") {
-		t.Errorf("arguments that nobody has asked for: %s, %v", text, err)
+		t.Errorf("arguments that were not asked for: %s, %v", text, err)
 	}
 	for _, name := range []string{path, path + ".lock"} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
@@ -110,7 +111,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestRotation: files stay within their size, all of them together within their number, and the newest lines are the ones that stay.
+// TestRotation: files stay within their size, all of them together within their number, and the
+// newest lines are the ones that stay.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.jsonl")
@@ -227,8 +229,9 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// TestLockThatIsHeld: however many wait for another process's lock, they wait once, and no longer than they themselves have time; what they
-// have to record is kept, and written when the lock is free.
+// TestLockThatIsHeld: however many wait for another process's lock, they wait once, and no longer
+// than they themselves have time; what they have to record is kept, and written when the lock is
+// free.
 func TestLockThatIsHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {

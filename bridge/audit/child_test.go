@@ -122,8 +122,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestManyWriters has bridges in processes of their own, and goroutines in each, write the same files and rotate them: no line is torn
-// and none is lost.
+// TestManyWriters has bridges in processes of their own, and goroutines in each, write the same
+// files and rotate them: no line is torn and none is lost.
 func TestManyWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	const processes, goroutines, each = 3, 3, 40

@@ -107,7 +107,7 @@ func (r *Request) Turn() jsonrpc.Turn {
 	return r.rpc.Turn
 }
 
-// Afterwards has do called once the request is answered, or is over without an answer; of a detached
+// Afterwards calls do once the request is answered, or is over without an answer; of a detached
 // one, once what the answer is has been told.
 func (r *Request) Afterwards(do func()) {
 	switch {
@@ -120,7 +120,7 @@ func (r *Request) Afterwards(do func()) {
 	}
 }
 
-// NotFound has the request answered as one for a resource that isn't there: mcp-go calls every
+// NotFound makes the answer one for a resource that isn't there: mcp-go calls every
 // error of a handler an internal one.
 func (r *Request) NotFound() {
 	if r != nil {
@@ -162,7 +162,7 @@ func Refuse(code int, message string) mcp.JSONRPCMessage {
 	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.NewJSONRPCErrorDetails(code, message, nil)}
 }
 
-// Dispatch has mcp-go answer the request. Where its error describes its own internals, the answer
+// Dispatch lets mcp-go answer the request. Where its error describes its own internals, the answer
 // says what is wrong with the request.
 func (r *Request) Dispatch(ctx context.Context) mcp.JSONRPCMessage {
 	cfg := r.conn.clients.cfg

@@ -151,7 +151,7 @@ func (c *Consent) keep(g policy.Grant) bool {
 	return err == nil
 }
 
-// answer has the user answer. Anything but a clear yes is a no.
+// answer returns what the user answers. Anything but a clear yes is a no.
 func (c *Consent) answer(ctx context.Context, call Call, changed []string) (string, error) {
 	change := call.describe(changed)
 	form, offered := c.form(call, change)

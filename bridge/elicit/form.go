@@ -94,7 +94,8 @@ func isOdd(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }
 
 // member returns what the client is sent of a member of a requestedSchema (MCP 2025-11-25), of its
 // inputs or of their choices. Members are matched by their exact names, and unknown ones are left
-// out: a client might take one for something that the server chose. anyOf describes nullable values.
+// out: a client might take one for something that the server chose. anyOf describes nullable
+// values.
 func member(name string, v any) (any, error) {
 	switch name {
 	case "title":

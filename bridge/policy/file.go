@@ -248,8 +248,8 @@ func (t *table) bound(key string) int64 {
 	return n
 }
 
-// linesOf returns on which line each key stands, as rule.0.tools, and each table, as rule.0. Its text
-// has been decoded already.
+// linesOf returns on which line each key stands, as rule.0.tools, and each table, as rule.0. Its
+// text has been decoded already.
 func linesOf(text []byte) map[string]int {
 	lines := map[string]int{}
 	tables := map[string]int{} // of each array of tables, how many there were

@@ -104,8 +104,8 @@ func Literal(t Tool) string {
 // ErrPattern says of a text that it is for any number of tools.
 var ErrPattern = errors.New("it is a pattern, not the name of one tool")
 
-// Exact returns the one tool that a pattern such as Literal's has; the error is ErrPattern where it has
-// * or ?, which stand for any.
+// Exact returns the one tool that a pattern such as Literal's has; the error is ErrPattern where it
+// has * or ?, which stand for any.
 func Exact(pattern string) (Tool, error) {
 	g, err := parseGlob(pattern)
 	if err == nil && (g.server.wild != nil || g.tool.wild != nil) {

@@ -12,8 +12,8 @@ type Grant struct {
 	Definition string    `json:"definition"`
 	Since      time.Time `json:"since"`
 
-	// Seen is what the server said of the tool then. A grant of a tool that wasn't known has none: it
-	// holds for what the server says when the tool is called next.
+	// Seen is what the server said of the tool then. A grant of a tool that wasn't known has none:
+	// it holds for what the server says when the tool is called next.
 	Seen Seen `json:"seen,omitzero"`
 }
 

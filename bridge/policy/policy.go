@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// A Verdict says what becomes of a call. A greater one is stricter; the zero value is not a verdict.
+// A Verdict says what becomes of a call. A greater one is stricter; the zero value is not a
+// verdict.
 type Verdict int
 
 // The verdicts.
@@ -97,9 +98,9 @@ func (p *Policy) Path() string { return p.path }
 // Text returns what the file held when it was read.
 func (p *Policy) Text() []byte { return p.text }
 
-// Decide returns the verdict on a tool: the strictest of the rules that match it; else the strictest
-// of the hints that apply; else the default. Of several rules that are equally strict, the first in
-// the file is named.
+// Decide returns the verdict on a tool: the strictest of the rules that match it; else the
+// strictest of the hints that apply; else the default. Of several rules that are equally strict,
+// the first in the file is named.
 func (p *Policy) Decide(t Tool) Decision {
 	var found Decision
 	for _, r := range p.rules {
@@ -157,9 +158,9 @@ func (p *Policy) Unused(servers []string) []string {
 	return out
 }
 
-// Missing returns the patterns, those of exceptions among them, that name one tool which none of their
-// servers has, one clause each. why is asked for the reason; it is empty where one of the servers
-// has the tool, or that isn't known.
+// Missing returns the patterns, those of exceptions among them, that name one tool which none of
+// their servers has, one clause each. why is asked for the reason; it is empty where one of the
+// servers has the tool, or that isn't known.
 func (p *Policy) Missing(servers []string, why func(servers []string, tool string) string) []string {
 	var out []string
 	for _, s := range p.selections() {
@@ -228,9 +229,9 @@ var hintKeys = []struct {
 // selection is tools by patterns: those that one of in matches and none of except.
 type selection struct{ in, except []glob }
 
-// match returns the pattern by which the rule speaks of t. An allow leaves out what it excepts under
-// any of the server's names, so that a further name, from another host's file, doesn't give what the rule
-// leaves out.
+// match returns the pattern by which the rule speaks of t. An allow leaves out what it excepts
+// under any of the server's names, so that a further name, from another host's file, doesn't give
+// what the rule leaves out.
 func (r rule) match(t Tool) (glob, bool) {
 	if r.verdict == Allow && slices.ContainsFunc(t.names(), r.tools.excepts) {
 		return glob{}, false
@@ -247,8 +248,8 @@ func (t Tool) names() []Tool {
 	return out
 }
 
-// match returns the first pattern that has t under one of its names, and does not except it under the
-// same.
+// match returns the first pattern that has t under one of its names, and does not except it under
+// the same.
 func (s selection) match(t Tool) (glob, bool) {
 	for _, name := range t.names() {
 		for _, g := range s.in {

@@ -75,7 +75,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestFirstOfEquals: of rules that are equally strict the first in the file is named, of hints the first in the order of docs/policy.md.
+// TestFirstOfEquals: of rules that are equally strict the first in the file is named, of hints the
+// first in the order of docs/policy.md.
 func TestFirstOfEquals(t *testing.T) {
 	p := parse(t, "[[rule]]\ntools = [\"a.*\"]\nverdict = \"deny\"\nreason = \"one\"\n[[rule]]\ntools = [\"*.b\"]\nverdict = \"deny\"\nreason = \"two\"\n"+
 		"[hints]\nopen_world = \"ask\"\ndestructive = \"ask\"\n")
@@ -87,7 +88,8 @@ func TestFirstOfEquals(t *testing.T) {
 	}
 }
 
-// TestMethodsAreHintedByMCP: what isn't a tool has no annotations, and nobody is said to have claimed any.
+// TestMethodsAreHintedByMCP: what isn't a tool has no annotations, and no server is said to have
+// claimed any.
 func TestMethodsAreHintedByMCP(t *testing.T) {
 	d := parse(t, example).Decide(Tool{Server: "db", Name: "completion/complete", Method: true})
 	if want := "hints.read_only, as MCP's methods only read (policy.toml, line 23)"; d.Verdict != Allow || d.Why() != want {
@@ -220,7 +222,8 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestMissing: a misspelt tool is named by its pattern and its key's line, in exceptions too; what may be for several is not.
+// TestMissing: a misspelt tool is named by its pattern and its key's line, in exceptions too; what
+// may be for several is not.
 func TestMissing(t *testing.T) {
 	p := parse(t, "[[rule]]\ntools = [\"time.*\", \"time.now\", \"time.nw\", \"none.nw\"]\nexcept = [\n\"*.zon\"]\nverdict = \"allow\"\n[[limit]]\ntools=['t\\ime.n?w', 'tim\\e.a\\*']\ncalls=1")
 	got := strings.Join(p.Missing([]string{"time", "clock"}, func(servers []string, tool string) string {
@@ -253,7 +256,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestByteOrderMark: a file that an editor begins with one is read, and its lines are counted as in the editor.
+// TestByteOrderMark: a file that an editor begins with one is read, and its lines are counted as in
+// the editor.
 func TestByteOrderMark(t *testing.T) {
 	p, err := Parse("policy.toml", []byte("\ufeff[[rule]]\ntools = [\"a.b\"]\nverdict = \"deny\""))
 	if err != nil {
@@ -276,7 +280,8 @@ func TestHinted(t *testing.T) {
 	}
 }
 
-// TestExceptedUnderAnyName: a further name of a server doesn't get back what an allow was not to have.
+// TestExceptedUnderAnyName: a further name of a server doesn't get back what an allow was not to
+// have.
 func TestExceptedUnderAnyName(t *testing.T) {
 	for _, text := range []string{
 		"default='deny'\n[[rule]]\ntools=['*.*']\nexcept=['github.delete_*']\nverdict='allow'",
@@ -298,8 +303,8 @@ func TestExceptedUnderAnyName(t *testing.T) {
 	}
 }
 
-// TestOtherNames: a server that has several names is held to what is said of any of them, the strictest first; what an ask or a
-// deny excepts under one name it still has under another.
+// TestOtherNames: a server that has several names is held to what is said of any of them, the
+// strictest first; what an ask or a deny excepts under one name it still has under another.
 func TestOtherNames(t *testing.T) {
 	p := parse(t, `
 default = "deny"
@@ -334,7 +339,8 @@ calls = 1
 	}
 }
 
-// TestKeysInOtherLetters: a key is itself in small letters only. The decoder would take both for one, and lose what one of them says.
+// TestKeysInOtherLetters: a key is itself in small letters only. The decoder would take both for
+// one, and lose what one of them says.
 func TestKeysInOtherLetters(t *testing.T) {
 	for _, text := range []string{
 		"Default = 'deny'", "Default = 1", "[Hints]\nread_only = 'deny'", "[hints]\nRead_only = 'deny'", "[[Rule]]\ntools=['a.b']\nverdict='deny'",

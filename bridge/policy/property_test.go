@@ -102,7 +102,8 @@ func (p *Policy) allows(t Tool) bool {
 	})
 }
 
-// TestLiteral: a literal pattern matches its own tool and none that differs, whatever the names are.
+// TestLiteral: a literal pattern matches its own tool and none that differs, whatever the names
+// are.
 func TestLiteral(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(3, 4))}
 	for range 5000 {
@@ -118,7 +119,8 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text makes it panic, and what is accepted gives every tool one of the three verdicts, the same each time.
+// FuzzParse: no text makes it panic, and what is accepted gives every tool one of the three
+// verdicts, the same each time.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{example, "", "default=\"deny\"", "[[limit]]\ntools=[\"*.*\"]\ncalls=3", "rule = [{tools=['a.b'], verdict='ask'}]",
 		"[hints]\nread_only='allow'", "[[rule]]\ntools=['\"a.b\".*']\nverdict='deny'", "[rule]\n", "\xff", "rule.0.tools = 1"} {

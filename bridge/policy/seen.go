@@ -52,8 +52,8 @@ func hash(parts ...[]byte) string {
 	return hex.EncodeToString(all.Sum(nil)[:16])
 }
 
-// canonical is JSON with its members in order and without spaces; what can't be read stays as it
-// is.
+// canonical returns JSON with its members in order and without spaces; what can't be read stays as
+// it is.
 func canonical(raw json.RawMessage) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// approvalsConfig says where the record of approved servers is, and where bridges find each other.
+// approvalsConfig returns where the record of approved servers is, and where bridges find each
+// other.
 func approvalsConfig(log *slog.Logger) approvals.Config {
 	c := approvals.Config{Log: log, Sockets: runtimeParents()}
 	if dir := stateDir(); dir != "" {
@@ -25,7 +26,7 @@ func approvalsConfig(log *slog.Logger) approvals.Config {
 	return c
 }
 
-// admit has the approvals decide about the servers that were found. A command that ends by itself
+// admit lets the approvals decide about the servers that were found. A command that ends by itself
 // can't ask the user, so it doesn't use what is held.
 func (p *parts) admit(what purpose) {
 	cfg := approvalsConfig(p.log)
@@ -45,14 +46,14 @@ func (p *parts) admit(what purpose) {
 	}
 }
 
-// trustPolicy has the policy refused if code may have written it.
+// trustPolicy refuses the policy if code may have written it.
 func (p *parts) trustPolicy(a *approvals.Approvals) {
 	if p.broken == nil && p.policy.Path() != "" && !a.Trusts(p.policy.Path(), p.policy.Text()) {
 		p.broken = &approvals.UntrustedError{Path: p.policy.Path()}
 	}
 }
 
-// refuse is upstream.Config.Refuse.
+// refuse implements upstream.Config.Refuse.
 func (p *parts) refuse(s discovery.Server) error {
 	if p.approvals == nil {
 		return nil

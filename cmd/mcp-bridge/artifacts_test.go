@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestReport: the JSON of a run has the exit code that the command ends with, and of files that could not be written no advice is
-// given that was followed already.
+// TestReport: the JSON of a run has the exit code that the command ends with, and of files that
+// could not be written no advice is given that was followed already.
 func TestReport(t *testing.T) {
 	inTheWay := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(inTheWay, nil, 0o600))

@@ -39,8 +39,9 @@ func sent(t *testing.T, log string) (calls, stopped []string) {
 	return calls, stopped
 }
 
-// TestRealServerHearsOfTheEnd: what a real server says of its progress reaches the client's token, and the server is told to stop the call
-// when the client cancels the run, and when the run's time is up.
+// TestRealServerHearsOfTheEnd: what a real server says of its progress reaches the client's token,
+// and the server is told to stop the call when the client cancels the run, and when the run's time
+// is up.
 func TestRealServerHearsOfTheEnd(t *testing.T) {
 	needTime(t)
 	servers, _ := realServers(t, npm(t))

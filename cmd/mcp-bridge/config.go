@@ -95,8 +95,8 @@ func readConfig() (config, error) {
 	return c, nil
 }
 
-// unsetEmpty has an empty variable mean its default: hosts write "" for what isn't filled in, which
-// envconfig takes for a value.
+// unsetEmpty unsets empty variables, so that they mean their default: hosts write "" for what isn't
+// filled in, which envconfig takes for a value.
 func unsetEmpty() error {
 	for _, name := range variables() {
 		if v, set := os.LookupEnv(name); set && v == "" {

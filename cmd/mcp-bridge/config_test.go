@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSettingsPage compares docs/settings.md with the program: there is a row for each variable and for nothing else, and its
-// default is the program's.
+// TestSettingsPage compares docs/settings.md with the program: there is a row for each variable and
+// for nothing else, and its default is the program's.
 func TestSettingsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/settings.md")
 	must(t, err)
@@ -36,7 +36,8 @@ func TestSettingsPage(t *testing.T) {
 	}
 }
 
-// TestHelpListsVariables: serve --help has a line for each variable, in their order, and its default.
+// TestHelpListsVariables: serve --help has a line for each variable, in their order, and its
+// default.
 func TestHelpListsVariables(t *testing.T) {
 	entry := regexp.MustCompile(`(?m)^  (MCP_BRIDGE_\w+) (.*(?:\n {36}.*)*)`)
 	var names []string
@@ -131,8 +132,8 @@ func TestStandbySetting(t *testing.T) {
 }
 
 // TestVariables: the error of a variable speaks of the variable, not of Go. What the Python project
-// with the same purpose reads works where it has a meaning here, and is told in a sentence of its own
-// where it has none.
+// with the same purpose reads works where it has a meaning here, and is told in a sentence of its
+// own where it has none.
 func TestVariables(t *testing.T) {
 	for kv, want := range map[string]string{
 		"PIDS=x":                       `MCP_BRIDGE_PIDS="x": it must be a whole number such as 100`,

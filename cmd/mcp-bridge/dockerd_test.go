@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
-// daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it may.
+// daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it
+// may.
 type daemon struct {
 	t    *testing.T
 	hold string
@@ -67,7 +68,8 @@ func (d daemon) back() {
 	withinTime(d.t, time.Minute, "dockerd is back", func() bool { return exec.Command("docker", "version").Run() == nil })
 }
 
-// shims are the processes beside containers, which go on without dockerd, and those of the containers.
+// shims are the processes beside containers, which go on without dockerd, and those of the
+// containers.
 func shims(ids []string) (shims, inside []int) {
 	for o := range guard.Others {
 		if o.Program() != "containerd-shim-runc-v2" {
@@ -82,8 +84,9 @@ func shims(ids []string) (shims, inside []int) {
 	return shims, inside
 }
 
-// TestDockerdKilledOnEngine: dockerd is killed in the middle of a run and stays away for a while. The run ends before long as the
-// engine's failure, calls fail with the reason, and once it is back they work and what went on without it is removed.
+// TestDockerdKilledOnEngine: dockerd is killed in the middle of a run and stays away for a while.
+// The run ends before long as the engine's failure, calls fail with the reason, and once it is back
+// they work and what went on without it is removed.
 func TestDockerdKilledOnEngine(t *testing.T) {
 	d := newDaemon(t)
 	c := serve(t, command(t, nil))
@@ -112,9 +115,9 @@ func TestDockerdKilledOnEngine(t *testing.T) {
 	d.gone(c, ids)
 }
 
-// TestContainerdKilledOnEngine: the same with dockerd's own containerd, which dockerd starts again after ten seconds. A run may
-// outlive that. What ended meanwhile dockerd takes for running until it is started again itself (docker 26): an entry in its list
-// and no process.
+// TestContainerdKilledOnEngine: the same with dockerd's own containerd, which dockerd starts again
+// after ten seconds. A run may outlive that. What ended meanwhile dockerd takes for running until
+// it is started again itself (docker 26): an entry in its list and no process.
 func TestContainerdKilledOnEngine(t *testing.T) {
 	d := newDaemon(t)
 	c := serve(t, command(t, nil))
@@ -154,8 +157,8 @@ func (d daemon) gone(c *client, ids []string) {
 	})
 	withinTime(d.t, time.Minute, "nothing runs in them", func() bool { _, inside := shims(ids); return len(inside) == 0 })
 	withinTime(d.t, time.Minute, "no container is left but a standby", func() bool { return len(containersOf(d.t, pids)) <= keptReady })
-	// A rootless dockerd that comes back is in another mount namespace, where it doesn't find the sockets of the shims of before. They
-	// stay, idle, until docker's whole service is stopped.
+	// A rootless dockerd that comes back is in another mount namespace, where it doesn't find the
+	// sockets of the shims of before. They stay, idle, until docker's whole service is stopped.
 	if os.Geteuid() == 0 {
 		withinTime(d.t, time.Minute, "no shim is left", func() bool { left, _ := shims(ids); return len(left) == 0 })
 	}

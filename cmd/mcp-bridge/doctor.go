@@ -88,7 +88,7 @@ func (d *doctor) row(r row) {
 	d.print(r)
 }
 
-// trouble is the row of an error that keeps code from running.
+// trouble makes the row of an error that keeps code from running.
 func (d *doctor) trouble(check string, err error, means string) {
 	fix := detect.Hint(err)
 	if fix == "" {
@@ -226,8 +226,8 @@ func (d *doctor) servers() {
 	}
 }
 
-// orphans are what other bridges left behind. They are removed beside the run at the end, as beside
-// every first run of a bridge.
+// orphans makes the row of what other bridges left behind. It is removed beside the run at the end,
+// as beside every first run of a bridge.
 func (d *doctor) orphans(ctx context.Context) {
 	found, err := d.driver.Orphans(ctx, runtime.Self())
 	switch {

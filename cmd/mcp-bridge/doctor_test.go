@@ -29,9 +29,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
-// fakeEngine is a healthy engine, but for what a test breaks. Its containers are plain subprocesses.
+// fakeEngine is a healthy engine, except for what a test breaks. Its containers are plain
+// subprocesses.
 type fakeEngine struct {
 	runtimetest.Local
 	facts    runtime.Facts
@@ -120,7 +121,8 @@ func (e *fakeEngine) Remove(_ context.Context, ids ...string) error {
 	return nil
 }
 
-// examineWith examines a machine with these engines, and an environment without a variable of ours but those given.
+// examineWith examines a machine with these engines, and an environment without a variable of ours
+// but those given.
 func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]string) bool {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -300,7 +302,7 @@ var varying = regexp.MustCompile(`answered in [^"]+|\d+ ms|Python \d\S+|"3\.\d+\
 // TestDoctorJSON compares the document for programs with testdata/doctor.json.
 func TestDoctorJSON(t *testing.T) {
 	second := healthy()
-	second.err = &runtime.UnavailableError{Engine: "docker", Err: errors.New("nobody listens"), Next: "start it"}
+	second.err = &runtime.UnavailableError{Engine: "docker", Err: errors.New("nothing listens"), Next: "start it"}
 	d := &doctor{}
 	works := examineWith(t, d, []*fakeEngine{healthy(), second}, nil)
 	var b bytes.Buffer

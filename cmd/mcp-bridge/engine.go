@@ -44,7 +44,7 @@ func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, er
 // urlPatience is for the one engine that was named; there is no other to fall back on.
 const urlPatience = 10 * time.Second
 
-// candidates are in order of preference.
+// candidates returns them in order of preference.
 func (e engines) candidates() []detect.Candidate {
 	switch endpoint := e.cfg.Runtime; {
 	case endpoint == "podman":
@@ -98,7 +98,7 @@ func (e engines) docker(endpoint string) detect.Candidate {
 		Open: func() runtime.Driver { return docker.New(cfg) }}
 }
 
-// setting is the variable that names an endpoint; empty for the engines' own.
+// setting returns the variable that names an endpoint; empty for the engines' own.
 func (e engines) setting() string {
 	if isURL(e.cfg.Runtime) {
 		return prefix + "_RUNTIME"

@@ -20,7 +20,8 @@ const programsDir = "../../entrypoint/testdata/programs"
 // shownFile is the name of a file that was shown and not given a name.
 var shownFile = regexp.MustCompile(`^(image|display|figure|audio)-\d+(-\d+)?\.\w+$`)
 
-// firstProgram is one program of entrypoint/testdata/programs, whose README.md says what its files hold.
+// firstProgram is one program of entrypoint/testdata/programs, whose README.md says what its files
+// hold.
 type firstProgram struct {
 	server, name, code string
 	out, says          *string
@@ -55,8 +56,8 @@ func firstPrograms(t *testing.T) []firstProgram {
 	return all
 }
 
-// TestFirstPrograms runs what models write by habit, with servers that declare no output schemas, through the bridge: each program
-// prints what a person expects, or its error says how to mend it.
+// TestFirstPrograms runs what models write by habit, with servers that declare no output schemas,
+// through the bridge: each program prints what a person expects, or its error says how to mend it.
 func TestFirstPrograms(t *testing.T) {
 	needEngine(t)
 	programs := firstPrograms(t)

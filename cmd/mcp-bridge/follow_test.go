@@ -60,7 +60,8 @@ func (f followed) save(t *testing.T, data string) {
 	}
 }
 
-// hears waits until the bridge says that its tools have changed, and returns which servers run_python then names.
+// hears waits until the bridge says that its tools have changed, and returns which servers
+// run_python then names.
 func (f followed) hears(t *testing.T) string {
 	t.Helper()
 	timeout := time.After(time.Minute)
@@ -103,8 +104,8 @@ func (f followed) says(t *testing.T, text string) {
 	})
 }
 
-// TestFollow is a real process and real files: what is added, changed, broken, mended and removed on disk is what a client sees,
-// without a restart.
+// TestFollow is a real process and real files: what is added, changed, broken, mended and removed
+// on disk is what a client sees, without a restart.
 func TestFollow(t *testing.T) {
 	secret := entry{Command: "one", Env: map[string]string{"TOKEN": "hunter2"}}
 	home := t.TempDir()
@@ -149,8 +150,9 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowDuringRun: a run keeps the server that it began with while that goes from the configuration; the next one has what is
-// there then. The run waits meanwhile, for its user, who is asked whether it may call a tool.
+// TestFollowDuringRun: a run keeps the server that it began with while that goes from the
+// configuration; the next one has what is there then. The run waits meanwhile, for its user, who is
+// asked whether it may call a tool.
 func TestFollowDuringRun(t *testing.T) {
 	needEngine(t)
 	policy := filepath.Join(t.TempDir(), "policy.toml")

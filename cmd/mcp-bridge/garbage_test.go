@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestBoundGarbage: garbage has a bound, and the user's own is left alone. What comes of it shows TestHostileSuite.
+// TestBoundGarbage: garbage has a bound, and the user's own is left alone. What comes of it shows
+// TestHostileSuite.
 func TestBoundGarbage(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(was)

@@ -27,7 +27,8 @@ tools = ["shop.add"]
 calls = 2
 `
 
-// answers has the client answer what it is asked, in this order, and returns what that was when the bridge has ended.
+// answers has the client answer what it is asked, in this order, and returns what that was when the
+// bridge has ended.
 func (c *client) answers(words ...string) func() []string {
 	var asked []string
 	var done sync.WaitGroup
@@ -52,7 +53,8 @@ func (c *client) answers(words ...string) func() []string {
 	}
 }
 
-// TestGoverned is a real run in a container under a policy, whose user is asked and whose audit is kept.
+// TestGoverned is a real run in a container under a policy, whose user is asked and whose audit is
+// kept.
 func TestGoverned(t *testing.T) {
 	needEngine(t)
 	dir := t.TempDir()

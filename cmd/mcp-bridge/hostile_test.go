@@ -15,9 +15,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
 )
 
-// hostile is a program of testdata/hostile. The comments at its top say what it does and, each on a line of its own, what must
-// come of it ("want:", one JSON object) and how many seconds it has ("timeout:", as many as it takes without); "alone" stands in
-// one that moves or takes so much that no other runs beside it.
+// hostile is a program of testdata/hostile. The comments at its top say what it does and, each on a
+// line of its own, what must come of it ("want:", one JSON object) and how many seconds it has
+// ("timeout:", as many as it takes without); "alone" stands in one that moves or takes so much that
+// no other runs beside it.
 type hostile struct {
 	name, code string
 	want       hostileWant
@@ -25,12 +26,13 @@ type hostile struct {
 	alone      bool
 }
 
-// patience is how long anything may take that isn't about time, in seconds: the machine may be busy, and with the race detector a
-// gigabyte takes minutes.
+// patience is how long anything may take that isn't about time, in seconds: the machine may be
+// busy, and with the race detector a gigabyte takes minutes.
 const patience = 600
 
-// hostileWant is what a program must come to. What is nil isn't said. Texts are patterns in which * is any text; a status may be
-// one of several with | between them: where it depends on what the engine enforces, or on which instruction was reached.
+// hostileWant is what a program must come to. What is nil isn't said. Texts are patterns in which *
+// is any text; a status may be one of several with | between them: where it depends on what the
+// engine enforces, or on which instruction was reached.
 type hostileWant struct {
 	Status    string          `json:"status"`
 	ExitCode  json.RawMessage `json:"exitCode"` // a number, or "!0" for any other than 0
@@ -105,9 +107,9 @@ func loadHostile(t *testing.T) []hostile {
 	return all
 }
 
-// TestHostileSuite runs every program of testdata/hostile through one bridge: several at a time, then the heavy ones one by one.
-// Each must come to what its comment says, with nothing lost of what it printed, and each time the bridge must answer the next
-// call as if nothing had been.
+// TestHostileSuite runs every program of testdata/hostile through one bridge: several at a time,
+// then the heavy ones one by one. Each must come to what its comment says, with nothing lost of
+// what it printed, and each time the bridge must answer the next call as if nothing had been.
 func TestHostileSuite(t *testing.T) {
 	needEngine(t)
 	programs := loadHostile(t)

@@ -36,7 +36,7 @@ func (a *app) imageAction(f func(context.Context, *parts) error) func(*cobra.Com
 	return func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, f) }
 }
 
-// present is the first of the configured images that the engine has, or "".
+// present returns the first of the configured images that the engine has, or "".
 func (p *parts) present(ctx context.Context) (string, error) {
 	for _, ref := range p.cfg.images() {
 		_, has, err := p.driver.FindImage(ctx, ref)

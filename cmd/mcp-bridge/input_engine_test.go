@@ -13,7 +13,8 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
-// newerServer is a server over HTTP that knows only the protocol of 2026-07-28, and asks in its tool's result.
+// newerServer is a server over HTTP that knows only the protocol of 2026-07-28, and asks in its
+// tool's result.
 func newerServer(t *testing.T) entry {
 	t.Helper()
 	s := mcpserver.NewMCPServer("newer", "1", mcpserver.WithToolCapabilities(true))
@@ -41,8 +42,9 @@ func newerServer(t *testing.T) entry {
 	return entry{Type: "http", URL: ts.URL + "/mcp"}
 }
 
-// TestQuestionInAResult: what a server asks over the newer protocol reaches the client of the run, and the code gets the result that follows
-// from the answer; where the client can't be asked, the call fails and says why.
+// TestQuestionInAResult: what a server asks over the newer protocol reaches the client of the run,
+// and the code gets the result that follows from the answer; where the client can't be asked, the
+// call fails and says why.
 func TestQuestionInAResult(t *testing.T) {
 	needEngine(t)
 	servers := map[string]entry{"newer": newerServer(t)}

@@ -21,7 +21,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// stubborn is a server that ignores the end of its input and SIGTERM, and so does a child of its own. Both carry a mark.
+// stubborn is a server that ignores the end of its input and SIGTERM, and so does a child of its
+// own. Both carry a mark.
 const stubborn = `
 import json, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -42,8 +43,8 @@ while True:
     time.sleep(1)
 `
 
-// clientMain is an MCP client in a process of its own, to be killed: it starts the bridge as its child, calls run_python and
-// says when the code is running and what the bridge's process is.
+// clientMain is an MCP client in a process of its own, to be killed: it starts the bridge as its
+// child, calls run_python and says when the code is running and what the bridge's process is.
 func clientMain() int {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, asClient) }), asMain+"=1")
@@ -124,7 +125,7 @@ func stage(t *testing.T) *scene {
 	if n := len(s.containers()); n != 1 && n != 1+keptReady {
 		t.Errorf("%d containers run, want 1, and perhaps a standby", n)
 	}
-	go func() { // so that the client is reaped whoever ended it
+	go func() { // so that the client is reaped whatever ended it
 		for lines.Scan() { //nolint:revive // to its end
 		}
 		s.client.Wait()
@@ -167,7 +168,8 @@ func runtimeDirs(t *testing.T) []string {
 	return dirs
 }
 
-// anothers says whether a directory belongs to another bridge or watchdog, which lives: what they do is their own affair.
+// anothers says whether a directory belongs to another bridge or watchdog, which lives: what they
+// do is their own affair.
 func (s *scene) anothers(dir string) bool {
 	self := runtime.Self()
 	o, ok := runtime.OwnerNamed(filepath.Base(dir), self)
@@ -220,7 +222,8 @@ func allGone(t *testing.T, left func() []string) {
 	t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
 }
 
-// TestKilled kills the client and the bridge, ten times each, in the middle of a run: nothing may be left.
+// TestKilled kills the client and the bridge, ten times each, in the middle of a run: nothing may
+// be left.
 func TestKilled(t *testing.T) {
 	needEngine(t)
 	for _, tt := range []struct {
@@ -245,8 +248,9 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandomMoments kills a hundred bridges, ten at a time, at moments from before they have read their first message
-// until after their first call has been answered: nothing may be left of any of them.
+// TestKilledAtRandomMoments kills a hundred bridges, ten at a time, at moments from before they
+// have read their first message until after their first call has been answered: nothing may be left
+// of any of them.
 func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
 	rounds, atATime := 10, 10
@@ -297,7 +301,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	}
 }
 
-// lifeOfACall is how long it takes n bridges, started at once, to answer their first call, all of them.
+// lifeOfACall is how long it takes n bridges, started at once, to answer their first call, all of
+// them.
 func lifeOfACall(t *testing.T, n int) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -311,7 +316,8 @@ func lifeOfACall(t *testing.T, n int) time.Duration {
 	return time.Since(begin)
 }
 
-// markVar tells what a bridge of a test has started from what other bridges have: one that is passed on to podman.
+// markVar tells what a bridge of a test has started from what other bridges have: one that is
+// passed on to podman.
 const markVar = "PODMAN_TEST_MARK"
 
 // oneCall is what a client writes for one call, all at once.
@@ -333,7 +339,8 @@ func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	})
 }
 
-// servicesLeft are the API services with the mark in their environment, and the new directories in which no other one lives.
+// servicesLeft are the API services with the mark in their environment, and the new directories in
+// which no other one lives.
 func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
 	var others []string
 	for _, pid := range processes("system\x00service") {
@@ -374,7 +381,7 @@ func containersOf(t *testing.T, pids []int) []string {
 
 var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) + `[:=](\d+)`) // as podman and as docker write it
 
-// TestKilledContainer: a container that somebody else kills is told as what it is.
+// TestKilledContainer: a container that another program kills is told as what it is.
 func TestKilledContainer(t *testing.T) {
 	needEngine(t)
 	cmd := command(t, nil)
@@ -392,8 +399,8 @@ func TestKilledContainer(t *testing.T) {
 	}
 }
 
-// TestServiceKilled: the API service dies in the middle of a run. The call says so, nothing of its container is left, and the
-// next call works with a new service.
+// TestServiceKilled: the API service dies in the middle of a run. The call says so, nothing of its
+// container is left, and the next call works with a new service.
 func TestServiceKilled(t *testing.T) {
 	needEngine(t)
 	before := runtimeDirs(t)
@@ -423,8 +430,9 @@ func TestServiceKilled(t *testing.T) {
 	within(t, "no container is left but a standby", func() bool { return len(s.containers()) <= keptReady })
 }
 
-// TestInterruptedTwice: Claude Code ends a server by SIGINT and, 0.1 s later, SIGTERM, and logs a failure of one that this kills. The
-// bridge ends with status 0 though its server holds out, and the watchdog ends that.
+// TestInterruptedTwice: Claude Code ends a server by SIGINT and, 0.1 s later, SIGTERM, and logs a
+// failure of one that this kills. The bridge ends with status 0 though its server holds out, and
+// the watchdog ends that.
 func TestInterruptedTwice(t *testing.T) {
 	for _, second := range []syscall.Signal{0, syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(second.String(), func(t *testing.T) {

@@ -42,7 +42,7 @@ func loginSource() (*oauth.Source, error) {
 	return oauth.NewSource(oauth.NewClient("mcp-bridge"), store), nil
 }
 
-// logins is upstream.Config.Logins.
+// logins returns what upstream.Config.Logins is.
 func logins() upstream.Logins {
 	s, err := loginSource()
 	if err != nil {
@@ -51,7 +51,7 @@ func logins() upstream.Logins {
 	return s
 }
 
-// loginByPage is bridge.Config.Login.
+// loginByPage implements bridge.Config.Login.
 func loginByPage(ctx context.Context, srv discovery.Server, scope string,
 	agree func(ctx context.Context, page, about string) error) error {
 	source, err := loginSource()
@@ -156,7 +156,7 @@ func (a *app) remoteServer(name string) (discovery.Server, error) {
 	return c.Servers[0], nil
 }
 
-// login has the user agree, and keeps what that gives.
+// login asks the user to agree, and keeps what that gives.
 func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) error {
 	source, err := loginSource()
 	if err != nil {

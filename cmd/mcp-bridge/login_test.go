@@ -15,7 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends where the user doesn't agree.
+// TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends
+// where the user doesn't agree.
 func TestLoginByPage(t *testing.T) {
 	for name, value := range map[string]string{"XDG_STATE_HOME": t.TempDir(), "DBUS_SESSION_BUS_ADDRESS": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""} {
 		t.Setenv(name, value)
@@ -45,7 +46,8 @@ func TestLoginByPage(t *testing.T) {
 	}
 }
 
-// TestConfirmParties: the parties are named, only a yes is one, and a login without an answer fails.
+// TestConfirmParties: the parties are named, only a yes is one, and a login without an answer
+// fails.
 func TestConfirmParties(t *testing.T) {
 	p := oauth.Parties{Page: "https://honest.example", Others: []string{"https://evil.example"}, Issuer: "https://issuer.example"}
 	for typed, want := range map[string]struct {

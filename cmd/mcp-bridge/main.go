@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program: everything but the end of the process.
+// run runs the program, and returns the code with which the process ends.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
@@ -100,7 +100,7 @@ func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// endAtOnce has the next signal end the process; the watchdog cleans up. Serve, which was told to
+// endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to
 // end and does, then ends with code 0: Claude Code logs a failure of a server that its second
 // signal kills.
 func (a *app) endAtOnce(usual func()) {

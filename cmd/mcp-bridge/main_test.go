@@ -65,7 +65,8 @@ func holds(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// needEngine skips where there is no engine to test against. With MCP_BRIDGE_TEST_RUNTIME=podman its absence is a failure.
+// needEngine skips where there is no engine to test against. With MCP_BRIDGE_TEST_RUNTIME=podman
+// its absence is a failure.
 func needEngine(t *testing.T) {
 	t.Helper()
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "podman" {
@@ -81,8 +82,8 @@ func needTime(t *testing.T) {
 	}
 }
 
-// anyEngine is for tests that run with each engine of scripts/with-engine. It returns the engine's name, which is also its
-// command line's.
+// anyEngine is for tests that run with each engine of scripts/with-engine. It returns the engine's
+// name, which is also its command line's.
 func anyEngine(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("MCP_BRIDGE_TEST_RUNTIME")
@@ -144,8 +145,8 @@ func with(cmd *exec.Cmd, vars ...string) *exec.Cmd {
 	return cmd
 }
 
-// logFile is a file for what a process says on stderr. The end of it is printed if the test fails: of the logs of all processes
-// of all tests together nobody would read it out. It is a file, so that a process which outlives the test keeps nothing waiting.
+// logFile is a file for what a process says on stderr, whose end is printed if the test fails. It
+// is a file, so that a process which outlives the test keeps nothing waiting.
 func logFile(t *testing.T) *os.File {
 	t.Helper()
 	const most = 8 << 10
@@ -176,7 +177,7 @@ type client struct {
 	mu      sync.Mutex
 	next    int
 	waiting map[string]chan message
-	notes   chan message // notifications; dropped when nobody takes them
+	notes   chan message // notifications; dropped when no test takes them
 	ended   chan struct{}
 }
 
@@ -191,7 +192,8 @@ type message struct {
 	} `json:"error"`
 }
 
-// serve starts a bridge and initializes it. It is ended with the test, and must then be gone with a code of 0.
+// serve starts a bridge and initializes it. It is ended with the test, and must then be gone with a
+// code of 0.
 func serve(t *testing.T, cmd *exec.Cmd) *client {
 	t.Helper()
 	return serveTo(t, cmd, map[string]any{})
@@ -329,8 +331,8 @@ func (c *client) python(code string, more map[string]any) answer {
 	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "run_python", "arguments": args}))
 }
 
-// asked calls run_python, has the client answer what it is asked by a method with a result, and returns
-// the call's answer and the parameters of what was asked.
+// asked calls run_python, has the client answer what it is asked by a method with a result, and
+// returns the call's answer and the parameters of what was asked.
 func (c *client) asked(method, result, code string, more map[string]any) (got answer, params []string) {
 	c.t.Helper()
 	args := map[string]any{"code": code, "timeout": 60}
@@ -351,7 +353,8 @@ func (c *client) asked(method, result, code string, more map[string]any) (got an
 	}
 }
 
-// startLong starts a run that would last for a hundred seconds, and returns once its code has printed "up".
+// startLong starts a run that would last for a hundred seconds, and returns once its code has
+// printed "up".
 func (c *client) startLong() (id int, answer <-chan message) {
 	c.t.Helper()
 	token := rand.Text() // reports of an earlier run may still be there

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestBadServersInARun: each fails as itself, in a run that goes on, is accounted for as a good one, and is followed by others.
+// TestBadServersInARun: each fails as itself, in a run that goes on, is accounted for as a good
+// one, and is followed by others.
 func TestBadServersInARun(t *testing.T) {
 	needTime(t)
 	needEngine(t)
@@ -42,8 +43,8 @@ await ask("leaves", "echo", text="again")
 	}
 }
 
-// TestRealServerAsks: a form that a real server asks for in the course of a run reaches the client, and its answer the server; who hasn't
-// said that it can be asked isn't.
+// TestRealServerAsks: a form that a real server asks for in the course of a run reaches the client,
+// and its answer the server; who hasn't said that it can be asked isn't.
 func TestRealServerAsks(t *testing.T) {
 	needTime(t)
 	servers, _ := realServers(t, npm(t))

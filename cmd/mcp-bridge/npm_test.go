@@ -61,7 +61,8 @@ except Exception as e:
 	}
 }
 
-// TestInspector: MCP Inspector's command line, a client that others wrote, lists the tool and calls it.
+// TestInspector: MCP Inspector's command line, a client that others wrote, lists the tool and calls
+// it.
 func TestInspector(t *testing.T) {
 	bin := npm(t)
 	servers, _ := realServers(t, bin)

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// opener is a server that opens a program in a session of its own, as one that opens an editor for the user, when it starts.
+// opener is a server that opens a program in a session of its own, as one that opens an editor for
+// the user, when it starts.
 const opener = `
 import json, os, subprocess, sys
 p = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -28,8 +29,9 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// TestOpenedForTheUser: a program that a server has opened lives on when the client closes, and is then nobody's to end; when the
-// bridge is killed it is ended with the server, and the watchdog's log names it.
+// TestOpenedForTheUser: a program that a server has opened lives on when the client closes, and is
+// then no one else's to end; when the bridge is killed it is ended with the server, and the
+// watchdog's log names it.
 func TestOpenedForTheUser(t *testing.T) {
 	open := func(t *testing.T) (c *client, pid int, log string) {
 		dir := t.TempDir()

@@ -38,7 +38,8 @@ type realServer struct {
 	want  string // part of the line
 }
 
-// allRealServers are up to twelve, of three languages, none of which knows of the bridge. dir is theirs to write to.
+// allRealServers are up to twelve, of three languages, none of which knows of the bridge. dir is
+// theirs to write to.
 func allRealServers(t *testing.T, from, dir, web string) []realServer {
 	npm := func(name string, args ...string) entry {
 		return entry{Command: filepath.Join(from, "npm", "node_modules", ".bin", name), Args: args, Env: map[string]string{"HOME": dir, "MEMORY_FILE_PATH": filepath.Join(dir, "memory.jsonl")}}
@@ -53,7 +54,8 @@ func allRealServers(t *testing.T, from, dir, web string) []realServer {
 		{"sequential-thinking", npm("mcp-server-sequential-thinking"),
 			`mcp_sequential_thinking.sequentialthinking(thought="t", nextThoughtNeeded=False, thoughtNumber=1, totalThoughts=1)`, "'thoughtNumber': 1"},
 		{"git-js", npm("git-mcp-server"), fmt.Sprintf(`mcp_git_js.git_status(path=%q)`, dir), "note.txt"},
-		// The browser of one, and the library of the other that an install script would build, aren't there: their tools fail, and say so.
+		// The browser of one, and the library of the other that an install script would build,
+		// aren't there: their tools fail, and say so.
 		{"playwright", npm("playwright-mcp", "--headless", "--isolated"), `mcp_playwright.browser_navigate(url="about:blank")`, "ToolError ### Error"},
 		{"sqlite-js", npm("mcp-server-sqlite", filepath.Join(dir, "test.db")), `mcp_sqlite_js.list_tables()`, "ToolError Database error"},
 		{"gopls", entry{Command: "/bin/sh", Args: []string{"-c", `cd "$0" && exec "$1" mcp`, dir, filepath.Join(from, "go", "gopls")},
@@ -74,7 +76,8 @@ func allRealServers(t *testing.T, from, dir, web string) []realServer {
 		realServer{"fetch", python("python", "mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"), fmt.Sprintf(`mcp_fetch.fetch(url=%q)`, web), "a page of the test"})
 }
 
-// TestServersOfOthers: code in a container calls a tool of each of twelve servers that others wrote, all in one run.
+// TestServersOfOthers: code in a container calls a tool of each of twelve servers that others
+// wrote, all in one run.
 func TestServersOfOthers(t *testing.T) {
 	from := installed(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestRealServerOffers: code lists, fills in and completes what a real server has besides tools. What
-// one doesn't have, or doesn't offer at all, is an empty list or an error of its own, and a binary
-// resource is bytes.
+// TestRealServerOffers: code lists, fills in and completes what a real server has besides tools.
+// What one doesn't have, or doesn't offer at all, is an empty list or an error of its own, and a
+// binary resource is bytes.
 func TestRealServerOffers(t *testing.T) {
 	servers, _ := realServers(t, npm(t))
 	c := serve(t, command(t, servers))
@@ -38,8 +38,8 @@ for ask in (lambda: mcp_everything.resources.read("demo://nothing"), lambda: mcp
 	}
 }
 
-// TestRootsByPolicy: a real server that asks for the client's directories is given them where the user has said so, and otherwise has no client
-// that has any.
+// TestRootsByPolicy: a real server that asks for the client's directories is given them where the
+// user has said so, and otherwise has no client that has any.
 func TestRootsByPolicy(t *testing.T) {
 	needTime(t)
 	servers, _ := realServers(t, npm(t))

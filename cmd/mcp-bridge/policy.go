@@ -34,7 +34,7 @@ func (p *parts) grants() elicit.Grants {
 
 var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
 
-// lasting are the approvals, for a command about what is kept.
+// lasting returns the approvals, for a command about what is kept.
 func (a *app) lasting() (*approvals.Approvals, error) {
 	if stateDir() == "" {
 		return nil, errNoPlace
@@ -209,8 +209,8 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	return nil
 }
 
-// judge returns the verdict on a tool. With start it starts the server if what that says of its tool
-// counts.
+// judge returns the verdict on a tool. With start it starts the server if what that says of its
+// tool counts.
 func (p *parts) judge(ctx context.Context, s discovery.Server, tool string, start bool) (policy.Decision, error) {
 	c := p.bridge.Catalog()
 	if d, ok := c.JudgeMethod(s.Name, tool); ok {

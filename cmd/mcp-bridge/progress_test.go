@@ -35,8 +35,9 @@ func assembled(t *testing.T, e *fakeEngine) *parts {
 	return p
 }
 
-// TestProgressOfPreparing: whoever waits for an engine to be started and an image to be pulled sees it, a client as MCP progress
-// and a person at the terminal as lines; and both happen once for all who wait.
+// TestProgressOfPreparing: a caller that waits for an engine to be started and an image to be
+// pulled sees it, a client as MCP progress and a person at the terminal as lines; and both happen
+// once for all who wait.
 func TestProgressOfPreparing(t *testing.T) {
 	fresh := func() *fakeEngine {
 		e := healthy()

@@ -53,7 +53,7 @@ func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
 	return err
 }
 
-// print is for programs.
+// print writes it for programs.
 func (r reaped) print(w io.Writer) error {
 	all := []orphanJSON{}
 	for _, o := range r.containers {
@@ -62,7 +62,7 @@ func (r reaped) print(w io.Writer) error {
 	return printJSON(w, map[string]any{"removed": all, "directories": r.directories})
 }
 
-// say is for people; clean says that nothing of it is left.
+// say writes it for people; clean says that nothing of it is left.
 func (r reaped) say(w io.Writer, clean bool) {
 	now := time.Now()
 	for _, o := range r.containers {
@@ -89,7 +89,7 @@ func orphanLine(o runtime.Orphan, now time.Time) string {
 	return fmt.Sprintf("%.12s (%s), %s, %s, owner pid %d", o.ID, o.Name, age(o.Created, now), state, o.Owner.PID)
 }
 
-// age is for people: two clocks, or one that was set, may disagree by any amount.
+// age returns the age for people: two clocks, or one that was set, may disagree by any amount.
 func age(created, now time.Time) string {
 	if created.IsZero() || now.Before(created) {
 		return "of unknown age"

@@ -44,7 +44,8 @@ func TestReapDirs(t *testing.T) {
 	}
 }
 
-// TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right after the other, doctor --reap removes.
+// TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right
+// after the other, doctor --reap removes.
 func TestReapAfterBothWereKilled(t *testing.T) {
 	needTime(t)
 	needEngine(t)

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// everythingAt starts the reference server over HTTP at an address and waits until it answers there.
+// everythingAt starts the reference server over HTTP at an address and waits until it answers
+// there.
 func everythingAt(t *testing.T, bin, mode, address string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "mcp-server-everything"), mode)
@@ -60,8 +61,9 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestEverythingOverHTTP: the reference server, which others wrote, over both of its HTTP transports; and after a restart of it, which it
-// tells in a way of its own (400), the call that met it fails, and the next one works.
+// TestEverythingOverHTTP: the reference server, which others wrote, over both of its HTTP
+// transports; and after a restart of it, which it tells in a way of its own (400), the call that
+// met it fails, and the next one works.
 func TestEverythingOverHTTP(t *testing.T) {
 	needTime(t)
 	bin := npm(t)
@@ -94,8 +96,9 @@ else:
 	}
 }
 
-// TestLoginToServerOfOthers: the TypeScript SDK's authorization server, and a server behind it that takes only tokens which were given for
-// it: found by their metadata, registered with, agreed to with PKCE, and used.
+// TestLoginToServerOfOthers: the TypeScript SDK's authorization server, and a server behind it that
+// takes only tokens which were given for it: found by their metadata, registered with, agreed to
+// with PKCE, and used.
 func TestLoginToServerOfOthers(t *testing.T) {
 	needTime(t)
 	bin := npm(t)

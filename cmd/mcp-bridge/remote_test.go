@@ -22,7 +22,8 @@ import (
 
 const apiKey = "k3y-of-the-remote-server"
 
-// remoteServers are an HTTP server that wants a key, an SSE server, and one that wants a login, as a configuration file names them.
+// remoteServers are an HTTP server that wants a key, an SSE server, and one that wants a login, as
+// a configuration file names them.
 func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 	t.Helper()
 	s := mcpserver.NewMCPServer("far", "1")
@@ -58,7 +59,8 @@ func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 	return as, config
 }
 
-// remoteCommand makes commands of the real program that share a configuration and a state directory.
+// remoteCommand makes commands of the real program that share a configuration and a state
+// directory.
 func remoteCommand(t *testing.T, config string) func(args ...string) *exec.Cmd {
 	state := t.TempDir()
 	return func(args ...string) *exec.Cmd {
@@ -68,7 +70,8 @@ func remoteCommand(t *testing.T, config string) func(args ...string) *exec.Cmd {
 	}
 }
 
-// logIn runs mcp-bridge login and is the user: with a browser on another machine, whose address is pasted.
+// logIn runs mcp-bridge login and is the user: with a browser on another machine, whose address is
+// pasted.
 func logIn(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -100,8 +103,8 @@ func logIn(t *testing.T, cmd *exec.Cmd) string {
 	return out.String()
 }
 
-// TestRemoteCommands: tools, login, its status, servers and logout for servers at a URL, without an engine, and no secret in what they
-// print.
+// TestRemoteCommands: tools, login, its status, servers and logout for servers at a URL, without an
+// engine, and no secret in what they print.
 func TestRemoteCommands(t *testing.T) {
 	needTime(t)
 	as, config := remoteServers(t)
@@ -126,7 +129,7 @@ func TestRemoteCommands(t *testing.T) {
 	holds(t, run(0, "login", "--status"), "guarded  none", "keyed    by its header")
 	holds(t, run(0, "login", "--status", "--json", "keyed"), `"byHeader": true`)
 	holds(t, run(2, "login"), "--status")
-	holds(t, run(2, "login", "nobody"), "there is no server")
+	holds(t, run(2, "login", "missing"), "there is no server")
 	holds(t, run(1, "logout", "guarded"), "there is no login")
 
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "https://evil.example/token" })
@@ -151,8 +154,8 @@ func TestRemoteCommands(t *testing.T) {
 	holds(t, run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
 }
 
-// TestRemoteServers: code in a container calls tools of servers over HTTP and SSE, is told at once of one that wants a login, and calls it
-// after that, within one bridge.
+// TestRemoteServers: code in a container calls tools of servers over HTTP and SSE, is told at once
+// of one that wants a login, and calls it after that, within one bridge.
 func TestRemoteServers(t *testing.T) {
 	needEngine(t)
 	_, config := remoteServers(t)

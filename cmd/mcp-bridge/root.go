@@ -33,7 +33,8 @@ type app struct {
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
 
 // ask asks on standard error, one question at a time, and returns the answer from standard input.
-// The read of a terminal can't be ended: when ctx ends, it stays behind, and the next question waits.
+// The read of a terminal can't be ended: when ctx ends, it stays behind, and the next question
+// waits.
 func (a *app) ask(ctx context.Context, question string) (yes, answered bool, err error) {
 	type answer struct{ yes, answered bool }
 	said := make(chan answer, 1)
@@ -117,7 +118,7 @@ func wrapArgErrors(c *cobra.Command) {
 	}
 }
 
-// wrongArguments says what a command takes instead of args.
+// wrongArguments returns what a command takes instead of args.
 func wrongArguments(cmd *cobra.Command, args []string) error {
 	path := cmd.CommandPath()
 	_, takes, some := strings.Cut(cmd.Use, " ")

@@ -172,7 +172,7 @@ func (a *app) asker() func(context.Context, string) (bool, error) {
 	}
 }
 
-// report says how a run ended.
+// report prints how a run ended, and returns how the command ends.
 func (a *app) report(o runOptions, r bridge.Report) error {
 	var paths map[string]string
 	var unwritten error
@@ -201,8 +201,8 @@ func (a *app) report(o runOptions, r bridge.Report) error {
 	return nil
 }
 
-// explain says on stderr what the output itself doesn't. paths are those of the files that were
-// written, by name.
+// explain prints on stderr what the output itself doesn't say. paths are those of the files that
+// were written, by name.
 func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
 		fmt.Fprint(a.stderr, e.Traceback)

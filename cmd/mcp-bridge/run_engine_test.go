@@ -52,7 +52,8 @@ func TestRunOnEngine(t *testing.T) {
 	})
 }
 
-// TestURLOnEngine: which engine answers at a URL is found out. Podman's is preferred where both would do.
+// TestURLOnEngine: which engine answers at a URL is found out. Podman's is preferred where both
+// would do.
 func TestURLOnEngine(t *testing.T) {
 	needTime(t)
 	name, socket := anyEngine(t), engineSocket(t)
@@ -134,8 +135,8 @@ func exists(t *testing.T, id string) bool {
 	return strings.Contains(string(out), id)
 }
 
-// TestReapOnEngine: by hand and at a bridge's first call, the containers of dead owners go, a reused pid's too, and those of
-// living ones stay.
+// TestReapOnEngine: by hand and at a bridge's first call, the containers of dead owners go, a
+// reused pid's too, and those of living ones stay.
 func TestReapOnEngine(t *testing.T) {
 	needTime(t)
 	anyEngine(t)
@@ -174,7 +175,8 @@ func TestReapOnEngine(t *testing.T) {
 	}
 }
 
-// TestTwoBridges: one starts, calls, reaps and ends while the other is in the middle of a run, which notices nothing.
+// TestTwoBridges: one starts, calls, reaps and ends while the other is in the middle of a run,
+// which notices nothing.
 func TestTwoBridges(t *testing.T) {
 	anyEngine(t)
 	first := serve(t, command(t, nil))
@@ -197,8 +199,9 @@ func TestTwoBridges(t *testing.T) {
 	first.works()
 }
 
-// TestGoneAndBackOnEngine: an engine that goes away, in the middle of a run and between calls, fails them with the next step, and
-// soon; it works again when it is back, and the bridge is the same all the while.
+// TestGoneAndBackOnEngine: an engine that goes away, in the middle of a run and between calls,
+// fails them with the next step, and soon; it works again when it is back, and the bridge is the
+// same all the while.
 func TestGoneAndBackOnEngine(t *testing.T) {
 	needTime(t)
 	anyEngine(t)
@@ -254,7 +257,8 @@ func engineSocket(t *testing.T) string {
 	return path
 }
 
-// door is a socket before the engine's own: shut, the engine is gone for whoever comes this way.
+// door is a socket before the engine's own: shut, the engine is gone for a bridge that comes this
+// way.
 type door struct {
 	to string
 	l  net.Listener
@@ -330,7 +334,8 @@ func withinTime(t *testing.T, most time.Duration, what string, is func() bool) {
 	}
 }
 
-// TestPinned: an image is used by its id and by its digest, and no other one by a digest that it hasn't got.
+// TestPinned: an image is used by its id and by its digest, and no other one by a digest that it
+// hasn't got.
 func TestPinned(t *testing.T) {
 	needEngine(t)
 	out, err := exec.Command("podman", "image", "inspect", "--format", "{{.Id}} {{index .RepoDigests 0}}", "localhost/mcp-bridge/python:latest").Output()

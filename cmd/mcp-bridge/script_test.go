@@ -26,7 +26,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// ends is a command for scripts: ends CODE PROGRAM ARGUMENTS… fails unless the program ends with that very code.
+// ends is a command for scripts: ends CODE PROGRAM ARGUMENTS… fails unless the program ends with
+// that very code.
 func ends(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: ends CODE PROGRAM ARGUMENTS…")

@@ -17,8 +17,8 @@ func (c *client) search(args map[string]any) string {
 	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "search_tools", "arguments": args})).Text
 }
 
-// TestSearchWithoutStarting: what one process has learned of a server's tools another one finds without starting the server, and
-// says how old it is. Nothing of what may be a secret is on disk.
+// TestSearchWithoutStarting: what one process has learned of a server's tools another one finds
+// without starting the server, and says how old it is. Nothing of what may be a secret is on disk.
 func TestSearchWithoutStarting(t *testing.T) {
 	cache := t.TempDir()
 	server := shop(t)
@@ -67,7 +67,8 @@ func TestSearchNamesWhatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestSearchFromCode: what code finds without a server being started it can then call, and what is gone since is told to be gone.
+// TestSearchFromCode: what code finds without a server being started it can then call, and what is
+// gone since is told to be gone.
 func TestSearchFromCode(t *testing.T) {
 	needEngine(t)
 	cache := t.TempDir()

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestBridgeBehindAnotherName: a bridge that nothing in its configuration gives away, a copy under another name, is known when it
-// answers, and isn't used.
+// TestBridgeBehindAnotherName: a bridge that nothing in its configuration gives away, a copy under
+// another name, is known when it answers, and isn't used.
 func TestBridgeBehindAnotherName(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "weather-server")
 	if err := os.Link(self(t), copied); err != nil {
@@ -26,7 +26,8 @@ func TestBridgeBehindAnotherName(t *testing.T) {
 	}
 }
 
-// proxy answers over HTTP with what a bridge answers on its standard input, as programs do that put a stdio server behind a URL.
+// proxy answers over HTTP with what a bridge answers on its standard input, as programs do that put
+// a stdio server behind a URL.
 type proxy struct {
 	bridge atomic.Pointer[client]
 	asked  atomic.Int64 // handshakes
@@ -66,8 +67,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestBridgeBehindURL: the bridge has no address of its own that its configuration could name, but a program that puts it behind one
-// is no way around: the bridge knows its own answer to the handshake, and calls nothing there.
+// TestBridgeBehindURL: the bridge has no address of its own that its configuration could name, but
+// a program that puts it behind one is no way around: the bridge knows its own answer to the
+// handshake, and calls nothing there.
 func TestBridgeBehindURL(t *testing.T) {
 	p := &proxy{t: t}
 	web := httptest.NewServer(p)

@@ -15,7 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// TestLockDownThroughTheGuest looks at a run from inside the code: what the engine gives, and what the guest adds.
+// TestLockDownThroughTheGuest looks at a run from inside the code: what the engine gives, and what
+// the guest adds.
 func TestLockDownThroughTheGuest(t *testing.T) {
 	needEngine(t)
 	port, abstract := runtimetest.Outside(t)
@@ -51,8 +52,8 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	}
 }
 
-// TestSettingsThatOpenTheWall: where the user's own podman settings add files or devices of the host to every container, no code
-// is run, and the user is told what to change.
+// TestSettingsThatOpenTheWall: where the user's own podman settings add files or devices of the
+// host to every container, no code is run, and the user is told what to change.
 func TestSettingsThatOpenTheWall(t *testing.T) {
 	needEngine(t)
 	home := os.Getenv("XDG_CONFIG_HOME")
@@ -133,7 +134,7 @@ func TestBigResultsAndOutput(t *testing.T) {
 	}
 }
 
-// TestUpstreamTrouble: a server that dies or never answers is named, and troubles nobody else.
+// TestUpstreamTrouble: a server that dies or never answers is named, and troubles no other.
 func TestUpstreamTrouble(t *testing.T) {
 	needTime(t)
 	needEngine(t)
@@ -168,7 +169,8 @@ func TestUpstreamTrouble(t *testing.T) {
 	}
 }
 
-// TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and is not answered.
+// TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and
+// is not answered.
 func TestCancel(t *testing.T) {
 	needEngine(t)
 	c := serve(t, with(command(t, nil), "MCP_BRIDGE_STANDBY=0")) // so that the container is the run's

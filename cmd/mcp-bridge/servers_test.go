@@ -12,7 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// allHosts is a real home directory with every host's files in it, those of discovery's tests, and a project.
+// allHosts is a real home directory with every host's files in it, those of discovery's tests, and
+// a project.
 func allHosts(t *testing.T) (root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -30,8 +31,8 @@ func allHosts(t *testing.T) (root string) {
 	return root
 }
 
-// TestServersOfAllHosts: the listing of a home with all hosts at once, for people and for programs, tells what is where, in which
-// state and why, and no secret.
+// TestServersOfAllHosts: the listing of a home with all hosts at once, for people and for programs,
+// tells what is where, in which state and why, and no secret.
 func TestServersOfAllHosts(t *testing.T) {
 	root := allHosts(t)
 	for golden, args := range map[string][]string{"servers.golden": {"servers"}, "servers.json.golden": {"servers", "--json"}} {

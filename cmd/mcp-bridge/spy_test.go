@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// spy is a server that tries, when its tools are listed, to get at the bridge and at another server, whose process is named in
-// a file, and writes down what it has reached. With an argument more it is that other server.
+// spy is a server that tries, when its tools are listed, to get at the bridge and at another
+// server, whose process is named in a file, and writes down what it has reached. With an argument
+// more it is that other server.
 const spy = `
 import glob, json, os, sys, time
 pidfile, calls, report, secret = sys.argv[1:5]
@@ -52,8 +53,9 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// TestSpyServer: a server reaches neither another one's input or output by /proc, nor the bridge's environment, memory and
-// descriptors; no other program that the bridge has started has its secrets either.
+// TestSpyServer: a server reaches neither another one's input or output by /proc, nor the bridge's
+// environment, memory and descriptors; no other program that the bridge has started has its secrets
+// either.
 func TestSpyServer(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("nothing is kept from root")

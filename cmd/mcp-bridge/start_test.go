@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// TestNothingIsStartedBeforeItIsNeeded: a bridge that has answered initialize and listed its tools has run nothing, neither watchdog nor
-// server nor an engine's program, and has spoken to no engine. The first search starts a server, and the first run looks for an engine
-// and starts the watchdog: what wasn't seen before would have been.
+// TestNothingIsStartedBeforeItIsNeeded: a bridge that has answered initialize and listed its tools
+// has run nothing, neither watchdog nor server nor an engine's program, and has spoken to no
+// engine. The first search starts a server, and the first run looks for an engine and starts the
+// watchdog: what wasn't seen before would have been.
 func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace")
@@ -107,8 +108,8 @@ func listen(t *testing.T, dir, name string) *listener {
 	return l
 }
 
-// accepted is how many others have connected since it was last asked, even if they hung up at once: connections are accepted in their
-// order, so all that were there before one of its own.
+// accepted is how many others have connected since it was last asked, even if they hung up at once:
+// connections are accepted in their order, so all that were there before one of its own.
 func (l *listener) accepted(t *testing.T) (n int) {
 	t.Helper()
 	from := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"}

@@ -36,7 +36,8 @@ func TestReaderHasGone(t *testing.T) {
 	}
 }
 
-// TestFullStdout: whatever a command prints, that it couldn't be written is said, and the command has failed.
+// TestFullStdout: whatever a command prints, that it couldn't be written is said, and the command
+// has failed.
 func TestFullStdout(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

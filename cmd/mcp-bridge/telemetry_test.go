@@ -59,8 +59,8 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestTraces: the spans of a real call, in a container, over a real server, reach a collector with the right parents when the bridge
-// ends, and the client's own trace is theirs.
+// TestTraces: the spans of a real call, in a container, over a real server, reach a collector with
+// the right parents when the bridge ends, and the client's own trace is theirs.
 func TestTraces(t *testing.T) {
 	needTime(t)
 	needEngine(t)

@@ -103,7 +103,8 @@ func TestServeOnATerminal(t *testing.T) {
 	}
 }
 
-// TestAskerOnATerminal: y is yes, and anything else is no; without a terminal nobody is asked.
+// TestAskerOnATerminal: y is yes, and anything else is no; without a terminal the user is not
+// asked.
 func TestAskerOnATerminal(t *testing.T) {
 	ours, theirs := openPTY(t)
 	var stderr bytes.Buffer
@@ -148,8 +149,8 @@ func TestDoctorInterrupted(t *testing.T) {
 	}
 }
 
-// TestRunAsksOnATerminal: a policy that asks is answered where the command was typed, and a traceback
-// names the file that was run.
+// TestRunAsksOnATerminal: a policy that asks is answered where the command was typed, and a
+// traceback names the file that was run.
 func TestRunAsksOnATerminal(t *testing.T) {
 	needTime(t)
 	anyEngine(t)

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system, and compares it with the file.
-// `make third-party` writes it.
+// TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system,
+// and compares it with the file. `make third-party` writes it.
 func TestThirdParty(t *testing.T) {
 	if testing.Short() || os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
 		t.Skip("it lists all packages with go, once, in make check")
@@ -85,7 +85,8 @@ func legalFiles(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// notices is the text of THIRD_PARTY: the modules, each with the numbers of its texts, and each text once.
+// notices is the text of THIRD_PARTY: the modules, each with the numbers of its texts, and each
+// text once.
 func notices(t *testing.T, modules map[string]map[string]bool) string {
 	var list, texts strings.Builder
 	numbers := map[string]int{}

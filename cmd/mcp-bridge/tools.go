@@ -168,7 +168,7 @@ func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.
 	return nil
 }
 
-// aliasesOf are the names that the tools of one server have in code, by their own.
+// aliasesOf returns the names that the tools of one server have in code, by their own.
 func aliasesOf(tools []upstream.Tool) map[string]string {
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {

@@ -39,7 +39,8 @@ func (a *app) versionCmd() *cobra.Command {
 
 func (a *app) printVersion() { fmt.Fprintln(a.stdout, "mcp-bridge", version()) }
 
-// version is what Go put into the binary: the module's version, or the revision it was built from.
+// version returns what Go put into the binary: the module's version, or the revision it was built
+// from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

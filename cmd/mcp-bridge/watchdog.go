@@ -40,8 +40,8 @@ type appended struct{ path string }
 
 const maxAppended = 1 << 20 // bytes
 
-// watchdogLog is where the watchdog says what it has ended: its bridge, and with it standard error,
-// is gone by then.
+// watchdogLog returns where the watchdog says what it has ended: its bridge, and with it standard
+// error, is gone by then.
 func watchdogLog() io.Writer {
 	dir := stateDir()
 	if dir == "" {

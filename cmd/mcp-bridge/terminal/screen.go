@@ -93,7 +93,7 @@ func (s Screen) Lines(first, rest int, v string) {
 	}
 }
 
-// Entry writes a word that says how something is, its name in so many columns, and a text beside
+// Entry writes a word that says how something is, its name padded to columns, and a text beside
 // them.
 func (s Screen) Entry(word, name string, columns int, v string) {
 	fmt.Fprintf(s.w, "%s  %-*s  ", s.paint(fmt.Sprintf("%-4s", word)), columns, s.clean(name))
