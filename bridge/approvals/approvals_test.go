@@ -284,7 +284,8 @@ func TestFiltersOnlyNarrow(t *testing.T) {
 		return strings.Join(names, " ")
 	}
 	for _, step := range []struct{ list, want string }{
-		{`"delete"`, "delete"}, {`"create"`, "create delete"}, {``, "create delete"}, {`"read"`, "create delete read"}, {`"delete"`, "create delete read"},
+		{`"delete"`, "delete"}, {`"create"`, "create delete"}, {``, "create delete"},
+		{`"read"`, "create delete read"}, {`"delete"`, "create delete read"},
 	} {
 		w.write(file, filter(step.list))
 		if got := hidden(); got != step.want {

@@ -68,8 +68,10 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := lines(t, path)
-	if len(got) != 1 || got[0].Run != "r1" || got[0].Server != "s\n" || got[0].Time.IsZero() || got[0].PID != os.Getpid() ||
-		got[0].ArgumentBytes != 19 || got[0].ArgumentSHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(`{"token":"hunter2"}`))) {
+	if len(got) != 1 || got[0].Run != "r1" || got[0].Server != "s\n" || got[0].Time.IsZero() ||
+		got[0].PID != os.Getpid() ||
+		got[0].ArgumentBytes != 19 || got[0].ArgumentSHA256 != fmt.Sprintf("%x",
+		sha256.Sum256([]byte(`{"token":"hunter2"}`))) {
 		t.Errorf("got %+v", got)
 	}
 	text, err := os.ReadFile(path)
@@ -103,10 +105,12 @@ func TestArguments(t *testing.T) {
 		t.Errorf("a terminal would obey %+q, %v", text, err)
 	}
 	got := lines(t, path)
-	if last := got[len(got)-1]; last.Tool != hiding || string(last.Arguments) != `"\u009b\u202e\u2066\u200b\u007f\udb40\udc41\u3164"` {
+	if last := got[len(got)-1]; last.Tool != hiding ||
+		string(last.Arguments) != `"\u009b\u202e\u2066\u200b\u007f\udb40\udc41\u3164"` {
 		t.Errorf("got %+v", last)
 	}
-	if len(got) != 5 || string(got[0].Arguments) != `{"a":1}` || got[1].Arguments != nil || got[2].Arguments != nil || got[2].ArgumentBytes != maxArguments+2 {
+	if len(got) != 5 || string(got[0].Arguments) != `{"a":1}` || got[1].Arguments != nil ||
+		got[2].Arguments != nil || got[2].ArgumentBytes != maxArguments+2 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -145,7 +149,8 @@ func TestRotation(t *testing.T) {
 	if err := l.Record(t.Context(), Record{Run: "last"}); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(path); err != nil || strings.Count(string(text), "\n") != 1 { // longer than a file may be, but there
+	if text, err := os.ReadFile(path); err != nil || strings.Count(string(text),
+		"\n") != 1 { // longer than a file may be, but there
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -156,7 +161,8 @@ func TestUnwritable(t *testing.T) {
 	path := filepath.Join(dir, "audit.jsonl")
 	l, err := Open(Config{Path: path})
 	var unwritable *Error
-	if !errors.As(err, &unwritable) || !strings.Contains(unwritable.Hint(), "MCP_BRIDGE_AUDIT") || !strings.Contains(err.Error(), path) {
+	if !errors.As(err, &unwritable) || !strings.Contains(unwritable.Hint(), "MCP_BRIDGE_AUDIT") ||
+		!strings.Contains(err.Error(), path) {
 		t.Fatalf("got %v", err)
 	}
 	for i := range 3 {
@@ -187,7 +193,8 @@ func TestLostRecordsAreSaid(t *testing.T) {
 		lines  int // beyond the bound
 	}{
 		"by number": {Record{}, maxPending + 5},
-		"by bytes":  {Record{Tool: strings.Repeat("<", 1<<20)}, pendingBytes>>20 + 4}, // each a little more than 1 MiB
+		"by bytes":  {Record{Tool: strings.Repeat("<", 1<<20)}, pendingBytes>>20 + 4},
+		// each a little more than 1 MiB
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "later")
@@ -224,7 +231,8 @@ func TestOddFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(cut)
-	if first, rest, _ := strings.Cut(string(text), "\n"); err != nil || first != `{"run":"1` || !json.Valid([]byte(rest)) {
+	if first, rest, _ := strings.Cut(string(text), "\n"); err != nil || first != `{"run":"1` ||
+		!json.Valid([]byte(rest)) {
 		t.Errorf("after a line that was cut off: %s, %v", text, err)
 	}
 }

@@ -60,7 +60,8 @@ func write(args []string) error {
 	for g := range goroutines {
 		wg.Go(func() {
 			for i := range each {
-				if err := l.Record(context.Background(), Record{Kind: KindRun, Run: fmt.Sprintf("%s-%d-%d", args[1], g, i)}); err != nil {
+				if err := l.Record(context.Background(), Record{Kind: KindRun,
+					Run: fmt.Sprintf("%s-%d-%d", args[1], g, i)}); err != nil {
 					errs <- err
 					return
 				}
@@ -130,7 +131,8 @@ func TestManyWriters(t *testing.T) {
 	var wg sync.WaitGroup
 	for p := range processes {
 		wg.Go(func() {
-			if out, err := child(t, "write", path, strconv.Itoa(p), strconv.Itoa(goroutines), strconv.Itoa(each)); err != nil {
+			if out, err := child(t, "write", path, strconv.Itoa(p), strconv.Itoa(goroutines),
+				strconv.Itoa(each)); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
 		})

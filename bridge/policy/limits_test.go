@@ -36,9 +36,11 @@ argument_bytes = 0
 		want         string // part of the error
 	}{
 		{"a", "x", 10, ""},
-		{"a", "x", 11, `the arguments are 11 bytes of JSON, and 10 are allowed, by the limit on "*.*" (policy.toml, line 12)`},
+		{"a", "x", 11, `the arguments are 11 bytes of JSON, and 10 are allowed, by the limit on "*.*" ` +
+			`(policy.toml, line 12)`},
 		{"a", "x", 2, ""},
-		{"a", "x", 2, `this run has made all of the 2 calls that it may make, by the limit on "*.*" (policy.toml, line 12)`},
+		{"a", "x", 2, `this run has made all of the 2 calls that it may make, by the limit on "*.*" ` +
+			`(policy.toml, line 12)`},
 		{"a", "y", 2, ""},
 		{"a", "z", 2, `all of the 3 calls that it may make, by the limit on "*.*" (policy.toml, line 6)`},
 		{"big", "x", 1, "1 bytes of JSON, and 0 are allowed"},

@@ -32,7 +32,8 @@ func TestReport(t *testing.T) {
 		{"engine", runOptions{}, sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1}, exitUnavailable},
 		{"exit", runOptions{}, sandbox.Result{Status: sandbox.StatusExit, ExitCode: 7}, 7},
 		{"an exception, and 0", runOptions{}, sandbox.Result{Status: sandbox.StatusError}, exitFailure},
-		{"no directory", runOptions{files: filepath.Join(inTheWay, "dir")}, sandbox.Result{Status: sandbox.StatusOK, Artifacts: file}, exitFailure},
+		{"no directory", runOptions{files: filepath.Join(inTheWay, "dir")},
+			sandbox.Result{Status: sandbox.StatusOK, Artifacts: file}, exitFailure},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
@@ -46,12 +47,14 @@ func TestReport(t *testing.T) {
 				ends = exitFailure
 			}
 			var got struct{ ExitCode int }
-			if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || got.ExitCode != tt.want || ends != tt.want {
+			if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || got.ExitCode != tt.want ||
+				ends != tt.want {
 				t.Errorf("exitCode is %d, and the command ends with %d, want %d; %v", got.ExitCode, ends, tt.want, err)
 			}
 			tt.o.json = false
 			if err := a.report(tt.o, bridge.Report{Result: tt.r}); tt.o.files != "" &&
-				(strings.Contains(stderr.String(), "--artifacts") || !strings.Contains(stderr.String(), "a.txt") || !strings.Contains(err.Error(), "the directory for the files can't be made: ")) {
+				(strings.Contains(stderr.String(), "--artifacts") || !strings.Contains(stderr.String(), "a.txt") ||
+					!strings.Contains(err.Error(), "the directory for the files can't be made: ")) {
 				t.Errorf("got %q, %v", stderr.String(), err)
 			}
 		})

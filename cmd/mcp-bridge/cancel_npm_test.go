@@ -55,8 +55,10 @@ func TestRealServerHearsOfTheEnd(t *testing.T) {
 		cancel  bool
 	}{{"the client cancels", 100, true}, {"the time is up", 20, false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			id, answer := c.start("tools/call", map[string]any{"name": "run_python", "_meta": map[string]any{"progressToken": tt.name}, "arguments": map[string]any{
-				"code": "mcp_everything.trigger_long_running_operation(duration=90, steps=180)", "timeout": tt.timeout, "servers": []string{"everything"}}})
+			id, answer := c.start("tools/call", map[string]any{"name": "run_python",
+				"_meta": map[string]any{"progressToken": tt.name}, "arguments": map[string]any{
+					"code": "mcp_everything.trigger_long_running_operation(duration=90, steps=180)", "timeout": tt.timeout,
+					"servers": []string{"everything"}}})
 			deadline := time.After(2 * time.Minute)
 			for reported := false; !reported; {
 				select {
@@ -70,7 +72,8 @@ func TestRealServerHearsOfTheEnd(t *testing.T) {
 				}
 			}
 			if tt.cancel {
-				c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+				c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled",
+					"params": map[string]any{"requestId": id}})
 			}
 			withinTime(t, time.Minute, "it was told to stop the call", func() bool {
 				calls, stopped := sent(t, log)

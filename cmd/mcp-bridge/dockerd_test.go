@@ -30,7 +30,8 @@ func newDaemon(t *testing.T) daemon {
 	}
 	dir := os.Getenv("MCP_BRIDGE_TEST_RESTART")
 	if dir == "" {
-		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was killed")
+		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was " +
+			"killed")
 	}
 	must(t, os.Mkdir(dir, 0o700))
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -65,7 +66,10 @@ func (d daemon) back() {
 	if err := os.Remove(d.hold); err != nil && !errors.Is(err, os.ErrNotExist) {
 		d.t.Fatal(err)
 	}
-	withinTime(d.t, time.Minute, "dockerd is back", func() bool { return exec.Command("docker", "version").Run() == nil })
+	withinTime(d.t, time.Minute, "dockerd is back", func() bool {
+		return exec.Command("docker",
+			"version").Run() == nil
+	})
 }
 
 // shims are the processes beside containers, which go on without dockerd, and those of the
@@ -100,14 +104,16 @@ func TestDockerdKilledOnEngine(t *testing.T) {
 	begin := time.Now()
 	d.kill("dockerd")
 	got := parseAnswer(t, <-answer)
-	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "status: engine") || !strings.Contains(got.Text, "Next: ") {
+	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "status: engine") ||
+		!strings.Contains(got.Text, "Next: ") {
 		t.Errorf("got %+v", got)
 	}
 	t.Logf("the run ended after %v: %s", time.Since(begin).Round(time.Millisecond), got.Text)
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("the run ended %v after its engine", took)
 	}
-	if got := c.python("print('away')", map[string]any{"servers": []string{}}); !got.IsError || !strings.Contains(got.Text, "Next: ") {
+	if got := c.python("print('away')", map[string]any{"servers": []string{}}); !got.IsError ||
+		!strings.Contains(got.Text, "Next: ") {
 		t.Errorf("while it is away: %+v", got)
 	}
 	d.back()
@@ -122,9 +128,10 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 	d := newDaemon(t)
 	c := serve(t, command(t, nil))
 	_, answer := c.start("tools/call", map[string]any{
-		"name":      "run_python",
-		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(15); print('over')", "servers": []string{}, "timeout": 60},
-		"_meta":     map[string]any{"progressToken": "p"},
+		"name": "run_python",
+		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(15); print('over')",
+			"servers": []string{}, "timeout": 60},
+		"_meta": map[string]any{"progressToken": "p"},
 	})
 	within(t, "the code runs", func() bool { return strings.Contains(string((<-c.notes).Params), "up") })
 	ids := idsOf(containersOf(t, []int{c.cmd.Process.Pid}))
@@ -132,7 +139,8 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 	d.kill("containerd")
 	got := parseAnswer(t, <-answer)
 	t.Logf("the run ended after %v: %+v", time.Since(begin).Round(time.Millisecond), got)
-	well, engine := !got.IsError && got.Text == "up\nover\n", got.IsError && strings.Contains(got.Text, "status: engine")
+	well, engine := !got.IsError && got.Text == "up\nover\n", got.IsError &&
+		strings.Contains(got.Text, "status: engine")
 	if !well && !engine {
 		t.Errorf("got %+v, want its whole output or the engine's failure", got)
 	}
@@ -141,7 +149,11 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 		return !got.IsError && got.Text == "back\n"
 	}
 	withinTime(t, time.Minute, "calls work again", works)
-	withinTime(t, time.Minute, "no process is left", func() bool { _, inside := shims(ids); return len(inside) == 0 })
+	withinTime(t, time.Minute, "no process is left", func() bool {
+		_,
+			inside := shims(ids)
+		return len(inside) == 0
+	})
 	d.kill("dockerd")
 	d.back()
 	withinTime(t, time.Minute, "calls work again", works)
@@ -153,14 +165,24 @@ func (d daemon) gone(c *client, ids []string) {
 	d.t.Helper()
 	pids := []int{c.cmd.Process.Pid}
 	withinTime(d.t, time.Minute, "docker lists none of the containers of before", func() bool {
-		return !slices.ContainsFunc(idsOf(containersOf(d.t, pids)), func(id string) bool { return slices.Contains(ids, id) })
+		return !slices.ContainsFunc(idsOf(containersOf(d.t, pids)),
+			func(id string) bool { return slices.Contains(ids, id) })
 	})
-	withinTime(d.t, time.Minute, "nothing runs in them", func() bool { _, inside := shims(ids); return len(inside) == 0 })
-	withinTime(d.t, time.Minute, "no container is left but a standby", func() bool { return len(containersOf(d.t, pids)) <= keptReady })
+	withinTime(d.t, time.Minute, "nothing runs in them", func() bool {
+		_,
+			inside := shims(ids)
+		return len(inside) == 0
+	})
+	withinTime(d.t, time.Minute, "no container is left but a standby",
+		func() bool { return len(containersOf(d.t, pids)) <= keptReady })
 	// A rootless dockerd that comes back is in another mount namespace, where it doesn't find the
 	// sockets of the shims of before. They stay, idle, until docker's whole service is stopped.
 	if os.Geteuid() == 0 {
-		withinTime(d.t, time.Minute, "no shim is left", func() bool { left, _ := shims(ids); return len(left) == 0 })
+		withinTime(d.t, time.Minute, "no shim is left", func() bool {
+			left,
+				_ := shims(ids)
+			return len(left) == 0
+		})
 	}
 }
 

@@ -30,7 +30,8 @@ _ = save_artifact("sums/a.txt", open("a.csv").read() + ",3")
 `
 	for range 2 { // the second has a container that has waited
 		got := c.python(code, map[string]any{"files": []string{"a.csv", filepath.Join(in, "big.bin"), "empty"}})
-		want := fmt.Sprintf("[('a.csv', 3), ('big.bin', %d), ('empty', 0)]\n%x\n[written to %s/", len(big), sha256.Sum256(big), out)
+		want := fmt.Sprintf("[('a.csv', 3), ('big.bin', %d), ('empty', 0)]\n%x\n[written to %s/", len(big),
+			sha256.Sum256(big), out)
 		if got.IsError || !strings.HasPrefix(got.Text, want) {
 			t.Fatalf("got %s, want %s", got.Text, want)
 		}
@@ -39,10 +40,12 @@ _ = save_artifact("sums/a.txt", open("a.csv").read() + ",3")
 			t.Errorf("%s: %q, %v", path, data, err)
 		}
 	}
-	if got := c.python("print(1)", map[string]any{"files": []string{"link"}}); !got.IsError || !strings.Contains(got.Text, "is not below a directory whose files may be read, which are: "+in) {
+	if got := c.python("print(1)", map[string]any{"files": []string{"link"}}); !got.IsError ||
+		!strings.Contains(got.Text, "is not below a directory whose files may be read, which are: "+in) {
 		t.Errorf("got %s", got.Text)
 	}
-	if got := c.python("import os; print(os.path.exists('/workspace/in'))", nil); strings.TrimSpace(got.Text) != "False" {
+	if got := c.python("import os; print(os.path.exists('/workspace/in'))",
+		nil); strings.TrimSpace(got.Text) != "False" {
 		t.Errorf("a run without files has %s", got.Text)
 	}
 }

@@ -19,7 +19,8 @@ func TestInputsSetting(t *testing.T) {
 	if in, err := c.inputs(); err != nil || in.Dirs() != "/a, /b" {
 		t.Errorf("got %v, %v", in, err)
 	}
-	if _, err := (config{Inputs: pathList{"data"}}).inputs(); err == nil || err.Error() != "MCP_BRIDGE_INPUTS: data is not an absolute path" {
+	if _, err := (config{Inputs: pathList{"data"}}).inputs(); err == nil ||
+		err.Error() != "MCP_BRIDGE_INPUTS: data is not an absolute path" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -35,7 +36,8 @@ func TestArtifactsSetting(t *testing.T) {
 		{"none", "none", "", "", ""},
 		{"the default", "", "", filepath.Join(home, ".local/share/mcp-bridge/artifacts"), ""},
 		{"the user's", "", filepath.Join(home, "data"), filepath.Join(home, "data/mcp-bridge/artifacts"), ""},
-		{"a relative data directory counts for nothing", "", "data", filepath.Join(home, ".local/share/mcp-bridge/artifacts"), ""},
+		{"a relative data directory counts for nothing", "", "data",
+			filepath.Join(home, ".local/share/mcp-bridge/artifacts"), ""},
 		{"a file", plain, "", "", "is no directory"},
 		{"a relative path", "relative/x", "", "", "MCP_BRIDGE_ARTIFACTS: relative/x is not an absolute path"},
 	} {
@@ -49,7 +51,8 @@ func TestArtifactsSetting(t *testing.T) {
 			if s != nil {
 				got = s.Dir()
 			}
-			if got != tc.want || (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			if got != tc.want || (err != nil) != (tc.err != "") || err != nil &&
+				!strings.Contains(err.Error(), tc.err) {
 				t.Errorf("got %q, %v, want %q, %q", got, err, tc.want, tc.err)
 			}
 		})

@@ -39,7 +39,8 @@ func firstPrograms(t *testing.T) []firstProgram {
 			text := string(f.Data)
 			name, kind, _ := strings.Cut(f.Name, ".")
 			if kind == "py" {
-				all = append(all, firstProgram{server: strings.TrimSuffix(filepath.Base(path), ".txtar"), name: name, code: text})
+				all = append(all, firstProgram{server: strings.TrimSuffix(filepath.Base(path), ".txtar"), name: name,
+					code: text})
 				continue
 			}
 			last := &all[len(all)-1]
@@ -64,7 +65,8 @@ func TestFirstPrograms(t *testing.T) {
 	if len(programs) < 60 {
 		t.Fatalf("only %d programs", len(programs))
 	}
-	servers := map[string]entry{"github": {Command: self(t), Args: []string{"demo-server", "github"}, Env: map[string]string{asMain: "1"}}}
+	servers := map[string]entry{"github": {Command: self(t), Args: []string{"demo-server", "github"},
+		Env: map[string]string{asMain: "1"}}}
 	scripts, err := filepath.Glob(filepath.Join(programsDir, "*.json"))
 	must(t, err)
 	for _, script := range scripts {
@@ -103,7 +105,8 @@ func (p firstProgram) check(t *testing.T, c *client) {
 	got := r.StructuredContent
 	got.Stderr = filesGone.ReplaceAllString(got.Stderr, "") // of programs that write no file to /workspace/out
 	if p.out != nil {
-		if text := got.Stdout + handedOver(t, got.Artifacts); got.Status != "ok" || got.Stderr != "" || text != *p.out {
+		if text := got.Stdout + handedOver(t, got.Artifacts); got.Status != "ok" || got.Stderr != "" ||
+			text != *p.out {
 			t.Errorf("%s: %s\nprinted %q, want %q; stderr: %s", got.Status, got.Message, text, *p.out, got.Stderr)
 		}
 		return

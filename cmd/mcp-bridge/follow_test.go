@@ -14,9 +14,11 @@ import (
 
 func TestDifferences(t *testing.T) {
 	before := []discovery.Server{{Name: "a", Command: "x"}, {Name: "b", Command: "x"}, {Name: "c", Command: "x"}}
-	now := []discovery.Server{{Name: "b", Command: "x", Source: discovery.Source{Path: "/elsewhere"}}, {Name: "c", Command: "y"}, {Name: "d", Command: "x"}}
+	now := []discovery.Server{{Name: "b", Command: "x", Source: discovery.Source{Path: "/elsewhere"}},
+		{Name: "c", Command: "y"}, {Name: "d", Command: "x"}}
 	added, changed, removed := differences(before, now)
-	if !slices.Equal(added, []string{"d"}) || !slices.Equal(changed, []string{"c"}) || !slices.Equal(removed, []string{"a"}) {
+	if !slices.Equal(added, []string{"d"}) || !slices.Equal(changed, []string{"c"}) ||
+		!slices.Equal(removed, []string{"a"}) {
 		t.Errorf("added %q, changed %q, removed %q", added, changed, removed)
 	}
 }
@@ -29,7 +31,8 @@ type followed struct {
 
 // inHome are the variables of a bridge for which there is nothing but the home directory.
 func inHome(home string) []string {
-	return []string{"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "MCP_BRIDGE_CONFIG=", "CLAUDE_CONFIG_DIR=", "CODEX_HOME="}
+	return []string{"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "MCP_BRIDGE_CONFIG=",
+		"CLAUDE_CONFIG_DIR=", "CODEX_HOME="}
 }
 
 func follow(t *testing.T, file string, first map[string]entry, vars ...string) followed {
@@ -55,7 +58,8 @@ func (f followed) write(t *testing.T, servers map[string]entry) {
 // save replaces the file as a whole.
 func (f followed) save(t *testing.T, data string) {
 	t.Helper()
-	for _, err := range []error{os.MkdirAll(filepath.Dir(f.file), 0o700), os.WriteFile(f.file+".new", []byte(data), 0o600), os.Rename(f.file+".new", f.file)} {
+	for _, err := range []error{os.MkdirAll(filepath.Dir(f.file), 0o700),
+		os.WriteFile(f.file+".new", []byte(data), 0o600), os.Rename(f.file+".new", f.file)} {
 		must(t, err)
 	}
 }
@@ -89,7 +93,8 @@ func (f followed) approve(t *testing.T, server string, vars ...string) {
 	t.Helper()
 	cmd := command(t, nil, "servers", "approve", server, "--yes")
 	cmd.Dir, cmd.Env = filepath.Dir(f.file), append(cmd.Env, vars...)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), f.file) || !strings.Contains(string(out), "that run and know it now: 1") {
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), f.file) ||
+		!strings.Contains(string(out), "that run and know it now: 1") {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -180,11 +185,14 @@ func TestFollowDuringRun(t *testing.T) {
 	if got := f.named(); got != "other" {
 		t.Errorf("there are %q", got)
 	}
-	f.send(map[string]any{"jsonrpc": "2.0", "id": question.ID, "result": map[string]any{"action": "accept", "content": map[string]any{"answer": "once"}}})
-	if got := parseAnswer(t, <-answer); got.IsError || !strings.Contains(got.Text, "asked") || !strings.Contains(got.Text, "4") || !strings.Contains(got.Text, "shop") {
+	f.send(map[string]any{"jsonrpc": "2.0", "id": question.ID,
+		"result": map[string]any{"action": "accept", "content": map[string]any{"answer": "once"}}})
+	if got := parseAnswer(t, <-answer); got.IsError || !strings.Contains(got.Text, "asked") ||
+		!strings.Contains(got.Text, "4") || !strings.Contains(got.Text, "shop") {
 		t.Errorf("the run during which its server went got %+v", got)
 	}
-	if got := f.python(`print(mcp_other.add(a=2, b=3), runtime.list_servers())`, nil); got.IsError || !strings.Contains(got.Text, "5") || strings.Contains(got.Text, "shop") {
+	if got := f.python(`print(mcp_other.add(a=2, b=3), runtime.list_servers())`, nil); got.IsError ||
+		!strings.Contains(got.Text, "5") || strings.Contains(got.Text, "shop") {
 		t.Errorf("the next run got %+v", got)
 	}
 }

@@ -24,21 +24,25 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	}
 	name, err := exec.Command("podman", "info", "--format", "{{.Host.OCIRuntime.Path}}").Output()
 	must(t, err)
-	slow, settings := runtimetest.NewSlow(t, strings.TrimSpace(string(name))), filepath.Join(t.TempDir(), "containers.conf")
+	slow, settings := runtimetest.NewSlow(t, strings.TrimSpace(string(name))),
+		filepath.Join(t.TempDir(), "containers.conf")
 	var usual []byte
 	if path := os.Getenv("CONTAINERS_CONF"); path != "" {
 		if usual, err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	kept := slices.DeleteFunc(strings.Split(string(usual), "\n"), func(l string) bool { return strings.HasPrefix(l, "runtime =") || l == "[engine]" })
-	conf := fmt.Sprintf("[engine]\nruntime = \"slow\"\n%s\n[engine.runtimes]\nslow = [%q]\n", strings.Join(kept, "\n"), slow.Program)
+	kept := slices.DeleteFunc(strings.Split(string(usual), "\n"),
+		func(l string) bool { return strings.HasPrefix(l, "runtime =") || l == "[engine]" })
+	conf := fmt.Sprintf("[engine]\nruntime = \"slow\"\n%s\n[engine.runtimes]\nslow = [%q]\n",
+		strings.Join(kept, "\n"), slow.Program)
 	must(t, os.WriteFile(settings, []byte(conf), 0o600))
 	before := runtimeDirs(t)
 	cmd := command(t, nil)
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0", "CONTAINERS_CONF="+settings)
 	c = serve(t, cmd)
-	_, answer = c.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": "print(1)", "servers": []string{}}})
+	_, answer = c.start("tools/call", map[string]any{"name": "run_python",
+		"arguments": map[string]any{"code": "print(1)", "servers": []string{}}})
 	within(t, "the container is made", slow.Made)
 	if found := monitorsOf([]int{cmd.Process.Pid}); len(found) < 2 {
 		t.Fatalf("there is no more than %q, so that this test can't fail", found)
@@ -66,7 +70,10 @@ func TestServiceKilledWhileItStarts(t *testing.T) {
 	if got := parseAnswer(t, <-answer); got.IsError || got.Text != "1\n" {
 		t.Errorf("got %+v", got)
 	}
-	within(t, "nothing is left", func() bool { return len(monitorsOf(pids)) == 0 && len(containersOf(t, pids)) == 0 })
+	within(t, "nothing is left", func() bool {
+		return len(monitorsOf(pids)) == 0 &&
+			len(containersOf(t, pids)) == 0
+	})
 	c.works()
 }
 

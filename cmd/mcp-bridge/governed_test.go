@@ -41,7 +41,8 @@ func (c *client) answers(words ...string) func() []string {
 				}
 				word := words[min(len(asked), len(words)-1)]
 				asked = append(asked, string(m.Params))
-				c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"action": "accept", "content": map[string]any{"answer": word}}})
+				c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID,
+					"result": map[string]any{"action": "accept", "content": map[string]any{"answer": word}}})
 			case <-c.ended:
 				return
 			}
@@ -61,7 +62,8 @@ func TestGoverned(t *testing.T) {
 	policy, log := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "audit.jsonl")
 	must(t, os.WriteFile(policy, []byte(governed), 0o600))
 	cmd := command(t, map[string]entry{"shop": shop(t)})
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy, "MCP_BRIDGE_AUDIT="+log, "MCP_BRIDGE_AUDIT_ARGUMENTS=true",
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy, "MCP_BRIDGE_AUDIT="+log,
+		"MCP_BRIDGE_AUDIT_ARGUMENTS=true",
 		"MCP_BRIDGE_LOG_FORMAT=json", "MCP_BRIDGE_LOG_LEVEL=debug", "XDG_STATE_HOME="+dir)
 	stderr := logFile(t)
 	cmd.Stderr = stderr
@@ -88,7 +90,8 @@ except AttributeError as e:
 `, map[string]any{"servers": []string{"shop"}, "timeout": 60})
 	for _, want := range []string{
 		"['add', 'echo'] False", `this run has made all of the 2 calls that it may make, by the limit on "shop.add"`,
-		`mcp_shop has no tool 'big' that may be called, by rule "shop.big" (` + policy + `, line 2): too much; the tools are `,
+		`mcp_shop has no tool 'big' that may be called, by rule "shop.big" (` + policy +
+			`, line 2): too much; the tools are `,
 		`tool "echo" of server "shop" was not called: the user has said no, for all of this run`,
 		`tool "big" of server "shop" may not be called, by rule "shop.big" (` + policy + `, line 2): too much`,
 	} {
@@ -101,7 +104,8 @@ except AttributeError as e:
 	}
 	c.stdin.Close()
 	questions := asked()
-	if len(questions) != 2 || !strings.Contains(questions[0], `\"one\"`) || !strings.Contains(questions[1], `\"two\"`) {
+	if len(questions) != 2 || !strings.Contains(questions[0], `\"one\"`) ||
+		!strings.Contains(questions[1], `\"two\"`) {
 		t.Errorf("the user was asked %q", questions)
 	}
 	checkAudit(t, log)
@@ -128,7 +132,8 @@ func checkAudit(t *testing.T, path string) {
 		if r.Kind == audit.KindRun {
 			r.Arguments = nil
 		}
-		got = append(got, fmt.Sprintf("%s %s.%s %s %s %s", r.Kind, r.Server, r.Tool, r.Verdict, r.Outcome, r.Arguments))
+		got = append(got, fmt.Sprintf("%s %s.%s %s %s %s", r.Kind, r.Server, r.Tool, r.Verdict, r.Outcome,
+			r.Arguments))
 	}
 	want := `call shop.add allow ok {"a":1,"b":2}
 call shop.add allow ok {"a":2,"b":2}

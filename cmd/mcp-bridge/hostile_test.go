@@ -117,7 +117,8 @@ func TestHostileSuite(t *testing.T) {
 		t.Fatalf("only %d programs", len(programs))
 	}
 	cmd := command(t, map[string]entry{"shop": shop(t), "other": shop(t)})
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error", fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience))
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error",
+		fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience))
 	c := serve(t, cmd)
 	try := func(p hostile) {
 		t.Run(p.name, func(t *testing.T) {
@@ -205,7 +206,8 @@ func (h hostile) check(t *testing.T, got hostileGot) {
 	if !status {
 		wrong = append(wrong, fmt.Sprintf("status is %s, want %s", got.Status, h.want.Status))
 	}
-	if w := h.want.ExitCode; len(w) > 0 && !bytes.Equal(w, []byte(strconv.Itoa(got.ExitCode))) && (string(w) != `"!0"` || got.ExitCode == 0) {
+	if w := h.want.ExitCode; len(w) > 0 && !bytes.Equal(w, []byte(strconv.Itoa(got.ExitCode))) &&
+		(string(w) != `"!0"` || got.ExitCode == 0) {
 		wrong = append(wrong, fmt.Sprintf("exit code is %d, want %s", got.ExitCode, w))
 	}
 	number("signal", h.want.Signal, got.Signal)
@@ -226,7 +228,8 @@ func (h hostile) check(t *testing.T, got hostileGot) {
 	}
 	t.Logf("%s %d %s", got.Status, got.ExitCode, got.Message)
 	if wrong != nil {
-		t.Errorf("%s\ngot status %s, code %d, signal %d, message %q, calls %d, error %+v\nstdout %.300q\nstderr %.1500q", strings.Join(wrong, "\n"),
+		t.Errorf("%s\ngot status %s, code %d, signal %d, message %q, calls %d, error %+v\nstdout %.300q\nstderr "+
+			"%.1500q", strings.Join(wrong, "\n"),
 			got.Status, got.ExitCode, got.Signal, got.Message, got.Calls, got.Error, got.Stdout, got.Stderr)
 	}
 }

@@ -21,7 +21,9 @@ func newerServer(t *testing.T) entry {
 	s.AddTool(mcp.NewTool("greet"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		a := mcpserver.ElicitationResponse(r.Params.InputResponses, "name")
 		if a == nil {
-			return mcpserver.NewInputRequestBuilder("half done").Elicit("name", mcp.ElicitationParams{Message: "Your name?", RequestedSchema: map[string]any{"type": "object"}}).ToolResult(), nil
+			return mcpserver.NewInputRequestBuilder("half done").Elicit("name",
+				mcp.ElicitationParams{Message: "Your name?",
+					RequestedSchema: map[string]any{"type": "object"}}).ToolResult(), nil
 		}
 		return mcp.NewToolResultText(fmt.Sprintf("%s: %v, %s", r.Params.RequestState, a.Content, a.Action)), nil
 	})
@@ -30,7 +32,8 @@ func newerServer(t *testing.T) entry {
 		if r.Header.Get("Mcp-Protocol-Version") != mcp.LATEST_PROTOCOL_VERSION {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported protocol version"}}`)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported `+
+				`protocol version"}}`)
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -60,8 +63,10 @@ except Exception as e:
 		asked int
 		want  string
 	}{
-		{"a client that can", map[string]any{"elicitation": map[string]any{}}, 1, "half done: map[name:Ada], accept\n"},
-		{"one that can't", map[string]any{}, 0, "the client can't be asked: it has not declared the capability elicitation"},
+		{"a client that can", map[string]any{"elicitation": map[string]any{}}, 1,
+			"half done: map[name:Ada], accept\n"},
+		{"one that can't", map[string]any{}, 0,
+			"the client can't be asked: it has not declared the capability elicitation"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := serveTo(t, command(t, servers), tt.can)

@@ -47,7 +47,10 @@ while True:
 // child, calls run_python and says when the code is running and what the bridge's process is.
 func clientMain() int {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, asClient) }), asMain+"=1")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv,
+			asClient)
+	}), asMain+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -90,11 +93,13 @@ func stage(t *testing.T) *scene {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "stubborn.py")
 	must(t, os.WriteFile(script, []byte(stubborn), 0o600))
-	s := &scene{t: t, mark: "mark-" + filepath.Base(filepath.Dir(dir)) + filepath.Base(dir), before: runtimeDirs(t)}
+	s := &scene{t: t, mark: "mark-" + filepath.Base(filepath.Dir(dir)) + filepath.Base(dir),
+		before: runtimeDirs(t)}
 	s.client = exec.Command(self(t))
-	s.client.Env = append(os.Environ(), asClient+"=1", "XDG_STATE_HOME="+t.TempDir(), "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
-		"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, s.mark}},
-	}))
+	s.client.Env = append(os.Environ(), asClient+"=1", "XDG_STATE_HOME="+t.TempDir(),
+		"MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
+			"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, s.mark}},
+		}))
 	var log bytes.Buffer
 	s.client.Stderr = &log
 	out, err := s.client.StdoutPipe()
@@ -154,7 +159,8 @@ func processes(text string) []int {
 
 // containers are those of this bridge that podman still knows.
 func (s *scene) containers() []string {
-	out, err := exec.Command("podman", "ps", "-aq", "--filter", fmt.Sprintf("label=%s=%d", runtime.LabelPID, s.bridge)).Output()
+	out, err := exec.Command("podman", "ps", "-aq", "--filter",
+		fmt.Sprintf("label=%s=%d", runtime.LabelPID, s.bridge)).Output()
 	if err != nil {
 		s.t.Errorf("podman ps: %v", err)
 	}
@@ -295,7 +301,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		}
 		noneLeft(t, pids, before, mark)
 	}
-	t.Logf("%d of %d, killed within %v, had answered their call", answered, rounds*atATime, life.Round(time.Millisecond))
+	t.Logf("%d of %d, killed within %v, had answered their call", answered, rounds*atATime,
+		life.Round(time.Millisecond))
 	if answered == rounds*atATime {
 		t.Error("none was killed before its call had been answered")
 	}
@@ -309,7 +316,9 @@ func lifeOfACall(t *testing.T, n int) time.Duration {
 	var answered sync.WaitGroup
 	for range n {
 		c := serve(t, command(t, nil))
-		_, answer := c.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": "import time; time.sleep(0.3)", "servers": []string{}, "timeout": 100}})
+		_, answer := c.start("tools/call", map[string]any{"name": "run_python",
+			"arguments": map[string]any{"code": "import time; time.sleep(0.3)", "servers": []string{},
+				"timeout": 100}})
 		answered.Go(func() { <-answer })
 	}
 	answered.Wait()
@@ -344,14 +353,16 @@ func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
 	var others []string
 	for _, pid := range processes("system\x00service") {
-		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && bytes.Contains(env, []byte(mark)) {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil &&
+			bytes.Contains(env, []byte(mark)) {
 			left = append(left, fmt.Sprintf("API service %d", pid))
 		} else if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 			others = append(others, string(line))
 		}
 	}
 	for _, d := range runtimeDirs(t) {
-		if !slices.Contains(before, d) && !slices.ContainsFunc(others, func(line string) bool { return strings.Contains(line, d) }) {
+		if !slices.Contains(before, d) && !slices.ContainsFunc(others,
+			func(line string) bool { return strings.Contains(line, d) }) {
 			left = append(left, "directory "+d)
 		}
 	}
@@ -361,7 +372,8 @@ func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
 // containersOf are those with one of these owners that the engine still knows.
 func containersOf(t *testing.T, pids []int) []string {
 	t.Helper()
-	out, err := exec.Command(anyEngine(t), "ps", "-a", "--filter", "label="+runtime.LabelPID, "--format", "{{.ID}} {{.Labels}}").Output()
+	out, err := exec.Command(anyEngine(t), "ps", "-a", "--filter", "label="+runtime.LabelPID, "--format",
+		"{{.ID}} {{.Labels}}").Output()
 	if err != nil {
 		t.Fatalf("listing containers: %v", err)
 	}
@@ -379,7 +391,8 @@ func containersOf(t *testing.T, pids []int) []string {
 	return found
 }
 
-var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) + `[:=](\d+)`) // as podman and as docker write it
+var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) +
+	`[:=](\d+)`) // as podman and as docker write it
 
 // TestKilledContainer: a container that another program kills is told as what it is.
 func TestKilledContainer(t *testing.T) {
@@ -388,7 +401,8 @@ func TestKilledContainer(t *testing.T) {
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0") // so that the container is the run's
 	c := serve(t, cmd)
 	_, answer := c.startLong()
-	out, err := exec.Command("podman", "ps", "-q", "--filter", fmt.Sprintf("label=%s=%d", runtime.LabelPID, c.cmd.Process.Pid)).Output()
+	out, err := exec.Command("podman", "ps", "-q", "--filter",
+		fmt.Sprintf("label=%s=%d", runtime.LabelPID, c.cmd.Process.Pid)).Output()
 	must(t, err)
 	if out, err := exec.Command("podman", "kill", strings.TrimSpace(string(out))).CombinedOutput(); err != nil {
 		t.Fatalf("podman kill: %v: %s", err, out)
@@ -421,7 +435,8 @@ func TestServiceKilled(t *testing.T) {
 		t.Skip("the engine's service isn't the bridge's own here")
 	}
 	got := parseAnswer(t, <-answer)
-	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "went away") || !strings.Contains(got.Text, "Next: ") {
+	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "went away") ||
+		!strings.Contains(got.Text, "Next: ") {
 		t.Errorf("got %+v, want it to say that the engine went away, and what to do", got)
 	}
 	t.Log(got.Text)

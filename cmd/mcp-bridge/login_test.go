@@ -18,13 +18,17 @@ import (
 // TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends
 // where the user doesn't agree.
 func TestLoginByPage(t *testing.T) {
-	for name, value := range map[string]string{"XDG_STATE_HOME": t.TempDir(), "DBUS_SESSION_BUS_ADDRESS": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""} {
+	for name, value := range map[string]string{"XDG_STATE_HOME": t.TempDir(), "DBUS_SESSION_BUS_ADDRESS": "",
+		"DISPLAY": "", "WAYLAND_DISPLAY": ""} {
 		t.Setenv(name, value)
 	}
 	as := oauthtest.New(t, http.NotFoundHandler())
 	srv := discovery.Server{Name: "fake", Transport: discovery.HTTP, URL: as.URL + oauthtest.Path}
 	declined := errors.New("declined")
-	if err := loginByPage(t.Context(), srv, "", func(context.Context, string, string) error { return declined }); !errors.Is(err, declined) {
+	if err := loginByPage(t.Context(), srv, "", func(context.Context, string,
+		string) error {
+		return declined
+	}); !errors.Is(err, declined) {
 		t.Errorf("got %v", err)
 	}
 	err := loginByPage(t.Context(), srv, "admin", func(_ context.Context, page, about string) error {
@@ -49,13 +53,15 @@ func TestLoginByPage(t *testing.T) {
 // TestConfirmParties: the parties are named, only a yes is one, and a login without an answer
 // fails.
 func TestConfirmParties(t *testing.T) {
-	p := oauth.Parties{Page: "https://honest.example", Others: []string{"https://evil.example"}, Issuer: "https://issuer.example"}
+	p := oauth.Parties{Page: "https://honest.example", Others: []string{"https://evil.example"},
+		Issuer: "https://issuer.example"}
 	for typed, want := range map[string]struct {
 		yes bool
 		err error
 	}{"y\n": {true, nil}, "n\n": {false, nil}, "": {false, errUnanswered}} {
 		said := &bytes.Buffer{}
-		yes, err := (&app{stdin: strings.NewReader(typed), stderr: terminal.New(said)}).confirmParties(t.Context(), p)
+		yes, err := (&app{stdin: strings.NewReader(typed), stderr: terminal.New(said)}).confirmParties(t.Context(),
+			p)
 		if yes != want.yes || !errors.Is(err, want.err) {
 			t.Errorf("%q: got %v, %v", typed, yes, err)
 		}
@@ -66,7 +72,8 @@ func TestConfirmParties(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := errors.New("too late")
 	cancel(late)
-	if yes, err := (&app{stdin: silent, stderr: terminal.New(io.Discard)}).confirmParties(ctx, p); yes || !errors.Is(err, late) {
+	if yes, err := (&app{stdin: silent, stderr: terminal.New(io.Discard)}).confirmParties(ctx, p); yes ||
+		!errors.Is(err, late) {
 		t.Errorf("got %v, %v", yes, err)
 	}
 }

@@ -32,10 +32,12 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(asMain) != "" && os.Getenv(asOpen) == "", len(os.Args) == 2 && os.Args[1] == watchdogName: // whose environment isn't ours
+	case os.Getenv(asMain) != "" && os.Getenv(asOpen) == "", len(os.Args) == 2 &&
+		os.Args[1] == watchdogName: // whose environment isn't ours
 		main()
 	case os.Getenv(asScript) != "":
-		if err := fixture.ServeScript(context.Background(), os.Stdin, os.Stdout, []byte(os.Getenv(asScript))); err != nil {
+		if err := fixture.ServeScript(context.Background(), os.Stdin, os.Stdout,
+			[]byte(os.Getenv(asScript))); err != nil {
 			log.Fatal(err)
 		}
 		os.Exit(0)
@@ -127,7 +129,8 @@ func configure(t *testing.T, servers map[string]entry) string {
 // command is the real program with a configuration.
 func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	cmd := exec.Command(self(t), args...)
-	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers), "XDG_STATE_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers),
+		"XDG_STATE_HOME="+t.TempDir())
 	if _, chosen := os.LookupEnv("MCP_BRIDGE_RUNTIME"); !chosen {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME")) // and not what else is installed
 	}
@@ -202,7 +205,8 @@ func serve(t *testing.T, cmd *exec.Cmd) *client {
 // serveTo is serve for a client with capabilities.
 func serveTo(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *client {
 	t.Helper()
-	c := &client{t: t, cmd: cmd, waiting: map[string]chan message{}, notes: make(chan message, 1000), ended: make(chan struct{})}
+	c := &client{t: t, cmd: cmd, waiting: map[string]chan message{}, notes: make(chan message, 1000),
+		ended: make(chan struct{})}
 	stdout, err := cmd.StdoutPipe()
 	must(t, err)
 	if c.stdin, err = cmd.StdinPipe(); err != nil {
@@ -214,7 +218,8 @@ func serveTo(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *client {
 	must(t, cmd.Start())
 	go c.read(stdout)
 	t.Cleanup(c.close)
-	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": map[string]any{"name": "test", "version": "0"}})
+	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities,
+		"clientInfo": map[string]any{"name": "test", "version": "0"}})
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return c
 }
@@ -359,9 +364,10 @@ func (c *client) startLong() (id int, answer <-chan message) {
 	c.t.Helper()
 	token := rand.Text() // reports of an earlier run may still be there
 	id, answer = c.start("tools/call", map[string]any{
-		"name":      "run_python",
-		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{}, "timeout": 120},
-		"_meta":     map[string]any{"progressToken": token},
+		"name": "run_python",
+		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)",
+			"servers": []string{}, "timeout": 120},
+		"_meta": map[string]any{"progressToken": token},
 	})
 	for {
 		select {
@@ -378,7 +384,8 @@ func (c *client) startLong() (id int, answer <-chan message) {
 // works reports it where the bridge runs no code.
 func (c *client) works() {
 	c.t.Helper()
-	if got := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); got.IsError || got.Text != "42\n" {
+	if got := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); got.IsError ||
+		got.Text != "42\n" {
 		c.t.Errorf("the next call: got %+v", got)
 	}
 }

@@ -11,11 +11,12 @@ func TestBadServersInARun(t *testing.T) {
 	needTime(t)
 	needEngine(t)
 	servers := map[string]entry{
-		"good":    shop(t),
-		"leaves":  shop(t),
-		"garbage": {Command: "/bin/sh", Args: []string{"-c", "yes 'no message' | head -c 1000000; exec sleep 1000"}},
-		"dead":    {Command: "/bin/sh", Args: []string{"-c", "echo no license >&2; exit 9"}},
-		"flood":   {Command: "/bin/sh", Args: []string{"-c", "exec cat /dev/zero"}},
+		"good":   shop(t),
+		"leaves": shop(t),
+		"garbage": {Command: "/bin/sh",
+			Args: []string{"-c", "yes 'no message' | head -c 1000000; exec sleep 1000"}},
+		"dead":  {Command: "/bin/sh", Args: []string{"-c", "echo no license >&2; exit 9"}},
+		"flood": {Command: "/bin/sh", Args: []string{"-c", "exec cat /dev/zero"}},
 	}
 	c := serve(t, with(command(t, servers), "MCP_BRIDGE_UPSTREAM_START_TIMEOUT=10"))
 	code := `
@@ -56,13 +57,15 @@ except AttributeError as e:
 `
 	c := serveTo(t, command(t, servers), map[string]any{"elicitation": map[string]any{}})
 	only := map[string]any{"servers": []string{"everything"}}
-	got, asked := c.asked("elicitation/create", `{"action":"accept","content":{"name":"Ada of the test"}}`, code, only)
+	got, asked := c.asked("elicitation/create", `{"action":"accept","content":{"name":"Ada of the test"}}`, code,
+		only)
 	if len(asked) != 1 {
 		t.Fatalf("asked %q, and the code got %s", asked, got.Text)
 	}
 	holds(t, asked[0], `The MCP server \"everything\" asks, by way of mcp-bridge: `)
 	holds(t, got.Text, "Ada of the test")
-	if got := serve(t, command(t, servers)).python(code, map[string]any{"timeout": 60, "servers": []string{"everything"}}); got.Text != "AttributeError\n" {
+	if got := serve(t, command(t, servers)).python(code, map[string]any{"timeout": 60,
+		"servers": []string{"everything"}}); got.Text != "AttributeError\n" {
 		t.Errorf("a client that can't be asked: %s", got.Text)
 	}
 }

@@ -60,7 +60,8 @@ func childrenOf(parent int) (found []int) {
 func watchdogOf(t *testing.T, bridge int) int {
 	t.Helper()
 	for _, child := range childrenOf(bridge) {
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil && bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil &&
+			bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
 			return child
 		}
 	}

@@ -31,7 +31,8 @@ for ask in (lambda: mcp_everything.resources.read("demo://nothing"), lambda: mcp
     except ToolError as error:
         print(error.server, bool(str(error)))
 `, map[string]any{"timeout": 60, "servers": []string{"everything", "filesystem"}})
-	want := "True ['demo://resource/dynamic/text/{resourceId}']\nTrue\nTrue\nWhat's weather in Paris?\n['Sales', 'Support'] ['David', 'Eve', 'Frank']\n['3']\n" +
+	want := "True ['demo://resource/dynamic/text/{resourceId}']\nTrue\nTrue\nWhat's weather in " +
+		"Paris?\n['Sales', 'Support'] ['David', 'Eve', 'Frank']\n['3']\n" +
 		"True\n[]\n[] []\neverything True\neverything True\nfilesystem True\nfilesystem True\n"
 	if got.IsError || got.Text != want {
 		t.Errorf("got\n%s\nwant\n%s", got.Text, want)
@@ -51,7 +52,8 @@ except AttributeError as e:
 `
 	for policy, want := range map[string]string{"none": "AttributeError", "client": "file:///home/ada/project"} {
 		t.Run(policy, func(t *testing.T) {
-			c := serveTo(t, with(command(t, servers), "MCP_BRIDGE_UPSTREAM_ROOTS="+policy), map[string]any{"roots": map[string]any{}})
+			c := serveTo(t, with(command(t, servers), "MCP_BRIDGE_UPSTREAM_ROOTS="+policy),
+				map[string]any{"roots": map[string]any{}})
 			const roots = `{"roots":[{"uri":"file:///home/ada/project","name":"project"}]}`
 			got, asked := c.asked("roots/list", roots, code, map[string]any{"servers": []string{"everything"}})
 			if !strings.Contains(got.Text, want) || policy == "none" && len(asked) > 0 {

@@ -25,7 +25,8 @@ func assembled(t *testing.T, e *fakeEngine) *parts {
 	cfg, err := readConfig()
 	must(t, err)
 	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), catalog: discovery.Catalog{}}
-	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman", Open: func() runtime.Driver { return e }}}})
+	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman",
+		Open: func() runtime.Driver { return e }}}})
 	must(t, p.assemble(once))
 	t.Cleanup(func() {
 		if err := p.close(); err != nil {
@@ -45,7 +46,8 @@ func TestProgressOfPreparing(t *testing.T) {
 		e.err = &runtime.UnavailableError{Engine: "podman", Err: errors.New("it is stopped"), Dormant: true}
 		return e
 	}
-	want := []string{"starting podman", "booting the virtual machine", "pulling docker.io/library/python:3.12-slim"}
+	want := []string{"starting podman", "booting the virtual machine",
+		"pulling docker.io/library/python:3.12-slim"}
 
 	t.Run("at the terminal", func(t *testing.T) {
 		var lines []string

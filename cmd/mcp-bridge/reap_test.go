@@ -89,7 +89,10 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 		}
 		within(t, "nothing listens in "+d, func() bool { return len(processes(d+"/podman.sock")) == 0 })
 	}
-	within(t, "no container is left", func() bool { return len(containersOf(t, []int{pid}))+len(monitorsOf([]int{pid})) == 0 })
+	within(t, "no container is left", func() bool {
+		return len(containersOf(t,
+			[]int{pid}))+len(monitorsOf([]int{pid})) == 0
+	})
 }
 
 // killBoth kills a bridge and its watchdog, so that neither can do anything about it.

@@ -72,7 +72,8 @@ func TestRecording(t *testing.T) {
 		t.Errorf("%d tokens through the bridge, %d call by call", through, direct)
 	}
 	if *update {
-		after := fmt.Sprintf("%d tool calls. Tokens in the model's context, definitions included: %s, and %s call by call.",
+		after := fmt.Sprintf("%d tool calls. Tokens in the model's context, definitions included: %s, and %s "+
+			"call by call.",
 			calls, text.Count(int64(through)), text.Count(int64(direct)))
 		svg := drawn("Which pages of docs/ name the most tests?", task, got.Text, after)
 		must(t, os.WriteFile(filepath.Join(docs, "task.svg"), []byte(svg), 0o644))
@@ -89,7 +90,8 @@ func definitionsOf(t *testing.T, c *client) (all []string) {
 			InputSchema json.RawMessage `json:"inputSchema"`
 		}
 	}
-	if err := json.Unmarshal(c.request("tools/list", map[string]any{}).Result, &list); err != nil || len(list.Tools) == 0 {
+	if err := json.Unmarshal(c.request("tools/list", map[string]any{}).Result, &list); err != nil ||
+		len(list.Tools) == 0 {
 		t.Fatalf("no tools: %v", err)
 	}
 	for _, tool := range list.Tools {
@@ -111,7 +113,8 @@ func callByCall(c *client, count func(...string) int) (calls, tokens int) {
 		tokens += count(tool, string(written), got)
 		return got
 	}
-	for _, m := range regexp.MustCompile(`\[FILE\] (\S+\.md)`).FindAllStringSubmatch(call("list_directory", "docs"), -1) {
+	for _, m := range regexp.MustCompile(`\[FILE\] (\S+\.md)`).FindAllStringSubmatch(call("list_directory",
+		"docs"), -1) {
 		call("read_text_file", "docs/"+m[1])
 	}
 	return calls, tokens
@@ -132,7 +135,8 @@ func drawn(asked, code, printed, after string) string {
 	lines = append(lines, line{"", ""}, line{"#9ece6a", after})
 	var b strings.Builder
 	height := 2*margin + lineHeight*len(lines)
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="monospace" font-size="13">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="monospace" `+
+		`font-size="13">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="8" fill="#1a1b26"/>`+"\n", width, height)
 	for i, l := range lines {
 		if l.text != "" {

@@ -67,11 +67,13 @@ func freeAddress(t *testing.T) string {
 func TestEverythingOverHTTP(t *testing.T) {
 	needTime(t)
 	bin := npm(t)
-	for _, tt := range []struct{ mode, path, typ string }{{"streamableHttp", "/mcp", "http"}, {"sse", "/sse", "sse"}, {"sse", "/sse", "http"}} {
+	for _, tt := range []struct{ mode, path, typ string }{{"streamableHttp", "/mcp", "http"},
+		{"sse", "/sse", "sse"}, {"sse", "/sse", "http"}} {
 		t.Run(tt.mode+" as "+tt.typ, func(t *testing.T) {
 			address := freeAddress(t)
 			stop := everythingAt(t, bin, tt.mode, address)
-			c := serve(t, command(t, map[string]entry{"everything": {Type: tt.typ, URL: "http://" + address + tt.path}}))
+			c := serve(t, command(t, map[string]entry{"everything": {Type: tt.typ, URL: "http://" + address +
+				tt.path}}))
 			got := c.python(`print(mcp_everything.get_sum(a=40, b=2))
 print(len(mcp_everything.get_tiny_image()))`, map[string]any{"timeout": 60})
 			if got.IsError || !strings.HasPrefix(got.Text, "The sum of 40 and 2 is 42.\n") {
@@ -104,10 +106,13 @@ func TestLoginToServerOfOthers(t *testing.T) {
 	bin := npm(t)
 	server, authority := freeAddress(t), freeAddress(t)
 	example := exec.Command(filepath.Join(bin, "node"),
-		filepath.Join(filepath.Dir(bin), "@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js"), "--oauth", "--oauth-strict")
-	example.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MCP_PORT=" + portOf(server), "MCP_AUTH_PORT=" + portOf(authority)}
+		filepath.Join(filepath.Dir(bin),
+			"@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js"), "--oauth", "--oauth-strict")
+	example.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MCP_PORT=" +
+		portOf(server), "MCP_AUTH_PORT=" + portOf(authority)}
 	programAt(t, example, server)
-	config := configure(t, map[string]entry{"guarded": {Type: "http", URL: "http://localhost:" + portOf(server) + "/mcp"}})
+	config := configure(t, map[string]entry{"guarded": {Type: "http", URL: "http://localhost:" + portOf(server) +
+		"/mcp"}})
 	program := remoteCommand(t, config)
 	for _, step := range []struct {
 		args []string

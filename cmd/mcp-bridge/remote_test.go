@@ -27,9 +27,10 @@ const apiKey = "k3y-of-the-remote-server"
 func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 	t.Helper()
 	s := mcpserver.NewMCPServer("far", "1")
-	s.AddTool(mcp.NewTool("greet", mcp.WithString("name", mcp.Required())), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText("hello " + r.GetString("name", "")), nil
-	})
+	s.AddTool(mcp.NewTool("greet", mcp.WithString("name", mcp.Required())),
+		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("hello " + r.GetString("name", "")), nil
+		})
 	streamable := mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
 	web := func(h http.Handler) string {
 		ts := httptest.NewServer(h)
@@ -49,7 +50,8 @@ func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 	sse := web(mcpserver.NewSSEServer(s))
 	as = oauthtest.New(t, streamable)
 	b, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"keyed":   map[string]any{"type": "http", "url": keyed + "/mcp", "headers": map[string]string{"X-Api-Key": apiKey}},
+		"keyed": map[string]any{"type": "http", "url": keyed + "/mcp",
+			"headers": map[string]string{"X-Api-Key": apiKey}},
 		"old":     map[string]any{"type": "sse", "url": sse + "/sse"},
 		"guarded": map[string]any{"type": "http", "url": as.URL + oauthtest.Path},
 	}})
@@ -65,7 +67,8 @@ func remoteCommand(t *testing.T, config string) func(args ...string) *exec.Cmd {
 	state := t.TempDir()
 	return func(args ...string) *exec.Cmd {
 		cmd := command(t, nil, args...)
-		cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config, "XDG_STATE_HOME="+state, "DBUS_SESSION_BUS_ADDRESS=", "DISPLAY=", "WAYLAND_DISPLAY=")
+		cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config, "XDG_STATE_HOME="+state, "DBUS_SESSION_BUS_ADDRESS=",
+			"DISPLAY=", "WAYLAND_DISPLAY=")
 		return cmd
 	}
 }
@@ -89,7 +92,10 @@ func logIn(t *testing.T, cmd *exec.Cmd) string {
 		if !strings.HasPrefix(page, "http://") {
 			continue
 		}
-		browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		browser := &http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 		resp, err := browser.Get(page)
 		must(t, err)
 		_ = resp.Body.Close()
@@ -133,7 +139,8 @@ func TestRemoteCommands(t *testing.T) {
 	holds(t, run(1, "logout", "guarded"), "there is no login")
 
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "https://evil.example/token" })
-	holds(t, run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example", "run it at a terminal")
+	holds(t, run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example",
+		"run it at a terminal")
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "" })
 
 	holds(t, logIn(t, program("login", "guarded", "--no-browser")), "logged in to guarded")

@@ -23,7 +23,8 @@ func TestRunOnEngine(t *testing.T) {
 	needTime(t)
 	name := anyEngine(t)
 	t.Run("run", func(t *testing.T) {
-		cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-c", "import sys\nprint(mcp_shop.add(a=40, b=2)['sum'])\nprint('err', file=sys.stderr)\nsys.exit(3)")
+		cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-c",
+			"import sys\nprint(mcp_shop.add(a=40, b=2)['sum'])\nprint('err', file=sys.stderr)\nsys.exit(3)")
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		var exit *exec.ExitError
@@ -39,14 +40,19 @@ func TestRunOnEngine(t *testing.T) {
 		for range 2 {
 			c.works()
 		}
-		if got := c.python("while True: pass", map[string]any{"servers": []string{}, "timeout": 1}); !got.IsError || !strings.Contains(got.Text, "1s") {
+		if got := c.python("while True: pass", map[string]any{"servers": []string{}, "timeout": 1}); !got.IsError ||
+			!strings.Contains(got.Text, "1s") {
 			t.Errorf("got %+v", got)
 		}
-		within(t, "no container is left but a standby", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) <= keptReady })
+		within(t, "no container is left but a standby", func() bool {
+			return len(containersOf(t,
+				[]int{c.cmd.Process.Pid})) <= keptReady
+		})
 	})
 	t.Run("doctor", func(t *testing.T) {
 		r := doctorSays(t)
-		if !r.Works || !find(r.Rows, row{"engine " + name, fine, name, "chosen", ""}) || !find(r.Rows, row{"run", fine, "Python 3", "", ""}) {
+		if !r.Works || !find(r.Rows, row{"engine " + name, fine, name, "chosen", ""}) ||
+			!find(r.Rows, row{"run", fine, "Python 3", "", ""}) {
 			t.Errorf("got %+v", r)
 		}
 	})
@@ -93,7 +99,8 @@ func TestDetection(t *testing.T) {
 		t.Skip("CONTAINER_HOST names an engine, so that there is nothing to detect")
 	}
 	r := doctorSays(t, "MCP_BRIDGE_RUNTIME=", "DOCKER_HOST=unix:///nonexistent/docker.sock")
-	if !r.Works || !find(r.Rows, row{"engine podman", fine, "podman ", "chosen", ""}) || !find(r.Rows, row{"engine docker", toKnow, "/nonexistent/docker.sock", "passed over", ""}) {
+	if !r.Works || !find(r.Rows, row{"engine podman", fine, "podman ", "chosen", ""}) ||
+		!find(r.Rows, row{"engine docker", toKnow, "/nonexistent/docker.sock", "passed over", ""}) {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -148,7 +155,8 @@ func TestReapOnEngine(t *testing.T) {
 			gone := []string{container(t, deadOwner(t)), container(t, reused)}
 			stays := []string{container(t, runtime.Self()), container(t, foreign)}
 			if how == "a call" {
-				if got := serve(t, command(t, nil)).python("print(1)", map[string]any{"servers": []string{}}); got.Text != "1\n" {
+				if got := serve(t, command(t, nil)).python("print(1)",
+					map[string]any{"servers": []string{}}); got.Text != "1\n" {
 					t.Errorf("got %+v", got)
 				}
 			} else {
@@ -159,7 +167,8 @@ func TestReapOnEngine(t *testing.T) {
 						t.Errorf("%s is not in %s", id, out)
 					}
 				}
-				if !strings.Contains(string(out), "not running, owner pid") || strings.Contains(string(out), stays[0][:12]) {
+				if !strings.Contains(string(out), "not running, owner pid") ||
+					strings.Contains(string(out), stays[0][:12]) {
 					t.Errorf("got %s", out)
 				}
 			}
@@ -195,7 +204,8 @@ func TestTwoBridges(t *testing.T) {
 		t.Errorf("the first bridge's run ended: %s", m.Result)
 	default:
 	}
-	first.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+	first.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled",
+		"params": map[string]any{"requestId": id}})
 	first.works()
 }
 
@@ -222,14 +232,18 @@ func TestGoneAndBackOnEngine(t *testing.T) {
 		for range 3 {
 			begin := time.Now()
 			got := c.python("print('gone')", map[string]any{"servers": []string{}})
-			if !got.IsError || !strings.Contains(got.Text, socket) || !strings.Contains(got.Text, "Next: ") || time.Since(begin) > 5*time.Second {
+			if !got.IsError || !strings.Contains(got.Text, socket) || !strings.Contains(got.Text, "Next: ") ||
+				time.Since(begin) > 5*time.Second {
 				t.Errorf("round %d: got %+v after %v", round, got, time.Since(begin))
 			}
 		}
 		door = openDoor(t, socket, door.to)
 		c.works()
 	}
-	within(t, "no container is left but a standby", func() bool { return len(containersOf(t, []int{c.cmd.Process.Pid})) <= keptReady })
+	within(t, "no container is left but a standby", func() bool {
+		return len(containersOf(t,
+			[]int{c.cmd.Process.Pid})) <= keptReady
+	})
 }
 
 // engineSocket is where the engine listens; it is skipped where that is no unix socket.
@@ -253,7 +267,10 @@ func engineSocket(t *testing.T) string {
 		service.Process.Kill()
 		service.Wait()
 	})
-	within(t, "the service listens", func() bool { return exec.Command("podman", "--url", "unix://"+path, "version").Run() == nil })
+	within(t, "the service listens", func() bool {
+		return exec.Command("podman", "--url", "unix://"+path,
+			"version").Run() == nil
+	})
 	return path
 }
 
@@ -338,17 +355,20 @@ func withinTime(t *testing.T, most time.Duration, what string, is func() bool) {
 // hasn't got.
 func TestPinned(t *testing.T) {
 	needEngine(t)
-	out, err := exec.Command("podman", "image", "inspect", "--format", "{{.Id}} {{index .RepoDigests 0}}", "localhost/mcp-bridge/python:latest").Output()
+	out, err := exec.Command("podman", "image", "inspect", "--format", "{{.Id}} {{index .RepoDigests 0}}",
+		"localhost/mcp-bridge/python:latest").Output()
 	must(t, err)
 	id, digest, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	for _, ref := range []string{"sha256:" + id, digest} {
-		if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+ref, "MCP_BRIDGE_PULL=never"); !r.Works || !find(r.Rows, row{"image", fine, ref, "", ""}) {
+		if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+ref, "MCP_BRIDGE_PULL=never"); !r.Works ||
+			!find(r.Rows, row{"image", fine, ref, "", ""}) {
 			t.Errorf("%s: got %+v", ref, r)
 		}
 	}
 	name, _, _ := strings.Cut(digest, "@")
 	wrong := name + "@sha256:" + strings.Repeat("0", 64)
-	if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+wrong, "MCP_BRIDGE_PULL=never"); r.Works || !find(r.Rows, row{"image", broken, "it is not here, and no registry has it", "", "image build"}) {
+	if r := doctorSays(t, "MCP_BRIDGE_IMAGE="+wrong, "MCP_BRIDGE_PULL=never"); r.Works ||
+		!find(r.Rows, row{"image", broken, "it is not here, and no registry has it", "", "image build"}) {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -19,7 +19,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("XDG_RUNTIME_DIR", e.WorkDir)
-			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator)) // testscript puts the program first
+			bin, _, _ := strings.Cut(e.Getenv("PATH"),
+				string(os.PathListSeparator)) // testscript puts the program first
 			e.Setenv("BIN", bin)
 			return nil
 		},

@@ -14,7 +14,8 @@ import (
 // search is what search_tools answers.
 func (c *client) search(args map[string]any) string {
 	c.t.Helper()
-	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "search_tools", "arguments": args})).Text
+	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "search_tools",
+		"arguments": args})).Text
 }
 
 // TestSearchWithoutStarting: what one process has learned of a server's tools another one finds
@@ -28,11 +29,13 @@ func TestSearchWithoutStarting(t *testing.T) {
 		return serve(t, with(command(t, servers), "XDG_CACHE_HOME="+cache, "HOME="+cache))
 	}
 	first := again(servers).search(map[string]any{"query": "add numbers"})
-	if !strings.Contains(first, "mcp_shop.add(a: int, b: int) -> AddResult\n") || strings.Contains(first, "cached") {
+	if !strings.Contains(first, "mcp_shop.add(a: int, b: int) -> AddResult\n") ||
+		strings.Contains(first, "cached") {
 		t.Errorf("the first process: %s", first)
 	}
 	second := again(servers)
-	if got := second.search(map[string]any{"query": "add numbers"}); !strings.Contains(got, "mcp_shop.add(a: int, b: int) -> AddResult\n") ||
+	if got := second.search(map[string]any{"query": "add numbers"}); !strings.Contains(got,
+		"mcp_shop.add(a: int, b: int) -> AddResult\n") ||
 		!strings.Contains(got, "[cached, the server not asked since: shop (") || !strings.Contains(got, " old)]") {
 		t.Errorf("the second process: %s", got)
 	}
@@ -62,7 +65,8 @@ func TestSearchWithoutStarting(t *testing.T) {
 // TestSearchNamesWhatDoesNotStart: the others are searched all the same.
 func TestSearchNamesWhatDoesNotStart(t *testing.T) {
 	c := serve(t, command(t, map[string]entry{"shop": shop(t), "broken": {Command: "false"}}))
-	if got := c.search(map[string]any{"query": "echo", "detail": "full", "limit": 1}); !strings.Contains(got, "def echo(text: str)") || !strings.Contains(got, "[not searched: broken: ") {
+	if got := c.search(map[string]any{"query": "echo", "detail": "full", "limit": 1}); !strings.Contains(got,
+		"def echo(text: str)") || !strings.Contains(got, "[not searched: broken: ") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -99,5 +103,6 @@ try:
 except AttributeError as e:
     print(e)
 print(mcp_shop.add(a=2, b=3)["sum"])`)
-	holds(t, got, "cancel_order True\n", "mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n")
+	holds(t, got, "cancel_order True\n",
+		"mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n")
 }

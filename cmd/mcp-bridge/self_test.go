@@ -19,9 +19,11 @@ func TestBridgeBehindAnotherName(t *testing.T) {
 	if err := os.Link(self(t), copied); err != nil {
 		copyFile(t, self(t), copied)
 	}
-	cmd := command(t, map[string]entry{"weather": {Command: copied, Env: map[string]string{asMain: "1"}}}, "tools", "weather")
+	cmd := command(t, map[string]entry{"weather": {Command: copied, Env: map[string]string{asMain: "1"}}},
+		"tools", "weather")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "it is mcp-bridge itself") || !strings.Contains(string(out), "servers.json") {
+	if err == nil || !strings.Contains(string(out), "it is mcp-bridge itself") ||
+		!strings.Contains(string(out), "servers.json") {
 		t.Errorf("got %v:\n%s", err, out)
 	}
 }
@@ -77,7 +79,8 @@ func TestBridgeBehindURL(t *testing.T) {
 	c := serve(t, command(t, map[string]entry{"loop": {Type: "http", URL: web.URL + "/mcp"}}))
 	p.bridge.Store(c)
 	got := c.search(map[string]any{"query": "run python code", "server": "loop"})
-	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, "servers.json") || strings.Contains(got, "mcp_loop.run_python") {
+	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, "servers.json") ||
+		strings.Contains(got, "mcp_loop.run_python") {
 		t.Errorf("got %s", got)
 	}
 	if n := p.asked.Load(); n == 0 || n > 2 {

@@ -32,10 +32,12 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	r := runtimetest.ParseReport(t, string(out))
 	spec := runtime.Spec{
 		Limits: runtime.Limits{NoFile: openFiles(), Shm: shmSize},
-		Tmpfs:  []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20}, {Path: "/workspace", Size: 128 << 20}},
+		Tmpfs: []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20},
+			{Path: "/workspace", Size: 128 << 20}},
 	}
 	runtimetest.CheckReport(t, r, spec, []string{
-		"HOME", "LANG", "PATH", "TMPDIR", "MALLOC_ARENA_MAX", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND", "MPLCONFIGDIR", // ours
+		"HOME", "LANG", "PATH", "TMPDIR", "MALLOC_ARENA_MAX", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND",
+		"MPLCONFIGDIR",                              // ours
 		"container", "HOSTNAME", "TERM", "LC_CTYPE", // the engine's and Python's
 		"MCP_AVAILABLE_SERVERS", "MCP_DISCOVERED_SERVERS", // the guest's: names and descriptions
 	})
@@ -79,7 +81,8 @@ func TestSettingsThatOpenTheWall(t *testing.T) {
 			cmd.Env = append(cmd.Env, "CONTAINERS_CONF="+conf)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable || !strings.Contains(string(out), "containers.conf") {
+			if !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable ||
+				!strings.Contains(string(out), "containers.conf") {
 				t.Errorf("got %v: %s", err, out)
 			}
 			if name == "/dev/net/tun" {
@@ -98,8 +101,10 @@ func TestTwentyCallsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			got := c.python(fmt.Sprintf("print('call', %d, mcp_shop.add(a=%d, b=9007199254740993))", i, i), map[string]any{"timeout": 60, "servers": []string{"shop"}})
-			if want := fmt.Sprintf("call %d", i); got.IsError || !strings.HasPrefix(got.Text, want) || !strings.Contains(got.Text, fmt.Sprint(9007199254740993+i)) {
+			got := c.python(fmt.Sprintf("print('call', %d, mcp_shop.add(a=%d, b=9007199254740993))", i, i),
+				map[string]any{"timeout": 60, "servers": []string{"shop"}})
+			if want := fmt.Sprintf("call %d", i); got.IsError || !strings.HasPrefix(got.Text, want) ||
+				!strings.Contains(got.Text, fmt.Sprint(9007199254740993+i)) {
 				t.Errorf("got %+v, want %q and the exact sum", got, want)
 			}
 		})
@@ -111,12 +116,14 @@ func TestTwentyCallsAtOnce(t *testing.T) {
 func TestFiftyToolCallsAtOnce(t *testing.T) {
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	got := c.python("import asyncio, time\nt = time.monotonic()\nr = await asyncio.gather(*(mcp_shop.wait(ms=1000) for _ in range(50)))\nprint(len(r), 'answers')",
+	got := c.python("import asyncio, time\nt = time.monotonic()\nr = await "+
+		"asyncio.gather(*(mcp_shop.wait(ms=1000) for _ in range(50)))\nprint(len(r), 'answers')",
 		map[string]any{"timeout": 20, "servers": []string{"shop"}})
 	if got.IsError || !strings.Contains(got.Text, "50 answers") {
 		t.Errorf("got %+v", got)
 	}
-	got = c.python("import asyncio, time\nt = time.monotonic()\nawait asyncio.gather(*(mcp_shop.wait(ms=100) for _ in range(50)))\nprint(f'50 calls of 100 ms: {time.monotonic() - t:.3f} s')",
+	got = c.python("import asyncio, time\nt = time.monotonic()\nawait asyncio.gather(*(mcp_shop.wait(ms=100) "+
+		"for _ in range(50)))\nprint(f'50 calls of 100 ms: {time.monotonic() - t:.3f} s')",
 		map[string]any{"timeout": 20, "servers": []string{"shop"}})
 	t.Log(got.Text) // a figure, not a verdict: the machine may be busy
 }
@@ -125,11 +132,13 @@ func TestBigResultsAndOutput(t *testing.T) {
 	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	if got := c.python("print(len(mcp_shop.big(bytes=10_000_000)))", map[string]any{"servers": []string{"shop"}}); got.IsError || strings.TrimSpace(got.Text) != "10000000" {
+	if got := c.python("print(len(mcp_shop.big(bytes=10_000_000)))",
+		map[string]any{"servers": []string{"shop"}}); got.IsError || strings.TrimSpace(got.Text) != "10000000" {
 		t.Errorf("10 MB result: got %.200s", got.Text)
 	}
 	got := c.python("print('begin' + 'x' * 5_000_000 + 'end')", map[string]any{"servers": []string{}})
-	if got.IsError || !strings.HasPrefix(got.Text, "beginxxx") || !strings.Contains(got.Text, "xxxend") || !strings.Contains(got.Text, "bytes of stdout left out here, ") {
+	if got.IsError || !strings.HasPrefix(got.Text, "beginxxx") || !strings.Contains(got.Text, "xxxend") ||
+		!strings.Contains(got.Text, "bytes of stdout left out here, ") {
 		t.Errorf("5 MB of output: got %.100s ... of %d bytes", got.Text, len(got.Text))
 	}
 }
@@ -147,12 +156,15 @@ func TestUpstreamTrouble(t *testing.T) {
 	}{
 		{"dies mid-call", "mcp_shop.exit(code=3)", 20, true, []string{"shop"}},
 		{"works again", "print(mcp_shop.echo(text='back'))", 20, false, []string{"back"}},
-		{"never answers", "import asyncio\nasyncio.ensure_future(mcp_shop.hang())\nprint(await mcp_other.echo(text='others go on'), flush=True)\nawait mcp_shop.hang()", 3, true, []string{"others go on", "3s"}},
+		{"never answers", "import asyncio\nasyncio.ensure_future(mcp_shop.hang())\nprint(await " +
+			"mcp_other.echo(text='others go on'), flush=True)\nawait mcp_shop.hang()", 3, true,
+			[]string{"others go on", "3s"}},
 		{"after that", "print(mcp_shop.echo(text='fine'))", 20, false, []string{"fine"}},
 		{"doesn't start", "mcp_broken.anything()", 20, true, []string{"broken"}},
 		{"says it failed", "mcp_shop.fail(message='sold out')", 20, true, []string{"ToolError", "sold out"}},
 		{"no such tool", "mcp_shop.ecko(text='x')", 20, true, []string{"echo"}},
-		{"not of this call", "from mcp import runtime\nruntime.call_tool('other', 'echo', {'text': 'x'})", 20, true, []string{"other"}},
+		{"not of this call", "from mcp import runtime\nruntime.call_tool('other', 'echo', {'text': 'x'})", 20, true,
+			[]string{"other"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,7 +191,8 @@ func TestCancel(t *testing.T) {
 	if n := len(s.containers()); n != 1 {
 		t.Fatalf("%d containers run, want 1", n)
 	}
-	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled",
+		"params": map[string]any{"requestId": id}})
 	within(t, "the container is gone", func() bool { return len(s.containers()) == 0 })
 	c.works()
 	select {
@@ -193,9 +206,11 @@ func TestCancel(t *testing.T) {
 func TestImagesThatCantBeUsed(t *testing.T) {
 	needTime(t)
 	needEngine(t)
-	for image, want := range map[string]string{"localhost/no-such-image:1": "image build", emptyImage(t): "python3"} {
+	for image, want := range map[string]string{"localhost/no-such-image:1": "image build",
+		emptyImage(t): "python3"} {
 		c := serve(t, with(command(t, nil), "MCP_BRIDGE_IMAGE="+image))
-		if got := c.python("1", nil); !got.IsError || !strings.Contains(got.Text, image) || !strings.Contains(got.Text, want) {
+		if got := c.python("1", nil); !got.IsError || !strings.Contains(got.Text, image) ||
+			!strings.Contains(got.Text, want) {
 			t.Errorf("got %+v, want %q in it", got, want)
 		}
 	}

@@ -35,11 +35,13 @@ func allHosts(t *testing.T) (root string) {
 // tells what is where, in which state and why, and no secret.
 func TestServersOfAllHosts(t *testing.T) {
 	root := allHosts(t)
-	for golden, args := range map[string][]string{"servers.golden": {"servers"}, "servers.json.golden": {"servers", "--json"}} {
+	for golden, args := range map[string][]string{"servers.golden": {"servers"},
+		"servers.json.golden": {"servers", "--json"}} {
 		t.Run(golden, func(t *testing.T) {
 			cmd := exec.Command(self(t), args...)
 			cmd.Dir = filepath.Join(root, "w/shop")
-			cmd.Env = []string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"), "MCP_BRIDGE_CONFIG=~/extra"}
+			cmd.Env = []string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"),
+				"MCP_BRIDGE_CONFIG=~/extra"}
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()

@@ -62,13 +62,15 @@ func TestSpyServer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	secret := filepath.Base(filepath.Dir(dir)) + "-s3cr3t"
-	pidfile, calls, report := filepath.Join(dir, "pid"), filepath.Join(dir, "calls"), filepath.Join(dir, "report")
+	pidfile, calls, report := filepath.Join(dir, "pid"), filepath.Join(dir, "calls"),
+		filepath.Join(dir, "report")
 	args := []string{"-c", spy, pidfile, calls, report}
 	cmd := command(t, map[string]entry{
 		"spy":    {Command: "python3", Args: append(args, secret)},
 		"victim": {Command: "python3", Args: append(args, "-", "victim")},
 	})
-	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+secret, "MCP_BRIDGE_TEST_SECRET="+secret, "HOST_TOKEN="+secret)
+	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+secret,
+		"MCP_BRIDGE_TEST_SECRET="+secret, "HOST_TOKEN="+secret)
 	c := serve(t, cmd)
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" { // else there is none
 		if got := c.python("print(1)", map[string]any{"servers": []string{}}); got.IsError {

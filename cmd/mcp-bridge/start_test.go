@@ -26,7 +26,8 @@ func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	}
 	leave("podman")
 	leave("docker")
-	engines := map[string]*listener{"CONTAINER_HOST": listen(t, dir, "podman.sock"), "DOCKER_HOST": listen(t, dir, "docker.sock")}
+	engines := map[string]*listener{"CONTAINER_HOST": listen(t, dir, "podman.sock"),
+		"DOCKER_HOST": listen(t, dir, "docker.sock")}
 
 	cmd := command(t, map[string]entry{"traced": {Command: leave("server")}})
 	cmd.Env = append(cmd.Env, asOpen+"=1", "MCP_BRIDGE_RUNTIME=", "PATH="+dir+":"+os.Getenv("PATH"))
@@ -49,7 +50,8 @@ func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	}
 	noSockets(t, pid)
 
-	c.request("tools/call", map[string]any{"name": "search_tools", "arguments": map[string]any{"query": "anything"}})
+	c.request("tools/call", map[string]any{"name": "search_tools",
+		"arguments": map[string]any{"query": "anything"}})
 	if ran, _ := os.ReadFile(trace); !strings.Contains(string(ran), "server") {
 		t.Errorf("a search has run %q, want the server", ran)
 	}

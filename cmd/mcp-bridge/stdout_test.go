@@ -29,7 +29,8 @@ func TestReaderHasGone(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())
 			var stderr strings.Builder
-			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exitPipe || stderr.Len() > 0 {
+			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exitPipe ||
+				stderr.Len() > 0 {
 				t.Errorf("code %d, want %d; stderr:\n%s", code, exitPipe, stderr.String())
 			}
 		})
@@ -66,7 +67,8 @@ func TestFullStdout(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			var stderr strings.Builder
 			code := run(strings.Fields(tc.args), strings.NewReader(""), full{}, &stderr)
-			if code != tc.code || !strings.Contains(stderr.String(), "standard output can't be written, and what is missing there is lost: no room\n") {
+			if code != tc.code || !strings.Contains(stderr.String(),
+				"standard output can't be written, and what is missing there is lost: no room\n") {
 				t.Errorf("code %d, want %d; stderr:\n%s", code, tc.code, stderr.String())
 			}
 			if strings.Count(stderr.String(), errFull.Error()) > 1 {

@@ -66,12 +66,14 @@ func TestServersOnATerminal(t *testing.T) {
 	show := func(env ...string) string {
 		cmd := exec.Command(self(t), "servers")
 		cmd.Dir = filepath.Join(root, "w/shop")
-		cmd.Env = append([]string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"), "TERM=xterm"}, env...)
+		cmd.Env = append([]string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"),
+			"TERM=xterm"}, env...)
 		return onTerminal(t, cmd)
 	}
 	plain := show("NO_COLOR=1")
 	for line := range strings.Lines(plain) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 78 && strings.Contains(strings.TrimSpace(line), " ") {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 78 &&
+			strings.Contains(strings.TrimSpace(line), " ") {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
@@ -98,7 +100,8 @@ func TestServeOnATerminal(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
-	if want := "waiting for an MCP client on standard input; Ctrl-C ends"; !strings.Contains(stderr.String(), want) {
+	if want := "waiting for an MCP client on standard input; Ctrl-C ends"; !strings.Contains(stderr.String(),
+		want) {
 		t.Errorf("%q is not in %s", want, stderr.String())
 	}
 }
@@ -109,7 +112,8 @@ func TestAskerOnATerminal(t *testing.T) {
 	ours, theirs := openPTY(t)
 	var stderr bytes.Buffer
 	ask := (&app{stdin: theirs, stderr: terminal.New(&stderr)}).asker()
-	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false, "always\n": false} {
+	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false,
+		"always\n": false} {
 		if _, err := ours.WriteString(typed); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +145,8 @@ func TestDoctorInterrupted(t *testing.T) {
 	defer c.Close()
 	must(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
-	if got := stdout.String(); strings.Contains(got, "fail") || !strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
+	if got := stdout.String(); strings.Contains(got, "fail") ||
+		!strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
 		t.Errorf("it says\n%s", got)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
@@ -156,7 +161,8 @@ func TestRunAsksOnATerminal(t *testing.T) {
 	anyEngine(t)
 	dir := t.TempDir()
 	policy, script := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "script.py")
-	for path, content := range map[string]string{policy: `default = "ask"`, script: "print(mcp_shop.add(a=40, b=2)['sum'])\n1/0\n"} {
+	for path, content := range map[string]string{policy: `default = "ask"`,
+		script: "print(mcp_shop.add(a=40, b=2)['sum'])\n1/0\n"} {
 		must(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	for typed, want := range map[string]string{"y\n": "ZeroDivisionError", "n\n": "the user has said no"} {
@@ -168,6 +174,7 @@ func TestRunAsksOnATerminal(t *testing.T) {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy)
 		cmd.Stdin = theirs
 		out, _ := cmd.CombinedOutput()
-		holds(t, string(out), want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ", `File "`+script+`", line `)
+		holds(t, string(out), want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ",
+			`File "`+script+`", line `)
 	}
 }

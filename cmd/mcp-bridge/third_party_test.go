@@ -26,7 +26,8 @@ func TestThirdParty(t *testing.T) {
 	must(t, err)
 	modules := map[string]map[string]bool{} // files with licences and notices, by module and version
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", strings.TrimSpace(string(tags)), ".")
+		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags",
+			strings.TrimSpace(string(tags)), ".")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
@@ -61,13 +62,15 @@ func TestThirdParty(t *testing.T) {
 	}
 	goRoot, err := exec.Command("go", "env", "GOROOT").Output()
 	must(t, err)
-	modules["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)), "LICENSE"): true}
+	modules["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)),
+		"LICENSE"): true}
 	want := notices(t, modules)
 	if *update {
 		must(t, os.WriteFile("THIRD_PARTY", []byte(want), 0o644))
 	}
 	if thirdParty != want && !*update {
-		t.Errorf("THIRD_PARTY isn't what the modules in the binary say (%d bytes, want %d); run: make third-party", len(thirdParty), len(want))
+		t.Errorf("THIRD_PARTY isn't what the modules in the binary say (%d bytes, want %d); run: make third-party",
+			len(thirdParty), len(want))
 	}
 }
 
@@ -90,7 +93,10 @@ func legalFiles(t *testing.T, dir string) (files []string) {
 func notices(t *testing.T, modules map[string]map[string]bool) string {
 	var list, texts strings.Builder
 	numbers := map[string]int{}
-	names := slices.SortedFunc(maps.Keys(modules), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	names := slices.SortedFunc(maps.Keys(modules), func(a,
+		b string) int {
+		return cmp.Compare(strings.ToLower(a), strings.ToLower(b))
+	})
 	for _, name := range names {
 		var has []string
 		for _, file := range slices.Sorted(maps.Keys(modules[name])) {
@@ -99,7 +105,8 @@ func notices(t *testing.T, modules map[string]map[string]bool) string {
 			text := strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(string(b), "?"), "\r\n", "\n"))
 			if numbers[text] == 0 {
 				numbers[text] = len(numbers) + 1
-				fmt.Fprintf(&texts, "\n%s [%d] %s\n\n%s\n", strings.Repeat("-", 20), numbers[text], strings.Repeat("-", 20), text)
+				fmt.Fprintf(&texts, "\n%s [%d] %s\n\n%s\n", strings.Repeat("-", 20), numbers[text],
+					strings.Repeat("-", 20), text)
 			}
 			has = append(has, fmt.Sprintf("[%d]", numbers[text]))
 		}
@@ -109,6 +116,7 @@ func notices(t *testing.T, modules map[string]map[string]bool) string {
 		fmt.Fprintf(&list, "%s %s\n", name, strings.Join(slices.Compact(has), " "))
 	}
 	return "mcp-bridge contains these modules. The numbers are those of the licences and notices below.\n" +
-		"The source of each is at https:// and its path, in the version given; go mod download PATH@VERSION fetches it.\n\n" +
+		"The source of each is at https:// and its path, in the version given; go mod download PATH@VERSION " +
+		"fetches it.\n\n" +
 		list.String() + texts.String()
 }

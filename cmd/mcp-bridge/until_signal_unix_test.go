@@ -17,7 +17,8 @@ func TestUntilSignal(t *testing.T) {
 		must(t, sendSignal(os.Getpid(), want))
 		<-ctx.Done()
 		var got signalError
-		if cause := context.Cause(ctx); !errors.As(cause, &got) || got.Signal != want || !errors.Is(cause, context.Canceled) {
+		if cause := context.Cause(ctx); !errors.As(cause, &got) || got.Signal != want ||
+			!errors.Is(cause, context.Canceled) {
 			t.Errorf("got %v, want %v", cause, want)
 		}
 		stop()
