@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -89,13 +88,12 @@ func (a *app) approveCmd() *cobra.Command {
 }
 
 func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
-	alias := aliases(c)
-	i := slices.IndexFunc(c.Servers, func(s discovery.Server) bool { return isCalled(name, s, alias) })
-	if i < 0 {
+	found, err := only(c, []string{name})
+	if err != nil || len(found.Servers) == 0 {
 		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
 			"One of a project is approved in its directory", name)}
 	}
-	s := c.Servers[i]
+	s := found.Servers[0]
 	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
 	question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
 	if err := a.confirm(shown, question, yes); err != nil {

@@ -183,15 +183,6 @@ func meant(cmd *cobra.Command, wrong string, names []string) string {
 	return cmd.CommandPath() + " --help lists them"
 }
 
-// noServer returns that there is no server of a name, and which one was meant.
-func noServer(name string, names []string) error {
-	near := ""
-	if names := text.Nearest(name, names); names != nil {
-		near = "; did you mean " + strings.Join(names, " or ") + "?"
-	}
-	return usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, near)}
-}
-
 // printJSON writes one indented document.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

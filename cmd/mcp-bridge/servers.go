@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -69,33 +71,36 @@ func aliases(c discovery.Catalog) map[string]string {
 	return entrypoint.ServerAliases(names)
 }
 
-// isCalled reports whether a server has this name, or this alias, with or without mcp_ before it.
-func isCalled(name string, s discovery.Server, alias map[string]string) bool {
-	return name == s.Name || strings.TrimPrefix(name, "mcp_") == alias[s.Name]
-}
-
-// only returns the part of a catalog that is about the server that args names, or all of it.
+// only returns the part of a catalog that is about the server that args names, by its name or its
+// alias, or all of it.
 func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 	if len(args) == 0 {
 		return c, nil
 	}
-	alias := aliases(c)
+	name := args[0]
+	if s, ok := catalog.New(catalog.Config{}, c.Servers, c.Problems).Find(name); ok {
+		name = s.Name
+	}
 	out := discovery.Catalog{Sources: c.Sources}
 	var names []string
 	for _, s := range c.Servers {
-		if isCalled(args[0], s, alias) {
+		if s.Name == name {
 			out.Servers = append(out.Servers, s)
 		}
 		names = append(names, s.Name)
 	}
 	for _, p := range c.Problems {
-		if p.Server == args[0] || len(out.Servers) > 0 && p.Server == out.Servers[0].Name {
+		if p.Server == name {
 			out.Problems = append(out.Problems, p)
 		}
 		names = append(names, p.Server)
 	}
 	if len(out.Servers)+len(out.Problems) == 0 {
-		return out, noServer(args[0], names)
+		near := ""
+		if names := text.Nearest(name, names); names != nil {
+			near = "; did you mean " + strings.Join(names, " or ") + "?"
+		}
+		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, near)}
 	}
 	return out, nil
 }
