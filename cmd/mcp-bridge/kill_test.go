@@ -23,22 +23,13 @@ import (
 
 // stubborn is a server that ignores the end of its input and SIGTERM, and so does a child of its
 // own. Both carry a mark.
-const stubborn = `
-import json, signal, subprocess, sys, time
+const stubborn = pythonServer + `
+import signal, subprocess, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if len(sys.argv) == 3:  # the server; its child has one argument more
-    subprocess.Popen([sys.executable, "-c", open(sys.argv[1]).read(), sys.argv[1], sys.argv[2], "child"], stdout=subprocess.DEVNULL)
-    for line in sys.stdin:
-        m = json.loads(line)
-        if m.get("method") == "initialize":
-            r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "stubborn", "version": "0"}}
-        elif m.get("method") == "tools/list":
-            r = {"tools": [{"name": "poke", "inputSchema": {"type": "object"}}]}
-        elif m.get("method") == "tools/call":
-            r = {"content": [{"type": "text", "text": "poked"}]}
-        else:
-            continue
-        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+    child = [sys.executable, "-c", open(sys.argv[1]).read(), sys.argv[1], sys.argv[2], "child"]
+    subprocess.Popen(child, stdout=subprocess.DEVNULL)
+    serve("poke", call=lambda: {"content": [{"type": "text", "text": "poked"}]})
 while True:
     time.sleep(1)
 `

@@ -169,6 +169,27 @@ func logFile(t *testing.T) *os.File {
 	return f
 }
 
+// pythonServer is the beginning of an MCP server in Python: serve answers until the input ends.
+const pythonServer = `
+import json, sys
+
+def serve(tool, call=lambda: {"content": []}, before_list=lambda: None):
+    for line in sys.stdin:
+        m = json.loads(line)
+        if m.get("method") == "initialize":
+            r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                 "serverInfo": {"name": "python", "version": "0"}}
+        elif m.get("method") == "tools/list":
+            before_list()
+            r = {"tools": [{"name": tool, "inputSchema": {"type": "object"}}]}
+        elif m.get("method") == "tools/call":
+            r = call()
+        else:
+            continue
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+
+`
+
 // client talks to a bridge over its pipes.
 type client struct {
 	t     *testing.T

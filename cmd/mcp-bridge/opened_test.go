@@ -15,18 +15,12 @@ import (
 
 // opener is a server that opens a program in a session of its own, as one that opens an editor for
 // the user, when it starts.
-const opener = `
-import json, os, subprocess, sys
-p = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+const opener = pythonServer + `
+import subprocess
+null = subprocess.DEVNULL
+p = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=null, stdout=null, stderr=null)
 with open(sys.argv[1], "w") as f: f.write(str(p.pid))
-for line in sys.stdin:
-    m = json.loads(line)
-    if m.get("method") == "initialize":
-        r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "opener", "version": "0"}}
-    elif m.get("method") == "tools/list":
-        r = {"tools": [{"name": "open", "inputSchema": {"type": "object"}}]}
-    else: continue
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+serve("open")
 `
 
 // TestOpenedForTheUser: a program that a server has opened lives on when the client closes, and is
