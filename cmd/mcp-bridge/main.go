@@ -73,31 +73,16 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-// signalError is the cause of a context that a signal has ended.
-type signalError struct{ os.Signal }
+// interrupted reports whether SIGINT has ended a context of untilSignal. The library tells it by words.
+func interrupted(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return cause != nil && cause.Error() == os.Interrupt.String()+" signal received"
+}
 
-func (e signalError) Error() string { return "the program was sent the signal " + e.String() }
-
-// Is makes a signal a cancellation.
-func (signalError) Is(target error) bool { return target == context.Canceled }
-
-// untilSignal returns a context that ends with the first signal to end the program, and then has a
-// signalError as its cause. stop ends it, too, and gives signals their usual effect again.
+// untilSignal returns a context that ends with the first signal to end the program. stop ends it, too,
+// and gives signals their usual effect again.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
-	ctx, end := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case s := <-signals:
-			end(signalError{s})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		end(nil)
-	}
+	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
 // endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to

@@ -268,8 +268,7 @@ const hurry = 25 * time.Millisecond
 // end ends everything, or after SIGINT in ctx what it can in a hurry. All runs and calls are over
 // and recorded before.
 func (p *parts) end(ctx context.Context) error {
-	var s signalError
-	if !errors.As(context.Cause(ctx), &s) || s.Signal != os.Interrupt || !p.guard.Watched() {
+	if !interrupted(ctx) || !p.guard.Watched() {
 		return p.close()
 	}
 	ended := make(chan error, 1)
