@@ -74,26 +74,22 @@ memory; of policy test: 0 allowed, 3 the user is asked, 4 denied; 141 the reader
 gone.`
 
 func (a *app) root() *cobra.Command {
-	var askedVersion bool
 	cmd := &cobra.Command{
 		Use:           "mcp-bridge",
 		Short:         "One MCP server that runs Python over all your other MCP servers",
 		Long:          about,
+		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if askedVersion {
-				a.printVersion()
-				return nil
-			}
 			if a.atTerminal() {
 				return cmd.Help()
 			}
 			return a.serve(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&askedVersion, "version", false, "print the version, as the command version does")
+	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(),
 		a.policyCmd(),

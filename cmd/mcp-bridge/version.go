@@ -29,15 +29,13 @@ func (a *app) versionCmd() *cobra.Command {
 				fmt.Fprint(a.stdout, thirdParty)
 				return
 			}
-			a.printVersion()
+			fmt.Fprintln(a.stdout, "mcp-bridge", version())
 		},
 	}
 	cmd.Flags().BoolVar(&licenses, "licenses", false,
 		"print the licences and notices of the modules in this program")
 	return cmd
 }
-
-func (a *app) printVersion() { fmt.Fprintln(a.stdout, "mcp-bridge", version()) }
 
 // version returns what Go put into the binary: the module's version, or the revision it was built
 // from.
