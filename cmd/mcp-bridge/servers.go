@@ -196,56 +196,30 @@ func showProblems(s terminal.Screen, all []discovery.Problem) {
 // serverJSON is what a program is told of a server: no value of a variable or a header, and no
 // other secret.
 type serverJSON struct {
-	Name        string       `json:"name"`
-	Alias       string       `json:"alias"`
-	Transport   string       `json:"transport"`
-	Description string       `json:"description,omitempty"`
-	Source      sourceJSON   `json:"source"`
-	Also        []sourceJSON `json:"also,omitempty"`
+	Name        string             `json:"name"`
+	Alias       string             `json:"alias"`
+	Transport   string             `json:"transport"`
+	Description string             `json:"description,omitempty"`
+	Source      discovery.Source   `json:"source"`
+	Also        []discovery.Source `json:"also,omitempty"`
 	startJSON
 	Check *checkJSON `json:"check,omitempty"`
-}
-
-type sourceJSON struct {
-	Host  string `json:"host"`
-	Scope string `json:"scope"`
-	Path  string `json:"path"`
-}
-
-type problemJSON struct {
-	Source sourceJSON `json:"source"`
-	Server string     `json:"server,omitempty"`
-	State  string     `json:"state"`
-	Reason string     `json:"reason"`
-	Next   string     `json:"next,omitempty"`
-}
-
-func sourcesJSON(sources []discovery.Source) []sourceJSON {
-	out := []sourceJSON{}
-	for _, s := range sources {
-		out = append(out, sourceJSON(s))
-	}
-	return out
 }
 
 func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health) error {
 	alias := aliases(c)
 	out := struct {
-		Servers  []serverJSON  `json:"servers"`
-		Problems []problemJSON `json:"problems"`
-		Sources  []sourceJSON  `json:"sources"`
-	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
+		Servers  []serverJSON        `json:"servers"`
+		Problems []discovery.Problem `json:"problems"`
+		Sources  []discovery.Source  `json:"sources"`
+	}{[]serverJSON{}, append([]discovery.Problem{}, c.Problems...), append([]discovery.Source{}, c.Sources...)}
 	for _, s := range c.Servers {
 		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport),
-			Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
+			Description: s.Description, Source: s.Source, Also: s.Also, startJSON: startOf(s)}
 		if h, ok := health[s.Name]; ok {
 			e.Check = healthJSON(h)
 		}
 		out.Servers = append(out.Servers, e)
-	}
-	for _, p := range c.Problems {
-		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason,
-			p.Next})
 	}
 	return printJSON(a.stdout, out)
 }
