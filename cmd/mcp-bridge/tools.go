@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +85,7 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 	}
 	wg.Wait()
 	failed := false
-	all := map[string][]toolJSON{}
+	all := map[string][]upstream.Tool{}
 	for i, s := range servers {
 		if errs[i] != nil {
 			failed = true
@@ -95,7 +94,7 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 		}
 		switch {
 		case f.json:
-			all[s.Name] = toolsJSON(tools[i])
+			all[s.Name] = append([]upstream.Tool{}, tools[i]...)
 		case f.stubs:
 			if err := a.writeStub(f.out, p.bridge.Catalog(), s, tools[i]); err != nil {
 				return err
@@ -113,24 +112,6 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 		return exitError{exitFailure}
 	}
 	return nil
-}
-
-type toolJSON struct {
-	Name         string          `json:"name"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-	Invalid      string          `json:"invalid,omitempty"`
-}
-
-func toolsJSON(tools []upstream.Tool) []toolJSON {
-	out := []toolJSON{}
-	for _, t := range tools {
-		out = append(out, toolJSON(t))
-	}
-	return out
 }
 
 // writeStub writes the module of one server, to standard output or into a directory.

@@ -58,7 +58,7 @@ func (s Source) File() string { return Show(s.Path) }
 // A Problem is something that was found and can't be used.
 type Problem struct {
 	Source Source `json:"source"`
-	Server string `json:"server,omitempty"` // its name as Display returns it; empty when it is about the whole file
+	Server string `json:"server,omitempty"` // as Display returns it; empty when it is about the whole file
 	State  State  `json:"state"`
 	Reason string `json:"reason"`         // a clause without a period
 	Next   string `json:"next,omitempty"` // what to do about it, a clause without a period; may be empty
