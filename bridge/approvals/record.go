@@ -117,7 +117,7 @@ func load(path string) (r record, err error) {
 		r.Known = map[string]string{}
 	}
 	if r.Killed && !r.Serving.IsZero() {
-		r.Served = append(r.Served, span{r.Serving, changed(info)})
+		r.Served = append(r.Served, span{r.Serving, changed(path)})
 		r.Serving, r.Killed = time.Time{}, false
 	}
 	return r, nil
