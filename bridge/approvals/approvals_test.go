@@ -339,7 +339,7 @@ func TestKnownIsBounded(t *testing.T) {
 	for i := range 2 * maxKnown {
 		a.state.Known[fmt.Sprint(i)] = fmt.Sprintf("20%02d-01-01", i%50)
 	}
-	a.state.Known["last"], a.dirty = "2099-01-01", true
+	a.state.Known["last"], a.state.dirty = "2099-01-01", true
 	a.mu.Unlock()
 	w.end(a)
 	s, err := readRecord(w.cfg.Record)

@@ -42,7 +42,7 @@ func (a *Approvals) Granted(want policy.Grant) (policy.Grant, bool) {
 	kept := a.state.Grants[i]
 	if kept.Seen == (policy.Seen{}) && want.Seen != kept.Seen {
 		kept.Seen = want.Seen
-		a.allow(kept)
+		a.state.allow(kept)
 		a.keep()
 	}
 	return kept, true
@@ -75,7 +75,7 @@ func (a *Approvals) Forget(fits func(policy.Grant) bool) (forgot int, err error)
 
 // change does what m says in this process and all others, and has the record written at once.
 func (a *Approvals) change(m message) (told int, err error) {
-	heard := a.send(m)
+	heard := a.peers.send(m)
 	a.mu.Lock()
 	alone := !a.serves && len(heard.replies) == 0 && !heard.silent
 	if !alone {
@@ -120,45 +120,25 @@ func (a *Approvals) obey(m message) {
 	if m.Approve != "" {
 		a.yes[m.Approve] = true
 		delete(a.now, m.Approve) // its earlier filters too
-		a.know(m.Approve)
+		a.state.know(m.Approve)
 	}
 	for _, g := range m.Grant {
-		a.allow(g)
+		a.state.allow(g)
 	}
 	for _, g := range m.Forget {
-		a.disallow(g)
+		a.state.disallow(g)
 	}
 	if m.Policies != nil {
-		a.trust(m.Policies)
+		a.state.trust(m.Policies)
 	}
-	a.learn(state{Known: m.Known})
+	a.state.learn(state{Known: m.Known})
 	a.serving(m.Since)
-	if a.dirty && a.serves && !a.blind && !a.over {
+	if a.state.dirty && a.serves && !a.blind && !a.over {
 		if err := a.write(a.open()); err != nil {
 			a.cfg.Log.Warn("what you have approved, allowed or forgotten can't be kept", "err", err)
 		}
 	}
 	a.keep()
-}
-
-// allow adds a grant, in place of one of the same. The slice is a new one, since copies of the
-// state share it. The caller has a.mu.
-func (a *Approvals) allow(g policy.Grant) {
-	a.disallow(g)
-	a.state.Grants = append(a.state.Grants, g)
-}
-
-func (a *Approvals) disallow(g policy.Grant) {
-	a.state.Grants = slices.DeleteFunc(slices.Clone(a.state.Grants), g.Same)
-	a.dirty = true
-}
-
-// replaceGrants takes over all that others know, or the record. The caller has a.mu.
-func (a *Approvals) replaceGrants(all []policy.Grant) {
-	a.state.Grants = nil
-	for _, g := range all {
-		a.allow(g)
-	}
 }
 
 // grantsOf returns what other bridges know of, more than once where several do.

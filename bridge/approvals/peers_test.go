@@ -46,7 +46,7 @@ func TestPeerBegins(t *testing.T) {
 	a := w.serve()
 	dir := filepath.Join(w.cfg.Sockets[0], runtime.Self().NewName())
 	w.must(os.Mkdir(dir, 0o700))
-	listener, err := net.Listen("unix", filepath.Join(dir, a.socket()))
+	listener, err := net.Listen("unix", filepath.Join(dir, a.peers.socket()))
 	w.must(err)
 	defer listener.Close()
 	began := time.Now().UTC()
