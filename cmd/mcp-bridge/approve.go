@@ -65,7 +65,7 @@ func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog 
 	return a.WithoutHeld(c, func(s discovery.Server) string { return elicit.HowToApprove(s, "this directory") })
 }
 
-func (a *app) approveCmd() *cobra.Command {
+func approveCmd(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve SERVER",

@@ -423,7 +423,7 @@ func TestReapCommand(t *testing.T) {
 		a := &app{stdout: terminal.New(&b)}
 		for i, want := range []string{"4711", `(?s)nothing of a dead|"removed": \[\]`} {
 			b.Reset()
-			if err := a.reap(t.Context(), p, asJSON); err != nil ||
+			if err := reap(t.Context(), a.stdout, p, asJSON); err != nil ||
 				!regexp.MustCompile(want).MatchString(b.String()) ||
 				!slices.Equal(e.removed, []string{"0123456789abcdef"}) {
 				t.Errorf("time %d: got %v, %s; removed %v", i, err, b.String(), e.removed)

@@ -67,7 +67,7 @@ type loginOptions struct {
 	scopes                  []string
 }
 
-func (a *app) loginCmd() *cobra.Command {
+func loginCmd(a *app) *cobra.Command {
 	var o loginOptions
 	cmd := &cobra.Command{
 		Use:   "login SERVER | login --status",
@@ -102,7 +102,7 @@ func (a *app) loginCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) logoutCmd() *cobra.Command {
+func logoutCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Forget the login to a remote server, and tell its authorization server",

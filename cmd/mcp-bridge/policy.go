@@ -61,7 +61,7 @@ func serverNames(c discovery.Catalog) []string {
 	return names
 }
 
-func (a *app) policyCmd() *cobra.Command {
+func policyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Check and explain which tools code may call, and which you always allow",
@@ -93,11 +93,11 @@ func (a *app) policyCmd() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
 	}
-	cmd.AddCommand(check, a.policyTestCmd(), a.policyApproveCmd(), list, grant, forget)
+	cmd.AddCommand(check, policyTestCmd(a), policyApproveCmd(a), list, grant, forget)
 	return cmd
 }
 
-func (a *app) policyApproveCmd() *cobra.Command {
+func policyApproveCmd(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve",
@@ -211,7 +211,8 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 
 // judge returns the verdict on a tool. With start it starts the server if what that says of its
 // tool counts.
-func (p *parts) judge(ctx context.Context, s discovery.Server, tool string, start bool) (policy.Decision, error) {
+func (p *parts) judge(ctx context.Context, s discovery.Server, tool string,
+	start bool) (policy.Decision, error) {
 	c := p.bridge.Catalog()
 	if d, ok := c.JudgeMethod(s.Name, tool); ok {
 		return d, nil
@@ -280,7 +281,7 @@ func (a *app) policyForget(patterns []string) error {
 	return nil
 }
 
-func (a *app) policyTestCmd() *cobra.Command {
+func policyTestCmd(a *app) *cobra.Command {
 	var args string
 	cmd := &cobra.Command{
 		Use:   "test SERVER.TOOL",
@@ -325,7 +326,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  why: %s\n", tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
-		granted = a.sayGranted(p.grants(), p.grant(s, tool))
+		granted = sayGranted(a.stdout, p.grants(), p.grant(s, tool))
 	}
 	beyond := p.policy.Run().Count(p.bridge.Catalog().Judged(s.Name, tool, nil), len(args))
 	if beyond != nil && d.Verdict != policy.Deny {
@@ -347,7 +348,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 }
 
 // sayGranted prints and reports whether the user always allows a tool.
-func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
+func sayGranted(out *terminal.Output, all elicit.Grants, g policy.Grant) bool {
 	if all == nil {
 		return false
 	}
@@ -356,11 +357,11 @@ func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
 		return false
 	}
 	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
-		fmt.Fprintf(a.stdout,
+		fmt.Fprintf(out,
 			"  which you always allow, but its server has changed its %s since: you are asked again\n",
 			strings.Join(changed, " and "))
 		return false
 	}
-	fmt.Fprintln(a.stdout, "  which you always allow: mcp-bridge policy list")
+	fmt.Fprintln(out, "  which you always allow: mcp-bridge policy list")
 	return true
 }

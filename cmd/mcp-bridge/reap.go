@@ -14,6 +14,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -35,7 +36,7 @@ type reaped struct {
 
 // reap shows what dead bridges have left, and removes it: their containers, and where
 // their watchdog was killed too, the directories of their API services.
-func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
+func reap(ctx context.Context, out *terminal.Output, p *parts, asJSON bool) error {
 	self := runtime.Self()
 	var r reaped
 	var errs [2]error
@@ -47,9 +48,9 @@ func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
 	}
 	err := errors.Join(errs[:]...)
 	if asJSON {
-		return errors.Join(r.print(a.stdout), err)
+		return errors.Join(r.print(out), err)
 	}
-	r.say(a.stdout, err == nil)
+	r.say(out, err == nil)
 	return err
 }
 

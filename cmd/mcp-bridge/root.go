@@ -91,9 +91,9 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(),
-		a.policyCmd(),
-		a.loginCmd(), a.logoutCmd(), a.versionCmd(), a.watchdogCmd(), a.demoServerCmd(), a.manCmd())
+	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
+		policyCmd(a),
+		loginCmd(a), logoutCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	wrapArgErrors(cmd)
 	strictHelp(cmd)
 	return cmd

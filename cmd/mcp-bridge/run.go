@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -26,7 +27,7 @@ type runOptions struct {
 	json    bool
 }
 
-func (a *app) runCmd() *cobra.Command {
+func runCmd(a *app) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run [FILE|-]",
@@ -187,7 +188,7 @@ func (a *app) report(o runOptions, r bridge.Report) error {
 		}
 		fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
 	} else {
-		a.explain(o, r, paths)
+		explain(a.stderr, o, r, paths)
 	}
 	switch {
 	case code != exitOK && unwritten != nil:
@@ -201,13 +202,13 @@ func (a *app) report(o runOptions, r bridge.Report) error {
 	return nil
 }
 
-// explain prints on stderr what the output itself doesn't say. paths are those of the files that
+// explain prints what the output itself doesn't say. paths are those of the files that
 // were written, by name.
-func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
+func explain(out *terminal.Output, o runOptions, r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
-		fmt.Fprint(a.stderr, e.Traceback)
+		fmt.Fprint(out, e.Traceback)
 		if e.Traceback == "" {
-			fmt.Fprintf(a.stderr, "%s: %s\n", e.Type, e.Message)
+			fmt.Fprintf(out, "%s: %s\n", e.Type, e.Message)
 		}
 	}
 	for _, f := range r.Result.Artifacts {
@@ -217,13 +218,13 @@ func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
 		} else if o.files != "" {
 			where = "was handed over, but not written"
 		}
-		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) %s\n", f.Name, f.Mime, len(f.Data), where)
+		fmt.Fprintf(out, "mcp-bridge: %s (%s, %d bytes) %s\n", f.Name, f.Mime, len(f.Data), where)
 	}
 	for _, n := range r.Notices {
-		fmt.Fprintln(a.stderr, "mcp-bridge: "+n)
+		fmt.Fprintln(out, "mcp-bridge: "+n)
 	}
 	if r.Result.Message != "" {
-		fmt.Fprintln(a.stderr, "mcp-bridge: "+r.Result.Message)
+		fmt.Fprintln(out, "mcp-bridge: "+r.Result.Message)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
-func (a *app) serveCmd() *cobra.Command {
+func serveCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over stdio; what a host runs",

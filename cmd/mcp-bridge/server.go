@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -78,11 +79,11 @@ func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 	return out
 }
 
-// serverText shows all that is known of one server without starting it.
-func (a *app) serverText(c discovery.Catalog) error {
-	s := a.stdout.Screen()
+// printServer shows all that is known of one server without starting it.
+func printServer(out *terminal.Output, c discovery.Catalog) error {
+	s := out.Screen()
 	for _, srv := range c.Servers {
-		fmt.Fprintf(a.stdout, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
+		fmt.Fprintf(out, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
 		for _, line := range details(srv) {
 			s.Lines(2, 4, line)
 		}

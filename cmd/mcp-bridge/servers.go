@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-func (a *app) serversCmd() *cobra.Command {
+func serversCmd(a *app) *cobra.Command {
 	var f serversFormat
 	cmd := &cobra.Command{
 		Use:   "servers [SERVER]",
@@ -43,15 +43,15 @@ func (a *app) serversCmd() *cobra.Command {
 			case err != nil:
 				return err
 			case f.json:
-				return a.serversJSON(catalog, nil)
+				return printServersJSON(a.stdout, catalog, nil)
 			case len(args) == 1:
-				return a.serverText(catalog)
+				return printServer(a.stdout, catalog)
 			}
-			a.serversText(catalog)
+			printServers(a.stdout, catalog)
 			return nil
 		},
 	}
-	cmd.AddCommand(a.approveCmd())
+	cmd.AddCommand(approveCmd(a))
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&f.check, "check", false,
 		"start each server, list its tools, and say how long it took or why it fails")
@@ -105,12 +105,12 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 	return out, nil
 }
 
-// serversText shows how many servers are used, which, and what isn't.
-func (a *app) serversText(c discovery.Catalog) {
-	s := a.stdout.Screen()
-	fmt.Fprintln(a.stdout, counts(c))
+// printServers shows how many servers are used, which, and what isn't.
+func printServers(out *terminal.Output, c discovery.Catalog) {
+	s := out.Screen()
+	fmt.Fprintln(out, counts(c))
 	if len(c.Servers) == 0 {
-		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
+		fmt.Fprintf(out, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
 			"Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
 			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
 			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", `+
@@ -206,9 +206,9 @@ type serverJSON struct {
 	Check *checkJSON `json:"check,omitempty"`
 }
 
-func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health) error {
+func printServersJSON(out *terminal.Output, c discovery.Catalog, health map[string]upstream.Health) error {
 	alias := aliases(c)
-	out := struct {
+	all := struct {
 		Servers  []serverJSON        `json:"servers"`
 		Problems []discovery.Problem `json:"problems"`
 		Sources  []discovery.Source  `json:"sources"`
@@ -219,7 +219,7 @@ func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health
 		if h, ok := health[s.Name]; ok {
 			e.Check = healthJSON(h)
 		}
-		out.Servers = append(out.Servers, e)
+		all.Servers = append(all.Servers, e)
 	}
-	return printJSON(a.stdout, out)
+	return printJSON(out, all)
 }

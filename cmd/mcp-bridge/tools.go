@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
 
-func (a *app) toolsCmd() *cobra.Command {
+func toolsCmd(a *app) *cobra.Command {
 	var f toolsFormat
 	cmd := &cobra.Command{
 		Use:   "tools [SERVER]",
@@ -96,11 +96,11 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 		case f.json:
 			all[s.Name] = append([]upstream.Tool{}, tools[i]...)
 		case f.stubs:
-			if err := a.writeStub(f.out, p.bridge.Catalog(), s, tools[i]); err != nil {
+			if err := writeStub(a.stdout, f.out, p.bridge.Catalog(), s, tools[i]); err != nil {
 				return err
 			}
 		default:
-			a.printTools(p.bridge.Catalog(), s, tools[i])
+			printTools(a.stdout, p.bridge.Catalog(), s, tools[i])
 		}
 	}
 	if f.json {
@@ -116,10 +116,11 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 
 // writeStub writes the module of one server, to standard output or into a directory.
 // Tools that code may not call are left out.
-func (a *app) writeStub(dir string, c *catalog.Catalog, s catalog.Server, tools []upstream.Tool) error {
+func writeStub(out *terminal.Output, dir string, c *catalog.Catalog, s catalog.Server,
+	tools []upstream.Tool) error {
 	module := stubs.Module(c.Provider(c.Listed(s, tools)))
 	if dir == "" {
-		_, err := io.WriteString(a.stdout, module)
+		_, err := io.WriteString(out, module)
 		return err
 	}
 	path := filepath.Join(dir, s.Alias+".py")
@@ -129,19 +130,19 @@ func (a *app) writeStub(dir string, c *catalog.Catalog, s catalog.Server, tools 
 	if err := os.WriteFile(path, []byte(module), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, path)
+	fmt.Fprintln(out, path)
 	return nil
 }
 
 // printTools shows the tools of one server, with the verdict of host and policy on each.
-func (a *app) printTools(c *catalog.Catalog, server catalog.Server, tools []upstream.Tool) {
-	s := a.stdout.Screen()
+func printTools(out *terminal.Output, c *catalog.Catalog, server catalog.Server, tools []upstream.Tool) {
+	s := out.Screen()
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)
 	}
 	safe := entrypoint.Aliases(names)
-	fmt.Fprintf(a.stdout, "%s: %d tools\n", server.Name, len(tools))
+	fmt.Fprintf(out, "%s: %d tools\n", server.Name, len(tools))
 	if len(tools) == 0 {
 		return
 	}

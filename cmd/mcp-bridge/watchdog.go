@@ -18,7 +18,7 @@ import (
 // watchdogName is the command that the bridge starts itself as: see package guard.
 const watchdogName = "watchdog"
 
-func (a *app) watchdogCmd() *cobra.Command {
+func watchdogCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    watchdogName,
 		Short:  "End what a killed bridge left behind; the bridge starts this itself",
