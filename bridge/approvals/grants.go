@@ -49,17 +49,18 @@ func (a *Approvals) Granted(want policy.Grant) (policy.Grant, bool) {
 }
 
 // Grant notes that the user allows a tool for good, as of now where g has no time, in place of an
-// earlier grant of the same. It returns how many other bridges were told. With an error the grant
-// may count in this process only.
-func (a *Approvals) Grant(g policy.Grant) (told int, err error) {
+// earlier grant of the same, and tells other bridges. With an error the grant may count in this
+// process only.
+func (a *Approvals) Grant(g policy.Grant) error {
 	if g.Since.IsZero() {
 		g.Since = time.Now().UTC().Truncate(time.Second)
 	}
 	if text, err := json.Marshal(append(a.Grants(), g)); err != nil || len(text) > maxGrants {
 		full := fmt.Errorf("more than %d bytes of grants: forget some, with mcp-bridge policy forget", maxGrants)
-		return 0, errors.Join(err, full)
+		return errors.Join(err, full)
 	}
-	return a.change(message{Grant: []policy.Grant{g}})
+	_, err := a.change(message{Grant: []policy.Grant{g}})
+	return err
 }
 
 // Forget forgets the grants that fit, here and in all other bridges with this record. It returns

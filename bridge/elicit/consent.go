@@ -37,7 +37,7 @@ type Grants interface {
 	Granted(policy.Grant) (policy.Grant, bool)
 
 	// Grant keeps one, and tells other bridges.
-	Grant(policy.Grant) (told int, err error)
+	Grant(policy.Grant) error
 }
 
 // Ask has the user answer a form and returns the client's raw answer.
@@ -144,7 +144,7 @@ func (c *Consent) keep(g policy.Grant) bool {
 	if c.grants == nil {
 		return false
 	}
-	_, err := c.grants.Grant(g)
+	err := c.grants.Grant(g)
 	if err != nil {
 		c.log.Warn("the user's answer can't be kept for good", "server", g.Server, "tool", g.Tool, "err", err)
 	}

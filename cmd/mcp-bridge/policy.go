@@ -162,7 +162,7 @@ func (a *app) policyApprove(yes bool) error {
 	if err := a.confirm(shown, "Follow it from the next start on? [y/N] ", yes); err != nil {
 		return err
 	}
-	if _, err := kept.Trust(file.Path(), file.Text()); err != nil {
+	if err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
 	fmt.Fprintf(a.stdout, "approved %s; bridges that start from now on follow it\n", text.Escape(file.Path()))
@@ -188,7 +188,7 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	if p.grants() == nil {
 		return errNoPlace
 	}
-	if _, err := p.approvals.Grant(p.grant(s, tool)); err != nil {
+	if err := p.approvals.Grant(p.grant(s, tool)); err != nil {
 		return fmt.Errorf("keeping that it is allowed: %w", err)
 	}
 	where := ""
