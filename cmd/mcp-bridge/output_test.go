@@ -159,9 +159,9 @@ func TestSlipsInAContainer(t *testing.T) {
 		"import requests":           "nothing can be installed here; there is only Python's standard library",
 		"open('/opt/x', 'w')":       "below /workspace and /tmp only",
 		"open('/home/me/data.csv')": "the user's files aren't in here",
-		"with open('/workspace/f', 'wb') as f:\n  while True: f.write(bytes(1 << 20))": "The only places to write to",
-		"import os\nwhile True: os.fork()":                                             "MCP_BRIDGE_PIDS",
-		"mcp_shp.echo(text='x')":                                                       "mcp_shop",
+		"with open('/workspace/f', 'wb') as f:\n  while True: f.write(bytes(1 << 20))": "The only places to " +
+			"write to",
+		"mcp_shp.echo(text='x')": "mcp_shop",
 		// in Python's own words or in ours
 	} {
 		got := c.python(code, map[string]any{"timeout": 20})
