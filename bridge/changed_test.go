@@ -83,7 +83,7 @@ func TestGrantWithoutWhatWasSaid(t *testing.T) {
 	grants := approvals.New(approvals.Config{Record: filepath.Join(t.TempDir(), "approved.json")})
 	g := GrantOf(gh, upstream.Tool{Name: "x"})
 	g.Seen = policy.Seen{}
-	if _, err := grants.Grant(g); err != nil {
+	if err := grants.Grant(g); err != nil {
 		t.Fatal(err)
 	}
 	u := &user{answer: answer("no")}

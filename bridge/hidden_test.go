@@ -71,4 +71,4 @@ type granted struct{ was policy.Grant }
 
 func (g granted) Granted(policy.Grant) (policy.Grant, bool) { return g.was, true }
 
-func (granted) Grant(policy.Grant) (int, error) { return 0, nil }
+func (granted) Grant(policy.Grant) error { return nil }

@@ -111,7 +111,6 @@ func (s *session) converse(ctx context.Context, r *client.Request, a elicit.Atte
 		run.ReportTo(nil)
 		return mcp.NewJSONRPCResultResponse(mcp.RequestId{}, questions)
 	}
-	r.Adopt(run)
 	return answer
 }
 

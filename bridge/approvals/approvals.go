@@ -49,14 +49,14 @@ type Approvals struct {
 	since time.Time                   // when this process or one beside it began to run code; zero: none does
 	now   map[string]discovery.Server // by ID: what may be started; nil before the first Update
 	yes   map[string]bool             // by ID: what the user has said yes to since this process started
-	dirty bool                        // the record lacks something
 	blind bool                        // another bridge knows what is known, and doesn't answer
 	dead  []string                    // directories to remove once the record is written
 	over  bool                        // this process runs no code any more
 
 	serves bool   // this process writes the record when it ends
 	forget func() // what the Keeper keeps
-	door   *door  // nil: others can't reach this process
+	peers  peers
+	door   *door // nil: others can't reach this process
 	begin  sync.Once
 }
 
@@ -66,11 +66,12 @@ func New(cfg Config) *Approvals {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &Approvals{cfg: cfg, yes: map[string]bool{}, state: state{Known: map[string]string{}}}
+	a.peers.record, a.peers.places = cfg.Record, cfg.Sockets
 	a.catchUp()
 	return a
 }
 
-// Reach has others reach this process until Close. It is for one whose user may say yes elsewhere,
+// Reach lets others reach this process until Close. It is for one whose user may say yes elsewhere,
 // and is called before code is run.
 func (a *Approvals) Reach() {
 	a.mu.Lock()
@@ -85,7 +86,7 @@ func (a *Approvals) Reach() {
 
 // catchUp learns what is known elsewhere.
 func (a *Approvals) catchUp() {
-	heard := a.join()
+	heard := a.peers.join()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -94,7 +95,7 @@ func (a *Approvals) catchUp() {
 		a.blind = true
 	case len(heard.replies) == 0 && len(heard.dead) > 0:
 		a.cfg.Log.Warn("all servers are held until you approve them: a bridge has ended without writing the record")
-		a.learn(state{Served: spans{{Until: time.Now()}}})
+		a.state.learn(state{Served: spans{{Until: time.Now()}}})
 		a.dead = heard.dead
 	case len(heard.replies) == 0:
 		s, err := readRecord(a.cfg.Record)
@@ -102,9 +103,9 @@ func (a *Approvals) catchUp() {
 			a.cfg.Log.Warn("the record of approved servers can't be read; new servers are held until you approve them",
 				"err", err)
 		}
-		a.replaceGrants(s.Grants)
-		a.learn(s)
-		a.dirty, a.blind = false, false
+		a.state.replaceGrants(s.Grants)
+		a.state.learn(s)
+		a.state.dirty, a.blind = false, false
 	}
 	a.hear(heard)
 }
@@ -112,29 +113,14 @@ func (a *Approvals) catchUp() {
 // hear takes over what other bridges have answered. The caller has a.mu.
 func (a *Approvals) hear(heard answers) {
 	for _, r := range heard.replies {
-		a.learn(r.state)
+		a.state.learn(r.state)
 		a.serving(r.Since)
 	}
 	if len(heard.replies) > 0 {
-		a.replaceGrants(grantsOf(heard.replies)) // what was forgotten meanwhile is forgotten here too
+		a.state.replaceGrants(grantsOf(heard.replies)) // what was forgotten meanwhile is forgotten here too
 	}
 	if len(heard.replies) > 0 && !heard.silent {
 		a.blind = false
-	}
-}
-
-// learn takes over what another bridge knows. The caller has a.mu.
-func (a *Approvals) learn(s state) {
-	for id, day := range s.Known {
-		if a.state.Known[id] < day {
-			a.state.Known[id], a.dirty = day, true
-		}
-	}
-	a.state.Served = append(a.state.Served, s.Served...).joined()
-	for path, sum := range s.Policies {
-		if a.state.Policies[path] == "" {
-			a.trust(map[string]string{path: sum})
-		}
 	}
 }
 
@@ -156,11 +142,11 @@ func (a *Approvals) serving(since time.Time) {
 func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 	a.mu.Lock()
 	first, before := a.now == nil, a.now
-	served := a.served()
+	served, known := a.served(), maps.Clone(a.state.Known)
 	a.mu.Unlock()
 	cold := map[string]bool{} // what code can't have written; the lock isn't held, since this reads the disk
 	for _, s := range c.Servers {
-		if id := s.ID(); first && !a.knows(id) && !served.holds(changes(s.Files)) {
+		if id := s.ID(); first && known[id] == "" && !served.holds(changes(s.Files)) {
 			cold[id] = true
 		}
 	}
@@ -177,7 +163,7 @@ func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 		}
 		if in {
 			now[id] = s
-			a.know(id)
+			a.state.know(id)
 		}
 		servers = append(servers, s)
 	}
@@ -185,7 +171,7 @@ func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 		if _, still := now[id]; !still {
 			delete(a.yes, id)
 			delete(a.state.Known, id)
-			a.dirty = true
+			a.state.dirty = true
 		}
 	}
 	a.now = now
@@ -194,20 +180,7 @@ func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 	return c
 }
 
-func (a *Approvals) knows(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.state.Known[id] != ""
-}
-
-// know notes that a definition may be started now and later. The caller has a.mu.
-func (a *Approvals) know(id string) {
-	if day := time.Now().UTC().Format(time.DateOnly); a.state.Known[id] != day {
-		a.state.Known[id], a.dirty = day, true
-	}
-}
-
-// served are the times at which code was run, until now. The caller has a.mu.
+// served returns the times at which code was run, until now. The caller has a.mu.
 func (a *Approvals) served() spans {
 	if a.blind {
 		return spans{{Until: time.Now()}} // it isn't known better
@@ -230,22 +203,10 @@ func (a *Approvals) Held(s discovery.Server) bool {
 // many others were told. With an error the yes counts in this process only: another bridge doesn't
 // answer, or none runs and the record can't be written.
 func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
-	a.approve(s.ID())
 	if a.cfg.Changed != nil {
 		defer a.cfg.Changed()
 	}
-	m := message{Do: doApprove, ID: s.ID()}
-	heard := a.send(m)
-	a.mu.Lock()
-	serves := a.serves
-	a.mu.Unlock()
-	switch {
-	case heard.silent:
-		err = errSilent
-	case !serves && len(heard.replies) == 0:
-		return a.settle(m)
-	}
-	return len(heard.replies), err
+	return a.change(message{Approve: s.ID()})
 }
 
 var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then try again")
@@ -256,7 +217,7 @@ var errSilent = errors.New("another bridge doesn't answer; continue it or end it
 func (a *Approvals) settle(m message) (told int, err error) {
 	var before time.Time
 	for again := false; ; again = true {
-		heard := a.send(m)
+		heard := a.peers.send(m)
 		serving := earliest(heard.replies)
 		if again && serving.Equal(before) {
 			return len(heard.replies), nil
@@ -273,10 +234,10 @@ func (a *Approvals) writeEnded(heard answers) error {
 	defer a.mu.Unlock()
 	a.hear(heard)
 	if a.blind || heard.silent {
-		return a.mark()
+		return nil // what is known better stays there
 	}
-	r := a.ended()
-	r.Serving = earliest(heard.replies)
+	r := record{state: a.state, Serving: earliest(heard.replies)}
+	r.Served = a.served()
 	return a.write(r)
 }
 
@@ -290,38 +251,27 @@ func earliest(replies []reply) (t time.Time) {
 	return t
 }
 
-func (a *Approvals) approve(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.yes[id] = true
-	delete(a.now, id) // its earlier filters too
-	a.know(id)
-	a.keep()
-}
-
 // tick is more than the clock that files are stamped by lags behind time.Now.
 const tick = 20 * time.Millisecond
 
 // Begin notes that this process runs code from now on. It is called before each run; only the first
 // call does something.
-func (a *Approvals) Begin() { a.begin.Do(a.first) }
-
-func (a *Approvals) first() {
-	a.Reach()
-	a.mu.Lock()
-	a.serving(time.Now().Add(-tick))
-	since := a.since
-	write := func() error { return a.write(a.open()) }
-	if a.blind {
-		write = a.mark
-	}
-	if err := write(); err != nil {
-		a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
-	}
-	a.keep()
-	known := maps.Clone(a.state.Known)
-	a.mu.Unlock()
-	a.send(message{Do: doLearn, Since: since, Known: known})
+func (a *Approvals) Begin() {
+	a.begin.Do(func() {
+		a.Reach()
+		a.mu.Lock()
+		a.serving(time.Now().Add(-tick))
+		since := a.since
+		if !a.blind {
+			if err := a.write(a.open()); err != nil {
+				a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
+			}
+		}
+		a.keep()
+		known := maps.Clone(a.state.Known)
+		a.mu.Unlock()
+		a.peers.send(message{Since: since, Known: known})
+	})
 }
 
 // keep tells the Keeper what to write after a kill. The caller has a.mu.
@@ -340,23 +290,23 @@ func (a *Approvals) keep() {
 // called when nothing that runs code or serves it is left.
 func (a *Approvals) Close() error {
 	a.mu.Lock()
-	door, due := a.door, a.serves && (a.dirty || !a.since.IsZero())
+	door, due := a.door, a.serves && (a.state.dirty || !a.since.IsZero())
 	if !a.blind {
 		a.state.Served, a.since, a.over = a.served(), time.Time{}, true
 	}
 	a.mu.Unlock()
 	var err error
 	if due {
-		_, err = a.settle(message{Do: doJoin})
+		_, err = a.settle(message{})
 	}
 	if door != nil {
 		door.close(err == nil)
 	}
 	a.mu.Lock()
-	late := err == nil && a.serves && a.dirty && !a.blind // it was told something while it wrote
+	late := err == nil && a.serves && a.state.dirty && !a.blind // it was told something while it wrote
 	a.mu.Unlock()
 	if late {
-		_, err = a.settle(message{Do: doJoin})
+		_, err = a.settle(message{})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -45,12 +45,12 @@ func way(all []time.Time, path string) []time.Time {
 		info, err := os.Lstat(next)
 		if err != nil {
 			if mine(parent) {
-				all = append(all, changed(parent))
+				all = append(all, changed(at))
 			}
 			return all
 		}
 		if mine(parent) || mine(info) && !info.IsDir() {
-			all = append(all, changed(info))
+			all = append(all, changed(next))
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			at = next

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWayUp: ".." in a link's target is the parent of where the names before it lead, not of the name.
+// TestWayUp: ".." in a link's target is the parent of where the names before it lead, not of the
+// name.
 func TestWayUp(t *testing.T) {
 	w := newWorld(t)
 	for _, dir := range []string{"a", "b/deep"} {
@@ -17,10 +18,8 @@ func TestWayUp(t *testing.T) {
 	w.must(os.Symlink("a/link/../file", w.path("start")))
 	w.later()
 	w.write("b/file", "x")
-	info, err := os.Lstat(w.path("b/file"))
-	w.must(err)
-	if all := changes([]string{w.path("start")}); !slices.Contains(all, changed(info)) {
-		t.Errorf("%v lack the time of the file itself, %v", all, changed(info))
+	if all := changes([]string{w.path("start")}); !slices.Contains(all, changed(w.path("b/file"))) {
+		t.Errorf("%v lack the time of the file itself, %v", all, changed(w.path("b/file")))
 	}
 	w.must(os.Symlink("loop", w.path("loop")))
 	if all := changes([]string{filepath.Join(w.root, "loop")}); len(all) == 0 {

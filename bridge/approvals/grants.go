@@ -42,24 +42,25 @@ func (a *Approvals) Granted(want policy.Grant) (policy.Grant, bool) {
 	kept := a.state.Grants[i]
 	if kept.Seen == (policy.Seen{}) && want.Seen != kept.Seen {
 		kept.Seen = want.Seen
-		a.allow(kept)
+		a.state.allow(kept)
 		a.keep()
 	}
 	return kept, true
 }
 
 // Grant notes that the user allows a tool for good, as of now where g has no time, in place of an
-// earlier grant of the same. It returns how many other bridges were told. With an error the grant
-// may count in this process only.
-func (a *Approvals) Grant(g policy.Grant) (told int, err error) {
+// earlier grant of the same, and tells other bridges. With an error the grant may count in this
+// process only.
+func (a *Approvals) Grant(g policy.Grant) error {
 	if g.Since.IsZero() {
 		g.Since = time.Now().UTC().Truncate(time.Second)
 	}
 	if text, err := json.Marshal(append(a.Grants(), g)); err != nil || len(text) > maxGrants {
 		full := fmt.Errorf("more than %d bytes of grants: forget some, with mcp-bridge policy forget", maxGrants)
-		return 0, errors.Join(err, full)
+		return errors.Join(err, full)
 	}
-	return a.change(message{Do: doGrant, Grants: []policy.Grant{g}})
+	_, err := a.change(message{Grant: []policy.Grant{g}})
+	return err
 }
 
 // Forget forgets the grants that fit, here and in all other bridges with this record. It returns
@@ -69,13 +70,13 @@ func (a *Approvals) Forget(fits func(policy.Grant) bool) (forgot int, err error)
 	if len(gone) == 0 {
 		return 0, nil
 	}
-	_, err = a.change(message{Do: doForget, Grants: gone})
+	_, err = a.change(message{Forget: gone})
 	return len(gone), err
 }
 
 // change does what m says in this process and all others, and has the record written at once.
 func (a *Approvals) change(m message) (told int, err error) {
-	heard := a.send(m)
+	heard := a.peers.send(m)
 	a.mu.Lock()
 	alone := !a.serves && len(heard.replies) == 0 && !heard.silent
 	if !alone {
@@ -114,50 +115,31 @@ func (a *Approvals) changeRecord(m message) error {
 	return err
 }
 
-// obey does what a message says about grants and policies. A process that others can reach writes
-// the record at once, or as it ends: what is forgotten must not come back after a power cut. The
-// caller has a.mu.
+// obey does what a message says. A process that others can reach writes the record at once, or as
+// it ends: what is forgotten must not come back after a power cut. The caller has a.mu.
 func (a *Approvals) obey(m message) {
-	switch m.Do {
-	case doGrant:
-		for _, g := range m.Grants {
-			a.allow(g)
-		}
-	case doForget:
-		for _, g := range m.Grants {
-			a.disallow(g)
-		}
-	case doTrust:
-		a.trust(m.Policies)
-	default:
-		return
+	if m.Approve != "" {
+		a.yes[m.Approve] = true
+		delete(a.now, m.Approve) // its earlier filters too
+		a.state.know(m.Approve)
 	}
-	if a.serves && !a.blind && !a.over {
+	for _, g := range m.Grant {
+		a.state.allow(g)
+	}
+	for _, g := range m.Forget {
+		a.state.disallow(g)
+	}
+	if m.Policies != nil {
+		a.state.trust(m.Policies)
+	}
+	a.state.learn(state{Known: m.Known})
+	a.serving(m.Since)
+	if a.state.dirty && a.serves && !a.blind && !a.over {
 		if err := a.write(a.open()); err != nil {
-			a.cfg.Log.Warn("what you have allowed or forgotten can't be kept", "err", err)
+			a.cfg.Log.Warn("what you have approved, allowed or forgotten can't be kept", "err", err)
 		}
 	}
 	a.keep()
-}
-
-// allow adds a grant, in place of one of the same. The slice is a new one, since copies of the
-// state share it. The caller has a.mu.
-func (a *Approvals) allow(g policy.Grant) {
-	a.disallow(g)
-	a.state.Grants = append(a.state.Grants, g)
-}
-
-func (a *Approvals) disallow(g policy.Grant) {
-	a.state.Grants = slices.DeleteFunc(slices.Clone(a.state.Grants), g.Same)
-	a.dirty = true
-}
-
-// replaceGrants takes over all that others know, or the record. The caller has a.mu.
-func (a *Approvals) replaceGrants(all []policy.Grant) {
-	a.state.Grants = nil
-	for _, g := range all {
-		a.allow(g)
-	}
 }
 
 // grantsOf returns what other bridges know of, more than once where several do.

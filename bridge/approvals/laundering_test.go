@@ -15,10 +15,17 @@ var launderings = []struct {
 	before func(w *world) // by the user, before
 	code   func(w *world)
 }{
-	{"a file of the bridge's own", nil, func(w *world) { w.write("~/.config/mcp/servers/x.json", one("s", "evil")) }},
+	{"a file of the bridge's own", nil, func(w *world) {
+		w.write("~/.config/mcp/servers/x.json",
+			one("s", "evil"))
+	}},
 	{"a file of a host", nil, func(w *world) { w.write("~/.cursor/mcp.json", one("s", "evil")) }},
-	{"another command", func(w *world) { w.write("~/.cursor/mcp.json", one("s", "good")) }, func(w *world) { w.write("~/.cursor/mcp.json", one("s", "evil")) }},
-	{"the same program under another name", func(w *world) { w.write("~/.cursor/mcp.json", one("other", "good")) },
+	{"another command", func(w *world) { w.write("~/.cursor/mcp.json", one("s", "good")) },
+		func(w *world) { w.write("~/.cursor/mcp.json", one("s", "evil")) }},
+	{"the same program under another name", func(w *world) {
+		w.write("~/.cursor/mcp.json",
+			one("other", "good"))
+	},
 		func(w *world) { w.write("~/.cursor/mcp.json", one("s", "good")) }},
 	{"its time set back", nil, func(w *world) {
 		w.write("~/.cursor/mcp.json", one("s", "evil"))
@@ -27,15 +34,33 @@ var launderings = []struct {
 			w.must(os.Chtimes(w.path(p), long, long))
 		}
 	}},
-	{"a file of the user's, moved", func(w *world) { w.write("~/.cursor/x", ""); w.write("p/examples/mcp.json", one("s", "evil")) },
+	{"a file of the user's, moved", func(w *world) {
+		w.write("~/.cursor/x", "")
+		w.write("p/examples/mcp.json",
+			one("s", "evil"))
+	},
 		func(w *world) { w.must(os.Rename(w.path("p/examples/mcp.json"), w.path("~/.cursor/mcp.json"))) }},
-	{"a directory of the user's, moved", func(w *world) { w.write("p/examples/cursor/mcp.json", one("s", "evil")) },
+	{"a directory of the user's, moved", func(w *world) {
+		w.write("p/examples/cursor/mcp.json",
+			one("s", "evil"))
+	},
 		func(w *world) { w.must(os.Rename(w.path("p/examples/cursor"), w.path("~/.cursor"))) }},
-	{"a directory far above, moved", func(w *world) { w.write("p/examples/config/mcp/servers/s.json", one("s", "evil")) },
+	{"a directory far above, moved", func(w *world) {
+		w.write("p/examples/config/mcp/servers/s.json",
+			one("s", "evil"))
+	},
 		func(w *world) { w.must(os.Rename(w.path("p/examples/config"), w.path("~/.config"))) }},
-	{"a hard link", func(w *world) { w.write("~/.cursor/x", ""); w.write("p/examples/mcp.json", one("s", "evil")) },
+	{"a hard link", func(w *world) {
+		w.write("~/.cursor/x", "")
+		w.write("p/examples/mcp.json",
+			one("s", "evil"))
+	},
 		func(w *world) { w.must(os.Link(w.path("p/examples/mcp.json"), w.path("~/.cursor/mcp.json"))) }},
-	{"a symbolic link", func(w *world) { w.write("~/.cursor/x", ""); w.write("p/examples/mcp.json", one("s", "evil")) },
+	{"a symbolic link", func(w *world) {
+		w.write("~/.cursor/x", "")
+		w.write("p/examples/mcp.json",
+			one("s", "evil"))
+	},
 		func(w *world) { w.must(os.Symlink(w.path("p/examples/mcp.json"), w.path("~/.cursor/mcp.json"))) }},
 	{"a symbolic link to a directory, turned", func(w *world) {
 		w.write("p/a/mcp.json", `{"mcpServers": {}}`)
@@ -50,7 +75,8 @@ var launderings = []struct {
 		w.must(os.Symlink("../dots", w.path("~/.cursor")))
 	}, func(w *world) { w.write("dots/mcp.json", one("s", "evil")) }},
 	{"the envFile", func(w *world) {
-		w.write("~/.config/mcp/servers/x.json", `{"mcpServers": {"s": {"command": "good", "envFile": "HOME/x.env"}}}`)
+		w.write("~/.config/mcp/servers/x.json",
+			`{"mcpServers": {"s": {"command": "good", "envFile": "HOME/x.env"}}}`)
 		w.write("~/x.env", "A=b\n")
 	}, func(w *world) { w.write("~/x.env", "NODE_OPTIONS=--require=/tmp/evil.js\n") }},
 	{"MCP_BRIDGE_CONFIG's file", func(w *world) {
@@ -63,35 +89,58 @@ var launderings = []struct {
 		w.write("~/.codex/config.toml", "")
 	},
 		func(w *world) { w.write("~/.codex/config.toml", "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n") }},
-	{"Codex's file, trusted", func(w *world) { w.write("~/.codex/config.toml", "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n") },
+	{"Codex's file, trusted", func(w *world) {
+		w.write("~/.codex/config.toml",
+			"[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n")
+	},
 		func(w *world) { w.write("p/.codex/config.toml", "[mcp_servers.s]\ncommand = 'evil'\n") }},
-	{"trust in Gemini CLI", func(w *world) { w.write("p/.gemini/settings.json", one("s", "evil")); w.write("~/.gemini/x", "") },
+	{"trust in Gemini CLI", func(w *world) {
+		w.write("p/.gemini/settings.json",
+			one("s", "evil"))
+		w.write("~/.gemini/x", "")
+	},
 		func(w *world) { w.write("~/.gemini/trustedFolders.json", `{"PROJ": "TRUST_FOLDER"}`) }},
-	{"Gemini CLI's file, trusted", func(w *world) { w.write("~/.gemini/trustedFolders.json", `{"PROJ": "TRUST_FOLDER"}`) },
+	{"Gemini CLI's file, trusted", func(w *world) {
+		w.write("~/.gemini/trustedFolders.json",
+			`{"PROJ": "TRUST_FOLDER"}`)
+	},
 		func(w *world) { w.write("p/.gemini/settings.json", one("s", "evil")) }},
 	{"what Gemini CLI had switched off", func(w *world) {
-		w.write("~/.gemini/settings.json", `{"security": {"folderTrust": {"enabled": false}}, "mcpServers": {"s": {"command": "evil"}}}`)
+		w.write("~/.gemini/settings.json",
+			`{"security": {"folderTrust": {"enabled": false}}, "mcpServers": {"s": {"command": "evil"}}}`)
 		w.write("~/.gemini/mcp-server-enablement.json", `{"s": {"enabled": false}}`)
 	}, func(w *world) { w.must(os.Remove(w.path("~/.gemini/mcp-server-enablement.json"))) }},
-	{"an approval in ~/.claude.json", func(w *world) { w.write("p/.mcp.json", one("s", "evil")); w.write("~/.claude.json", `{}`) },
+	{"an approval in ~/.claude.json", func(w *world) {
+		w.write("p/.mcp.json",
+			one("s", "evil"))
+		w.write("~/.claude.json", `{}`)
+	},
 		func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": {"enabledMcpjsonServers": ["s"]}}}`) }},
 	{"an approval in settings.local.json", func(w *world) {
 		w.write("p/.mcp.json", one("s", "evil"))
 		w.write("~/.claude.json", `{"projects": {"PROJ": {"hasTrustDialogAccepted": true}}}`)
 	}, func(w *world) { w.write("p/.claude/settings.local.json", `{"enableAllProjectMcpServers": true}`) }},
-	{"a server that Claude Code has approved by name", func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": {"enabledMcpjsonServers": ["s"]}}}`) },
+	{"a server that Claude Code has approved by name", func(w *world) {
+		w.write("~/.claude.json",
+			`{"projects": {"PROJ": {"enabledMcpjsonServers": ["s"]}}}`)
+	},
 		func(w *world) { w.write("p/.mcp.json", one("s", "evil")) }},
 	{"Claude Code's local scope", func(w *world) { w.write("~/.claude.json", `{}`) },
 		func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": `+one("s", "evil")+`}}`) }},
 	{"where a plugin lies", func(w *world) {
 		w.write("p/good/.mcp.json", `{"x": {"command": "good"}}`)
 		w.write("~/.claude/settings.json", `{"enabledPlugins": {"p@m": true}}`)
-		w.write("~/.claude/plugins/known_marketplaces.json", `{"m": {"source": {"source": "github", "repo": "o/m"}, "installLocation": "HOME/.claude/plugins/marketplaces/m"}}`)
-		w.write("~/.claude/plugins/marketplaces/m/.claude-plugin/marketplace.json", `{"name": "m", "owner": {"name": "o"}, "plugins": [{"name": "p", "source": "./plugins/p"}]}`)
-		w.write("~/.claude/plugins/installed_plugins.json", `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "PROJ/good"}]}}`)
+		w.write("~/.claude/plugins/known_marketplaces.json",
+			`{"m": {"source": {"source": "github", "repo": "o/m"}, "installLocation": `+
+				`"HOME/.claude/plugins/marketplaces/m"}}`)
+		w.write("~/.claude/plugins/marketplaces/m/.claude-plugin/marketplace.json",
+			`{"name": "m", "owner": {"name": "o"}, "plugins": [{"name": "p", "source": "./plugins/p"}]}`)
+		w.write("~/.claude/plugins/installed_plugins.json",
+			`{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "PROJ/good"}]}}`)
 	}, func(w *world) {
 		w.write("p/evil/.mcp.json", `{"x": {"command": "good", "args": ["${CLAUDE_PLUGIN_ROOT}/evil.js"]}}`)
-		w.write("~/.claude/plugins/installed_plugins.json", `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "PROJ/evil"}]}}`)
+		w.write("~/.claude/plugins/installed_plugins.json",
+			`{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "PROJ/evil"}]}}`)
 	}},
 }
 
@@ -122,7 +171,8 @@ func TestLaundering(t *testing.T) {
 				a = w.serve()
 				tt.code(w)
 				tamper(w)
-				if held, free := sorted(a, a.Update(w.scan())); !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
+				if held, free := sorted(a, a.Update(w.scan())); !strings.Contains(held, "s") &&
+					!strings.Contains(held, "plugin:p:x") {
 					t.Errorf("%s: in the same session %q is held, %q not", what, held, free)
 				}
 				b, held, free := w.start() // beside the first

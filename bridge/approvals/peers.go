@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,25 +27,14 @@ const (
 	maxMessage = 8 << 20 // bytes of a message or an answer
 )
 
-// What bridges say to each other.
-const (
-	doJoin    = "join"    // what do you know?
-	doLearn   = "learn"   // this is let in, and code is run since then
-	doApprove = "approve" // the user has said yes
-	doGrant   = "grant"   // the user allows these tools for good
-	doForget  = "forget"  // no more
-	doTrust   = "trust"   // the user trusts these policy files
-)
-
-// message is one line of JSON, as its answer is.
+// message is what bridges tell each other, as one line of JSON. An empty one only asks.
 type message struct {
-	Do    string            `json:"do"`
-	ID    string            `json:"id,omitempty"`
-	Known map[string]string `json:"known,omitempty"`
-	Since time.Time         `json:"since,omitzero"`
-
-	Grants   []policy.Grant    `json:"grants,omitempty"`
-	Policies map[string]string `json:"policies,omitempty"`
+	Approve  string            `json:"approve,omitempty"`  // the user has said yes to the definition of this ID
+	Grant    []policy.Grant    `json:"grant,omitempty"`    // the user allows these tools for good
+	Forget   []policy.Grant    `json:"forget,omitempty"`   // no more
+	Policies map[string]string `json:"policies,omitempty"` // the user trusts these policy files
+	Known    map[string]string `json:"known,omitempty"`    // these are let in
+	Since    time.Time         `json:"since,omitzero"`     // code is run since then
 }
 
 // reply is the answer to any message.
@@ -63,20 +53,15 @@ type door struct {
 	answers  sync.WaitGroup
 }
 
-// socket is its name, the same for all with one record.
-func (a *Approvals) socket() string {
-	return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(a.cfg.Record)))
-}
-
-// newDoor makes one in a directory.
-func (a *Approvals) newDoor(place string) (*door, error) {
+// newDoor makes one in a directory. guard may be nil.
+func newDoor(place, socket string, guard Keeper) (*door, error) {
 	d := &door{dir: filepath.Join(place, runtime.Self().NewName()), forget: func() {}}
-	if a.cfg.Guard != nil {
-		d.forget = a.cfg.Guard.File(d.dir)
+	if guard != nil {
+		d.forget = guard.File(d.dir)
 	}
 	err := os.Mkdir(d.dir, 0o700)
 	if err == nil {
-		address := &net.UnixAddr{Name: filepath.Join(d.dir, a.socket()), Net: "unix"}
+		address := &net.UnixAddr{Name: filepath.Join(d.dir, socket), Net: "unix"}
 		if d.listener, err = net.ListenUnix("unix", address); err == nil {
 			return d, nil
 		}
@@ -94,7 +79,7 @@ func (a *Approvals) listen() {
 	var d *door
 	var err error
 	for _, place := range a.cfg.Sockets {
-		if d, err = a.newDoor(place); err == nil {
+		if d, err = newDoor(place, a.peers.socket(), a.cfg.Guard); err == nil {
 			break
 		}
 	}
@@ -102,6 +87,7 @@ func (a *Approvals) listen() {
 		a.cfg.Log.Warn("other bridges can't be told which servers are approved", "err", err)
 		return
 	}
+	a.peers.own.Store(d.dir)
 	a.mu.Lock()
 	a.door = d
 	a.mu.Unlock()
@@ -139,29 +125,31 @@ func (a *Approvals) answer(conn net.Conn) {
 	if json.NewDecoder(io.LimitReader(conn, maxMessage)).Decode(&m) != nil {
 		return
 	}
-	if m.Do == doApprove {
-		a.approve(m.ID)
-	}
 	a.mu.Lock()
 	a.obey(m)
-	if m.Do == doLearn {
-		a.learn(state{Known: m.Known})
-		a.serving(m.Since)
-		a.keep()
-	}
-	text, err := json.Marshal(reply{a.bounded(), a.since})
+	text, err := json.Marshal(reply{a.state.bounded(), a.since})
 	a.mu.Unlock()
 	if err == nil {
 		_, _ = conn.Write(append(text, '\n'))
 	}
-	if m.Do == doApprove && a.cfg.Changed != nil {
+	if m.Approve != "" && a.cfg.Changed != nil {
 		a.cfg.Changed()
 	}
 }
 
-// send says something to all other bridges, and returns their answers.
-func (a *Approvals) send(m message) (heard answers) {
-	for _, socket := range a.others() {
+// peers finds the other bridges with one record.
+type peers struct {
+	record string
+	places []string
+	own    atomic.Value // the directory of this process's door, a string, once there is one
+}
+
+// socket returns the name of the sockets of all with that record.
+func (p *peers) socket() string { return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(p.record))) }
+
+// send tells all other bridges something, and returns their answers.
+func (p *peers) send(m message) (heard answers) {
+	for _, socket := range p.others() {
 		r, err := tell(socket, m)
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			r, err = tell(socket, m) // where it was ending, it is now gone
@@ -187,9 +175,9 @@ type answers struct {
 }
 
 // join asks what is known. Where no bridge answers and one has died, it waits for its watchdog.
-func (a *Approvals) join() answers {
+func (p *peers) join() answers {
 	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
-		heard := a.send(message{Do: doJoin})
+		heard := p.send(message{})
 		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) {
 			return heard
 		}
@@ -197,25 +185,19 @@ func (a *Approvals) join() answers {
 }
 
 // others returns the sockets of other bridges. Those of dead ones are among them.
-func (a *Approvals) others() (sockets []string) {
-	a.mu.Lock()
-	own := ""
-	if a.door != nil {
-		own = a.door.dir
-	}
-	a.mu.Unlock()
+func (p *peers) others() (sockets []string) {
 	self := runtime.Self()
-	for _, place := range a.cfg.Sockets {
+	for _, place := range p.places {
 		entries, err := os.ReadDir(place)
 		if err != nil {
 			continue
 		}
 		for _, e := range entries {
 			dir := filepath.Join(place, e.Name())
-			socket := filepath.Join(dir, a.socket())
+			socket := filepath.Join(dir, p.socket())
 			owner, ok := runtime.OwnerNamed(e.Name(), self)
 			here := ok && owner.BootID == self.BootID // nothing of another boot is alive
-			if here && dir != own && trust.System().Path(socket) == nil {
+			if here && dir != p.own.Load() && trust.System().Path(socket) == nil {
 				sockets = append(sockets, socket)
 			}
 		}

@@ -24,8 +24,8 @@ func (w *world) elsewhere() string {
 	return dir
 }
 
-// TestPeerGoesOn: a bridge that ends leaves in the record that another one still runs code. What that
-// code writes is held, also where the power fails before the other has ended.
+// TestPeerGoesOn: a bridge that ends leaves in the record that another one still runs code. What
+// that code writes is held, also where the power fails before the other has ended.
 func TestPeerGoesOn(t *testing.T) {
 	w := newWorld(t)
 	w.hasGood()
@@ -39,14 +39,14 @@ func TestPeerGoesOn(t *testing.T) {
 	w.must(c.Close())
 }
 
-// TestPeerBegins: a bridge that begins to run code while another one writes what is known at its end
-// stays in the record.
+// TestPeerBegins: a bridge that begins to run code while another one writes what is known at its
+// end stays in the record.
 func TestPeerBegins(t *testing.T) {
 	w := newWorld(t)
 	a := w.serve()
 	dir := filepath.Join(w.cfg.Sockets[0], runtime.Self().NewName())
 	w.must(os.Mkdir(dir, 0o700))
-	listener, err := net.Listen("unix", filepath.Join(dir, a.socket()))
+	listener, err := net.Listen("unix", filepath.Join(dir, a.peers.socket()))
 	w.must(err)
 	defer listener.Close()
 	began := time.Now().UTC()
@@ -98,8 +98,9 @@ func TestSeveralPlaces(t *testing.T) {
 	w.end(a)
 }
 
-// TestStoppedPeer: while a bridge is there and says nothing, what is unknown is held, and the record
-// keeps what it knew. A yes says what to do. What the user has written by then isn't held for good.
+// TestStoppedPeer: while a bridge is there and says nothing, what is unknown is held, and the
+// record keeps what it knew. A yes says what to do. What the user has written by then isn't held
+// for good.
 func TestStoppedPeer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,8 +133,8 @@ func TestStoppedPeer(t *testing.T) {
 	w.must(b.Close())
 }
 
-// TestBesideStoppedPeer: a bridge that runs code beside one that says nothing notes just that in the
-// record, and learns what is known once the other one answers.
+// TestBesideStoppedPeer: a bridge that runs code beside one that says nothing notes just that in
+// the record, and learns what is known once the other one answers.
 func TestBesideStoppedPeer(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {
@@ -164,8 +165,9 @@ func TestBesideStoppedPeer(t *testing.T) {
 	}
 }
 
-// TestKilledPeer: a bridge that starts after another was killed waits until its watchdog has written
-// the record, whatever code has left there. Where the watchdog was killed too, all is held, once.
+// TestKilledPeer: a bridge that starts after another was killed waits until its watchdog has
+// written the record, whatever code has left there. Where the watchdog was killed too, all is held,
+// once.
 func TestKilledPeer(t *testing.T) {
 	for _, watchdog := range []bool{true, false} {
 		t.Run(fmt.Sprintf("watchdog %v", watchdog), func(t *testing.T) {

@@ -3,7 +3,6 @@ package approvals
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 )
 
 // Trusts reports whether code can't have written what a policy file holds: the file held the same
@@ -21,26 +20,16 @@ func (a *Approvals) Trusts(path string, text []byte) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.trust(map[string]string{path: sum})
+	a.state.trust(map[string]string{path: sum})
 	a.keep()
 	return true
 }
 
 // Trust takes the user's yes to what a policy file holds, for all bridges with this record that are
-// started later. It returns how many of those that run were told.
-func (a *Approvals) Trust(path string, text []byte) (told int, err error) {
-	return a.change(message{Do: doTrust, Policies: map[string]string{path: sumOf(text)}})
-}
-
-// trust notes what policy files held when they were trusted. The map is a new one, since copies of
-// the state share it. The caller has a.mu.
-func (a *Approvals) trust(policies map[string]string) {
-	all := maps.Clone(a.state.Policies)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, policies)
-	a.state.Policies, a.dirty = all, true
+// started later.
+func (a *Approvals) Trust(path string, text []byte) error {
+	_, err := a.change(message{Policies: map[string]string{path: sumOf(text)}})
+	return err
 }
 
 func sumOf(text []byte) string {

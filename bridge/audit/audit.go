@@ -36,15 +36,12 @@ const (
 	maxPending   = 10_000          // records that wait to be written; far more than can be under way
 	pendingBytes = 16 << 20        // of these
 	lockWait     = 5 * time.Second // for another bridge that writes
-	lockPause    = time.Second     // until that is waited for again
+	maxBytes     = 16 << 20        // of one file
+	maxFiles     = 8               // with the newest, to which lines are appended
 
 	// reserved is how many bytes the disk must have before anything begins that is to be recorded,
 	// escapes included.
 	reserved = 7 * maxArguments
-
-	// DefaultMaxBytes and DefaultMaxFiles are what a Config without them means.
-	DefaultMaxBytes = 16 << 20
-	DefaultMaxFiles = 8
 )
 
 // A Record is one line. Sizes are bytes of JSON, fields that say nothing of its kind are left out.
@@ -70,39 +67,28 @@ type Record struct {
 // Config is what a Log is made from.
 type Config struct {
 	Path      string
-	MaxBytes  int64 // of one file; 0 means DefaultMaxBytes
-	MaxFiles  int   // with Path itself; 0 means DefaultMaxFiles
-	Arguments bool  // keep arguments, not only their size and hash
+	Arguments bool // keep arguments, not only their size and hash
 }
 
 // Log appends records to a file. It is safe for concurrent use, by several processes too, and holds
 // nothing that has to be closed.
 type Log struct {
-	cfg Config
+	cfg      Config
+	maxBytes int64
+	maxFiles int
 
-	turn chan struct{} // holds one while a caller writes, or waits to, for all
+	turn chan struct{} // holds one while a caller writes, or waits to
 
 	mu      sync.Mutex
-	pending [][]byte  // lines that have not been written
-	held    int       // bytes of them
-	lost    int       // lines beyond maxPending or pendingBytes
-	busy    error     // of the last attempt, where another process had the lock all the time
-	until   time.Time // no caller tries again before this
+	pending [][]byte // lines that have not been written
+	held    int      // bytes of them
+	lost    int      // lines beyond maxPending or pendingBytes
 }
 
 // Open makes the file if it isn't there, readable for the user alone, and sees whether it can be
 // written.
 func Open(cfg Config) (*Log, error) {
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultMaxBytes
-	}
-	if cfg.MaxFiles == 0 {
-		cfg.MaxFiles = DefaultMaxFiles
-	}
-	if cfg.Path == "" || cfg.MaxBytes < 0 || cfg.MaxFiles < 1 {
-		return nil, errors.New("audit: the path is empty, or a bound is not positive")
-	}
-	l := &Log{cfg: cfg, turn: make(chan struct{}, 1)}
+	l := &Log{cfg: cfg, maxBytes: maxBytes, maxFiles: maxFiles, turn: make(chan struct{}, 1)}
 	return l, l.Ready(context.Background())
 }
 
@@ -116,9 +102,8 @@ func (l *Log) SetArguments(r *Record, args json.RawMessage) {
 	}
 }
 
-// Ready says why nothing can be recorded now, having tried. It is nil when everything is written.
-// However many ask at once, it takes lockWait, twice that at most (where the one that waits for all
-// gives up), and ends with ctx.
+// Ready returns why nothing can be recorded now, having tried, or nil when everything is written.
+// It takes lockWait at most, and ends with ctx.
 func (l *Log) Ready(ctx context.Context) error { return l.flush(ctx, true) }
 
 // Record writes a line. An error means that it is kept for later, as Ready will say too. It waits
@@ -138,7 +123,7 @@ func (l *Log) Record(ctx context.Context, r Record) error {
 	return l.flush(ctx, false)
 }
 
-// keep has a line wait to be written.
+// keep queues a line to be written.
 func (l *Log) keep(line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,75 +135,44 @@ func (l *Log) keep(line []byte) {
 	}
 }
 
-// flush writes what waits, in its order. With look it also looks whether there is room for more.
-func (l *Log) flush(ctx context.Context, look bool) error {
-	if err := l.take(ctx); err != nil {
-		return l.failed(err)
+// flush writes what waits, in its order. With look it also looks whether there is room for more. A
+// turn and a lock that are free are taken whatever ctx is.
+func (l *Log) flush(ctx context.Context, look bool) (err error) {
+	defer func() {
+		if err != nil {
+			err = &Error{Path: l.cfg.Path, Err: err}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+	default:
+		select {
+		case l.turn <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("another call was still waiting to write it: %w", context.Cause(ctx))
+		}
 	}
 	defer func() { <-l.turn }()
-	lines, err := l.waiting()
-	if err != nil {
-		return l.failed(err)
-	}
+	l.mu.Lock()
+	lines := l.pending
+	l.mu.Unlock()
 	written := 0
 	if look || len(lines) > 0 {
 		written, err = l.append(ctx, lines)
 	}
-	return l.failed(l.done(ctx, written, err))
-}
-
-// take takes the turn, which is had at once where it is free, whatever ctx is.
-func (l *Log) take(ctx context.Context) error {
-	select {
-	case l.turn <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case l.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("another call was still waiting to write it: %w", context.Cause(ctx))
-	}
-}
-
-// waiting are the lines to be written, unless it was just seen that another process doesn't give
-// the lock back.
-func (l *Log) waiting() ([][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy != nil && time.Now().Before(l.until) {
-		return nil, l.busy
-	}
-	l.busy = nil
-	return l.pending, nil
-}
-
-// done notes what became of an attempt, and says why not everything is recorded.
-func (l *Log) done(ctx context.Context, written int, err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.pending[:written] {
+	for _, line := range lines[:written] {
 		l.held -= len(line)
 	}
-	l.pending = l.pending[written:]
-	if len(l.pending) == 0 {
-		l.pending = nil
+	if l.pending = l.pending[written:]; len(l.pending) == 0 {
+		l.pending = nil // and the array that it was part of
 	}
-	switch {
-	case err == nil && l.lost > 0:
-		return fmt.Errorf("%d records are lost, since nothing could be written when they came; restart the "+
-			"bridge", l.lost)
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		l.busy, l.until = err, time.Now().Add(lockPause)
-	}
-	return err
-}
-
-// failed is an error with what it is of.
-func (l *Log) failed(err error) error {
-	if err != nil {
-		err = &Error{Path: l.cfg.Path, Err: err}
+	if err == nil && l.lost > 0 {
+		err = fmt.Errorf("%d records are lost, since nothing could be written when they came; restart the bridge",
+			l.lost)
 	}
 	return err
 }
@@ -248,8 +202,6 @@ func (e *Error) Hint() string {
 // append writes lines to the file, each whole or not at all, and returns how many. The caller has
 // the turn. Other bridges wait meanwhile, so that none moves the file away.
 func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
 	release, err := filelock.Acquire(ctx, l.cfg.Path+".lock")
 	if err != nil {
 		return 0, err
@@ -268,7 +220,7 @@ func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err erro
 		return 0, reserve(f, size, reserved)
 	}
 	for i, line := range lines {
-		if size > 0 && size+int64(len(line)) > l.cfg.MaxBytes {
+		if size > 0 && size+int64(len(line)) > l.maxBytes {
 			err = errors.Join(f.Close(), l.rotate())
 			f = nil
 			if err == nil {
@@ -280,19 +232,14 @@ func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err erro
 		}
 		n, err := f.Write(line)
 		if err != nil {
-			return i, errors.Join(err, undo(f, size, n))
+			if n > 0 { // the beginning of a line for which there was no room
+				err = errors.Join(err, f.Truncate(size))
+			}
+			return i, err
 		}
 		size += int64(n)
 	}
 	return len(lines), nil
-}
-
-// undo takes the beginning of a line away for which there was no room.
-func undo(f *os.File, size int64, n int) error {
-	if n == 0 {
-		return nil
-	}
-	return f.Truncate(size)
 }
 
 // open opens the file, whose last line ends as one does.
@@ -336,10 +283,7 @@ func (l *Log) rotate() error {
 		}
 		return l.cfg.Path + "." + strconv.Itoa(i)
 	}
-	if l.cfg.MaxFiles == 1 {
-		return os.Remove(l.cfg.Path)
-	}
-	for i := l.cfg.MaxFiles - 1; i > 0; i-- {
+	for i := l.maxFiles - 1; i > 0; i-- {
 		if err := os.Rename(name(i-1), name(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

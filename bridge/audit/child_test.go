@@ -50,16 +50,18 @@ func write(args []string) error {
 	if err != nil {
 		return err
 	}
-	l, err := Open(Config{Path: args[0], MaxBytes: 4000, MaxFiles: 100})
+	l, err := Open(Config{Path: args[0]})
 	if err != nil {
 		return err
 	}
+	l.maxBytes, l.maxFiles = 4000, 100
 	errs := make(chan error, goroutines)
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
 			for i := range each {
-				if err := l.Record(context.Background(), Record{Kind: KindRun, Run: fmt.Sprintf("%s-%d-%d", args[1], g, i)}); err != nil {
+				if err := l.Record(context.Background(), Record{Kind: KindRun,
+					Run: fmt.Sprintf("%s-%d-%d", args[1], g, i)}); err != nil {
 					errs <- err
 					return
 				}
@@ -121,15 +123,16 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestManyWriters has bridges in processes of their own, and goroutines in each, write the same files and rotate them: no line is torn
-// and none is lost.
+// TestManyWriters has bridges in processes of their own, and goroutines in each, write the same
+// files and rotate them: no line is torn and none is lost.
 func TestManyWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	const processes, goroutines, each = 3, 3, 40
 	var wg sync.WaitGroup
 	for p := range processes {
 		wg.Go(func() {
-			if out, err := child(t, "write", path, strconv.Itoa(p), strconv.Itoa(goroutines), strconv.Itoa(each)); err != nil {
+			if out, err := child(t, "write", path, strconv.Itoa(p), strconv.Itoa(goroutines),
+				strconv.Itoa(each)); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
 		})

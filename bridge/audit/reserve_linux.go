@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve has the file system keep room behind the end of the file, which says already now whether
-// a later line can be written (fallocate(2)). File systems that can't are not asked twice.
+// reserve makes the file system keep room behind the end of the file, which shows already now
+// whether a later line can be written (fallocate(2)). File systems that can't are not asked twice.
 func reserve(f *os.File, size, room int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, size, room)

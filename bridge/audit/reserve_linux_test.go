@@ -13,7 +13,8 @@ import (
 
 func init() { children["small"] = small }
 
-// small mounts a file system on a directory, of less room than has to be there before anything begins.
+// small mounts a file system on a directory, of less room than has to be there before anything
+// begins.
 func small(args []string) error {
 	dir := args[0]
 	// The namespace is a copy of one that may share its mounts with others (mount_namespaces(7)).
@@ -39,7 +40,8 @@ func small(args []string) error {
 	return nil
 }
 
-// TestRoomIsReserved: whether there is room for a record is known before what is recorded begins, not after it has ended.
+// TestRoomIsReserved: whether there is room for a record is known before what is recorded begins,
+// not after it has ended.
 func TestRoomIsReserved(t *testing.T) {
 	cmd := exec.Command(os.Args[0], t.TempDir())
 	cmd.Env = append(os.Environ(), asChild+"=small")

@@ -141,7 +141,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the client refused: %s (code %d)", e.Message, e.Code)
 }
 
-// Call has the client answer a request, and returns its raw result. It blocks until ctx ends, which
+// Call sends the client a request, and returns its raw result. It blocks until ctx ends, which
 // the client is told. The error is a *RefusedError or the cause of ctx's end.
 func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	result, err := c.rpc.Call(ctx, c.rpc.NewID(), method, params)

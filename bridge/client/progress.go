@@ -151,7 +151,7 @@ func (p *Progress) reportTo(r *Request) {
 	}
 }
 
-// At says what the call is doing now.
+// At notes what the call is doing now.
 func (p *Progress) At(state string) {
 	if p == nil {
 		return
@@ -162,7 +162,7 @@ func (p *Progress) At(state string) {
 	p.news()
 }
 
-// Running says that the code's own time begins.
+// Running notes that the code's own time begins.
 func (p *Progress) Running() {
 	if p == nil {
 		return
@@ -211,7 +211,7 @@ func (p *Progress) Printed(stream, printed string) {
 	}
 }
 
-// Tool says in a line how far a call of a tool is. It doesn't block.
+// Tool notes in a line how far a call of a tool is. It doesn't block.
 func (p *Progress) Tool(line string) {
 	if p == nil {
 		return

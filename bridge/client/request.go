@@ -107,7 +107,8 @@ func (r *Request) Turn() jsonrpc.Turn {
 	return r.rpc.Turn
 }
 
-// Afterwards has do called once the request is answered, or is over without an answer.
+// Afterwards calls do once the request is answered, or is over without an answer; of a detached
+// one, once what the answer is has been told.
 func (r *Request) Afterwards(do func()) {
 	switch {
 	case r == nil:
@@ -119,7 +120,7 @@ func (r *Request) Afterwards(do func()) {
 	}
 }
 
-// NotFound has the request answered as one for a resource that isn't there: mcp-go calls every
+// NotFound makes the answer one for a resource that isn't there: mcp-go calls every
 // error of a handler an internal one.
 func (r *Request) NotFound() {
 	if r != nil {
@@ -161,7 +162,7 @@ func Refuse(code int, message string) mcp.JSONRPCMessage {
 	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.NewJSONRPCErrorDetails(code, message, nil)}
 }
 
-// Dispatch has mcp-go answer the request. Where its error describes its own internals, the answer
+// Dispatch lets mcp-go answer the request. Where its error describes its own internals, the answer
 // says what is wrong with the request.
 func (r *Request) Dispatch(ctx context.Context) mcp.JSONRPCMessage {
 	cfg := r.conn.clients.cfg
@@ -221,6 +222,9 @@ func (r *Request) Go(handle Handler, finished func(mcp.JSONRPCMessage)) {
 	r.conn.runs.Go(func() {
 		defer r.cancel(nil)
 		finished(r.recovered(handle))
+		for _, do := range r.after {
+			do()
+		}
 	})
 }
 
@@ -237,17 +241,3 @@ func (r *Request) recovered(handle Handler) (answer mcp.JSONRPCMessage) {
 
 // Cancel ends the handler of a detached request.
 func (r *Request) Cancel(why error) { r.cancel(why) }
-
-// Adopt has what is to be done after a detached request, which has ended, be done after r.
-func (r *Request) Adopt(detached *Request) {
-	for _, do := range detached.after {
-		r.Afterwards(do)
-	}
-}
-
-// Answered does what is to be done after a detached request that no other will adopt.
-func (r *Request) Answered() {
-	for _, do := range r.after {
-		do()
-	}
-}

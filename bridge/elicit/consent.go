@@ -37,7 +37,7 @@ type Grants interface {
 	Granted(policy.Grant) (policy.Grant, bool)
 
 	// Grant keeps one, and tells other bridges.
-	Grant(policy.Grant) (told int, err error)
+	Grant(policy.Grant) error
 }
 
 // Ask has the user answer a form and returns the client's raw answer.
@@ -144,14 +144,14 @@ func (c *Consent) keep(g policy.Grant) bool {
 	if c.grants == nil {
 		return false
 	}
-	_, err := c.grants.Grant(g)
+	err := c.grants.Grant(g)
 	if err != nil {
 		c.log.Warn("the user's answer can't be kept for good", "server", g.Server, "tool", g.Tool, "err", err)
 	}
 	return err == nil
 }
 
-// answer has the user answer. Anything but a clear yes is a no.
+// answer returns what the user answers. Anything but a clear yes is a no.
 func (c *Consent) answer(ctx context.Context, call Call, changed []string) (string, error) {
 	change := call.describe(changed)
 	form, offered := c.form(call, change)

@@ -50,8 +50,10 @@ func answer(word string) string {
 }
 
 var (
-	askRule = policy.Decision{Verdict: policy.Ask, Source: `rule "github.*" (policy.toml, line 3)`, Reason: "it costs money"}
-	defined = discovery.Server{Name: "github", Transport: discovery.Stdio, Command: "gh", Env: map[string]string{"TOKEN": "hunter2hunter2", "N": "1"}}
+	askRule = policy.Decision{Verdict: policy.Ask, Source: `rule "github.*" (policy.toml, line 3)`,
+		Reason: "it costs money"}
+	defined = discovery.Server{Name: "github", Transport: discovery.Stdio, Command: "gh",
+		Env: map[string]string{"TOKEN": "hunter2hunter2", "N": "1"}}
 )
 
 func newUser(answers ...string) *user { return &user{answers: answers} }
@@ -88,7 +90,8 @@ func denied(t testing.TB, err error) string {
 }
 
 func TestAnswers(t *testing.T) {
-	const saidNo, unclear = "the user has said no, for all of this run", "the user gave no clear yes, which counts as a no for all of this run"
+	const saidNo, unclear = "the user has said no, for all of this run",
+		"the user gave no clear yes, which counts as a no for all of this run"
 	for _, tc := range []struct {
 		name, answer string
 		want         string // for each of three calls: y or n
@@ -102,7 +105,8 @@ func TestAnswers(t *testing.T) {
 		{"no", answer("no"), "nnn", 1, false, saidNo},
 		{"declined", `{"action":"decline"}`, "nnn", 1, false, saidNo},
 		{"closed", `{"action":"cancel"}`, "nnn", 1, false, unclear},
-		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false, saidNo},
+		{"declined with a yes inside", `{"action":"decline","content":{"answer":"always"}}`, "nnn", 1, false,
+			saidNo},
 		{"accepted without an answer", `{"action":"accept"}`, "yyy", 3, false, ""},
 		{"accepted with an empty form", `{"action":"accept","content":{}}`, "yyy", 3, false, ""},
 		{"accepted with an empty answer", answer(""), "nnn", 1, false, unclear},
@@ -179,16 +183,19 @@ func TestForgottenInTheRun(t *testing.T) {
 
 func TestQuestion(t *testing.T) {
 	u := newUser(answer("no"))
-	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))
+	args := fmt.Sprintf("{\"t\":\"hunter2hunter2 1\",\n \"evil\":\"\\nArguments: "+
+		"none\u202e\",\"long\":%q,\"command\":\"rm -rf ~\"}", strings.Repeat("x", 3000))
 	_ = u.consent(nil).Allow(t.Context(), callOf("create\nissue", args))
 	want := "Python code wants to call tool \"create\\nissue\" of server \"github\".\n" +
 		"You are asked because of rule \"github.*\" (policy.toml, line 3): it costs money.\n" +
-		`Arguments: {"t":"*** 1","evil":"\nArguments: none\u202e","long":"` + strings.Repeat("x", 1000) + `"…(3000 characters),"command":"rm -rf ~"}`
+		`Arguments: {"t":"*** 1","evil":"\nArguments: none\u202e","long":"` + strings.Repeat("x", 1000) +
+		`"…(3000 characters),"command":"rm -rf ~"}`
 	if got := u.saw[0]; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	schema, err := json.Marshal(u.params["requestedSchema"])
-	field := `{"properties":{"answer":{"default":"once","enum":["once","run","no"],"enumNames":["Allow once","Allow for this run","Deny"],` +
+	field := `{"properties":{"answer":{"default":"once","enum":["once","run","no"],"enumNames":["Allow ` +
+		`once","Allow for this run","Deny"],` +
 		`"title":"Allow this call?","type":"string"}},"type":"object"}` // nothing is kept for good here
 	if err != nil || string(schema) != field {
 		t.Errorf("%s, %v", schema, err)
@@ -201,21 +208,28 @@ func TestShownArguments(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, tc := range []struct{ name, args, want string }{
 		{"none", `{}`, `{}`},
-		{"all kinds", ` { "a" : [1, -2.50e3, true, null, {"b":"é"}], "c":{} }`, `{"a":[1,-2.50e3,true,null,{"b":"é"}],"c":{}}`},
+		{"all kinds", ` { "a" : [1, -2.50e3, true, null, {"b":"é"}], "c":{} }`,
+			`{"a":[1,-2.50e3,true,null,{"b":"é"}],"c":{}}`},
 		{"a name that comes twice", `{"command":"ls","command":"rm"}`, `{"command":"ls","command":"rm"}`},
 		{"a secret however it is written", `{"hunter2":"\u0068unter2"}`, `{"***":"***"}`},
 		{"a secret at the cut", `{"a":"` + x(997) + `hunter2"}`, `{"a":"` + x(997) + `***"}`},
-		{"long values", `{"a":"` + x(1100) + `","b":"` + x(1100) + `","c":"` + x(1100) + `","d":"` + x(1100) + `","command":"rm"}`,
+		{"long values", `{"a":"` + x(1100) + `","b":"` + x(1100) + `","c":"` + x(1100) + `","d":"` + x(1100) +
+			`","command":"rm"}`,
 			strings.ReplaceAll(`{"a":X,"b":X,"c":X,"d":X,"command":"rm"}`, "X", `"`+x(200)+`"…(1100 characters)`)},
-		{"a long name", `{"` + x(1100) + `":1,"command":"rm"}`, `{"` + x(1000) + `"…(1100 characters):1,"command":"rm"}`},
-		{"a long number", `{"a":` + strings.Repeat("1", 1100) + `}`, `{"a":` + strings.Repeat("1", 1000) + `…(1100 characters)}`},
+		{"a long name", `{"` + x(1100) + `":1,"command":"rm"}`, `{"` + x(1000) +
+			`"…(1100 characters):1,"command":"rm"}`},
+		{"a long number", `{"a":` + strings.Repeat("1", 1100) + `}`, `{"a":` + strings.Repeat("1", 1000) +
+			`…(1100 characters)}`},
 		{"too many", `{"a":["` + strings.Repeat(`xx","`, 1000) + `"],"command":"rm"}`,
-			`{"a":["` + strings.Repeat(`xx","`, 798) + `xx"… (204 more names and values are not shown, of 5025 bytes in all)`},
+			`{"a":["` + strings.Repeat(`xx","`, 798) +
+				`xx"… (204 more names and values are not shown, of 5025 bytes in all)`},
 		{"deep", `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `,"command":"rm"}`,
-			`{"a":` + strings.Repeat("[", 3995) + `… (1007 more names and values are not shown, of 10021 bytes in all)`},
+			`{"a":` + strings.Repeat("[", 3995) +
+				`… (1007 more names and values are not shown, of 10021 bytes in all)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got, left := showArguments(json.RawMessage(tc.args), hide); got != tc.want || (left > 0) != strings.Contains(tc.want, "not shown") {
+			if got, left := showArguments(json.RawMessage(tc.args), hide); got != tc.want ||
+				(left > 0) != strings.Contains(tc.want, "not shown") {
 				t.Errorf("%d left\ngot  %s\nwant %s", left, got, tc.want)
 			}
 		})
@@ -230,7 +244,8 @@ func TestArgumentsThatAreNotShown(t *testing.T) {
 	for word, allowed := range map[string]bool{"once": true, "run": false, "always": false} {
 		u := newUser(answer(word))
 		err := u.consent(grants).Allow(t.Context(), callOf("x", args))
-		if schema := string(text.JSON(u.params["requestedSchema"])); (err == nil) != allowed || schema != `{"properties":{},"type":"object"}` {
+		if schema := string(text.JSON(u.params["requestedSchema"])); (err == nil) != allowed ||
+			schema != `{"properties":{},"type":"object"}` {
 			t.Errorf("%s: %v to %s", word, err, schema)
 		}
 	}
@@ -242,11 +257,13 @@ func TestConsentWithoutAClient(t *testing.T) {
 	u := newUser("")
 	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", ErrCannotAsk)
 	got := denied(t, u.consent(nil).Allow(t.Context(), callOf("it's", "")))
-	if want := `it has not declared the capability elicitation. To allow it, run in the bridge's working directory: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
+	if want := `it has not declared the capability elicitation. To allow it, run in the bridge's working ` +
+		`directory: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant …%s", got, want)
 	}
 	u.err = errors.New("the client refused: no forms today")
-	if got := denied(t, u.consent(nil).Allow(t.Context(), callOf("x", ""))); !strings.Contains(got, "no forms today") {
+	if got := denied(t, u.consent(nil).Allow(t.Context(), callOf("x", ""))); !strings.Contains(got,
+		"no forms today") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -103,7 +103,7 @@ type Asker struct {
 	asked [askers]atomic.Int32
 }
 
-// Ask has the client answer elicitation/create or roots/list and returns its raw result. It waits
+// Ask asks the client, by elicitation/create or roots/list, and returns its raw result. It waits
 // for a turn, then for at most Timeout, and tells the client when ctx ends before the answer.
 //
 // The error is ErrCannotAsk with the reason, the Channel's where the client refused, or the cause
@@ -128,7 +128,7 @@ func (a *Asker) Ask(ctx context.Context, by By, method string, params any) (json
 	return a.Channel.Request(ctx, by, method, params)
 }
 
-// Consent has the user answer a form for the bridge itself.
+// Consent asks the user to answer a form of the bridge itself.
 func (a *Asker) Consent(ctx context.Context, form map[string]any) (json.RawMessage, error) {
 	return a.Ask(ctx, ByPolicy, string(mcp.MethodElicitationCreate), form)
 }
@@ -138,7 +138,7 @@ func (a *Asker) OpensPages() bool {
 	return a != nil && a.Channel != nil && a.Channel.Abilities().URL
 }
 
-// OpenPage has the client show a page to the user. It returns nil when the user agrees to that.
+// OpenPage asks the client to show a page to the user. It returns nil when the user agrees to that.
 func (a *Asker) OpenPage(ctx context.Context, page, message string) error {
 	raw, err := a.Consent(ctx, map[string]any{
 		"mode": mcp.ElicitationModeURL, "url": page, "elicitationId": rand.Text(), "message": message,

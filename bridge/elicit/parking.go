@@ -99,17 +99,16 @@ type Dialogue struct {
 	parking *Parking
 	digest  [sha256.Size]byte
 	turns   turns
-	asked   chan struct{} // holds one value when there are questions
-	done    chan struct{} // closed when the call has ended
+	asked   chan struct{}      // holds one value when there are questions
+	done    chan struct{}      // closed when the call has ended
+	answer  mcp.JSONRPCMessage // set before done is closed
 
 	// What follows is guarded by parking.mu.
-	can    Abilities // of the latest request
-	open   map[string]*question
-	last   int                // number of questions so far
-	state  string             // that it is parked under; empty while a request attends it
-	limit  *time.Timer        // ends the parked call
-	lost   bool               // no request will attend it any more
-	answer mcp.JSONRPCMessage // set before done is closed
+	can   Abilities // of the latest request
+	open  map[string]*question
+	last  int         // number of questions so far
+	state string      // that it is parked under; empty while a request attends it
+	limit *time.Timer // ends the parked call
 }
 
 type question struct {
@@ -127,9 +126,6 @@ type reply struct {
 type Run interface {
 	// Cancel has the call end soon, which Finish tells.
 	Cancel(why error)
-
-	// Answered is called when the call has ended and no request will be answered with its result.
-	Answered()
 }
 
 // Begin returns the Dialogue of a call's first attempt.
@@ -206,14 +202,8 @@ func (d *Dialogue) Attend(ctx context.Context) (*InputRequired, mcp.JSONRPCMessa
 
 // Finish notes how the call ended.
 func (d *Dialogue) Finish(answer mcp.JSONRPCMessage) {
-	d.parking.mu.Lock()
 	d.answer = answer
 	close(d.done)
-	lost := d.lost
-	d.parking.mu.Unlock()
-	if lost {
-		d.Run.Answered()
-	}
 }
 
 // Abilities implements Channel.
@@ -305,23 +295,5 @@ func (d *Dialogue) unpark() {
 // abandon ends a call that was parked and that no request will attend any more.
 func (d *Dialogue) abandon(why error) {
 	d.parking.log.Info("a parked call was ended", "reason", why)
-	d.parking.mu.Lock()
-	d.lost = true
-	over := isClosed(d.done)
-	d.parking.mu.Unlock()
-	if over { // its result was never fetched
-		d.Run.Answered()
-		return
-	}
 	d.Run.Cancel(why)
-}
-
-// isClosed reports whether done is closed.
-func isClosed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
 }

@@ -122,7 +122,7 @@ func HowToApprove(s discovery.Server, here string) string {
 	return fmt.Sprintf("to allow it, %srun: mcp-bridge servers approve %s", where, text.ShellWord(s.Name))
 }
 
-// askToStart has the user decide. Anything but a clear yes is a no.
+// askToStart asks the user to decide. Anything but a clear yes is a no.
 func askToStart(ctx context.Context, server discovery.Server, ask Ask) (yes bool, err error) {
 	shown := Definition(server)
 	if len(shown) > maxDefinition || strings.Count(shown, "\n") >= maxDefinitionLines {

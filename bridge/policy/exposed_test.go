@@ -29,7 +29,8 @@ func TestExposedFile(t *testing.T) {
 			}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "policy.toml")
-			if err := errors.Join(os.WriteFile(path, []byte(`default = "deny"`), 0o600), os.Chown(path, tt.uid, -1), os.Chmod(path, tt.file), os.Chmod(dir, tt.dir)); err != nil {
+			if err := errors.Join(os.WriteFile(path, []byte(`default = "deny"`), 0o600), os.Chown(path, tt.uid, -1),
+				os.Chmod(path, tt.file), os.Chmod(dir, tt.dir)); err != nil {
 				t.Fatal(err)
 			}
 			_, err := Read(path)
@@ -37,7 +38,8 @@ func TestExposedFile(t *testing.T) {
 			switch {
 			case tt.hint == "" && err != nil:
 				t.Error(err)
-			case tt.hint != "" && (!errors.As(err, &bad) || !strings.Contains(bad.Hint(), tt.hint) || !strings.Contains(err.Error(), dir)):
+			case tt.hint != "" && (!errors.As(err, &bad) || !strings.Contains(bad.Hint(), tt.hint) ||
+				!strings.Contains(err.Error(), dir)):
 				t.Errorf("got %v, want a refusal that says %q", err, tt.hint)
 			}
 		})

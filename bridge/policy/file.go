@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -15,7 +13,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
@@ -24,38 +21,8 @@ const (
 	maxFile     = 1 << 20 // bytes
 	maxRules    = 1000    // rules, and limits
 	maxPatterns = 10_000  // of all of them
+	maxMistakes = 100     // that are told of one file
 )
-
-// fileText is a policy file as TOML has it.
-type fileText struct {
-	Default Verdict            `toml:"default"`
-	Rules   []ruleText         `toml:"rule"`
-	Hints   map[string]Verdict `toml:"hints"`
-	Limits  []limitText        `toml:"limit"`
-}
-
-type ruleText struct {
-	Tools   []string `toml:"tools"`
-	Except  []string `toml:"except"`
-	Verdict Verdict  `toml:"verdict"`
-	Reason  string   `toml:"reason"`
-}
-
-type limitText struct {
-	Tools         []string `toml:"tools"`
-	Except        []string `toml:"except"`
-	Per           string   `toml:"per"`
-	Calls         *int64   `toml:"calls"`
-	ArgumentBytes *int64   `toml:"argument_bytes"`
-}
-
-// keysOf are the keys that a table may have, for the nearest to a wrong one.
-var keysOf = map[string][]string{
-	"":      {"default", "rule", "hints", "limit"},
-	"rule":  {"tools", "except", "verdict", "reason"},
-	"limit": {"tools", "except", "per", "calls", "argument_bytes"},
-	"hints": {"read_only", "destructive", "idempotent", "open_world"},
-}
 
 // A FileError says what is wrong with a policy file.
 type FileError struct {
@@ -116,22 +83,15 @@ func Read(path string) (*Policy, error) {
 
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
 		return nil, errors.New("it is not a regular file")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it is longer than %d bytes", maxFile)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("it is longer than %d bytes", maxFile)
-	}
-	return text, err
+	return os.ReadFile(path)
 }
 
 // Parse reads the text of a policy file; path is what it is called in decisions and errors. A byte
@@ -141,21 +101,16 @@ func Parse(path string, text []byte) (*Policy, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
-		return nil, decodeError(path, err)
+		out := &FileError{Path: path, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
+		var bad *toml.DecodeError
+		if errors.As(err, &bad) {
+			out.Line, _ = bad.Position()
+			out.Key = strings.Join(bad.Key(), ".")
+		}
+		return nil, out
 	}
-	r := reader{path: path, lines: linesOf(text), misspelt: map[string]bool{}}
-	r.check(values)
-	var f fileText
-	dec := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	err := dec.Decode(&f)
-	var unknown *toml.StrictMissingError
-	if err != nil && r.errs == nil {
-		r.errs = append(r.errs, decodeError(path, err))
-	}
-	var p *Policy
-	if err == nil || errors.As(err, &unknown) { // else f lacks what stands behind the mistake
-		p = r.policy(f)
-	}
+	r := reader{path: path, lines: linesOf(text)}
+	p := r.policy(values)
 	if r.errs == nil {
 		p.text = whole
 		return p, nil
@@ -165,49 +120,11 @@ func Parse(path string, text []byte) (*Policy, error) {
 	return nil, r.errs[0]
 }
 
-// decodeError names the place of what TOML, or the form of a policy, doesn't have.
-func decodeError(path string, err error) *FileError {
-	out := &FileError{Path: path, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
-	var unknown *toml.StrictMissingError
-	var bad *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
-		first := unknown.Errors[0]
-		out.Line, _ = first.Position()
-		out.Key = strings.Join(first.Key(), ".")
-		out.Err = errors.New("there is no such key" + nearestKey(first.Key()))
-	case errors.As(err, &bad):
-		out.Line, _ = bad.Position()
-		out.Key = strings.Join(bad.Key(), ".")
-	}
-	return out
-}
-
-// nearestKey returns a clause that names the key that was most likely meant.
-func nearestKey(key []string) string {
-	if len(key) == 0 {
-		return ""
-	}
-	table, wrong := strings.Join(key[:len(key)-1], "."), key[len(key)-1]
-	known := keysOf[table]
-	if known == nil {
-		return ""
-	}
-	if near := text.Nearest(wrong, known); near != nil {
-		return fmt.Sprintf("; did you mean %s? (%s)", near[0], strings.Join(known, ", "))
-	}
-	return fmt.Sprintf(" (there are: %s)", strings.Join(known, ", "))
-}
-
-// maxMistakes bounds the mistakes that are told of one file.
-const maxMistakes = 100
-
 // reader makes a policy of what TOML has, and keeps the mistakes.
 type reader struct {
 	path     string
 	lines    map[string]int
 	patterns int
-	misspelt map[string]bool // the tables that have a wrong key: what they seem to lack may be that
 	errs     []*FileError
 }
 
@@ -216,13 +133,6 @@ func (r *reader) fail(key string, format string, a ...any) {
 	if len(r.errs) < maxMistakes {
 		r.errs = append(r.errs, &FileError{Path: r.path, Line: r.line(key), Key: withoutNumbers(key),
 			Err: fmt.Errorf(format, a...)})
-	}
-}
-
-// lacks keeps a mistake of a table that has no such key, unless one of its keys is wrong.
-func (r *reader) lacks(table, key, format string, a ...any) {
-	if !r.misspelt[table] {
-		r.fail(table+key, format, a...)
 	}
 }
 
@@ -236,96 +146,110 @@ func (r *reader) line(key string) int {
 	return line
 }
 
-func (r *reader) policy(f fileText) *Policy {
+func (r *reader) policy(values map[string]any) *Policy {
 	p := &Policy{path: r.path}
-	if len(f.Rules) > maxRules || len(f.Limits) > maxRules {
-		r.fail("", "there are %d rules and %d limits; at most %d of each are read", len(f.Rules), len(f.Limits),
+	file := &table{reader: r, values: values}
+	base, rules := file.verdict("default"), file.tables("rule")
+	hints, limits := file.table("hints"), file.tables("limit")
+	file.end()
+	if len(rules) > maxRules || len(limits) > maxRules {
+		r.fail("", "there are %d rules and %d limits; at most %d of each are read", len(rules), len(limits),
 			maxRules)
 		return nil
 	}
-	for i, t := range f.Rules {
-		key := "rule." + strconv.Itoa(i)
-		if t.Verdict == 0 {
-			r.lacks(key, ".verdict", "the rule has no verdict: say allow, ask or deny")
-		}
-		p.rules = append(p.rules, rule{r.selection(key, t.Tools, t.Except), t.Verdict, t.Reason, r.lines[key]})
+	for _, t := range rules {
+		p.rules = append(p.rules, t.rule())
 	}
-	for i, t := range f.Limits {
-		p.limits = append(p.limits, r.limit("limit."+strconv.Itoa(i), t))
+	for _, t := range limits {
+		p.limits = append(p.limits, t.limit())
 	}
-	for _, known := range hintKeys { // in the order of the table, so that no map's order shows
-		if v, ok := f.Hints[known.key]; ok {
+	for _, known := range hintKeys { // in this order, so that no map's order shows
+		if v := hints.verdict(known.key); v != 0 {
 			p.hints = append(p.hints, hint{known.key, known.says, v, r.lines["hints."+known.key]})
-			delete(f.Hints, known.key)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(f.Hints)) {
-		r.fail("hints."+key, "there is no such hint%s", nearestKey([]string{"hints", key}))
-	}
-	p.base = Decision{Verdict: f.Default, Source: p.at("default", r.lines["default"])}
-	if f.Default == 0 {
+	hints.end()
+	p.base = Decision{Verdict: base, Source: p.at("default", r.lines["default"])}
+	if base == 0 {
 		const silent = "nothing in the file speaks of it, and it sets no default"
 		p.base = Decision{Verdict: Allow, Source: p.at(silent, 0)}
 	}
 	return p
 }
 
-func (r *reader) selection(key string, tools, except []string) selection {
-	if len(tools) == 0 {
-		r.lacks(key, ".tools", `it names no tools: say tools = ["SERVER.TOOL"], with * for any`)
+func (t *table) rule() rule {
+	out := rule{tools: t.selection(), verdict: t.verdict("verdict"), line: t.reader.lines[t.path]}
+	out.reason, _ = value[string](t, "reason", "a string, in quotes")
+	t.end()
+	if out.verdict == 0 {
+		t.lacks("verdict", "the rule has no verdict: say allow, ask or deny")
 	}
-	return selection{r.globs(key+".tools", tools), r.globs(key+".except", except)}
+	t.needsTools()
+	return out
 }
 
-func (r *reader) globs(key string, texts []string) []glob {
-	var out []glob
-	for _, text := range texts {
+func (t *table) limit() limit {
+	out := limit{tools: t.selection(), calls: t.bound("calls"), bytes: t.bound("argument_bytes"),
+		line: t.reader.lines[t.path]}
+	per, _ := value[string](t, "per", "a string, in quotes")
+	t.end()
+	t.needsTools()
+	switch per {
+	case "", "run":
+		out.per = perRun
+	case "server":
+		out.per = perServer
+	case "tool":
+		out.per = perTool
+	default:
+		t.fail("per", "calls are counted per run, server or tool, not per %q", per)
+	}
+	if out.calls < 0 && out.bytes < 0 {
+		t.lacks("", "it limits nothing: set calls or argument_bytes")
+	}
+	return out
+}
+
+func (t *table) selection() selection { return selection{t.globs("tools"), t.globs("except")} }
+
+// needsTools keeps a mistake of a table that names no tools.
+func (t *table) needsTools() {
+	if list, _ := t.values["tools"].([]any); len(list) == 0 {
+		t.lacks("tools", `it names no tools: say tools = ["SERVER.TOOL"], with * for any`)
+	}
+}
+
+func (t *table) globs(key string) (out []glob) {
+	r, path := t.reader, t.at(key)
+	for _, text := range list[string](t, key, `a list of strings such as ["github.*"]`) {
 		if r.patterns++; r.patterns > maxPatterns {
-			r.fail(key, "there are more than %d patterns in the file", maxPatterns)
+			r.fail(path, "there are more than %d patterns in the file", maxPatterns)
 			return nil
 		}
 		g, err := parseGlob(text)
 		if err != nil {
-			r.fail(key, "%w", err)
+			r.fail(path, "%w", err)
 		}
-		g.line = r.line(key)
+		g.line = r.line(path)
 		out = append(out, g)
 	}
 	return out
 }
 
-func (r *reader) limit(key string, t limitText) limit {
-	l := limit{tools: r.selection(key, t.Tools, t.Except), line: r.lines[key]}
-	switch t.Per {
-	case "", "run":
-		l.per = perRun
-	case "server":
-		l.per = perServer
-	case "tool":
-		l.per = perTool
-	default:
-		r.fail(key+".per", "calls are counted per run, server or tool, not per %q", t.Per)
-	}
-	if t.Calls == nil && t.ArgumentBytes == nil {
-		r.lacks(key, "", "it limits nothing: set calls or argument_bytes")
-	}
-	l.calls, l.bytes = r.bound(key+".calls", t.Calls), r.bound(key+".argument_bytes", t.ArgumentBytes)
-	return l
-}
-
 // bound returns a limit's number, or -1 without one.
-func (r *reader) bound(key string, n *int64) int64 {
-	if n == nil {
+func (t *table) bound(key string) int64 {
+	n, ok := value[int64](t, key, "a whole number such as 100")
+	if !ok {
 		return -1
 	}
-	if *n < 0 {
-		r.fail(key, "a limit must not be negative")
+	if n < 0 {
+		t.fail(key, "a limit must not be negative")
 	}
-	return *n
+	return n
 }
 
-// linesOf returns on which line each key stands, as rule.0.tools, and each table, as rule.0. Its text
-// has been decoded already.
+// linesOf returns on which line each key stands, as rule.0.tools, and each table, as rule.0. Its
+// text has been decoded already.
 func linesOf(text []byte) map[string]int {
 	lines := map[string]int{}
 	tables := map[string]int{} // of each array of tables, how many there were
@@ -363,11 +287,9 @@ func linesOf(text []byte) map[string]int {
 
 // withoutNumbers returns a key as the file has it: rule.tools of rule.0.tools.
 func withoutNumbers(key string) string {
-	var parts []string
-	for _, part := range strings.Split(key, ".") {
-		if _, err := strconv.Atoi(part); err != nil {
-			parts = append(parts, part)
-		}
-	}
+	parts := slices.DeleteFunc(strings.Split(key, "."), func(part string) bool {
+		_, err := strconv.Atoi(part)
+		return err == nil
+	})
 	return strings.Join(parts, ".")
 }

@@ -23,14 +23,6 @@ type limit struct {
 	line  int
 }
 
-// A LimitError says which limit a call is beyond.
-type LimitError struct {
-	Source string // the limit's place
-	What   string // what is too much, as a clause
-}
-
-func (e *LimitError) Error() string { return e.What + ", by the " + e.Source }
-
 // counted is what calls of a limit are counted by.
 type counted struct {
 	limit        int
@@ -51,7 +43,7 @@ type Run struct {
 func (p *Policy) Run() *Run { return &Run{policy: p, calls: map[counted]int64{}} }
 
 // Count counts one call, with arguments of that many bytes, unless it is beyond a limit: then it is
-// not counted at all, and the error is a *LimitError.
+// not counted at all, and the error names the limit.
 func (r *Run) Count(t Tool, argumentBytes int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +54,8 @@ func (r *Run) Count(t Tool, argumentBytes int) error {
 		}
 		source := r.policy.at(fmt.Sprintf("limit on %q", l.tools.String()), l.line)
 		if l.bytes >= 0 && int64(argumentBytes) > l.bytes {
-			return &LimitError{source, fmt.Sprintf("the arguments are %d bytes of JSON, and %d are allowed",
-				argumentBytes, l.bytes)}
+			return fmt.Errorf("the arguments are %d bytes of JSON, and %d are allowed, by the %s", argumentBytes,
+				l.bytes, source)
 		}
 		if l.calls < 0 {
 			continue
@@ -76,7 +68,7 @@ func (r *Run) Count(t Tool, argumentBytes int) error {
 			key.tool = t.Name
 		}
 		if r.calls[key] >= l.calls {
-			return &LimitError{source, fmt.Sprintf("this run has made all of the %d calls that it may make", l.calls)}
+			return fmt.Errorf("this run has made all of the %d calls that it may make, by the %s", l.calls, source)
 		}
 		keys = append(keys, key)
 	}

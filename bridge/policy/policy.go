@@ -17,7 +17,8 @@ import (
 	"strings"
 )
 
-// A Verdict says what becomes of a call. A greater one is stricter; the zero value is not a verdict.
+// A Verdict says what becomes of a call. A greater one is stricter; the zero value is not a
+// verdict.
 type Verdict int
 
 // The verdicts.
@@ -35,17 +36,6 @@ func (v Verdict) String() string {
 		return verdictNames[v]
 	}
 	return fmt.Sprintf("verdict(%d)", int(v))
-}
-
-// UnmarshalText takes the words of a policy file.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	for known := Allow; known <= Deny; known++ {
-		if string(text) == known.String() {
-			*v = known
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is no verdict: say allow, ask or deny", text)
 }
 
 // A Tool is what is judged. Names are the real ones: as the server is configured, and as it lists
@@ -108,21 +98,9 @@ func (p *Policy) Path() string { return p.path }
 // Text returns what the file held when it was read.
 func (p *Policy) Text() []byte { return p.text }
 
-// Asks reports whether any verdict of the policy is to ask.
-func (p *Policy) Asks() bool {
-	asks := p.base.Verdict == Ask
-	for _, r := range p.rules {
-		asks = asks || r.verdict == Ask
-	}
-	for _, h := range p.hints {
-		asks = asks || h.verdict == Ask
-	}
-	return asks
-}
-
-// Decide returns the verdict on a tool: the strictest of the rules that match it; else the strictest
-// of the hints that apply; else the default. Of several rules that are equally strict, the first in
-// the file is named.
+// Decide returns the verdict on a tool: the strictest of the rules that match it; else the
+// strictest of the hints that apply; else the default. Of several rules that are equally strict,
+// the first in the file is named.
 func (p *Policy) Decide(t Tool) Decision {
 	var found Decision
 	for _, r := range p.rules {
@@ -141,7 +119,7 @@ func (p *Policy) Decide(t Tool) Decision {
 			who = "which a tool is of which nothing is said"
 		}
 		if t.Method {
-			said, who = annotations{readOnly: true, idempotent: true, openWorld: true}, "as MCP's methods only read"
+			said, who = annotations{ReadOnly: true, Idempotent: true, OpenWorld: true}, "as MCP's methods only read"
 		}
 		for _, h := range p.hints {
 			if h.verdict > found.Verdict && h.says(said) {
@@ -180,19 +158,18 @@ func (p *Policy) Unused(servers []string) []string {
 	return out
 }
 
-// Missing returns the patterns, those of exceptions among them, that name one tool which none of their
-// servers has, one clause each. why is asked for the reason; it is empty where one of the servers
-// has the tool, or that isn't known.
+// Missing returns the patterns, those of exceptions among them, that name one tool which none of
+// their servers has, one clause each. why is asked for the reason; it is empty where one of the
+// servers has the tool, or that isn't known.
 func (p *Policy) Missing(servers []string, why func(servers []string, tool string) string) []string {
 	var out []string
 	for _, s := range p.selections() {
 		for _, g := range slices.Concat(s.in, s.except) {
-			tool, ok := exact(g.tool)
 			of := g.serversOf(servers)
-			if !ok || len(of) == 0 {
+			if g.tool.wild != nil || len(of) == 0 {
 				continue
 			}
-			if reason := why(of, tool); reason != "" {
+			if reason := why(of, g.tool.name); reason != "" {
 				out = append(out, p.at(fmt.Sprintf("pattern %q is of no tool: %s", g.text, reason), g.line))
 			}
 		}
@@ -214,41 +191,27 @@ func (p *Policy) selections() []selection {
 
 // serversOf returns those of the servers that a pattern's first half matches.
 func (g glob) serversOf(servers []string) []string {
-	var out []string
-	for _, s := range servers {
-		if match(g.server, s) {
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return !g.server.match(s) })
 }
 
 // annotations are a server's hints on a tool, with MCP's defaults for those it doesn't give.
 type annotations struct {
-	readOnly, destructive, idempotent, openWorld bool
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
 }
 
 // readAnnotations takes what can't be read for nothing: the defaults are the careful ones.
 func readAnnotations(raw json.RawMessage) annotations {
-	var said struct {
-		ReadOnly    *bool `json:"readOnlyHint"`
-		Destructive *bool `json:"destructiveHint"`
-		Idempotent  *bool `json:"idempotentHint"`
-		OpenWorld   *bool `json:"openWorldHint"`
+	usual := annotations{Destructive: true, OpenWorld: true}
+	a := usual
+	if json.Unmarshal(raw, &a) != nil {
+		a = usual
 	}
-	if json.Unmarshal(raw, &said) != nil {
-		said.ReadOnly, said.Destructive, said.Idempotent, said.OpenWorld = nil, nil, nil, nil
+	if a.ReadOnly { // the other two say something only of a tool that changes things (MCP, ToolAnnotations)
+		a.Destructive, a.Idempotent = false, true
 	}
-	or := func(v *bool, usual bool) bool {
-		if v == nil {
-			return usual
-		}
-		return *v
-	}
-	a := annotations{readOnly: or(said.ReadOnly, false), openWorld: or(said.OpenWorld, true)}
-	// Both say something only of a tool that changes things (MCP, ToolAnnotations).
-	a.destructive = !a.readOnly && or(said.Destructive, true)
-	a.idempotent = a.readOnly || or(said.Idempotent, false)
 	return a
 }
 
@@ -257,18 +220,18 @@ var hintKeys = []struct {
 	key  string
 	says func(annotations) bool
 }{
-	{"read_only", func(a annotations) bool { return a.readOnly }},
-	{"destructive", func(a annotations) bool { return a.destructive }},
-	{"idempotent", func(a annotations) bool { return a.idempotent }},
-	{"open_world", func(a annotations) bool { return a.openWorld }},
+	{"read_only", func(a annotations) bool { return a.ReadOnly }},
+	{"destructive", func(a annotations) bool { return a.Destructive }},
+	{"idempotent", func(a annotations) bool { return a.Idempotent }},
+	{"open_world", func(a annotations) bool { return a.OpenWorld }},
 }
 
 // selection is tools by patterns: those that one of in matches and none of except.
 type selection struct{ in, except []glob }
 
-// match returns the pattern by which the rule speaks of t. An allow leaves out what it excepts under
-// any of the server's names, so that a further name, from another host's file, doesn't give what the rule
-// leaves out.
+// match returns the pattern by which the rule speaks of t. An allow leaves out what it excepts
+// under any of the server's names, so that a further name, from another host's file, doesn't give
+// what the rule leaves out.
 func (r rule) match(t Tool) (glob, bool) {
 	if r.verdict == Allow && slices.ContainsFunc(t.names(), r.tools.excepts) {
 		return glob{}, false
@@ -285,8 +248,8 @@ func (t Tool) names() []Tool {
 	return out
 }
 
-// match returns the first pattern that has t under one of its names, and does not except it under the
-// same.
+// match returns the first pattern that has t under one of its names, and does not except it under
+// the same.
 func (s selection) match(t Tool) (glob, bool) {
 	for _, name := range t.names() {
 		for _, g := range s.in {

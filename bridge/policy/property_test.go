@@ -17,7 +17,8 @@ func (r random) pick(of ...string) string { return of[r.IntN(len(of))] }
 func (r random) name() string { return r.pick("a", "ab", "a.b", "b", "*", "b.a", `"`, "é") }
 
 func (r random) tool() Tool {
-	hints := r.pick("", `{}`, `{"readOnlyHint":true}`, `{"destructiveHint":false}`, `{"openWorldHint":false,"idempotentHint":true}`, `[`)
+	hints := r.pick("", `{}`, `{"readOnlyHint":true}`, `{"destructiveHint":false}`,
+		`{"openWorldHint":false,"idempotentHint":true}`, `[`)
 	return Tool{Server: r.name(), Name: r.name(), Annotations: json.RawMessage(hints)}
 }
 
@@ -33,7 +34,8 @@ func (r random) verdict() string { return r.pick("allow", "ask", "deny") }
 func (r random) rules() []string {
 	var rules []string
 	for range r.IntN(6) {
-		rules = append(rules, fmt.Sprintf("[[rule]]\ntools=['%s','%s']\nexcept=['%s']\nverdict=%q\n", r.pattern(), r.pattern(), r.pattern(), r.verdict()))
+		rules = append(rules, fmt.Sprintf("[[rule]]\ntools=['%s','%s']\nexcept=['%s']\nverdict=%q\n", r.pattern(),
+			r.pattern(), r.pattern(), r.verdict()))
 	}
 	return rules
 }
@@ -63,7 +65,8 @@ func TestProperties(t *testing.T) {
 		p := parse(t, base+strings.Join(rules, "")+"[hints]\n"+strings.Join(hints, ""))
 		other := parse(t, base+"[hints]\n"+r.shuffled(hints)+r.shuffled(rules))
 		without := parse(t, base+strings.Join(rules, ""))
-		more := parse(t, base+strings.Join(rules, "")+fmt.Sprintf("[[rule]]\ntools=['%s']\nverdict=%q\n", r.pattern(), r.verdict()))
+		more := parse(t, base+strings.Join(rules, "")+fmt.Sprintf("[[rule]]\ntools=['%s']\nverdict=%q\n",
+			r.pattern(), r.verdict()))
 		tool := r.tool()
 		got := p.Decide(tool)
 		seen[got.Verdict]++
@@ -79,8 +82,10 @@ func TestProperties(t *testing.T) {
 		}
 		named := tool
 		named.Also = []string{r.name()}
-		if allowed := parse(t, strings.Join(rules, "")).allows(Tool{Server: named.Also[0], Name: tool.Name}); !allowed && byRule && p.Decide(named).Verdict < got.Verdict {
-			t.Fatalf("%v: a further name of its server, %q, which nothing allows, has loosened %s", tool, named.Also[0], got.Why())
+		if allowed := parse(t, strings.Join(rules, "")).allows(Tool{Server: named.Also[0],
+			Name: tool.Name}); !allowed && byRule && p.Decide(named).Verdict < got.Verdict {
+			t.Fatalf("%v: a further name of its server, %q, which nothing allows, has loosened %s", tool,
+				named.Also[0], got.Why())
 		}
 		tool.Annotations = json.RawMessage(r.pick(`{"readOnlyHint":true}`, "null", "1"))
 		if d := without.Decide(tool); d.Verdict == Deny && p.Decide(tool).Verdict != Deny && byRule {
@@ -102,7 +107,8 @@ func (p *Policy) allows(t Tool) bool {
 	})
 }
 
-// TestLiteral: a literal pattern matches its own tool and none that differs, whatever the names are.
+// TestLiteral: a literal pattern matches its own tool and none that differs, whatever the names
+// are.
 func TestLiteral(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(3, 4))}
 	for range 5000 {
@@ -113,15 +119,19 @@ func TestLiteral(t *testing.T) {
 		}
 		same := a.Server == b.Server && a.Name == b.Name
 		if !g.match(a) || g.match(b) != same {
-			t.Fatalf("%s: matches %q.%q: %v; %q.%q: %v", g.text, a.Server, a.Name, g.match(a), b.Server, b.Name, g.match(b))
+			t.Fatalf("%s: matches %q.%q: %v; %q.%q: %v", g.text, a.Server, a.Name, g.match(a), b.Server, b.Name,
+				g.match(b))
 		}
 	}
 }
 
-// FuzzParse: no text makes it panic, and what is accepted gives every tool one of the three verdicts, the same each time.
+// FuzzParse: no text makes it panic, and what is accepted gives every tool one of the three
+// verdicts, the same each time.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{example, "", "default=\"deny\"", "[[limit]]\ntools=[\"*.*\"]\ncalls=3", "rule = [{tools=['a.b'], verdict='ask'}]",
-		"[hints]\nread_only='allow'", "[[rule]]\ntools=['\"a.b\".*']\nverdict='deny'", "[rule]\n", "\xff", "rule.0.tools = 1"} {
+	for _, seed := range []string{example, "", "default=\"deny\"", "[[limit]]\ntools=[\"*.*\"]\ncalls=3",
+		"rule = [{tools=['a.b'], verdict='ask'}]",
+		"[hints]\nread_only='allow'", "[[rule]]\ntools=['\"a.b\".*']\nverdict='deny'", "[rule]\n", "\xff",
+		"rule.0.tools = 1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

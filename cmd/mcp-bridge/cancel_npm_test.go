@@ -16,9 +16,7 @@ import (
 func sent(t *testing.T, log string) (calls, stopped []string) {
 	t.Helper()
 	f, err := os.Open(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var m struct {
@@ -41,8 +39,9 @@ func sent(t *testing.T, log string) (calls, stopped []string) {
 	return calls, stopped
 }
 
-// TestRealServerHearsOfTheEnd: what a real server says of its progress reaches the client's token, and the server is told to stop the call
-// when the client cancels the run, and when the run's time is up.
+// TestRealServerHearsOfTheEnd: what a real server says of its progress reaches the client's token,
+// and the server is told to stop the call when the client cancels the run, and when the run's time
+// is up.
 func TestRealServerHearsOfTheEnd(t *testing.T) {
 	needTime(t)
 	servers, _ := realServers(t, npm(t))
@@ -56,8 +55,10 @@ func TestRealServerHearsOfTheEnd(t *testing.T) {
 		cancel  bool
 	}{{"the client cancels", 100, true}, {"the time is up", 20, false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			id, answer := c.start("tools/call", map[string]any{"name": "run_python", "_meta": map[string]any{"progressToken": tt.name}, "arguments": map[string]any{
-				"code": "mcp_everything.trigger_long_running_operation(duration=90, steps=180)", "timeout": tt.timeout, "servers": []string{"everything"}}})
+			id, answer := c.start("tools/call", map[string]any{"name": "run_python",
+				"_meta": map[string]any{"progressToken": tt.name}, "arguments": map[string]any{
+					"code": "mcp_everything.trigger_long_running_operation(duration=90, steps=180)", "timeout": tt.timeout,
+					"servers": []string{"everything"}}})
 			deadline := time.After(2 * time.Minute)
 			for reported := false; !reported; {
 				select {
@@ -71,15 +72,13 @@ func TestRealServerHearsOfTheEnd(t *testing.T) {
 				}
 			}
 			if tt.cancel {
-				c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
+				c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled",
+					"params": map[string]any{"requestId": id}})
 			}
-			for late := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks
-				if calls, stopped := sent(t, log); len(calls) == i+1 && len(stopped) == i+1 && calls[i] == stopped[i] && calls[i] != "" {
-					return
-				} else if time.Now().After(late) {
-					t.Fatalf("of the calls %q it was told to stop %q", calls, stopped)
-				}
-			}
+			withinTime(t, time.Minute, "it was told to stop the call", func() bool {
+				calls, stopped := sent(t, log)
+				return len(calls) == i+1 && len(stopped) == i+1 && calls[i] == stopped[i] && calls[i] != ""
+			})
 		})
 	}
 }

@@ -37,14 +37,14 @@ func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
 			return err
 		}
 		cfg := p.poolConfig()
-		cfg.LogLevel = "info" // somebody looks
+		cfg.LogLevel = "info" // since the user looks
 		pool := upstream.NewPool(cfg)
 		health := checkAll(ctx, pool, catalog.Servers)
 		err = pool.Close()
 		if f.json {
-			err = errors.Join(err, a.serversJSON(catalog, health))
+			err = errors.Join(err, printServersJSON(a.stdout, catalog, health))
 		} else {
-			a.checkText(catalog, health, f.verbose)
+			printCheck(a.stdout, catalog, health, f.verbose)
 		}
 		for _, h := range health {
 			if h.Err != nil && err == nil {
@@ -76,9 +76,9 @@ func checkAll(ctx context.Context, pool *upstream.Pool,
 	return health
 }
 
-// checkText shows one table of all servers, those that fail first, and then why they do.
-func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, verbose bool) {
-	s := a.stdout.Screen()
+// printCheck shows one table of all servers, those that fail first, and then why they do.
+func printCheck(out *terminal.Output, c discovery.Catalog, health map[string]upstream.Health, verbose bool) {
+	s := out.Screen()
 	fails := 0
 	var broken, works [][]string
 	for _, srv := range c.Servers {
@@ -92,7 +92,7 @@ func (a *app) checkText(c discovery.Catalog, health map[string]upstream.Health, 
 			h.Start.Round(time.Millisecond).String(),
 			h.List.Round(time.Millisecond).String(), srv.Source.Host, srv.Source.Path})
 	}
-	fmt.Fprintf(a.stdout, "%d ok, %d failing; %s\n", len(works), fails, counts(c))
+	fmt.Fprintf(out, "%d ok, %d failing; %s\n", len(works), fails, counts(c))
 	if len(c.Servers) > 0 {
 		header := [][]string{{"STATE", "SERVER", "TOOLS", "STARTED IN", "LISTED IN", "HOST", "FILE"}}
 		s.Table(terminal.Table{Rows: slices.Concat(header, broken, works), Spare: 7, Word: 1})

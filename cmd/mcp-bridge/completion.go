@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
@@ -30,9 +28,8 @@ func completeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra
 
 // completeRemote completes the name of a server that the user may log in to.
 func completeRemote(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	servers := slices.DeleteFunc(configured(args), func(s discovery.Server) bool { return !isRemote(s) })
 	var out []string
-	for _, s := range servers {
+	for _, s := range loginServers(discovery.Catalog{Servers: configured(args)}) {
 		out = append(out, s.Name)
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/url"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,14 +48,14 @@ type config struct {
 	Config             pathList
 	Policy             string
 	Audit              string
-	AuditArguments     yes    `split_words:"true" default:"false"`
+	AuditArguments     bool   `split_words:"true" default:"false"`
 	Output             size   `default:"16k"`
 	OutputMode         string `split_words:"true" default:"text"`
 	LogLevel           level  `split_words:"true"`
 	LogFormat          string `split_words:"true" default:"text"`
 	Seccomp            string `default:"strict"`
 	OCIRuntime         string `envconfig:"OCI_RUNTIME"`
-	AllowRootful       yes    `split_words:"true" default:"false"`
+	AllowRootful       bool   `split_words:"true" default:"false"`
 }
 
 // internal variables are set by the bridge itself, or for its tests.
@@ -96,8 +95,8 @@ func readConfig() (config, error) {
 	return c, nil
 }
 
-// unsetEmpty has an empty variable mean its default: hosts write "" for what isn't filled in, which
-// envconfig takes for a value.
+// unsetEmpty unsets empty variables, so that they mean their default: hosts write "" for what isn't
+// filled in, which envconfig takes for a value.
 func unsetEmpty() error {
 	for _, name := range variables() {
 		if v, set := os.LookupEnv(name); set && v == "" {
@@ -114,6 +113,8 @@ func unsetEmpty() error {
 func unparsed(e *envconfig.ParseError) error {
 	var number *strconv.NumError
 	switch {
+	case e.TypeName == "bool":
+		return errors.New("it must be true or false")
 	case !errors.As(e.Err, &number):
 		return e.Err
 	case errors.Is(number.Err, strconv.ErrRange):
@@ -225,19 +226,11 @@ func (c config) logger(w io.Writer, usual slog.Level) *slog.Logger {
 }
 
 // variables returns the names of all fields, in their order.
-func variables() (names []string) {
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[config]()) {
-		name := field.Tag.Get("envconfig")
-		if name == "" {
-			name = strings.ToUpper(wordStart.ReplaceAllString(field.Name, "${1}_$2"))
-		}
-		names = append(names, prefix+"_"+name)
-	}
-	return names
+func variables() []string {
+	var names strings.Builder
+	_ = envconfig.Usagef(prefix, &config{}, &names, "{{range .}}{{usage_key .}} {{end}}") // it can't fail
+	return strings.Fields(names.String())
 }
-
-// wordStart matches where envconfig's split_words puts a line between two words.
-var wordStart = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // foreign are variables of mcp-server-code-execution-mode that have no meaning here, and why.
 var foreign = map[string]string{

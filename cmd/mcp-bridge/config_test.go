@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -14,13 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSettingsPage compares docs/settings.md with the program: there is a row for each variable and for nothing else, and its
-// default is the program's.
+// TestSettingsPage compares docs/settings.md with the program: there is a row for each variable and
+// for nothing else, and its default is the program's.
 func TestSettingsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	told := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| ((?:`[A-Z_]+`(?:, )?)+) \\| ([^|]*?) ?\\|")
 	for _, row := range row.FindAllStringSubmatch(strings.ReplaceAll(string(page), "`"+prefix+"_`", ""), -1) {
@@ -38,7 +37,8 @@ func TestSettingsPage(t *testing.T) {
 	}
 }
 
-// TestHelpListsVariables: serve --help has a line for each variable, in their order, and its default.
+// TestHelpListsVariables: serve --help has a line for each variable, in their order, and its
+// default.
 func TestHelpListsVariables(t *testing.T) {
 	entry := regexp.MustCompile(`(?m)^  (MCP_BRIDGE_\w+) (.*(?:\n {36}.*)*)`)
 	var names []string
@@ -123,7 +123,8 @@ func TestStandbySetting(t *testing.T) {
 			}
 			c, err := readConfig()
 			switch {
-			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_STANDBY") || !strings.Contains(err.Error(), tc.err)):
+			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_STANDBY") ||
+				!strings.Contains(err.Error(), tc.err)):
 				t.Errorf("got %v, want that %s", err, tc.err)
 			case tc.err == "" && (err != nil || c.Standby < tc.min || c.Standby > tc.max):
 				t.Errorf("got %d, %v; want %d to %d", c.Standby, err, tc.min, tc.max)
@@ -132,8 +133,10 @@ func TestStandbySetting(t *testing.T) {
 	}
 }
 
-// TestNumbersThatAreNone: the error of a variable speaks of the variable, not of Go.
-func TestNumbersThatAreNone(t *testing.T) {
+// TestVariables: the error of a variable speaks of the variable, not of Go. What the Python project
+// with the same purpose reads works where it has a meaning here, and is told in a sentence of its
+// own where it has none.
+func TestVariables(t *testing.T) {
 	for kv, want := range map[string]string{
 		"PIDS=x":                    `MCP_BRIDGE_PIDS="x": it must be a whole number such as 100`,
 		"PIDS=1e30":                 `MCP_BRIDGE_PIDS="1e30": it must be a whole number such as 100`,
@@ -143,81 +146,27 @@ func TestNumbersThatAreNone(t *testing.T) {
 		"OUTPUT=1g":                 "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
 		"OUTPUT=much":               `MCP_BRIDGE_OUTPUT="much": it must be a size such as 512m or 1g`,
 		"PIDS=99999999999999999999": `MCP_BRIDGE_PIDS="99999999999999999999": it is too large`,
-	} {
-		name, value, _ := strings.Cut(kv, "=")
-		t.Run(kv, func(t *testing.T) {
-			t.Setenv("MCP_BRIDGE_"+name, value)
-			if _, err := readConfig(); err == nil || err.Error() != want {
-				t.Errorf("got %v, want %s", err, want)
-			}
-		})
-	}
-}
-
-func TestUpstreamVariables(t *testing.T) {
-	for kv, want := range map[string]string{
-		"UPSTREAM_ROOTS=all":           `MCP_BRIDGE_UPSTREAM_ROOTS="all": it is none or client`,
-		"UPSTREAM_START_TIMEOUT=0":     "MCP_BRIDGE_UPSTREAM_START_TIMEOUT must be positive",
-		"UPSTREAM_IDLE_TIMEOUT=-1":     `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="-1": it must be a number of seconds such as 30`,
-		"UPSTREAM_IDLE_TIMEOUT=0":      "",
+		"UPSTREAM_ROOTS=all":        `MCP_BRIDGE_UPSTREAM_ROOTS="all": it is none or client`,
+		"UPSTREAM_START_TIMEOUT=0":  "MCP_BRIDGE_UPSTREAM_START_TIMEOUT must be positive",
+		"UPSTREAM_IDLE_TIMEOUT=-1": `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="-1": it must be a number of seconds ` +
+			`such as 30`,
 		"UPSTREAM_START_TIMEOUT=1m30s": "",
+		"OUTPUT_MODE=compact":          "",
+		"OUTPUT_MODE=toon": "MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, " +
+			"which is as short, or structured",
+		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: nothing is kept between runs, " +
+			"and no directory of yours is mounted; remove the variable",
+		"STATE_DIR=": "",
+		"ALLOW_SELF_SERVER=1": "MCP_BRIDGE_ALLOW_SELF_SERVER has no meaning here: the bridge never starts itself " +
+			"as one of its servers; remove the variable, or set it to 0",
+		"ALLOW_SELF_SERVER=False": "",
+		"TIMEOUT=30s":             "",
+		"STANDBYS=1": "there is no variable MCP_BRIDGE_STANDBYS; did you mean MCP_BRIDGE_STANDBY? " +
+			"(mcp-bridge serve --help lists them)",
 	} {
 		name, value, _ := strings.Cut(kv, "=")
 		t.Run(kv, func(t *testing.T) {
 			t.Setenv("MCP_BRIDGE_"+name, value)
-			if _, err := readConfig(); fmt.Sprint(err) != want && (err != nil || want != "") {
-				t.Errorf("got %v, want %s", err, want)
-			}
-		})
-	}
-	t.Setenv("MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT", "0")
-	t.Setenv("MCP_BRIDGE_UPSTREAM_START_TIMEOUT", "7")
-	cfg, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := (&parts{cfg: cfg}).poolConfig(); c.IdleTimeout < 1<<62 || c.StartTimeout != 7*time.Second {
-		t.Errorf("idle after %v, started within %v; want never and 7s", c.IdleTimeout, c.StartTimeout)
-	}
-}
-
-// TestEmptyVariables: each means its default.
-func TestEmptyVariables(t *testing.T) {
-	for _, name := range variables() {
-		t.Setenv(name, "") // and back at the end
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range variables() {
-		t.Setenv(name, "")
-	}
-	got, err := readConfig()
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-}
-
-// TestForeignVariables: what the Python project with the same purpose reads works where it has a meaning here, and is told in a
-// sentence of its own where it has none.
-func TestForeignVariables(t *testing.T) {
-	for kv, want := range map[string]string{
-		"MCP_BRIDGE_OUTPUT_MODE=compact":     "",
-		"MCP_BRIDGE_OUTPUT_MODE=toon":        "MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured",
-		"MCP_BRIDGE_STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: nothing is kept between runs, and no directory of yours is mounted; remove the variable",
-		"MCP_BRIDGE_STATE_DIR=":              "",
-		"MCP_BRIDGE_ALLOW_SELF_SERVER=1":     "MCP_BRIDGE_ALLOW_SELF_SERVER has no meaning here: the bridge never starts itself as one of its servers; remove the variable, or set it to 0",
-		"MCP_BRIDGE_ALLOW_SELF_SERVER=False": "",
-		"MCP_BRIDGE_TIMEOUT=30s":             "",
-		"MCP_BRIDGE_STANDBYS=1":              "there is no variable MCP_BRIDGE_STANDBYS; did you mean MCP_BRIDGE_STANDBY? (mcp-bridge serve --help lists them)",
-	} {
-		name, value, _ := strings.Cut(kv, "=")
-		t.Run(kv, func(t *testing.T) {
-			t.Setenv(name, value)
 			c, err := readConfig()
 			if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
 				t.Errorf("got %v, want %s", err, want)
@@ -231,5 +180,51 @@ func TestForeignVariables(t *testing.T) {
 	t.Setenv("MCP_SERVERS_CONFIG", "/b.json")
 	if c, err := readConfig(); err != nil || !slices.Equal(c.Config, pathList{"/a.json", "/b.json"}) {
 		t.Errorf("got %v, %v", c.Config, err)
+	}
+	t.Setenv("MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT", "0")
+	t.Setenv("MCP_BRIDGE_UPSTREAM_START_TIMEOUT", "7")
+	cfg, err := readConfig()
+	must(t, err)
+	if c := (&parts{cfg: cfg}).poolConfig(); c.IdleTimeout < 1<<62 || c.StartTimeout != 7*time.Second {
+		t.Errorf("idle after %v, started within %v; want never and 7s", c.IdleTimeout, c.StartTimeout)
+	}
+}
+
+// TestEmptyVariables: each means its default.
+func TestEmptyVariables(t *testing.T) {
+	for _, name := range variables() {
+		t.Setenv(name, "") // and back at the end
+		must(t, os.Unsetenv(name))
+	}
+	want, err := readConfig()
+	must(t, err)
+	for _, name := range variables() {
+		t.Setenv(name, "")
+	}
+	got, err := readConfig()
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestBoundGarbage: garbage has a bound, and the user's own is left alone. What comes of it shows
+// TestHostileSuite.
+func TestBoundGarbage(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	for _, tt := range []struct {
+		setting string
+		want    int64
+	}{
+		{"", softMemory},
+		{"4GiB", 4 << 30},
+		{"off", 4 << 30},
+	} {
+		t.Setenv("GOMEMLIMIT", tt.setting)
+		debug.SetMemoryLimit(4 << 30) // as the runtime would, at its start
+		boundGarbage()
+		if got := debug.SetMemoryLimit(-1); got != tt.want {
+			t.Errorf("GOMEMLIMIT=%q: got %d, want %d", tt.setting, got, tt.want)
+		}
 	}
 }

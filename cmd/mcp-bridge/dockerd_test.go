@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
-// daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it may.
+// daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it
+// may.
 type daemon struct {
 	t    *testing.T
 	hold string
@@ -29,11 +30,10 @@ func newDaemon(t *testing.T) daemon {
 	}
 	dir := os.Getenv("MCP_BRIDGE_TEST_RESTART")
 	if dir == "" {
-		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was killed")
+		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was " +
+			"killed")
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return daemon{t, filepath.Join(dir, "hold")}
 }
@@ -50,18 +50,14 @@ func (d daemon) kill(program string) {
 	if len(found) != 1 {
 		d.t.Fatalf("there are %d processes of %s, want 1", len(found), program)
 	}
-	if err := found[0].Signal(syscall.SIGKILL); err != nil {
-		d.t.Fatal(err)
-	}
-	soon(d.t, program+" has ended", func() bool { return !found[0].Alive() })
+	must(d.t, found[0].Signal(syscall.SIGKILL))
+	withinTime(d.t, time.Minute, program+" has ended", func() bool { return !found[0].Alive() })
 }
 
 // away keeps dockerd from coming back.
 func (d daemon) away() {
 	d.t.Helper()
-	if err := os.WriteFile(d.hold, nil, 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, os.WriteFile(d.hold, nil, 0o600))
 }
 
 // back waits until dockerd answers again.
@@ -70,10 +66,14 @@ func (d daemon) back() {
 	if err := os.Remove(d.hold); err != nil && !errors.Is(err, os.ErrNotExist) {
 		d.t.Fatal(err)
 	}
-	soon(d.t, "dockerd is back", func() bool { return exec.Command("docker", "version").Run() == nil })
+	withinTime(d.t, time.Minute, "dockerd is back", func() bool {
+		return exec.Command("docker",
+			"version").Run() == nil
+	})
 }
 
-// shims are the processes beside containers, which go on without dockerd, and those of the containers.
+// shims are the processes beside containers, which go on without dockerd, and those of the
+// containers.
 func shims(ids []string) (shims, inside []int) {
 	for o := range guard.Others {
 		if o.Program() != "containerd-shim-runc-v2" {
@@ -88,22 +88,9 @@ func shims(ids []string) (shims, inside []int) {
 	return shims, inside
 }
 
-// soon is within for what waits for a clock of the guest's or of docker's own, of 20 and 10 seconds.
-func soon(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	begin := time.Now()
-	for ; !is(); <-tick.C {
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("after a minute it is still not so that %s", what)
-		}
-	}
-	t.Logf("%s: after %v", what, time.Since(begin).Round(100*time.Millisecond))
-}
-
-// TestDockerdKilledOnEngine: dockerd is killed in the middle of a run and stays away for a while. The run ends before long as the
-// engine's failure, calls fail with the reason, and once it is back they work and what went on without it is removed.
+// TestDockerdKilledOnEngine: dockerd is killed in the middle of a run and stays away for a while.
+// The run ends before long as the engine's failure, calls fail with the reason, and once it is back
+// they work and what went on without it is removed.
 func TestDockerdKilledOnEngine(t *testing.T) {
 	d := newDaemon(t)
 	c := serve(t, command(t, nil))
@@ -117,33 +104,34 @@ func TestDockerdKilledOnEngine(t *testing.T) {
 	begin := time.Now()
 	d.kill("dockerd")
 	got := parseAnswer(t, <-answer)
-	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "status: engine") || !strings.Contains(got.Text, "Next: ") {
+	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "status: engine") ||
+		!strings.Contains(got.Text, "Next: ") {
 		t.Errorf("got %+v", got)
 	}
 	t.Logf("the run ended after %v: %s", time.Since(begin).Round(time.Millisecond), got.Text)
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("the run ended %v after its engine", took)
 	}
-	if got := c.python("print('away')", map[string]any{"servers": []string{}}); !got.IsError || !strings.Contains(got.Text, "Next: ") {
+	if got := c.python("print('away')", map[string]any{"servers": []string{}}); !got.IsError ||
+		!strings.Contains(got.Text, "Next: ") {
 		t.Errorf("while it is away: %+v", got)
 	}
 	d.back()
-	if got := c.python("print('back')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "back\n" {
-		t.Errorf("once it is back: %+v", got)
-	}
+	c.works()
 	d.gone(c, ids)
 }
 
-// TestContainerdKilledOnEngine: the same with dockerd's own containerd, which dockerd starts again after ten seconds. A run may
-// outlive that. What ended meanwhile dockerd takes for running until it is started anew itself (docker 26): an entry in its list
-// and no process.
+// TestContainerdKilledOnEngine: the same with dockerd's own containerd, which dockerd starts again
+// after ten seconds. A run may outlive that. What ended meanwhile dockerd takes for running until
+// it is started again itself (docker 26): an entry in its list and no process.
 func TestContainerdKilledOnEngine(t *testing.T) {
 	d := newDaemon(t)
 	c := serve(t, command(t, nil))
 	_, answer := c.start("tools/call", map[string]any{
-		"name":      "run_python",
-		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(15); print('over')", "servers": []string{}, "timeout": 60},
-		"_meta":     map[string]any{"progressToken": "p"},
+		"name": "run_python",
+		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(15); print('over')",
+			"servers": []string{}, "timeout": 60},
+		"_meta": map[string]any{"progressToken": "p"},
 	})
 	within(t, "the code runs", func() bool { return strings.Contains(string((<-c.notes).Params), "up") })
 	ids := idsOf(containersOf(t, []int{c.cmd.Process.Pid}))
@@ -151,21 +139,24 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 	d.kill("containerd")
 	got := parseAnswer(t, <-answer)
 	t.Logf("the run ended after %v: %+v", time.Since(begin).Round(time.Millisecond), got)
-	well, engine := !got.IsError && got.Text == "up\nover\n", got.IsError && strings.Contains(got.Text, "status: engine")
+	well, engine := !got.IsError && got.Text == "up\nover\n", got.IsError &&
+		strings.Contains(got.Text, "status: engine")
 	if !well && !engine {
 		t.Errorf("got %+v, want its whole output or the engine's failure", got)
 	}
-	soon(t, "calls work again", func() bool {
+	works := func() bool {
 		got := c.python("print('back')", map[string]any{"servers": []string{}})
 		return !got.IsError && got.Text == "back\n"
+	}
+	withinTime(t, time.Minute, "calls work again", works)
+	withinTime(t, time.Minute, "no process is left", func() bool {
+		_,
+			inside := shims(ids)
+		return len(inside) == 0
 	})
-	soon(t, "no process is left", func() bool { _, inside := shims(ids); return len(inside) == 0 })
 	d.kill("dockerd")
 	d.back()
-	soon(t, "calls work again", func() bool {
-		got := c.python("print('back')", map[string]any{"servers": []string{}})
-		return !got.IsError && got.Text == "back\n"
-	})
+	withinTime(t, time.Minute, "calls work again", works)
 	d.gone(c, ids)
 }
 
@@ -173,15 +164,25 @@ func TestContainerdKilledOnEngine(t *testing.T) {
 func (d daemon) gone(c *client, ids []string) {
 	d.t.Helper()
 	pids := []int{c.cmd.Process.Pid}
-	soon(d.t, "docker lists none of the containers of before", func() bool {
-		return !slices.ContainsFunc(idsOf(containersOf(d.t, pids)), func(id string) bool { return slices.Contains(ids, id) })
+	withinTime(d.t, time.Minute, "docker lists none of the containers of before", func() bool {
+		return !slices.ContainsFunc(idsOf(containersOf(d.t, pids)),
+			func(id string) bool { return slices.Contains(ids, id) })
 	})
-	soon(d.t, "nothing runs in them", func() bool { _, inside := shims(ids); return len(inside) == 0 })
-	soon(d.t, "no container is left but a standby", func() bool { return len(containersOf(d.t, pids)) <= keptReady })
-	// A rootless dockerd that comes back is in another mount namespace, where it doesn't find the sockets of the shims of before. They
-	// stay, idle, until docker's whole service is stopped.
+	withinTime(d.t, time.Minute, "nothing runs in them", func() bool {
+		_,
+			inside := shims(ids)
+		return len(inside) == 0
+	})
+	withinTime(d.t, time.Minute, "no container is left but a standby",
+		func() bool { return len(containersOf(d.t, pids)) <= keptReady })
+	// A rootless dockerd that comes back is in another mount namespace, where it doesn't find the
+	// sockets of the shims of before. They stay, idle, until docker's whole service is stopped.
 	if os.Geteuid() == 0 {
-		soon(d.t, "no shim is left", func() bool { left, _ := shims(ids); return len(left) == 0 })
+		withinTime(d.t, time.Minute, "no shim is left", func() bool {
+			left,
+				_ := shims(ids)
+			return len(left) == 0
+		})
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-func (a *app) doctorCmd() *cobra.Command {
-	var asJSON, reap bool
+func doctorCmd(a *app) *cobra.Command {
+	var asJSON, onlyReap bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check everything a run needs, and say how to mend what is wrong",
@@ -29,17 +29,17 @@ func (a *app) doctorCmd() *cobra.Command {
 			"It ends with code 0 only if a real run in a container has just worked, and with 69 otherwise.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if reap {
+			if onlyReap {
 				return a.withParts(cmd.Context(), once, func(ctx context.Context,
 					p *parts) error {
-					return a.reap(ctx, p, asJSON)
+					return reap(ctx, a.stdout, p, asJSON)
 				})
 			}
 			return a.doctor(cmd.Context(), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of the table")
-	cmd.Flags().BoolVar(&reap, "reap", false, "show and remove what dead bridges have left, and nothing else")
+	cmd.Flags().BoolVar(&onlyReap, "reap", false, "show and remove what dead bridges have left, and nothing else")
 	return cmd
 }
 
@@ -88,7 +88,7 @@ func (d *doctor) row(r row) {
 	d.print(r)
 }
 
-// trouble is the row of an error that keeps code from running.
+// trouble makes the row of an error that keeps code from running.
 func (d *doctor) trouble(check string, err error, means string) {
 	fix := detect.Hint(err)
 	if fix == "" {
@@ -226,8 +226,8 @@ func (d *doctor) servers() {
 	}
 }
 
-// orphans are what other bridges left behind. They are removed beside the run at the end, as beside
-// every first run of a bridge.
+// orphans makes the row of what other bridges left behind. It is removed beside the run at the end,
+// as beside every first run of a bridge.
 func (d *doctor) orphans(ctx context.Context) {
 	found, err := d.driver.Orphans(ctx, runtime.Self())
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// engines has a row for each candidate, and is false when none can be used.
+// engines makes a row for each candidate, and returns false when none can be used.
 func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
 	f, err := d.driver.Survey(ctx)
 	var rest *runtime.UnavailableError
@@ -35,7 +36,7 @@ func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
 	return f, err == nil
 }
 
-// verdict is the row of one candidate; works says whether some engine can be used.
+// verdict makes the row of one candidate; works says whether some engine can be used.
 func (d *doctor) verdict(v detect.Verdict, works bool) {
 	check := "engine " + v.Name
 	switch {
@@ -62,7 +63,7 @@ func engineLine(f runtime.Facts) string {
 	return fmt.Sprintf("%s %s (API %s) at %s%s", f.Engine, f.Version, f.APIVersion, f.Endpoint, where)
 }
 
-// walls are the layers between code and the machine that the engine gives.
+// walls makes the rows of the layers between code and the machine that the engine gives.
 func (d *doctor) walls(f runtime.Facts) {
 	const ordinary = "use podman as an ordinary user"
 	switch {
@@ -80,7 +81,7 @@ func (d *doctor) walls(f runtime.Facts) {
 		d.say(toKnow, "user", "this is root", "a flaw in mcp-bridge or in a server would hand over the machine",
 			"run mcp-bridge as an ordinary user")
 	}
-	d.say(fine, "OCI runtime", orUnknown(f.OCIRuntime), "", "")
+	d.say(fine, "OCI runtime", cmp.Or(f.OCIRuntime, "the engine doesn't say"), "", "")
 	d.seccomp(f)
 	if len(f.LSM) > 0 {
 		d.say(fine, "LSM", strings.Join(f.LSM, ", "), "it confines containers too", "")
@@ -120,13 +121,6 @@ func (d *doctor) seccomp(f runtime.Facts) {
 	}
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "the engine doesn't say"
-	}
-	return s
-}
-
 // keptBy is for people what sandbox.EnforcedBy is.
 var keptBy = map[sandbox.EnforcedBy]string{
 	sandbox.ByEngine:   "kept by the engine",
@@ -137,8 +131,8 @@ var keptBy = map[sandbox.EnforcedBy]string{
 	sandbox.ByNone:     "not kept",
 }
 
-// limitRow says of a limit how high it is, who keeps it, and how a stronger one may be had to keep
-// it.
+// limitRow returns the row of a limit: how high it is, what keeps it, and how something stronger
+// can.
 func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 	r := row{Check: "limit " + k.Limit, Status: fine, Found: k.Value, Means: keptBy[k.By]}
 	if k.Means != "" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -22,105 +21,15 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
-	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
-// fakeEngine is a healthy engine, but for what a test breaks. Its containers are plain subprocesses.
-type fakeEngine struct {
-	runtimetest.Local
-	facts    runtime.Facts
-	err      error // of Facts
-	startErr error
-	image    runtime.Image
-	missing  bool // it has no image
-	pullErr  error
-	probe    string // answers the probe; empty: Python does
-	end      runtime.Exit
-	endErr   error // of a run; with end it doesn't take place
-	orphans  []runtime.Orphan
-	reapErr  error
-	removed  []string
-
-	hold          chan struct{} // a pull goes on until it is closed; nil: it doesn't
-	starts, pulls int
-}
-
-func healthy() *fakeEngine {
-	return &fakeEngine{
-		facts: runtime.Facts{
-			Engine: "podman", Version: "5.4.2", APIVersion: "5.4.2", Endpoint: "unix:///run/user/1000/podman/podman.sock", OCIRuntime: "crun",
-			Rootless: true, CgroupVersion: 2, Arch: "amd64", Enforces: runtime.Enforced{Memory: true, PIDs: true, CPUs: true},
-			Seccomp: "strict", LSM: []string{"selinux"}, OwnUsers: true,
-		},
-		image: runtime.Image{ID: "sha256:" + strings.Repeat("1", 64), Digest: "sha256:" + strings.Repeat("2", 64), Arch: "amd64"},
-	}
-}
-
-func (e *fakeEngine) Facts(context.Context) (runtime.Facts, error) {
-	if e.err != nil {
-		return runtime.Facts{}, e.err
-	}
-	return e.facts, nil
-}
-
-func (e *fakeEngine) Start(_ context.Context, p runtime.Progress) error {
-	e.starts++
-	p("booting the virtual machine")
-	if e.startErr == nil {
-		e.err = nil
-	}
-	return e.startErr
-}
-
-func (e *fakeEngine) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
-	i := e.image
-	i.Ref = ref
-	return i, !e.missing, nil
-}
-
-func (e *fakeEngine) PullImage(_ context.Context, ref string, p runtime.Progress) (runtime.Image, error) {
-	e.pulls++
-	p("pulling " + ref)
-	if e.hold != nil {
-		<-e.hold
-	}
-	if e.pullErr != nil {
-		return runtime.Image{}, runtime.PullError(ref, e.pullErr)
-	}
-	i := e.image
-	i.Ref = ref
-	return i, nil
-}
-
-func (e *fakeEngine) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	probe := !slices.Equal(s.Command, entrypoint.Boot())
-	switch {
-	case probe && e.probe != "":
-		_, err := io.WriteString(std.Stdout, e.probe)
-		return runtime.Exit{}, err
-	case !probe && (e.end != runtime.Exit{} || e.endErr != nil):
-		return e.end, e.endErr
-	}
-	return e.Local.Run(ctx, s, std)
-}
-
-func (e *fakeEngine) Orphans(context.Context, runtime.Owner) ([]runtime.Orphan, error) {
-	return e.orphans, e.reapErr
-}
-
-func (e *fakeEngine) Remove(_ context.Context, ids ...string) error {
-	e.removed = append(e.removed, ids...)
-	e.orphans = nil
-	return nil
-}
-
-// examineWith examines a machine with these engines, and an environment without a variable of ours but those given.
+// examineWith examines a machine with these engines, and an environment without a variable of ours
+// but those given.
 func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]string) bool {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -128,9 +37,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 		t.Setenv(k, v)
 	}
 	cfg, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	catalog := discovery.Catalog{}
 	if d.parts != nil {
 		catalog = d.catalog
@@ -138,12 +45,11 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 	d.parts = &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), catalog: catalog}
 	var candidates []detect.Candidate
 	for i, e := range engines {
-		candidates = append(candidates, detect.Candidate{Name: []string{"podman", "docker"}[i], Open: func() runtime.Driver { return e }})
+		candidates = append(candidates, detect.Candidate{Name: []string{"podman", "docker"}[i],
+			Open: func() runtime.Driver { return e }})
 	}
 	d.driver = detect.New(detect.Config{Candidates: candidates, OS: "linux"})
-	if err := d.assemble(once); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.assemble(once))
 	defer func() {
 		if err := d.close(); err != nil {
 			t.Error(err)
@@ -163,16 +69,21 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 func find(rows []row, want row) bool {
 	return slices.ContainsFunc(rows, func(r row) bool {
 		return r.Check == want.Check && r.Status == want.Status &&
-			strings.Contains(r.Found, want.Found) && strings.Contains(r.Means, want.Means) && strings.Contains(r.Fix, want.Fix)
+			strings.Contains(r.Found, want.Found) && strings.Contains(r.Means, want.Means) &&
+			strings.Contains(r.Fix, want.Fix)
 	})
 }
 
 // TestDoctorNames has each thing that the doctor can name, the failures first.
 func TestDoctorNames(t *testing.T) {
-	absent := &runtime.UnavailableError{Engine: "docker", Err: fmt.Errorf("no socket: %w", fs.ErrNotExist), Next: "install docker"}
-	rootful := &runtime.UnavailableError{Engine: "podman", Endpoint: "unix:///run/podman/podman.sock", Err: errors.New("it runs as root"), Next: "MCP_BRIDGE_ALLOW_ROOTFUL=true"}
-	runtimeMissing := &runtime.UnavailableError{Engine: "podman", Err: errors.New("it has no OCI runtime runsc"), Next: "install runsc"}
-	resting := &runtime.UnavailableError{Engine: "podman", Err: errors.New("its virtual machine is stopped"), Next: "podman machine start", Dormant: true}
+	absent := &runtime.UnavailableError{Engine: "docker", Err: fmt.Errorf("no socket: %w", fs.ErrNotExist),
+		Next: "install docker"}
+	rootful := &runtime.UnavailableError{Engine: "podman", Endpoint: "unix:///run/podman/podman.sock",
+		Err: errors.New("it runs as root"), Next: "MCP_BRIDGE_ALLOW_ROOTFUL=true"}
+	runtimeMissing := &runtime.UnavailableError{Engine: "podman", Err: errors.New("it has no OCI runtime runsc"),
+		Next: "install runsc"}
+	resting := &runtime.UnavailableError{Engine: "podman", Err: errors.New("its virtual machine is stopped"),
+		Next: "podman machine start", Dormant: true}
 	dead := runtime.Owner{Instance: "i", PID: 4711}
 	tests := []struct {
 		name   string
@@ -183,61 +94,110 @@ func TestDoctorNames(t *testing.T) {
 		gone   string // a check that no row is of
 	}{
 		{"an engine that isn't installed", func(e *fakeEngine) { e.err = absent }, nil, false,
-			[]row{{"engine podman", broken, "no socket", "can't be used", "install docker"}, {"engine docker", broken, "no socket", "", ""}, {"engine", broken, "none", "", "install podman"}}, "run"},
+			[]row{{"engine podman", broken, "no socket", "can't be used", "install docker"},
+				{"engine docker", broken, "no socket", "", ""}, {"engine", broken, "none", "", "install podman"}}, "run"},
 		{"a rootful engine", func(e *fakeEngine) { e.err = rootful }, nil, false,
-			[]row{{"engine podman", broken, "at unix:///run/podman/podman.sock: it runs as root", "", "MCP_BRIDGE_ALLOW_ROOTFUL=true"}, {"engine", broken, "", "", "MCP_BRIDGE_ALLOW_ROOTFUL=true"}}, "run"},
-		{"an OCI runtime that isn't there", func(e *fakeEngine) { e.err = runtimeMissing }, map[string]string{"MCP_BRIDGE_OCI_RUNTIME": "runsc"}, false,
+			[]row{{"engine podman", broken, "at unix:///run/podman/podman.sock: it runs as root", "",
+				"MCP_BRIDGE_ALLOW_ROOTFUL=true"}, {"engine", broken, "", "", "MCP_BRIDGE_ALLOW_ROOTFUL=true"}}, "run"},
+		{"an OCI runtime that isn't there", func(e *fakeEngine) { e.err = runtimeMissing },
+			map[string]string{"MCP_BRIDGE_OCI_RUNTIME": "runsc"}, false,
 			[]row{{"engine podman", broken, "no OCI runtime runsc", "", "install runsc"}}, "run"},
-		{"an engine that doesn't start", func(e *fakeEngine) { e.err, e.startErr = resting, errors.New("no hypervisor") }, nil, false,
-			[]row{{"engine podman", toKnow, "at rest: its virtual machine is stopped", "started", ""}, {"engine podman", broken, "no hypervisor", "", ""}}, "run"},
-		{"no image and no registry", func(e *fakeEngine) { e.missing, e.pullErr = true, errors.New("dial tcp: no such host") }, nil, false,
-			[]row{{"image", toKnow, "not here yet", "pulled now", "image build"}, {"image", broken, "registry can't be reached", "", "image build"}}, "run"},
-		{"no image and no space", func(e *fakeEngine) { e.missing, e.pullErr = true, errors.New("write: no space left on device") }, nil, false,
+		{"an engine that doesn't start", func(e *fakeEngine) {
+			e.err, e.startErr = resting,
+				errors.New("no hypervisor")
+		}, nil, false,
+			[]row{{"engine podman", toKnow, "at rest: its virtual machine is stopped", "started", ""},
+				{"engine podman", broken, "no hypervisor", "", ""}}, "run"},
+		{"no image and no registry", func(e *fakeEngine) {
+			e.missing, e.pullErr = true,
+				errors.New("dial tcp: no such host")
+		}, nil, false,
+			[]row{{"image", toKnow, "not here yet", "pulled now", "image build"},
+				{"image", broken, "registry can't be reached", "", "image build"}}, "run"},
+		{"no image and no space", func(e *fakeEngine) {
+			e.missing, e.pullErr = true,
+				errors.New("write: no space left on device")
+		}, nil, false,
 			[]row{{"image", broken, "no space left", "", "prune"}}, "run"},
-		{"no image and no pull", func(e *fakeEngine) { e.missing = true }, map[string]string{"MCP_BRIDGE_PULL": "never"}, false,
+		{"no image and no pull", func(e *fakeEngine) { e.missing = true },
+			map[string]string{"MCP_BRIDGE_PULL": "never"}, false,
 			[]row{{"image", broken, "MCP_BRIDGE_PULL=never", "", "image pull"}}, "run"},
 		{"an image for another machine", func(e *fakeEngine) { e.image.Arch = "arm64" }, nil, false,
-			[]row{{"image", fine, "digest sha256:22", "", ""}, {"python", broken, "made for arm64", "", "MCP_BRIDGE_IMAGE"}}, "run"},
-		{"another image than was pinned", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" + strings.Repeat("3", 64)}, false,
+			[]row{{"image", fine, "digest sha256:22", "", ""}, {"python", broken, "made for arm64", "",
+				"MCP_BRIDGE_IMAGE"}}, "run"},
+		{"another image than was pinned", func(*fakeEngine) {},
+			map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" + strings.Repeat("3", 64)}, false,
 			[]row{{"python", broken, "another one under that name", "", "image pull"}}, "run"},
 		{"an image with an old Python", func(e *fakeEngine) { e.probe = "3.9.2 1" }, nil, false,
 			[]row{{"python", broken, "its Python is 3.9.2", "", "newer Python"}}, "run"},
-		{"an image without ctypes", func(e *fakeEngine) { e.probe, e.facts.Seccomp = "3.12.0 0", "engine" }, nil, false,
+		{"an image without ctypes", func(e *fakeEngine) { e.probe, e.facts.Seccomp = "3.12.0 0", "engine" }, nil,
+			false,
 			[]row{{"python", broken, "no ctypes", "", "MCP_BRIDGE_IMAGE"}}, "run"},
 		{"a guest that never comes", func(e *fakeEngine) { e.end = runtime.Exit{Code: 126} }, nil, false,
-			[]row{{"run", broken, "ended with code 126 before it was ready", "no code can be run", "mcp-bridge doctor"}}, "guest filter"},
+			[]row{{"run", broken, "ended with code 126 before it was ready", "no code can be run",
+				"mcp-bridge doctor"}}, "guest filter"},
 		{"an engine that fails a run", func(e *fakeEngine) {
 			e.endErr = &runtime.UnavailableError{Engine: "podman", Err: errors.New("it went away"), Next: "start it"}
 		}, nil, false, []row{{"run", broken, "it went away", "", "start it"}}, "guest filter"},
 
-		{"an engine at rest", func(e *fakeEngine) { e.err = resting }, nil, true, []row{{"engine podman", toKnow, "at rest", "", ""}, {"engine podman", fine, "podman 5.4.2", "chosen", ""}}, ""},
-		{"a rootful engine that is allowed", func(e *fakeEngine) { e.facts.Rootless = false }, map[string]string{"MCP_BRIDGE_ALLOW_ROOTFUL": "true"}, true,
-			[]row{{"settings", toKnow, "MCP_BRIDGE_ALLOW_ROOTFUL", "hand over the machine", "unset"}, {"rootless", toKnow, "no", "", "ordinary user"}}, ""},
+		{"an engine at rest", func(e *fakeEngine) { e.err = resting }, nil, true,
+			[]row{{"engine podman", toKnow, "at rest", "", ""}, {"engine podman", fine, "podman 5.4.2", "chosen", ""}},
+			""},
+		{"a rootful engine that is allowed", func(e *fakeEngine) { e.facts.Rootless = false },
+			map[string]string{"MCP_BRIDGE_ALLOW_ROOTFUL": "true"}, true,
+			[]row{{"settings", toKnow, "MCP_BRIDGE_ALLOW_ROOTFUL", "hand over the machine", "unset"},
+				{"rootless", toKnow, "no", "", "ordinary user"}}, ""},
 		{"a virtual machine", func(e *fakeEngine) { e.facts.Rootless, e.facts.Desktop = false, true }, nil, true,
-			[]row{{"rootless", fine, "virtual machine", "", ""}, {"engine podman", fine, "in a virtual machine", "", ""}}, ""},
-		{"the engine's own filter", func(e *fakeEngine) { e.facts.Seccomp = "engine" }, map[string]string{"MCP_BRIDGE_SECCOMP": "engine"}, true,
-			[]row{{"seccomp", toKnow, "default", "guest's own filter", "unset MCP_BRIDGE_SECCOMP"}, {"settings", toKnow, "MCP_BRIDGE_SECCOMP=engine", "not the strict one", ""}}, ""},
+			[]row{{"rootless", fine, "virtual machine", "", ""},
+				{"engine podman", fine, "in a virtual machine", "", ""}}, ""},
+		{"the engine's own filter", func(e *fakeEngine) { e.facts.Seccomp = "engine" },
+			map[string]string{"MCP_BRIDGE_SECCOMP": "engine"}, true,
+			[]row{{"seccomp", toKnow, "default", "guest's own filter", "unset MCP_BRIDGE_SECCOMP"},
+				{"settings", toKnow, "MCP_BRIDGE_SECCOMP=engine", "not the strict one", ""}}, ""},
 		{"an engine that takes no profile", func(e *fakeEngine) {
 			e.facts.Seccomp, e.facts.Lacks = "engine", []string{"it takes no seccomp profile"}
 		}, nil, true,
-			[]row{{"seccomp", toKnow, "default", "", "takes a profile"}, {"lacks", toKnow, "takes no seccomp profile", "", ""}}, ""},
-		{"an engine without a filter", func(e *fakeEngine) { e.facts.Seccomp = "" }, nil, true, []row{{"seccomp", toKnow, "no filter", "only the guest's", ""}}, ""},
-		{"a profile of the user's", func(e *fakeEngine) { e.facts.Seccomp = "/etc/mine.json" }, nil, true, []row{{"seccomp", fine, "/etc/mine.json", "", ""}}, ""},
-		{"no LSM", func(e *fakeEngine) { e.facts.LSM = nil }, nil, true, []row{{"LSM", toKnow, "neither", "", ""}}, ""},
-		{"cgroup v1, a user namespace for each", func(e *fakeEngine) { e.facts.CgroupVersion, e.facts.Enforces = 1, runtime.Enforced{} }, map[string]string{"MCP_BRIDGE_CPUS": "1.5"}, true,
-			[]row{{"limit memory", toKnow, "512 MiB", "watched by the guest", "cgroup v2"}, {"limit pids", toKnow, "128", "kept by the kernel, set by the guest", "cgroup v2"}, {"limit cpus", toKnow, "2 whole cores", "binds code to; 1.5 was asked for", "cgroup v2"}}, ""},
-		{"no controllers, one user namespace for all", func(e *fakeEngine) { e.facts.OwnUsers, e.facts.Enforces = false, runtime.Enforced{} }, nil, true,
-			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="}, {"limit cpus", fine, "all cores", "not kept", ""}}, ""},
+			[]row{{"seccomp", toKnow, "default", "", "takes a profile"},
+				{"lacks", toKnow, "takes no seccomp profile", "", ""}}, ""},
+		{"an engine without a filter", func(e *fakeEngine) { e.facts.Seccomp = "" }, nil, true,
+			[]row{{"seccomp", toKnow, "no filter", "only the guest's", ""}}, ""},
+		{"a profile of the user's", func(e *fakeEngine) { e.facts.Seccomp = "/etc/mine.json" }, nil, true,
+			[]row{{"seccomp", fine, "/etc/mine.json", "", ""}}, ""},
+		{"no LSM", func(e *fakeEngine) { e.facts.LSM = nil }, nil, true, []row{{"LSM", toKnow, "neither", "", ""}},
+			""},
+		{"cgroup v1, a user namespace for each", func(e *fakeEngine) {
+			e.facts.CgroupVersion, e.facts.Enforces = 1,
+				runtime.Enforced{}
+		}, map[string]string{"MCP_BRIDGE_CPUS": "1.5"}, true,
+			[]row{{"limit memory", toKnow, "512 MiB", "watched by the guest", "cgroup v2"},
+				{"limit pids", toKnow, "128", "kept by the kernel, set by the guest", "cgroup v2"},
+				{"limit cpus", toKnow, "2 whole cores", "binds code to; 1.5 was asked for", "cgroup v2"}}, ""},
+		{"no controllers, one user namespace for all", func(e *fakeEngine) {
+			e.facts.OwnUsers,
+				e.facts.Enforces = false, runtime.Enforced{}
+		}, nil, true,
+			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="},
+				{"limit cpus", fine, "all cores", "not kept", ""}}, ""},
 		{"limits that bite", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_CPUS": "2"}, true,
-			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""}, {"limit cpus", fine, "2 cores", "kept by the engine", ""}, {"limit time", fine, "2m0s at most", "kept by the bridge", ""}}, ""},
+			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""},
+				{"limit cpus", fine, "2 cores", "kept by the engine", ""},
+				{"limit time", fine, "2m0s at most", "kept by the bridge", ""}}, ""},
 		{"orphans", func(e *fakeEngine) {
-			e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: dead, Created: time.Now().Add(-3 * time.Hour), Running: true}}
-		}, nil, true, []row{{"orphans", toKnow, "0123456789ab (odd_name), 3 h old, running, owner pid 4711", "removed beside the run below", "doctor --reap"}}, ""},
-		{"orphans that can't be looked for", func(e *fakeEngine) { e.reapErr = errors.New("busy") }, nil, true, []row{{"orphans", toKnow, "busy", "", "doctor --reap"}}, ""},
-		{"a pinned image", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" + strings.Repeat("2", 64)}, true,
-			[]row{{"image", fine, "digest sha256:222", "pinned", ""}, {"settings", fine, "MCP_BRIDGE_IMAGE=python@", "", ""}}, ""},
-		{"an image without ctypes, under strict", func(e *fakeEngine) { e.probe = "3.12.0 0" }, nil, true, []row{{"python", toKnow, "without ctypes", "strict one holds", ""}}, ""},
-		{"a password in a URL", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_RUNTIME": "tcp://me:hunter2@host:1"}, true, []row{{"settings", fine, "tcp://me:xxxxx@host:1", "", ""}}, ""},
+			e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: dead,
+				Created: time.Now().Add(-3 * time.Hour), Running: true}}
+		}, nil, true, []row{{"orphans", toKnow, "0123456789ab (odd_name), 3 hours old, running, owner pid 4711",
+			"removed beside the run below", "doctor --reap"}}, ""},
+		{"orphans that can't be looked for", func(e *fakeEngine) { e.reapErr = errors.New("busy") }, nil, true,
+			[]row{{"orphans", toKnow, "busy", "", "doctor --reap"}}, ""},
+		{"a pinned image", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" +
+			strings.Repeat("2", 64)}, true,
+			[]row{{"image", fine, "digest sha256:222", "pinned", ""},
+				{"settings", fine, "MCP_BRIDGE_IMAGE=python@", "", ""}}, ""},
+		{"an image without ctypes, under strict", func(e *fakeEngine) { e.probe = "3.12.0 0" }, nil, true,
+			[]row{{"python", toKnow, "without ctypes", "strict one holds", ""}}, ""},
+		{"a password in a URL", func(*fakeEngine) {},
+			map[string]string{"MCP_BRIDGE_RUNTIME": "tcp://me:hunter2@host:1"}, true,
+			[]row{{"settings", fine, "tcp://me:xxxxx@host:1", "", ""}}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -255,7 +215,8 @@ func TestDoctorNames(t *testing.T) {
 				}
 			}
 			for _, r := range d.rows {
-				if r.Check == tt.gone || strings.Contains(r.Found, "hunter2") || (r.Status == broken) && (tt.works || r.Means == "" && r.Check != "run") {
+				if r.Check == tt.gone || strings.Contains(r.Found, "hunter2") || (r.Status == broken) &&
+					(tt.works || r.Means == "" && r.Check != "run") {
 					t.Errorf("there is the row %+v", r)
 				}
 				if r.Status == broken && r.Fix == "" && tt.name != "an engine that doesn't start" {
@@ -275,14 +236,18 @@ func TestDoctorNamesTheOtherEngine(t *testing.T) {
 	second := healthy()
 	second.facts.Engine = "docker"
 	d := &doctor{}
-	if !examineWith(t, d, []*fakeEngine{healthy(), second}, nil) || !find(d.rows, row{"engine docker", fine, "docker 5.4.2", "passed over", "MCP_BRIDGE_RUNTIME=docker"}) {
+	if !examineWith(t, d, []*fakeEngine{healthy(), second}, nil) ||
+		!find(d.rows, row{"engine docker", fine, "docker 5.4.2", "passed over", "MCP_BRIDGE_RUNTIME=docker"}) {
 		t.Errorf("got %+v", d.rows)
 	}
 }
 
 func TestDoctorNamesServers(t *testing.T) {
-	d := &doctor{root: true, parts: &parts{catalog: discovery.Catalog{Problems: []discovery.Problem{{Server: "s", Reason: "it is disabled", Next: "enable it"}}}}}
-	if !examineWith(t, d, []*fakeEngine{healthy()}, nil) || !find(d.rows, row{"servers", toKnow, "it is disabled", "", "enable it"}) || !find(d.rows, row{"user", toKnow, "root", "", "ordinary user"}) {
+	d := &doctor{root: true, parts: &parts{catalog: discovery.Catalog{Problems: []discovery.Problem{{Server: "s",
+		Reason: "it is disabled", Next: "enable it"}}}}}
+	if !examineWith(t, d, []*fakeEngine{healthy()}, nil) ||
+		!find(d.rows, row{"servers", toKnow, "it is disabled", "", "enable it"}) ||
+		!find(d.rows, row{"user", toKnow, "root", "", "ordinary user"}) {
 		t.Errorf("got %+v", d.rows)
 	}
 }
@@ -293,8 +258,11 @@ func TestDoctorWithoutWatchdog(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("MCP_BRIDGE_RUNTIME", "podman")
-	d := &doctor{print: func(row) {}, progress: func(string) {}, watchdog: func(*slog.Logger) (*guard.Guard, error) { return nil, errors.New("no more processes") }}
-	if d.visit(t.Context(), &app{stderr: terminal.New(io.Discard)}) || !find(d.rows, row{"watchdog", broken, "no more processes", "doesn't start without it", "debug"}) || !find(d.rows, row{"engine podman", broken, "", "", "install"}) {
+	d := &doctor{print: func(row) {}, progress: func(string) {},
+		watchdog: func(*slog.Logger) (*guard.Guard, error) { return nil, errors.New("no more processes") }}
+	if d.visit(t.Context(), &app{stderr: terminal.New(io.Discard)}) ||
+		!find(d.rows, row{"watchdog", broken, "no more processes", "doesn't start without it", "debug"}) ||
+		!find(d.rows, row{"engine podman", broken, "", "", "install"}) {
 		t.Errorf("got %+v", d.rows)
 	}
 }
@@ -304,41 +272,25 @@ var varying = regexp.MustCompile(`answered in [^"]+|\d+ ms|Python \d\S+|"3\.\d+\
 // TestDoctorJSON compares the document for programs with testdata/doctor.json.
 func TestDoctorJSON(t *testing.T) {
 	second := healthy()
-	second.err = &runtime.UnavailableError{Engine: "docker", Err: errors.New("nobody listens"), Next: "start it"}
+	second.err = &runtime.UnavailableError{Engine: "docker", Err: errors.New("nothing listens"),
+		Next: "start it"}
 	d := &doctor{}
 	works := examineWith(t, d, []*fakeEngine{healthy(), second}, nil)
 	var b bytes.Buffer
-	if err := printJSON(&b, report{"v1", works, d.rows}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, printJSON(&b, report{"v1", works, d.rows}))
 	got := varying.ReplaceAllString(b.String(), "VARIES")
 	path := filepath.Join("testdata", "doctor.json")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the document differs (-update writes it):\n%s", diff)
 	}
 	var r report
 	if err := json.Unmarshal(b.Bytes(), &r); err != nil || !r.Works || len(r.Rows) != len(d.rows) {
 		t.Errorf("got %+v, %v", r, err)
-	}
-}
-
-// TestRow: what was found, what it means and what to do are beside the name.
-func TestRow(t *testing.T) {
-	var b bytes.Buffer
-	row{"limit memory", toKnow, "a b\nc", "one two three four", "copy /a"}.show(terminal.New(&b).Screen())
-	const want = "note  limit memory      a b\n                        c\n" +
-		"                        one two three four\n                        next: copy /a\n"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -349,9 +301,9 @@ func TestAge(t *testing.T) {
 		created time.Time
 		want    string
 	}{
-		{now.Add(-5 * time.Second), "5 s old"},
-		{now.Add(-90 * time.Second), "1 min old"},
-		{now.Add(-26 * time.Hour), "26 h old"},
+		{now.Add(-5 * time.Second), "5 seconds old"},
+		{now.Add(-90 * time.Second), "about a minute old"},
+		{now.Add(-26 * time.Hour), "26 hours old"},
 		{now.AddDate(0, 0, -12), "12 days old"},
 		{now.AddDate(20, 0, 0), "of unknown age"},
 		{time.Time{}, "of unknown age"},
@@ -369,12 +321,15 @@ func TestReapCommand(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		e := healthy()
 		e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: runtime.Owner{PID: 4711}}}
-		p := &parts{driver: detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman", Open: func() runtime.Driver { return e }}}})}
+		p := &parts{driver: detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman",
+			Open: func() runtime.Driver { return e }}}})}
 		var b bytes.Buffer
 		a := &app{stdout: terminal.New(&b)}
 		for i, want := range []string{"4711", `(?s)nothing of a dead|"removed": \[\]`} {
 			b.Reset()
-			if err := a.reap(t.Context(), p, asJSON); err != nil || !regexp.MustCompile(want).MatchString(b.String()) || !slices.Equal(e.removed, []string{"0123456789abcdef"}) {
+			if err := reap(t.Context(), a.stdout, p, asJSON); err != nil ||
+				!regexp.MustCompile(want).MatchString(b.String()) ||
+				!slices.Equal(e.removed, []string{"0123456789abcdef"}) {
 				t.Errorf("time %d: got %v, %s; removed %v", i, err, b.String(), e.removed)
 			}
 			if asJSON && !json.Valid(b.Bytes()) {
@@ -389,7 +344,8 @@ func TestReapCommand(t *testing.T) {
 
 // TestDoctorBadProfile: a seccomp profile that can't be used has one row, which says so.
 func TestDoctorBadProfile(t *testing.T) {
-	d := &doctor{print: func(row) {}, parts: &parts{cfg: config{Seccomp: filepath.Join(t.TempDir(), "none.json")}}}
+	d := &doctor{print: func(row) {}, parts: &parts{cfg: config{Seccomp: filepath.Join(t.TempDir(),
+		"none.json")}}}
 	d.settings(func(string) (string, bool) { return "", false })
 	for _, r := range d.rows {
 		if strings.Contains(r.Found, "none.json") {

@@ -44,7 +44,7 @@ func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, er
 // urlPatience is for the one engine that was named; there is no other to fall back on.
 const urlPatience = 10 * time.Second
 
-// candidates are in order of preference.
+// candidates returns them in order of preference.
 func (e engines) candidates() []detect.Candidate {
 	switch endpoint := e.cfg.Runtime; {
 	case endpoint == "podman":
@@ -64,7 +64,7 @@ func (e engines) podman(endpoint string) detect.Candidate {
 		Endpoint:     endpoint,
 		Setting:      e.setting(),
 		SSHKey:       os.Getenv("CONTAINER_SSHKEY"),
-		AllowRootful: bool(e.cfg.AllowRootful),
+		AllowRootful: e.cfg.AllowRootful,
 		Hardening:    e.hardening,
 		IdleTimeout:  time.Duration(e.cfg.RuntimeIdleTimeout),
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
@@ -86,7 +86,7 @@ func (e engines) docker(endpoint string) detect.Candidate {
 	cfg := docker.Config{
 		Endpoint:     endpoint,
 		Setting:      e.setting(),
-		AllowRootful: bool(e.cfg.AllowRootful),
+		AllowRootful: e.cfg.AllowRootful,
 		RuntimeDir:   os.Getenv("XDG_RUNTIME_DIR"),
 		Hardening:    e.hardening,
 		Log:          e.log,
@@ -98,7 +98,7 @@ func (e engines) docker(endpoint string) detect.Candidate {
 		Open: func() runtime.Driver { return docker.New(cfg) }}
 }
 
-// setting is the variable that names an endpoint; empty for the engines' own.
+// setting returns the variable that names an endpoint; empty for the engines' own.
 func (e engines) setting() string {
 	if isURL(e.cfg.Runtime) {
 		return prefix + "_RUNTIME"

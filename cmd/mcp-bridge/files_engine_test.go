@@ -17,16 +17,10 @@ func TestFilesInAndOut(t *testing.T) {
 	in, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	big := bytes.Repeat([]byte("0123456789abcdef"), 2<<20) // 32 MB
 	for name, data := range map[string][]byte{"a.csv": []byte("1,2"), "big.bin": big, "empty": nil} {
-		if err := os.WriteFile(filepath.Join(in, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(in, name), data, 0o600))
 	}
-	if err := os.Symlink("/etc/hostname", filepath.Join(in, "link")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := command(t, nil, "serve")
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_INPUTS="+in, "MCP_BRIDGE_ARTIFACTS="+out)
-	c := serve(t, cmd)
+	must(t, os.Symlink("/etc/hostname", filepath.Join(in, "link")))
+	c := serve(t, with(command(t, nil, "serve"), "MCP_BRIDGE_INPUTS="+in, "MCP_BRIDGE_ARTIFACTS="+out))
 	const code = `
 import hashlib, os
 os.chdir("/workspace/in")
@@ -36,7 +30,8 @@ _ = save_artifact("sums/a.txt", open("a.csv").read() + ",3")
 `
 	for range 2 { // the second has a container that has waited
 		got := c.python(code, map[string]any{"files": []string{"a.csv", filepath.Join(in, "big.bin"), "empty"}})
-		want := fmt.Sprintf("[('a.csv', 3), ('big.bin', %d), ('empty', 0)]\n%x\n[written to %s/", len(big), sha256.Sum256(big), out)
+		want := fmt.Sprintf("[('a.csv', 3), ('big.bin', %d), ('empty', 0)]\n%x\n[written to %s/", len(big),
+			sha256.Sum256(big), out)
 		if got.IsError || !strings.HasPrefix(got.Text, want) {
 			t.Fatalf("got %s, want %s", got.Text, want)
 		}
@@ -45,10 +40,12 @@ _ = save_artifact("sums/a.txt", open("a.csv").read() + ",3")
 			t.Errorf("%s: %q, %v", path, data, err)
 		}
 	}
-	if got := c.python("print(1)", map[string]any{"files": []string{"link"}}); !got.IsError || !strings.Contains(got.Text, "is not below a directory whose files may be read, which are: "+in) {
+	if got := c.python("print(1)", map[string]any{"files": []string{"link"}}); !got.IsError ||
+		!strings.Contains(got.Text, "is not below a directory whose files may be read, which are: "+in) {
 		t.Errorf("got %s", got.Text)
 	}
-	if got := c.python("import os; print(os.path.exists('/workspace/in'))", nil); strings.TrimSpace(got.Text) != "False" {
+	if got := c.python("import os; print(os.path.exists('/workspace/in'))",
+		nil); strings.TrimSpace(got.Text) != "False" {
 		t.Errorf("a run without files has %s", got.Text)
 	}
 }

@@ -20,7 +20,8 @@ func TestOpenFiles(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		limits, err := exec.Command("sh", "-c", "ulimit -Sn; ulimit -Hn").Output()
-		if got := strings.Fields(string(limits)); err != nil || len(got) != 2 || got[0] != "90" || got[1] != os.Getenv(asLimited+"_HARD") {
+		if got := strings.Fields(string(limits)); err != nil || len(got) != 2 || got[0] != "90" ||
+			got[1] != os.Getenv(asLimited+"_HARD") {
 			t.Errorf("a child has the limits %v, %v", got, err)
 		}
 		return
@@ -29,9 +30,11 @@ func TestOpenFiles(t *testing.T) {
 		t.Errorf("here: got %d, want at most %d", got, noFile)
 	}
 	for _, tt := range []struct{ hard, want string }{{"200", "200"}, {"1024", "1024"}, {"1025", "1024"}} {
-		limited := exec.Command("sh", "-c", `ulimit -Sn 90 && ulimit -Hn "$1" && exec "$0" -test.run '^TestOpenFiles$' -test.v`, self(t), tt.hard)
+		limited := exec.Command("sh", "-c",
+			`ulimit -Sn 90 && ulimit -Hn "$1" && exec "$0" -test.run '^TestOpenFiles$' -test.v`, self(t), tt.hard)
 		limited.Env = append(os.Environ(), asLimited+"="+tt.want, asLimited+"_HARD="+tt.hard)
-		if out, err := limited.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestOpenFiles") {
+		if out, err := limited.CombinedOutput(); err != nil ||
+			!strings.Contains(string(out), "--- PASS: TestOpenFiles") {
 			t.Errorf("with at most %s: %v\n%s", tt.hard, err, out)
 		}
 	}

@@ -20,7 +20,8 @@ const programsDir = "../../entrypoint/testdata/programs"
 // shownFile is the name of a file that was shown and not given a name.
 var shownFile = regexp.MustCompile(`^(image|display|figure|audio)-\d+(-\d+)?\.\w+$`)
 
-// firstProgram is one program of entrypoint/testdata/programs, whose README.md says what its files hold.
+// firstProgram is one program of entrypoint/testdata/programs, whose README.md says what its files
+// hold.
 type firstProgram struct {
 	server, name, code string
 	out, says          *string
@@ -29,20 +30,17 @@ type firstProgram struct {
 func firstPrograms(t *testing.T) []firstProgram {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(programsDir, "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []firstProgram
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range archive.Files {
 			text := string(f.Data)
 			name, kind, _ := strings.Cut(f.Name, ".")
 			if kind == "py" {
-				all = append(all, firstProgram{server: strings.TrimSuffix(filepath.Base(path), ".txtar"), name: name, code: text})
+				all = append(all, firstProgram{server: strings.TrimSuffix(filepath.Base(path), ".txtar"), name: name,
+					code: text})
 				continue
 			}
 			last := &all[len(all)-1]
@@ -59,31 +57,26 @@ func firstPrograms(t *testing.T) []firstProgram {
 	return all
 }
 
-// TestFirstPrograms runs what models write by habit, with servers that declare no output schemas, through the bridge: each program
-// prints what a person expects, or its error says how to mend it.
+// TestFirstPrograms runs what models write by habit, with servers that declare no output schemas,
+// through the bridge: each program prints what a person expects, or its error says how to mend it.
 func TestFirstPrograms(t *testing.T) {
 	needEngine(t)
 	programs := firstPrograms(t)
 	if len(programs) < 60 {
 		t.Fatalf("only %d programs", len(programs))
 	}
-	servers := map[string]entry{"github": {Command: self(t), Args: []string{"demo-server", "github"}, Env: map[string]string{asMain: "1"}}}
+	servers := map[string]entry{"github": {Command: self(t), Args: []string{"demo-server", "github"},
+		Env: map[string]string{asMain: "1"}}}
 	scripts, err := filepath.Glob(filepath.Join(programsDir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, script := range scripts {
 		data, err := os.ReadFile(script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := shop(t) // whose arguments say that it isn't the bridge itself
 		e.Env = map[string]string{asScript: string(data)}
 		servers[strings.TrimSuffix(filepath.Base(script), ".json")] = e
 	}
-	cmd := command(t, servers)
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error")
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, servers), "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error"))
 	queue := make(chan firstProgram, len(programs))
 	for _, p := range programs {
 		queue <- p
@@ -108,13 +101,12 @@ func (p firstProgram) check(t *testing.T, c *client) {
 	if m.Error != nil {
 		t.Fatalf("JSON-RPC error %d: %s", m.Error.Code, m.Error.Message)
 	}
-	if err := json.Unmarshal(m.Result, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(m.Result, &r))
 	got := r.StructuredContent
 	got.Stderr = filesGone.ReplaceAllString(got.Stderr, "") // of programs that write no file to /workspace/out
 	if p.out != nil {
-		if text := got.Stdout + handedOver(t, got.Artifacts); got.Status != "ok" || got.Stderr != "" || text != *p.out {
+		if text := got.Stdout + handedOver(t, got.Artifacts); got.Status != "ok" || got.Stderr != "" ||
+			text != *p.out {
 			t.Errorf("%s: %s\nprinted %q, want %q; stderr: %s", got.Status, got.Message, text, *p.out, got.Stderr)
 		}
 		return
@@ -123,11 +115,7 @@ func (p firstProgram) check(t *testing.T, c *client) {
 	if got.Error == nil || got.Error.Type != says[0] {
 		t.Fatalf("got %s %+v, want the exception %s", got.Status, got.Error, says[0])
 	}
-	for _, part := range says[1:] {
-		if !strings.Contains(got.Error.Message, part) {
-			t.Errorf("the error %q doesn't say %q", got.Error.Message, part)
-		}
-	}
+	holds(t, got.Error.Message, says[1:]...)
 }
 
 // handedOver is a line for each file.
@@ -136,9 +124,7 @@ func handedOver(t *testing.T, files []json.RawMessage) string {
 	var b strings.Builder
 	for _, raw := range files {
 		var f struct{ Name, Mime string }
-		if err := json.Unmarshal(raw, &f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &f))
 		if shownFile.MatchString(f.Name) {
 			f.Name = ""
 		}

@@ -14,9 +14,11 @@ import (
 
 func TestDifferences(t *testing.T) {
 	before := []discovery.Server{{Name: "a", Command: "x"}, {Name: "b", Command: "x"}, {Name: "c", Command: "x"}}
-	now := []discovery.Server{{Name: "b", Command: "x", Source: discovery.Source{Path: "/elsewhere"}}, {Name: "c", Command: "y"}, {Name: "d", Command: "x"}}
+	now := []discovery.Server{{Name: "b", Command: "x", Source: discovery.Source{Path: "/elsewhere"}},
+		{Name: "c", Command: "y"}, {Name: "d", Command: "x"}}
 	added, changed, removed := differences(before, now)
-	if !slices.Equal(added, []string{"d"}) || !slices.Equal(changed, []string{"c"}) || !slices.Equal(removed, []string{"a"}) {
+	if !slices.Equal(added, []string{"d"}) || !slices.Equal(changed, []string{"c"}) ||
+		!slices.Equal(removed, []string{"a"}) {
 		t.Errorf("added %q, changed %q, removed %q", added, changed, removed)
 	}
 }
@@ -29,7 +31,8 @@ type followed struct {
 
 // inHome are the variables of a bridge for which there is nothing but the home directory.
 func inHome(home string) []string {
-	return []string{"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "MCP_BRIDGE_CONFIG=", "CLAUDE_CONFIG_DIR=", "CODEX_HOME="}
+	return []string{"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "MCP_BRIDGE_CONFIG=",
+		"CLAUDE_CONFIG_DIR=", "CODEX_HOME="}
 }
 
 func follow(t *testing.T, file string, first map[string]entry, vars ...string) followed {
@@ -48,23 +51,21 @@ func follow(t *testing.T, file string, first map[string]entry, vars ...string) f
 func (f followed) write(t *testing.T, servers map[string]entry) {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"mcpServers": servers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.save(t, string(data))
 }
 
 // save replaces the file as a whole.
 func (f followed) save(t *testing.T, data string) {
 	t.Helper()
-	for _, err := range []error{os.MkdirAll(filepath.Dir(f.file), 0o700), os.WriteFile(f.file+".new", []byte(data), 0o600), os.Rename(f.file+".new", f.file)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, err := range []error{os.MkdirAll(filepath.Dir(f.file), 0o700),
+		os.WriteFile(f.file+".new", []byte(data), 0o600), os.Rename(f.file+".new", f.file)} {
+		must(t, err)
 	}
 }
 
-// hears waits until the bridge says that its tools have changed, and returns which servers run_python then names.
+// hears waits until the bridge says that its tools have changed, and returns which servers
+// run_python then names.
 func (f followed) hears(t *testing.T) string {
 	t.Helper()
 	timeout := time.After(time.Minute)
@@ -92,7 +93,8 @@ func (f followed) approve(t *testing.T, server string, vars ...string) {
 	t.Helper()
 	cmd := command(t, nil, "servers", "approve", server, "--yes")
 	cmd.Dir, cmd.Env = filepath.Dir(f.file), append(cmd.Env, vars...)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), f.file) || !strings.Contains(string(out), "that run and know it now: 1") {
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), f.file) ||
+		!strings.Contains(string(out), "that run and know it now: 1") {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -100,20 +102,15 @@ func (f followed) approve(t *testing.T, server string, vars ...string) {
 // says waits for a line of the bridge's log.
 func (f followed) says(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	withinTime(t, time.Minute, "the log says "+text, func() bool {
 		data, err := os.ReadFile(f.stderr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(data), text) {
-			return
-		}
-	}
-	t.Fatalf("the log never said %q", text)
+		must(t, err)
+		return strings.Contains(string(data), text)
+	})
 }
 
-// TestFollow is a real process and real files: what is added, changed, broken, mended and removed on disk is what a client sees,
-// without a restart.
+// TestFollow is a real process and real files: what is added, changed, broken, mended and removed
+// on disk is what a client sees, without a restart.
 func TestFollow(t *testing.T) {
 	secret := entry{Command: "one", Env: map[string]string{"TOKEN": "hunter2"}}
 	home := t.TempDir()
@@ -149,9 +146,7 @@ func TestFollow(t *testing.T) {
 	if got := f.hears(t); got != "second" {
 		t.Errorf("after one was removed there are %q", got)
 	}
-	if err := os.Remove(f.file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(f.file))
 	if got := f.hears(t); got != "" {
 		t.Errorf("without a file there are %q", got)
 	}
@@ -160,14 +155,13 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowDuringRun: a run keeps the server that it began with while that goes from the configuration; the next one has what is
-// there then. The run waits meanwhile, for its user, who is asked whether it may call a tool.
+// TestFollowDuringRun: a run keeps the server that it began with while that goes from the
+// configuration; the next one has what is there then. The run waits meanwhile, for its user, who is
+// asked whether it may call a tool.
 func TestFollowDuringRun(t *testing.T) {
 	needEngine(t)
 	policy := filepath.Join(t.TempDir(), "policy.toml")
-	if err := os.WriteFile(policy, []byte("[[rule]]\ntools = [\"*.echo\"]\nverdict = \"ask\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(policy, []byte("[[rule]]\ntools = [\"*.echo\"]\nverdict = \"ask\"\n"), 0o600))
 	shop := shop(t)
 	file := filepath.Join(t.TempDir(), "servers.json") // not in a home of its own, where the engine has no image
 	vars := []string{"MCP_BRIDGE_CONFIG=" + file, "MCP_BRIDGE_POLICY=" + policy, "XDG_STATE_HOME=" + t.TempDir()}
@@ -191,11 +185,14 @@ func TestFollowDuringRun(t *testing.T) {
 	if got := f.named(); got != "other" {
 		t.Errorf("there are %q", got)
 	}
-	f.send(map[string]any{"jsonrpc": "2.0", "id": question.ID, "result": map[string]any{"action": "accept", "content": map[string]any{"answer": "once"}}})
-	if got := parseAnswer(t, <-answer); got.IsError || !strings.Contains(got.Text, "asked") || !strings.Contains(got.Text, "4") || !strings.Contains(got.Text, "shop") {
+	f.send(map[string]any{"jsonrpc": "2.0", "id": question.ID,
+		"result": map[string]any{"action": "accept", "content": map[string]any{"answer": "once"}}})
+	if got := parseAnswer(t, <-answer); got.IsError || !strings.Contains(got.Text, "asked") ||
+		!strings.Contains(got.Text, "4") || !strings.Contains(got.Text, "shop") {
 		t.Errorf("the run during which its server went got %+v", got)
 	}
-	if got := f.python(`print(mcp_other.add(a=2, b=3), runtime.list_servers())`, nil); got.IsError || !strings.Contains(got.Text, "5") || strings.Contains(got.Text, "shop") {
+	if got := f.python(`print(mcp_other.add(a=2, b=3), runtime.list_servers())`, nil); got.IsError ||
+		!strings.Contains(got.Text, "5") || strings.Contains(got.Text, "shop") {
 		t.Errorf("the next run got %+v", got)
 	}
 }

@@ -27,7 +27,8 @@ tools = ["shop.add"]
 calls = 2
 `
 
-// answers has the client answer what it is asked, in this order, and returns what that was when the bridge has ended.
+// answers has the client answer what it is asked, in this order, and returns what that was when the
+// bridge has ended.
 func (c *client) answers(words ...string) func() []string {
 	var asked []string
 	var done sync.WaitGroup
@@ -40,7 +41,8 @@ func (c *client) answers(words ...string) func() []string {
 				}
 				word := words[min(len(asked), len(words)-1)]
 				asked = append(asked, string(m.Params))
-				c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"action": "accept", "content": map[string]any{"answer": word}}})
+				c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID,
+					"result": map[string]any{"action": "accept", "content": map[string]any{"answer": word}}})
 			case <-c.ended:
 				return
 			}
@@ -52,16 +54,16 @@ func (c *client) answers(words ...string) func() []string {
 	}
 }
 
-// TestGoverned is a real run in a container under a policy, whose user is asked and whose audit is kept.
+// TestGoverned is a real run in a container under a policy, whose user is asked and whose audit is
+// kept.
 func TestGoverned(t *testing.T) {
 	needEngine(t)
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "audit.jsonl")
-	if err := os.WriteFile(policy, []byte(governed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(policy, []byte(governed), 0o600))
 	cmd := command(t, map[string]entry{"shop": shop(t)})
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy, "MCP_BRIDGE_AUDIT="+log, "MCP_BRIDGE_AUDIT_ARGUMENTS=true",
+	cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy, "MCP_BRIDGE_AUDIT="+log,
+		"MCP_BRIDGE_AUDIT_ARGUMENTS=true",
 		"MCP_BRIDGE_LOG_FORMAT=json", "MCP_BRIDGE_LOG_LEVEL=debug", "XDG_STATE_HOME="+dir)
 	stderr := logFile(t)
 	cmd.Stderr = stderr
@@ -88,7 +90,8 @@ except AttributeError as e:
 `, map[string]any{"servers": []string{"shop"}, "timeout": 60})
 	for _, want := range []string{
 		"['add', 'echo'] False", `this run has made all of the 2 calls that it may make, by the limit on "shop.add"`,
-		`mcp_shop has no tool 'big' that may be called, by rule "shop.big" (` + policy + `, line 2): too much; the tools are `,
+		`mcp_shop has no tool 'big' that may be called, by rule "shop.big" (` + policy +
+			`, line 2): too much; the tools are `,
 		`tool "echo" of server "shop" was not called: the user has said no, for all of this run`,
 		`tool "big" of server "shop" may not be called, by rule "shop.big" (` + policy + `, line 2): too much`,
 	} {
@@ -101,7 +104,8 @@ except AttributeError as e:
 	}
 	c.stdin.Close()
 	questions := asked()
-	if len(questions) != 2 || !strings.Contains(questions[0], `\"one\"`) || !strings.Contains(questions[1], `\"two\"`) {
+	if len(questions) != 2 || !strings.Contains(questions[0], `\"one\"`) ||
+		!strings.Contains(questions[1], `\"two\"`) {
 		t.Errorf("the user was asked %q", questions)
 	}
 	checkAudit(t, log)
@@ -111,9 +115,7 @@ except AttributeError as e:
 func checkAudit(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	run := ""
 	for line := range strings.Lines(string(text)) {
@@ -130,7 +132,8 @@ func checkAudit(t *testing.T, path string) {
 		if r.Kind == audit.KindRun {
 			r.Arguments = nil
 		}
-		got = append(got, fmt.Sprintf("%s %s.%s %s %s %s", r.Kind, r.Server, r.Tool, r.Verdict, r.Outcome, r.Arguments))
+		got = append(got, fmt.Sprintf("%s %s.%s %s %s %s", r.Kind, r.Server, r.Tool, r.Verdict, r.Outcome,
+			r.Arguments))
 	}
 	want := `call shop.add allow ok {"a":1,"b":2}
 call shop.add allow ok {"a":2,"b":2}
@@ -148,9 +151,7 @@ run .  ok `
 func checkRunIDs(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	of := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		var l struct{ Msg, Run string }

@@ -18,9 +18,7 @@ func (p *prey) governs() {
 	if err == nil {
 		err = json.Unmarshal(text, &mine)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	mine["mcpServers"]["shop"] = shop(p.t)
 	if text, err = json.Marshal(mine); err != nil {
 		p.t.Fatal(err)
@@ -65,8 +63,8 @@ for call in (lambda: mcp_shop.echo(text="x"), lambda: mcp_shop.add(a=1, b=2)):
 
 // TestCodeGrantsItselfNothing: code with the filesystem server over the whole home directory forges
 // the user's "always", by copying an entry of the record with another tool's name, and writes the
-// policy. The forged grant counts neither in the same session nor in the next; the policy is refused
-// by the next start until the user approves it. What the user forgets is forgotten at once.
+// policy. The forged grant counts neither in the same session nor in the next; the policy is
+// refused by the next start until the user approves it. What the user forgets is forgotten at once.
 func TestCodeGrantsItselfNothing(t *testing.T) {
 	p := newPrey(t)
 	p.governs()

@@ -13,30 +13,32 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/image"
 )
 
-func (a *app) imageCmd() *cobra.Command {
+func imageCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
 		Short: "Show, get or make the container image that code runs in",
 		Args:  cobra.NoArgs,
-		RunE:  a.imageAction(a.showImages),
+		RunE:  imageAction(a, showImages),
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "pull", Short: "Pull the configured image", Args: cobra.NoArgs,
-			RunE: a.imageAction(a.pullImage)},
+			RunE: imageAction(a, pullImage)},
 		&cobra.Command{Use: "build",
 			Short: "Make an image from this machine's distribution packages, for where no registry is reached",
-			Args:  cobra.NoArgs, RunE: a.imageAction(a.buildImage)},
+			Args:  cobra.NoArgs, RunE: imageAction(a, buildImage)},
 		&cobra.Command{Use: "ensure", Short: "Have an image: the one that is there, else pull it, else build one",
-			Args: cobra.NoArgs, RunE: a.imageAction(a.ensureImage)},
+			Args: cobra.NoArgs, RunE: imageAction(a, ensureImage)},
 	)
 	return cmd
 }
 
-func (a *app) imageAction(f func(context.Context, *parts) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, f) }
+func imageAction(a *app, f func(context.Context, *app, *parts) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error { return f(ctx, a, p) })
+	}
 }
 
-// present is the first of the configured images that the engine has, or "".
+// present returns the first of the configured images that the engine has, or "".
 func (p *parts) present(ctx context.Context) (string, error) {
 	for _, ref := range p.cfg.images() {
 		_, has, err := p.driver.FindImage(ctx, ref)
@@ -50,7 +52,7 @@ func (p *parts) present(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (a *app) showImages(ctx context.Context, p *parts) error {
+func showImages(ctx context.Context, a *app, p *parts) error {
 	used := false
 	for _, ref := range p.cfg.images() {
 		i, has, err := p.driver.FindImage(ctx, ref)
@@ -70,7 +72,7 @@ func (a *app) showImages(ctx context.Context, p *parts) error {
 	return nil
 }
 
-func (a *app) pullImage(ctx context.Context, p *parts) error {
+func pullImage(ctx context.Context, a *app, p *parts) error {
 	ref := p.cfg.images()[0]
 	i, err := p.driver.PullImage(ctx, ref, a.say)
 	if err != nil {
@@ -80,7 +82,7 @@ func (a *app) pullImage(ctx context.Context, p *parts) error {
 	return nil
 }
 
-func (a *app) ensureImage(ctx context.Context, p *parts) error {
+func ensureImage(ctx context.Context, a *app, p *parts) error {
 	ref, err := p.present(ctx)
 	if err != nil {
 		return err
@@ -89,19 +91,19 @@ func (a *app) ensureImage(ctx context.Context, p *parts) error {
 		fmt.Fprintln(a.stdout, ref)
 		return nil
 	}
-	err = a.pullImage(ctx, p)
+	err = pullImage(ctx, a, p)
 	var missing *runtime.ImageError
 	if err == nil || !errors.As(err, &missing) || p.cfg.Image != "" {
 		return err
 	}
 	a.say(err.Error())
 	a.say("making one from this machine's packages instead")
-	return a.buildImage(ctx, p)
+	return buildImage(ctx, a, p)
 }
 
 // buildImage makes the root file system in a temporary file: the engine wants to know that it is
 // whole before it imports it.
-func (a *app) buildImage(ctx context.Context, p *parts) (err error) {
+func buildImage(ctx context.Context, a *app, p *parts) (err error) {
 	if _, err := p.driver.Facts(ctx); err != nil {
 		return err // before half a minute of work
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -21,207 +20,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// stubborn is a server that ignores the end of its input and SIGTERM, and so does a child of its own. Both carry a mark.
-const stubborn = `
-import json, signal, subprocess, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if len(sys.argv) == 3:  # the server; its child has one argument more
-    subprocess.Popen([sys.executable, "-c", open(sys.argv[1]).read(), sys.argv[1], sys.argv[2], "child"], stdout=subprocess.DEVNULL)
-    for line in sys.stdin:
-        m = json.loads(line)
-        if m.get("method") == "initialize":
-            r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "stubborn", "version": "0"}}
-        elif m.get("method") == "tools/list":
-            r = {"tools": [{"name": "poke", "inputSchema": {"type": "object"}}]}
-        elif m.get("method") == "tools/call":
-            r = {"content": [{"type": "text", "text": "poked"}]}
-        else:
-            continue
-        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-while True:
-    time.sleep(1)
-`
-
-// clientMain is an MCP client in a process of its own, to be killed: it starts the bridge as its child, calls run_python and
-// says when the code is running and what the bridge's process is.
-func clientMain() int {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, asClient) }), asMain+"=1")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return 1
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 1
-	}
-	if err := cmd.Start(); err != nil {
-		return 1
-	}
-	fmt.Println("bridge", cmd.Process.Pid)
-	const code = `print(mcp_stubborn.poke(), 'at work', flush=True)\nimport time\nwhile True: time.sleep(0.1)`
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"%s","servers":["stubborn"],"timeout":100},"_meta":{"progressToken":1}}}`+"\n", code)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if bytes.Contains(lines.Bytes(), []byte("at work")) {
-			fmt.Println("running")
-		}
-	}
-	cmd.Wait() //nolint:errcheck // only its end matters
-	return 0
-}
-
-// scene is a client, its bridge, their server and their container, in the middle of a run.
-type scene struct {
-	t        *testing.T
-	client   *exec.Cmd
-	bridge   int // pid
-	watchdog int // its watchdog's
-	mark     string
-	before   []string // runtime directories that were there before
-}
-
-func stage(t *testing.T) *scene {
-	t.Helper()
-	dir := t.TempDir()
-	script := filepath.Join(dir, "stubborn.py")
-	if err := os.WriteFile(script, []byte(stubborn), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{t: t, mark: "mark-" + filepath.Base(filepath.Dir(dir)) + filepath.Base(dir), before: runtimeDirs(t)}
-	s.client = exec.Command(self(t))
-	s.client.Env = append(os.Environ(), asClient+"=1", "XDG_STATE_HOME="+t.TempDir(), "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
-		"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, s.mark}},
-	}))
-	var log bytes.Buffer
-	s.client.Stderr = &log
-	out, err := s.client.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.client.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	running := false
-	for !running && lines.Scan() {
-		pid, ok := strings.CutPrefix(lines.Text(), "bridge ")
-		if ok {
-			s.bridge, _ = strconv.Atoi(pid)
-		}
-		running = lines.Text() == "running"
-	}
-	if !running {
-		s.client.Process.Kill()
-		t.Fatalf("the run did not begin: %s", log.String())
-	}
-	s.watchdog = watchdogOf(t, s.bridge)
-	if n := len(s.marked()); n != 2 {
-		t.Errorf("%d processes of the server run, want 2", n)
-	}
-	if n := len(s.containers()); n != 1 && n != 1+keptReady {
-		t.Errorf("%d containers run, want 1, and perhaps a standby", n)
-	}
-	go func() { // so that the client is reaped whoever ended it
-		for lines.Scan() { //nolint:revive // to its end
-		}
-		s.client.Wait()
-	}()
-	return s
-}
-
-// marked are the processes of the server.
-func (s *scene) marked() []int { return processes(s.mark) }
-
-// processes are those whose command line has a text in it.
-func processes(text string) []int {
-	var found []int
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, name := range lines {
-		b, err := os.ReadFile(name)
-		if err == nil && bytes.Contains(b, []byte(text)) {
-			pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
-			if pid != os.Getpid() {
-				found = append(found, pid)
-			}
-		}
-	}
-	return found
-}
-
-// containers are those of this bridge that podman still knows.
-func (s *scene) containers() []string {
-	out, err := exec.Command("podman", "ps", "-aq", "--filter", fmt.Sprintf("label=%s=%d", runtime.LabelPID, s.bridge)).Output()
-	if err != nil {
-		s.t.Errorf("podman ps: %v", err)
-	}
-	return strings.Fields(string(out))
-}
-
-func runtimeDirs(t *testing.T) []string {
-	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "mcp-bridge-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dirs
-}
-
-// anothers says whether a directory belongs to another bridge or watchdog, which lives: what they do is their own affair.
-func (s *scene) anothers(dir string) bool {
-	self := runtime.Self()
-	o, ok := runtime.OwnerNamed(filepath.Base(dir), self)
-	return ok && !o.Orphaned(self) && o.PID != s.bridge && o.PID != s.watchdog
-}
-
-// left is what is still there of the scene.
-func (s *scene) left() []string {
-	var left []string
-	for _, pid := range s.marked() {
-		left = append(left, fmt.Sprintf("server process %d", pid))
-	}
-	for _, c := range s.containers() {
-		left = append(left, "container "+c)
-	}
-	left = append(left, monitorsOf([]int{s.bridge})...)
-	for _, d := range runtimeDirs(s.t) {
-		if slices.Contains(s.before, d) || s.anothers(d) {
-			continue
-		}
-		left = append(left, "directory "+d)
-		for _, pid := range processes(d + "/podman.sock") {
-			left = append(left, fmt.Sprintf("API service %d", pid))
-		}
-	}
-	if err := sendSignal(s.bridge, 0); err == nil {
-		left = append(left, fmt.Sprintf("bridge %d", s.bridge))
-	}
-	return left
-}
-
-// cleared waits until nothing is left, for at most thirty seconds.
-func (s *scene) cleared() {
-	s.t.Helper()
-	begin := time.Now()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for left := s.left(); len(left) > 0; left = s.left() {
-		if time.Since(begin) > 30*time.Second {
-			s.t.Errorf("after %v there is still: %s", time.Since(begin), strings.Join(left, ", "))
-			for _, pid := range s.marked() {
-				sendSignal(pid, syscall.SIGKILL)
-			}
-			return
-		}
-		<-tick.C
-	}
-	s.t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
-}
-
-// TestKilled kills the client and the bridge, ten times each, in the middle of a run: nothing may be left.
+// TestKilled kills the client and the bridge, ten times each, in the middle of a run: nothing may
+// be left.
 func TestKilled(t *testing.T) {
 	needEngine(t)
 	for _, tt := range []struct {
@@ -239,17 +39,16 @@ func TestKilled(t *testing.T) {
 			}
 			for range times {
 				s := stage(t)
-				if err := tt.kill(s); err != nil {
-					t.Fatal(err)
-				}
+				must(t, tt.kill(s))
 				s.cleared()
 			}
 		})
 	}
 }
 
-// TestKilledAtRandomMoments kills a hundred bridges, ten at a time, at moments from before they have read their first message
-// until after their first call has been answered: nothing may be left of any of them.
+// TestKilledAtRandomMoments kills a hundred bridges, ten at a time, at moments from before they
+// have read their first message until after their first call has been answered: nothing may be left
+// of any of them.
 func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
 	rounds, atATime := 10, 10
@@ -274,9 +73,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			cmd.Stdout = &outs[i]
 			in, w := io.Pipe() // which stays open, as a client's does
 			cmd.Stdin = in
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Start())
 			go io.WriteString(w, oneCall) // ends with the read side, at the latest when the bridge is gone
 			pids = append(pids, cmd.Process.Pid)
 			killed.Go(func() {
@@ -296,27 +93,32 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		}
 		noneLeft(t, pids, before, mark)
 	}
-	t.Logf("%d of %d, killed within %v, had answered their call", answered, rounds*atATime, life.Round(time.Millisecond))
+	t.Logf("%d of %d, killed within %v, had answered their call", answered, rounds*atATime,
+		life.Round(time.Millisecond))
 	if answered == rounds*atATime {
 		t.Error("none was killed before its call had been answered")
 	}
 }
 
-// lifeOfACall is how long it takes n bridges, started at once, to answer their first call, all of them.
+// lifeOfACall is how long it takes n bridges, started at once, to answer their first call, all of
+// them.
 func lifeOfACall(t *testing.T, n int) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	var answered sync.WaitGroup
 	for range n {
 		c := serve(t, command(t, nil))
-		_, answer := c.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": "import time; time.sleep(0.3)", "servers": []string{}, "timeout": 100}})
+		_, answer := c.start("tools/call", map[string]any{"name": "run_python",
+			"arguments": map[string]any{"code": "import time; time.sleep(0.3)", "servers": []string{},
+				"timeout": 100}})
 		answered.Go(func() { <-answer })
 	}
 	answered.Wait()
 	return time.Since(begin)
 }
 
-// markVar tells what a bridge of a test has started from what other bridges have: one that is passed on to podman.
+// markVar tells what a bridge of a test has started from what other bridges have: one that is
+// passed on to podman.
 const markVar = "PODMAN_TEST_MARK"
 
 // oneCall is what a client writes for one call, all at once.
@@ -325,41 +127,34 @@ const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"import time; time.sleep(0.3)","servers":[],"timeout":100}}}
 `
 
-// noneLeft waits until nothing is left of bridges that were killed, for at most thirty seconds. What other bridges on this
+// noneLeft waits until nothing is left of bridges that were killed. What other bridges on this
 // machine do is their own affair.
 func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	t.Helper()
-	begin := time.Now()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	allGone(t, func() []string {
 		left := append(servicesLeft(t, before, mark), monitorsOf(pids)...)
 		if len(left) == 0 { // asked last, since it takes longest
 			left = containersOf(t, pids)
 		}
-		if len(left) == 0 {
-			t.Logf("all gone after %v", time.Since(begin).Round(10*time.Millisecond))
-			return
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("after %v there is still: %s", time.Since(begin), strings.Join(left, ", "))
-		}
-		<-tick.C
-	}
+		return left
+	})
 }
 
-// servicesLeft are the API services with the mark in their environment, and the new directories in which no other one lives.
+// servicesLeft are the API services with the mark in their environment, and the new directories in
+// which no other one lives.
 func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
 	var others []string
 	for _, pid := range processes("system\x00service") {
-		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && bytes.Contains(env, []byte(mark)) {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil &&
+			bytes.Contains(env, []byte(mark)) {
 			left = append(left, fmt.Sprintf("API service %d", pid))
 		} else if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 			others = append(others, string(line))
 		}
 	}
 	for _, d := range runtimeDirs(t) {
-		if !slices.Contains(before, d) && !slices.ContainsFunc(others, func(line string) bool { return strings.Contains(line, d) }) {
+		if !slices.Contains(before, d) && !slices.ContainsFunc(others,
+			func(line string) bool { return strings.Contains(line, d) }) {
 			left = append(left, "directory "+d)
 		}
 	}
@@ -369,7 +164,8 @@ func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
 // containersOf are those with one of these owners that the engine still knows.
 func containersOf(t *testing.T, pids []int) []string {
 	t.Helper()
-	out, err := exec.Command(anyEngine(t), "ps", "-a", "--filter", "label="+runtime.LabelPID, "--format", "{{.ID}} {{.Labels}}").Output()
+	out, err := exec.Command(anyEngine(t), "ps", "-a", "--filter", "label="+runtime.LabelPID, "--format",
+		"{{.ID}} {{.Labels}}").Output()
 	if err != nil {
 		t.Fatalf("listing containers: %v", err)
 	}
@@ -387,19 +183,19 @@ func containersOf(t *testing.T, pids []int) []string {
 	return found
 }
 
-var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) + `[:=](\d+)`) // as podman and as docker write it
+var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) +
+	`[:=](\d+)`) // as podman and as docker write it
 
-// TestKilledContainer: a container that somebody else kills is told as what it is.
+// TestKilledContainer: a container that another program kills is told as what it is.
 func TestKilledContainer(t *testing.T) {
 	needEngine(t)
 	cmd := command(t, nil)
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0") // so that the container is the run's
 	c := serve(t, cmd)
 	_, answer := c.startLong()
-	out, err := exec.Command("podman", "ps", "-q", "--filter", fmt.Sprintf("label=%s=%d", runtime.LabelPID, c.cmd.Process.Pid)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, err := exec.Command("podman", "ps", "-q", "--filter",
+		fmt.Sprintf("label=%s=%d", runtime.LabelPID, c.cmd.Process.Pid)).Output()
+	must(t, err)
 	if out, err := exec.Command("podman", "kill", strings.TrimSpace(string(out))).CombinedOutput(); err != nil {
 		t.Fatalf("podman kill: %v: %s", err, out)
 	}
@@ -409,8 +205,8 @@ func TestKilledContainer(t *testing.T) {
 	}
 }
 
-// TestServiceKilled: the API service dies in the middle of a run. The call says so, nothing of its container is left, and the
-// next call works with a new service.
+// TestServiceKilled: the API service dies in the middle of a run. The call says so, nothing of its
+// container is left, and the next call works with a new service.
 func TestServiceKilled(t *testing.T) {
 	needEngine(t)
 	before := runtimeDirs(t)
@@ -431,63 +227,45 @@ func TestServiceKilled(t *testing.T) {
 		t.Skip("the engine's service isn't the bridge's own here")
 	}
 	got := parseAnswer(t, <-answer)
-	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "went away") || !strings.Contains(got.Text, "Next: ") {
+	if !got.IsError || !strings.Contains(got.Text, "up\n") || !strings.Contains(got.Text, "went away") ||
+		!strings.Contains(got.Text, "Next: ") {
 		t.Errorf("got %+v, want it to say that the engine went away, and what to do", got)
 	}
 	t.Log(got.Text)
-	if got := c.python("print('again')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "again\n" {
-		t.Errorf("the next call: %+v", got)
-	}
+	c.works()
 	s := &scene{t: t, bridge: c.cmd.Process.Pid, mark: "no process has this mark", before: runtimeDirs(t)}
 	within(t, "no container is left but a standby", func() bool { return len(s.containers()) <= keptReady })
 }
 
-// TestInterruptedTwice: Claude Code ends a server by SIGINT and, 0.1 s later, SIGTERM, and logs a failure of one that this kills. The
-// bridge ends with status 0 though its server holds out, and the watchdog ends that.
+// TestInterruptedTwice: Claude Code ends a server by SIGINT and, 0.1 s later, SIGTERM, and logs a
+// failure of one that this kills. The bridge ends with status 0 though its server holds out, and
+// the watchdog ends that.
 func TestInterruptedTwice(t *testing.T) {
 	for _, second := range []syscall.Signal{0, syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(second.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			script, mark := filepath.Join(dir, "stubborn.py"), "interrupted-"+strconv.Itoa(os.Getpid())+second.String()
-			if err := os.WriteFile(script, []byte(stubborn), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(self(t))
-			cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, map[string]entry{
+			must(t, os.WriteFile(script, []byte(stubborn), 0o600))
+			c := serve(t, command(t, map[string]entry{
 				"stubborn": {Command: "python3", Args: []string{"-c", stubborn, script, mark}},
 			}))
-			var log bytes.Buffer
-			cmd.Stderr = &log
-			in, _ := cmd.StdinPipe()
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_tools","arguments":{"server":"stubborn"}}}`)
-			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "poke") {
-				t.Fatalf("%v after %s: %s", err, line, log.String())
-			}
+			c.killed = true
+			holds(t, c.search(map[string]any{"server": "stubborn"}), "poke")
 			if n := len(processes(mark)); n != 2 {
 				t.Errorf("%d processes of the server run, want 2", n)
 			}
 			began := time.Now()
-			_ = cmd.Process.Signal(os.Interrupt)
+			_ = c.cmd.Process.Signal(os.Interrupt)
 			if second != 0 {
 				time.Sleep(10 * time.Millisecond) // as a client does, only sooner
-				_ = cmd.Process.Signal(second)
+				_ = c.cmd.Process.Signal(second)
 			}
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("it ended with %v: %s", err, log.String())
+			<-c.ended
+			if err := c.cmd.Wait(); err != nil {
+				t.Errorf("it ended with %v", err)
 			}
 			t.Logf("it ended %v after the first signal", time.Since(began))
-			for deadline := time.Now().Add(20 * time.Second); len(processes(mark)) > 0; time.Sleep(20 * time.Millisecond) { // between two looks
-				if time.Now().After(deadline) {
-					t.Fatalf("%v are left of the server", processes(mark))
-				}
-			}
+			within(t, "nothing of the server is left", func() bool { return len(processes(mark)) == 0 })
 		})
 	}
 }

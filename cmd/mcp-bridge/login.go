@@ -42,7 +42,7 @@ func loginSource() (*oauth.Source, error) {
 	return oauth.NewSource(oauth.NewClient("mcp-bridge"), store), nil
 }
 
-// logins is upstream.Config.Logins.
+// logins returns what upstream.Config.Logins is.
 func logins() upstream.Logins {
 	s, err := loginSource()
 	if err != nil {
@@ -51,7 +51,7 @@ func logins() upstream.Logins {
 	return s
 }
 
-// loginByPage is bridge.Config.Login.
+// loginByPage implements bridge.Config.Login.
 func loginByPage(ctx context.Context, srv discovery.Server, scope string,
 	agree func(ctx context.Context, page, about string) error) error {
 	source, err := loginSource()
@@ -67,7 +67,7 @@ type loginOptions struct {
 	scopes                  []string
 }
 
-func (a *app) loginCmd() *cobra.Command {
+func loginCmd(a *app) *cobra.Command {
 	var o loginOptions
 	cmd := &cobra.Command{
 		Use:   "login SERVER | login --status",
@@ -102,7 +102,7 @@ func (a *app) loginCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) logoutCmd() *cobra.Command {
+func logoutCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Forget the login to a remote server, and tell its authorization server",
@@ -132,13 +132,8 @@ func isRemote(s discovery.Server) bool {
 }
 
 // loginServers returns the configured servers that a login may be for.
-func loginServers(c discovery.Catalog) (remote []discovery.Server) {
-	for _, s := range c.Servers {
-		if isRemote(s) {
-			remote = append(remote, s)
-		}
-	}
-	return remote
+func loginServers(c discovery.Catalog) []discovery.Server {
+	return slices.DeleteFunc(c.Servers, func(s discovery.Server) bool { return !isRemote(s) })
 }
 
 // remoteServer finds a configured server by its name or its alias.
@@ -147,27 +142,21 @@ func (a *app) remoteServer(name string) (discovery.Server, error) {
 	if err != nil {
 		return discovery.Server{}, err
 	}
-	c := scan(cfg, cfg.logger(a.stderr, slog.LevelWarn))
-	alias := aliases(c)
-	for _, s := range c.Servers {
-		if !isCalled(name, s, alias) {
-			continue
-		}
-		if !isRemote(s) {
-			return s, usageError{fmt.Errorf("server %q is a program on this machine; there is nothing to log in to",
-				s.Name)}
-		}
-		return s, nil
+	c, err := only(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), []string{name})
+	switch {
+	case err != nil:
+		return discovery.Server{}, err
+	case len(c.Servers) == 0:
+		p := c.Problems[0]
+		return discovery.Server{}, usageError{fmt.Errorf("server %q is not used: %s", name, p.Reason)}
+	case !isRemote(c.Servers[0]):
+		return discovery.Server{}, usageError{fmt.Errorf(
+			"server %q is a program on this machine; there is nothing to log in to", c.Servers[0].Name)}
 	}
-	var names []string
-	for _, s := range loginServers(c) {
-		names = append(names, s.Name)
-	}
-	return discovery.Server{}, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them",
-		name, meant(name, names))}
+	return c.Servers[0], nil
 }
 
-// login has the user agree, and keeps what that gives.
+// login asks the user to agree, and keeps what that gives.
 func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) error {
 	source, err := loginSource()
 	if err != nil {
@@ -206,33 +195,15 @@ var errUnanswered = errors.New("there was no answer; run it at a terminal")
 // confirmParties asks on the terminal whether the parties of a login belong together. What is typed
 // ahead stays with stdin.
 func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
-	fmt.Fprintf(a.stderr,
+	yes, answered, err := a.ask(ctx, fmt.Sprintf(
 		"You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
 			"That party could then act as you at the first. Say yes only if you know that they belong "+
 			"together.\nGo on? [y/N] ",
-		p.Page, p.Receivers(), p.Issuer)
-	yes, answered, err := a.readAnswer(ctx)
+		p.Page, p.Receivers(), p.Issuer))
 	if err == nil && !answered {
 		err = errUnanswered
 	}
 	return yes, err
-}
-
-// readAnswer reads an answer from standard input until ctx ends. A read of a terminal can't be
-// ended: it ends with the process.
-func (a *app) readAnswer(ctx context.Context) (yes, answered bool, err error) {
-	type answer struct{ yes, answered bool }
-	said := make(chan answer, 1)
-	go func() {
-		yes, answered := terminal.ReadAnswer(a.stdin)
-		said <- answer{yes, answered}
-	}()
-	select {
-	case got := <-said:
-		return got.yes, got.answered, nil
-	case <-ctx.Done():
-		return false, false, context.Cause(ctx)
-	}
 }
 
 // loginJSON is what a program is told of a login: nothing of the tokens.

@@ -15,15 +15,20 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends where the user doesn't agree.
+// TestLoginByPage: a login in the course of a call is kept as that of the command is, and ends
+// where the user doesn't agree.
 func TestLoginByPage(t *testing.T) {
-	for name, value := range map[string]string{"XDG_STATE_HOME": t.TempDir(), "DBUS_SESSION_BUS_ADDRESS": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""} {
+	for name, value := range map[string]string{"XDG_STATE_HOME": t.TempDir(), "DBUS_SESSION_BUS_ADDRESS": "",
+		"DISPLAY": "", "WAYLAND_DISPLAY": ""} {
 		t.Setenv(name, value)
 	}
 	as := oauthtest.New(t, http.NotFoundHandler())
 	srv := discovery.Server{Name: "fake", Transport: discovery.HTTP, URL: as.URL + oauthtest.Path}
 	declined := errors.New("declined")
-	if err := loginByPage(t.Context(), srv, "", func(context.Context, string, string) error { return declined }); !errors.Is(err, declined) {
+	if err := loginByPage(t.Context(), srv, "", func(context.Context, string,
+		string) error {
+		return declined
+	}); !errors.Is(err, declined) {
 		t.Errorf("got %v", err)
 	}
 	err := loginByPage(t.Context(), srv, "admin", func(_ context.Context, page, about string) error {
@@ -37,9 +42,7 @@ func TestLoginByPage(t *testing.T) {
 		http.DefaultClient.CloseIdleConnections()
 		return resp.Body.Close()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source := logins()
 	defer source.Close()
 	if token, err := source.Token(t.Context(), srv, ""); err != nil || token == "" {
@@ -47,30 +50,30 @@ func TestLoginByPage(t *testing.T) {
 	}
 }
 
-// TestConfirmParties: the parties are named, only a yes is one, and a login without an answer fails.
+// TestConfirmParties: the parties are named, only a yes is one, and a login without an answer
+// fails.
 func TestConfirmParties(t *testing.T) {
-	p := oauth.Parties{Page: "https://honest.example", Others: []string{"https://evil.example"}, Issuer: "https://issuer.example"}
+	p := oauth.Parties{Page: "https://honest.example", Others: []string{"https://evil.example"},
+		Issuer: "https://issuer.example"}
 	for typed, want := range map[string]struct {
 		yes bool
 		err error
 	}{"y\n": {true, nil}, "n\n": {false, nil}, "": {false, errUnanswered}} {
 		said := &bytes.Buffer{}
-		yes, err := (&app{stdin: strings.NewReader(typed), stderr: terminal.New(said)}).confirmParties(t.Context(), p)
+		yes, err := (&app{stdin: strings.NewReader(typed), stderr: terminal.New(said)}).confirmParties(t.Context(),
+			p)
 		if yes != want.yes || !errors.Is(err, want.err) {
 			t.Errorf("%q: got %v, %v", typed, yes, err)
 		}
-		for _, part := range []string{p.Page, p.Others[0], p.Issuer} {
-			if !strings.Contains(said.String(), part) {
-				t.Errorf("%q is not in %q", part, said)
-			}
-		}
+		holds(t, said.String(), p.Page, p.Others[0], p.Issuer)
 	}
 	silent, w := io.Pipe()
 	defer w.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := errors.New("too late")
 	cancel(late)
-	if yes, err := (&app{stdin: silent, stderr: terminal.New(io.Discard)}).confirmParties(ctx, p); yes || !errors.Is(err, late) {
+	if yes, err := (&app{stdin: silent, stderr: terminal.New(io.Discard)}).confirmParties(ctx, p); yes ||
+		!errors.Is(err, late) {
 		t.Errorf("got %v, %v", yes, err)
 	}
 }

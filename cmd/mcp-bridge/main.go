@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program: everything but the end of the process.
+// run runs the program, and returns the code with which the process ends.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
@@ -73,34 +73,19 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-// signalError is the cause of a context that a signal has ended.
-type signalError struct{ os.Signal }
-
-func (e signalError) Error() string { return "the program was sent the signal " + e.String() }
-
-// Is makes a signal a cancellation.
-func (signalError) Is(target error) bool { return target == context.Canceled }
-
-// untilSignal returns a context that ends with the first signal to end the program, and then has a
-// signalError as its cause. stop ends it, too, and gives signals their usual effect again.
-func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
-	ctx, end := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case s := <-signals:
-			end(signalError{s})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		end(nil)
-	}
+// interrupted reports whether SIGINT has ended a context of untilSignal. The library tells it by words.
+func interrupted(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return cause != nil && cause.Error() == os.Interrupt.String()+" signal received"
 }
 
-// endAtOnce has the next signal end the process; the watchdog cleans up. Serve, which was told to
+// untilSignal returns a context that ends with the first signal to end the program. stop ends it, too,
+// and gives signals their usual effect again.
+func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
+	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to
 // end and does, then ends with code 0: Claude Code logs a failure of a server that its second
 // signal kills.
 func (a *app) endAtOnce(usual func()) {

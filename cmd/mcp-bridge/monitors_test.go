@@ -13,8 +13,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// monitorsOf are the conmon processes of containers of these bridges, by the names that podman has given them, and the processes
-// of those containers. Podman itself may know nothing of them any more.
+// monitorsOf are the conmon processes of containers of these bridges, by the names that podman has
+// given them, and the processes of those containers. Podman itself may know nothing of them any
+// more.
 func monitorsOf(pids []int) (found []string) {
 	for _, conmon := range processes("/conmon\x00") {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", conmon))
@@ -59,7 +60,8 @@ func childrenOf(parent int) (found []int) {
 func watchdogOf(t *testing.T, bridge int) int {
 	t.Helper()
 	for _, child := range childrenOf(bridge) {
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil && bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil &&
+			bytes.HasSuffix(line, []byte("\x00"+watchdogName+"\x00")) {
 			return child
 		}
 	}

@@ -38,9 +38,7 @@ func realServers(t *testing.T, bin string) (servers map[string]entry, files stri
 // TestRealServers: code calls tools of two servers from npm and of the built-in one.
 func TestRealServers(t *testing.T) {
 	servers, files := realServers(t, npm(t))
-	if err := os.WriteFile(filepath.Join(files, "note.txt"), []byte("from the file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(files, "note.txt"), []byte("from the file"), 0o600))
 	c := serve(t, command(t, servers))
 	code := fmt.Sprintf(`
 import asyncio
@@ -57,21 +55,25 @@ except Exception as e:
     print(type(e).__name__)
 `, filepath.Join(files, "note.txt"))
 	got := c.python(code, map[string]any{"timeout": 60, "servers": []string{"everything", "filesystem", "shop"}})
-	want := "Echo: from the file\nThe sum of 40 and 2 is 42.\nA-1001\n['everything', 'filesystem', 'shop']\nToolError\n"
+	want := "Echo: from the file\nThe sum of 40 and 2 is 42.\nA-1001\n['everything', 'filesystem', " +
+		"'shop']\nToolError\n"
 	if got.IsError || got.Text != want {
 		t.Errorf("got %q, want %q", got.Text, want)
 	}
 }
 
-// TestInspector: MCP Inspector's command line, a client that others wrote, lists the tool and calls it.
+// TestInspector: MCP Inspector's command line, a client that others wrote, lists the tool and calls
+// it.
 func TestInspector(t *testing.T) {
 	bin := npm(t)
 	servers, _ := realServers(t, bin)
 	config := configure(t, servers)
 	inspect := func(args ...string) string {
 		t.Helper()
-		argv := append([]string{filepath.Join(bin, "mcp-inspector"), "--cli", "-e", asMain + "=1", "-e", "MCP_BRIDGE_CONFIG=" + config,
-			"-e", "XDG_RUNTIME_DIR=" + os.Getenv("XDG_RUNTIME_DIR"), "-e", "XDG_STATE_HOME=" + t.TempDir(), self(t)}, args...)
+		argv := append([]string{filepath.Join(bin, "mcp-inspector"), "--cli", "-e", asMain + "=1", "-e",
+			"MCP_BRIDGE_CONFIG=" + config,
+			"-e", "XDG_RUNTIME_DIR=" + os.Getenv("XDG_RUNTIME_DIR"), "-e", "XDG_STATE_HOME=" + t.TempDir(), self(t)},
+			args...)
 		cmd := exec.Command(filepath.Join(bin, "node"), argv...)
 		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 		var stderr strings.Builder
@@ -83,7 +85,8 @@ func TestInspector(t *testing.T) {
 		return string(out)
 	}
 	var tools struct{ Tools []struct{ Name string } }
-	if out := inspect("--method", "tools/list"); json.Unmarshal([]byte(out), &tools) != nil || len(tools.Tools) != 3 || tools.Tools[1].Name != "run_python" || tools.Tools[2].Name != "search_tools" {
+	if out := inspect("--method", "tools/list"); json.Unmarshal([]byte(out), &tools) != nil ||
+		len(tools.Tools) != 3 || tools.Tools[1].Name != "run_python" || tools.Tools[2].Name != "search_tools" {
 		t.Errorf("tools/list: %s", out)
 	}
 	var result struct {
@@ -92,7 +95,8 @@ func TestInspector(t *testing.T) {
 	}
 	out := inspect("--method", "tools/call", "--tool-name", "run_python",
 		"--tool-arg", "code=print(mcp_everything.echo(message='inspected'))", "--tool-arg", "timeout=60")
-	if json.Unmarshal([]byte(out), &result) != nil || result.IsError || len(result.Content) != 1 || result.Content[0].Text != "Echo: inspected\n" {
+	if json.Unmarshal([]byte(out), &result) != nil || result.IsError || len(result.Content) != 1 ||
+		result.Content[0].Text != "Echo: inspected\n" {
 		t.Errorf("tools/call: %s", out)
 	}
 }

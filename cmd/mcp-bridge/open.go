@@ -41,7 +41,7 @@ func (c config) audit() (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := audit.Open(audit.Config{Path: path, Arguments: bool(c.AuditArguments)})
+	l, err := audit.Open(audit.Config{Path: path, Arguments: c.AuditArguments})
 	var unwritable *audit.Error
 	if errors.As(err, &unwritable) {
 		err = nil

@@ -13,23 +13,19 @@ import (
 	"testing"
 )
 
-// opener is a server that opens a program in a session of its own, as one that opens an editor for the user, when it starts.
-const opener = `
-import json, os, subprocess, sys
-p = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+// opener is a server that opens a program in a session of its own, as one that opens an editor for
+// the user, when it starts.
+const opener = pythonServer + `
+import subprocess
+null = subprocess.DEVNULL
+p = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=null, stdout=null, stderr=null)
 with open(sys.argv[1], "w") as f: f.write(str(p.pid))
-for line in sys.stdin:
-    m = json.loads(line)
-    if m.get("method") == "initialize":
-        r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "opener", "version": "0"}}
-    elif m.get("method") == "tools/list":
-        r = {"tools": [{"name": "open", "inputSchema": {"type": "object"}}]}
-    else: continue
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+serve("open")
 `
 
-// TestOpenedForTheUser: a program that a server has opened lives on when the client closes, and is then nobody's to end; when the
-// bridge is killed it is ended with the server, and the watchdog's log names it.
+// TestOpenedForTheUser: a program that a server has opened lives on when the client closes, and is
+// then no one else's to end; when the bridge is killed it is ended with the server, and the
+// watchdog's log names it.
 func TestOpenedForTheUser(t *testing.T) {
 	open := func(t *testing.T) (c *client, pid int, log string) {
 		dir := t.TempDir()
@@ -39,9 +35,7 @@ func TestOpenedForTheUser(t *testing.T) {
 		c = serve(t, cmd)
 		c.search(map[string]any{"query": "open"})
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if pid, err = strconv.Atoi(string(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,9 +60,7 @@ func TestOpenedForTheUser(t *testing.T) {
 	t.Run("kill", func(t *testing.T) {
 		c, pid, log := open(t)
 		c.killed = true
-		if err := c.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.cmd.Process.Kill())
 		_ = c.cmd.Wait()
 		<-c.ended
 		within(t, "what the server has opened is ended", func() bool { return !sleeps(pid) })

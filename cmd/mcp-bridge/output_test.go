@@ -16,7 +16,8 @@ type block struct{ Type, Text, Data, MIMEType, URI, Name string }
 // blocks calls run_python and gives the pieces of its result.
 func (c *client) blocks(code string, timeout int) (pieces []block, isError bool) {
 	c.t.Helper()
-	m := c.request("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": code, "servers": []string{}, "timeout": timeout}})
+	m := c.request("tools/call", map[string]any{"name": "run_python",
+		"arguments": map[string]any{"code": code, "servers": []string{}, "timeout": timeout}})
 	var r struct {
 		Content []block
 		IsError bool
@@ -61,13 +62,11 @@ print("after");
 	if isError || len(pieces) != 5 || pieces[1].Type != "image" || pieces[1].MIMEType != "image/png" {
 		t.Fatalf("got %+v", pieces)
 	}
-	for _, want := range []string{"before\nafter\n[written to ", "\n[fake.png (10 bytes) is a link and not shown: it can't be read as"} {
-		if !strings.Contains(pieces[0].Text, want) {
-			t.Errorf("the text is %q, want %q in it", pieces[0].Text, want)
-		}
-	}
+	holds(t, pieces[0].Text, "before\nafter\n[written to ",
+		"\n[fake.png (10 bytes) is a link and not shown: it can't be read as")
 	for i, want := range []string{"table.csv", "fake.png", "left.bin"} {
-		if p := pieces[i+2]; p.Type != "resource_link" || p.Name != want || !strings.HasPrefix(p.URI, "mcp-bridge://runs/") {
+		if p := pieces[i+2]; p.Type != "resource_link" || p.Name != want ||
+			!strings.HasPrefix(p.URI, "mcp-bridge://runs/") {
 			t.Errorf("piece %d is %+v, want a link to %s", i+2, p, want)
 		}
 	}
@@ -78,7 +77,8 @@ print("after");
 	if data, err := base64.StdEncoding.DecodeString(blob); err != nil || len(data) != 256 || data[255] != 255 {
 		t.Errorf("left.bin is %x, %v", data, err)
 	}
-	if m := c.request("resources/read", map[string]any{"uri": "mcp-bridge://runs/nothing/x"}); m.Error == nil || m.Error.Code != -32002 ||
+	if m := c.request("resources/read", map[string]any{"uri": "mcp-bridge://runs/nothing/x"}); m.Error == nil ||
+		m.Error.Code != -32002 ||
 		!strings.Contains(m.Error.Message, "kept now") {
 		t.Errorf("a file that isn't there: %+v", m.Error)
 	}
@@ -99,7 +99,8 @@ func TestNothingIsLost(t *testing.T) {
 		"out of memory": "x = []\nwhile True: x.append(bytearray(1 << 20))",
 	} {
 		t.Run(name, func(t *testing.T) {
-			pieces, isError := c.blocks("print('printed')\nn = save_artifact('saved.txt', 'saved' * 600_000)\nn = open('out/left.txt', 'w').write('left')\n"+end, 4)
+			pieces, isError := c.blocks("print('printed')\nn = save_artifact('saved.txt', 'saved' * 600_000)\nn = "+
+				"open('out/left.txt', 'w').write('left')\n"+end, 4)
 			if !isError || len(pieces) != 3 || !strings.HasPrefix(pieces[0].Text, "printed\n") {
 				t.Fatalf("isError is %v: %+v", isError, pieces)
 			}
@@ -127,13 +128,15 @@ func TestOutputIsReadOn(t *testing.T) {
 	}
 	got := shown[:offset]
 	for len(got) < len(want) {
-		res := parseAnswer(t, c.request("tools/call", map[string]any{"name": "read_output", "arguments": map[string]any{"run": run, "offset": len(got), "limit": 200_000}}))
+		res := parseAnswer(t, c.request("tools/call", map[string]any{"name": "read_output",
+			"arguments": map[string]any{"run": run, "offset": len(got), "limit": 200_000}}))
 		at := strings.LastIndex(res.Text, "[bytes ")
 		var from, to int
 		if at < 0 || res.IsError {
 			t.Fatalf("got %.300s", res.Text)
 		}
-		if _, err := fmt.Sscanf(res.Text[at:], "[bytes %d to %d of", &from, &to); err != nil || from != len(got) || to <= from {
+		if _, err := fmt.Sscanf(res.Text[at:], "[bytes %d to %d of", &from, &to); err != nil || from != len(got) ||
+			to <= from {
 			t.Fatalf("%v in %s", err, res.Text[at:])
 		}
 		got += res.Text[:to-from]
@@ -149,12 +152,17 @@ func TestSlipsInAContainer(t *testing.T) {
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
 	for code, want := range map[string]string{
-		"import urllib.request\nurllib.request.urlopen('http://example.com', timeout=5)": "there is no network in here; call a tool of a server instead: mcp_shop",
-		"import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=5)":          "there is no network in here",
+		"import urllib.request\nurllib.request.urlopen('http://example.com', timeout=5)": "there is no network " +
+			"in here; call a tool of a server instead: mcp_shop",
+		"import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=5)": "there is no network " +
+			"in here",
 		"import requests":           "nothing can be installed here; there is only Python's standard library",
 		"open('/opt/x', 'w')":       "below /workspace and /tmp only",
 		"open('/home/me/data.csv')": "the user's files aren't in here",
-		"mcp_shp.echo(text='x')":    "mcp_shop", // in Python's own words or in ours
+		"with open('/workspace/f', 'wb') as f:\n  while True: f.write(bytes(1 << 20))": "The only places to " +
+			"write to",
+		"mcp_shp.echo(text='x')": "mcp_shop",
+		// in Python's own words or in ours
 	} {
 		got := c.python(code, map[string]any{"timeout": 20})
 		if !got.IsError || !strings.Contains(got.Text, want) || strings.Contains(got.Text, "<guest>") {

@@ -34,7 +34,7 @@ func (p *parts) grants() elicit.Grants {
 
 var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
 
-// lasting are the approvals, for a command about what is kept.
+// lasting returns the approvals, for a command about what is kept.
 func (a *app) lasting() (*approvals.Approvals, error) {
 	if stateDir() == "" {
 		return nil, errNoPlace
@@ -61,7 +61,7 @@ func serverNames(c discovery.Catalog) []string {
 	return names
 }
 
-func (a *app) policyCmd() *cobra.Command {
+func policyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Check and explain which tools code may call, and which you always allow",
@@ -82,9 +82,8 @@ func (a *app) policyCmd() *cobra.Command {
 		Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParts(cmd.Context(), once, func(_ context.Context,
-				p *parts) error {
-				return a.policyGrant(p, args[0])
+			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				return a.policyGrant(ctx, p, args[0])
 			})
 		},
 	}
@@ -94,11 +93,11 @@ func (a *app) policyCmd() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
 	}
-	cmd.AddCommand(check, a.policyTestCmd(), a.policyApproveCmd(), list, grant, forget)
+	cmd.AddCommand(check, policyTestCmd(a), policyApproveCmd(a), list, grant, forget)
 	return cmd
 }
 
-func (a *app) policyApproveCmd() *cobra.Command {
+func policyApproveCmd(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve",
@@ -163,7 +162,7 @@ func (a *app) policyApprove(yes bool) error {
 	if err := a.confirm(shown, "Follow it from the next start on? [y/N] ", yes); err != nil {
 		return err
 	}
-	if _, err := kept.Trust(file.Path(), file.Text()); err != nil {
+	if err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
 	fmt.Fprintf(a.stdout, "approved %s; bridges that start from now on follow it\n", text.Escape(file.Path()))
@@ -181,7 +180,7 @@ func firstNames(c discovery.Catalog, names []string) []string {
 	return out
 }
 
-func (a *app) policyGrant(p *parts, name string) error {
+func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	s, tool, err := approvals.Grantee(p.catalog, name)
 	if err != nil {
 		return usageError{err}
@@ -189,7 +188,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if p.grants() == nil {
 		return errNoPlace
 	}
-	if _, err := p.approvals.Grant(p.grant(s, tool)); err != nil {
+	if err := p.approvals.Grant(p.grant(s, tool)); err != nil {
 		return fmt.Errorf("keeping that it is allowed: %w", err)
 	}
 	where := ""
@@ -201,7 +200,7 @@ func (a *app) policyGrant(p *parts, name string) error {
 	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
-	switch d := p.judgeListed(s, tool); {
+	switch d, _ := p.judge(ctx, s, tool, false); {
 	case p.broken != nil:
 		fmt.Fprintf(a.stdout, "  but no code will be run: %v\n", p.broken)
 	case d.Verdict == policy.Deny:
@@ -210,13 +209,25 @@ func (a *app) policyGrant(p *parts, name string) error {
 	return nil
 }
 
-// judgeListed returns the verdict on a tool, as far as it is known without starting the server.
-func (p *parts) judgeListed(s discovery.Server, tool string) policy.Decision {
-	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
-		return d
+// judge returns the verdict on a tool. With start it starts the server if what that says of its
+// tool counts.
+func (p *parts) judge(ctx context.Context, s discovery.Server, tool string,
+	start bool) (policy.Decision, error) {
+	c := p.bridge.Catalog()
+	if d, ok := c.JudgeMethod(s.Name, tool); ok {
+		return d, nil
 	}
-	t, _ := p.bridge.Catalog().LastListed(s.Name, tool)
-	return p.bridge.Catalog().Judge(s.Name, t)
+	t, _ := c.LastListed(s.Name, tool)
+	if _, hidden := s.HiddenBy(tool); start && !hidden && p.policy.Hinted(c.Judged(s.Name, tool, nil)) {
+		all, err := p.pool.Tools(ctx, s.Name)
+		if err != nil {
+			return policy.Decision{}, err
+		}
+		if i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
+			t = all[i]
+		}
+	}
+	return c.Judge(s.Name, t), nil
 }
 
 // grant returns a grant for what the server said of the tool last. If nothing is known of it, the
@@ -270,7 +281,7 @@ func (a *app) policyForget(patterns []string) error {
 	return nil
 }
 
-func (a *app) policyTestCmd() *cobra.Command {
+func policyTestCmd(a *app) *cobra.Command {
 	var args string
 	cmd := &cobra.Command{
 		Use:   "test SERVER.TOOL",
@@ -282,8 +293,9 @@ func (a *app) policyTestCmd() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := checkObject(args); args != "" && err != nil {
-				return usageError{fmt.Errorf(`--args is a JSON object such as {"path": "/tmp"}%w`, err)}
+			var object map[string]any
+			if err := json.Unmarshal([]byte(cmp.Or(args, "{}")), &object); err != nil || object == nil {
+				return usageError{errors.New(`--args must be a JSON object such as {"path": "/tmp"}`)}
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
@@ -292,23 +304,6 @@ func (a *app) policyTestCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
 	return cmd
-}
-
-// checkObject returns why text is no JSON object, as the end of a sentence.
-func checkObject(text string) error {
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return fmt.Errorf("; what is given is no JSON: %w", err)
-	}
-	switch v.(type) {
-	case map[string]any:
-		return nil
-	case []any:
-		return errors.New(", not an array")
-	case nil:
-		return errors.New(", not null")
-	}
-	return errors.New(", not a single value")
 }
 
 func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {
@@ -324,16 +319,16 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if s.Name == "" || tool == "" {
 		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
 	}
-	d, err := a.verdict(ctx, p, s, tool, configured)
+	d, err := p.judge(ctx, s, tool, configured)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  why: %s\n", tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
-		granted = a.sayGranted(p.grants(), p.grant(s, tool))
+		granted = sayGranted(a.stdout, p.grants(), p.grant(s, tool))
 	}
-	beyond := p.policy.Run().Count(judged(s, tool), len(args))
+	beyond := p.policy.Run().Count(p.bridge.Catalog().Judged(s.Name, tool, nil), len(args))
 	if beyond != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
@@ -352,33 +347,8 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	return nil
 }
 
-// verdict returns what the policy says of a tool. It starts the server only if what that says of
-// its tool counts.
-func (a *app) verdict(ctx context.Context, p *parts, s discovery.Server, tool string,
-	configured bool) (policy.Decision, error) {
-	if d, ok := p.bridge.Catalog().JudgeMethod(s.Name, tool); ok {
-		return d, nil
-	}
-	t := upstream.Tool{Name: tool}
-	if _, hidden := s.HiddenBy(tool); configured && !hidden && p.policy.Hinted(judged(s, tool)) {
-		all, err := p.pool.Tools(ctx, s.Name)
-		if err != nil {
-			return policy.Decision{}, err
-		}
-		if i := slices.IndexFunc(all, func(t upstream.Tool) bool { return t.Name == tool }); i >= 0 {
-			t = all[i]
-		}
-	}
-	return p.bridge.Catalog().Judge(s.Name, t), nil
-}
-
-// judged returns a tool as the policy knows it.
-func judged(s discovery.Server, tool string) policy.Tool {
-	return policy.Tool{Server: s.Name, Name: tool, Also: s.Names()[1:]}
-}
-
 // sayGranted prints and reports whether the user always allows a tool.
-func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
+func sayGranted(out *terminal.Output, all elicit.Grants, g policy.Grant) bool {
 	if all == nil {
 		return false
 	}
@@ -387,11 +357,11 @@ func (a *app) sayGranted(all elicit.Grants, g policy.Grant) bool {
 		return false
 	}
 	if changed := kept.Seen.Changed(g.Seen); len(changed) > 0 {
-		fmt.Fprintf(a.stdout,
+		fmt.Fprintf(out,
 			"  which you always allow, but its server has changed its %s since: you are asked again\n",
 			strings.Join(changed, " and "))
 		return false
 	}
-	fmt.Fprintln(a.stdout, "  which you always allow: mcp-bridge policy list")
+	fmt.Fprintln(out, "  which you always allow: mcp-bridge policy list")
 	return true
 }

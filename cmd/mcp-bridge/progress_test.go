@@ -23,14 +23,11 @@ func assembled(t *testing.T, e *fakeEngine) *parts {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	cfg, err := readConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), catalog: discovery.Catalog{}}
-	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman", Open: func() runtime.Driver { return e }}}})
-	if err := p.assemble(once); err != nil {
-		t.Fatal(err)
-	}
+	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman",
+		Open: func() runtime.Driver { return e }}}})
+	must(t, p.assemble(once))
 	t.Cleanup(func() {
 		if err := p.close(); err != nil {
 			t.Error(err)
@@ -39,8 +36,9 @@ func assembled(t *testing.T, e *fakeEngine) *parts {
 	return p
 }
 
-// TestProgressOfPreparing: whoever waits for an engine to be started and an image to be pulled sees it, a client as MCP progress
-// and a person at the terminal as lines; and both happen once for all who wait.
+// TestProgressOfPreparing: a caller that waits for an engine to be started and an image to be
+// pulled sees it, a client as MCP progress and a person at the terminal as lines; and both happen
+// once for all who wait.
 func TestProgressOfPreparing(t *testing.T) {
 	fresh := func() *fakeEngine {
 		e := healthy()
@@ -48,7 +46,8 @@ func TestProgressOfPreparing(t *testing.T) {
 		e.err = &runtime.UnavailableError{Engine: "podman", Err: errors.New("it is stopped"), Dormant: true}
 		return e
 	}
-	want := []string{"starting podman", "booting the virtual machine", "pulling docker.io/library/python:3.12-slim"}
+	want := []string{"starting podman", "booting the virtual machine",
+		"pulling docker.io/library/python:3.12-slim"}
 
 	t.Run("at the terminal", func(t *testing.T) {
 		var lines []string
@@ -82,9 +81,7 @@ func TestProgressOfPreparing(t *testing.T) {
 		answers, held, told := 0, true, map[string]string{}
 		for lines := bufio.NewScanner(back); answers < 2 && lines.Scan(); {
 			var m message
-			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(lines.Bytes(), &m))
 			var n struct{ ProgressToken, Message string }
 			switch {
 			case m.Method == "notifications/progress" && json.Unmarshal(m.Params, &n) == nil:

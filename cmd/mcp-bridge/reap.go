@@ -9,8 +9,12 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/docker/go-units"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -32,7 +36,7 @@ type reaped struct {
 
 // reap shows what dead bridges have left, and removes it: their containers, and where
 // their watchdog was killed too, the directories of their API services.
-func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
+func reap(ctx context.Context, out *terminal.Output, p *parts, asJSON bool) error {
 	self := runtime.Self()
 	var r reaped
 	var errs [2]error
@@ -44,13 +48,13 @@ func (a *app) reap(ctx context.Context, p *parts, asJSON bool) error {
 	}
 	err := errors.Join(errs[:]...)
 	if asJSON {
-		return errors.Join(r.print(a.stdout), err)
+		return errors.Join(r.print(out), err)
 	}
-	r.say(a.stdout, err == nil)
+	r.say(out, err == nil)
 	return err
 }
 
-// print is for programs.
+// print writes it for programs.
 func (r reaped) print(w io.Writer) error {
 	all := []orphanJSON{}
 	for _, o := range r.containers {
@@ -59,7 +63,7 @@ func (r reaped) print(w io.Writer) error {
 	return printJSON(w, map[string]any{"removed": all, "directories": r.directories})
 }
 
-// say is for people; clean says that nothing of it is left.
+// say writes it for people; clean says that nothing of it is left.
 func (r reaped) say(w io.Writer, clean bool) {
 	now := time.Now()
 	for _, o := range r.containers {
@@ -83,27 +87,15 @@ func orphanLine(o runtime.Orphan, now time.Time) string {
 	if o.Running {
 		state = "running"
 	}
-	id := o.ID
-	if len(id) > 12 {
-		id = id[:12]
-	}
-	return fmt.Sprintf("%s (%s), %s, %s, owner pid %d", id, o.Name, age(o.Created, now), state, o.Owner.PID)
+	return fmt.Sprintf("%.12s (%s), %s, %s, owner pid %d", o.ID, o.Name, age(o.Created, now), state, o.Owner.PID)
 }
 
-// age is for people: two clocks, or one that was set, may disagree by any amount.
+// age returns the age for people: two clocks, or one that was set, may disagree by any amount.
 func age(created, now time.Time) string {
-	d := now.Sub(created)
-	switch {
-	case created.IsZero() || d < 0:
+	if created.IsZero() || now.Before(created) {
 		return "of unknown age"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s old", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min old", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h old", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d days old", int(d.Hours())/24)
+	return strings.ToLower(units.HumanDuration(now.Sub(created))) + " old"
 }
 
 // leftDir is a directory of a dead bridge.

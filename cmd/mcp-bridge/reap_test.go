@@ -22,20 +22,14 @@ func TestReapDirs(t *testing.T) {
 	stays := []string{self.NewName(), elsewhere.NewName(), "mcp-bridge-anything", "other"}
 	goes, open := dead.NewName(), dead.NewName()
 	for _, name := range slices.Concat(stays, []string{goes, open}) {
-		if err := os.Mkdir(filepath.Join(parent, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(parent, name, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(parent, name), 0o700))
+		must(t, os.WriteFile(filepath.Join(parent, name, "file"), nil, 0o600))
 	}
 	if err := os.Chmod(filepath.Join(parent, open), 0o777); err != nil { // others may have put something into it
 		t.Fatal(err)
 	}
 	link := dead.NewName()
-	if err := os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, link)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, link)))
 	found, err := reapDirs([]string{parent, filepath.Join(parent, "none")}, self)
 	if err != nil || len(found) != 1 || found[0] != (leftDir{filepath.Join(parent, goes), dead.PID}) {
 		t.Errorf("got %v, %v", found, err)
@@ -50,7 +44,8 @@ func TestReapDirs(t *testing.T) {
 	}
 }
 
-// TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right after the other, doctor --reap removes.
+// TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right
+// after the other, doctor --reap removes.
 func TestReapAfterBothWereKilled(t *testing.T) {
 	needTime(t)
 	needEngine(t)
@@ -94,7 +89,10 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 		}
 		within(t, "nothing listens in "+d, func() bool { return len(processes(d+"/podman.sock")) == 0 })
 	}
-	within(t, "no container is left", func() bool { return len(containersOf(t, []int{pid}))+len(monitorsOf([]int{pid})) == 0 })
+	within(t, "no container is left", func() bool {
+		return len(containersOf(t,
+			[]int{pid}))+len(monitorsOf([]int{pid})) == 0
+	})
 }
 
 // killBoth kills a bridge and its watchdog, so that neither can do anything about it.
@@ -102,9 +100,7 @@ func killBoth(t *testing.T, bridge int) {
 	t.Helper()
 	send := func(pid int, s syscall.Signal) {
 		t.Helper()
-		if err := sendSignal(pid, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sendSignal(pid, s))
 	}
 	send(bridge, syscall.SIGSTOP) // or it would start another
 	send(watchdogOf(t, bridge), syscall.SIGKILL)

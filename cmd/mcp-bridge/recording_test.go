@@ -34,9 +34,7 @@ func TestRecording(t *testing.T) {
 	bin := npm(t)
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	enc, err := tiktoken.GetEncoding("o200k_base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	count := func(parts ...string) (n int) {
 		for _, p := range parts {
 			n += len(enc.EncodeOrdinary(p))
@@ -44,9 +42,7 @@ func TestRecording(t *testing.T) {
 		return n
 	}
 	docs, err := filepath.Abs("../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	servers := map[string]entry{}
 	direct, calls := 0, 0
 	path := bin + ":" + os.Getenv("PATH")
@@ -76,12 +72,11 @@ func TestRecording(t *testing.T) {
 		t.Errorf("%d tokens through the bridge, %d call by call", through, direct)
 	}
 	if *update {
-		after := fmt.Sprintf("%d tool calls. Tokens in the model's context, definitions included: %s, and %s call by call.",
+		after := fmt.Sprintf("%d tool calls. Tokens in the model's context, definitions included: %s, and %s "+
+			"call by call.",
 			calls, text.Count(int64(through)), text.Count(int64(direct)))
 		svg := drawn("Which pages of docs/ name the most tests?", task, got.Text, after)
-		if err := os.WriteFile(filepath.Join(docs, "task.svg"), []byte(svg), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(docs, "task.svg"), []byte(svg), 0o644))
 	}
 }
 
@@ -95,14 +90,13 @@ func definitionsOf(t *testing.T, c *client) (all []string) {
 			InputSchema json.RawMessage `json:"inputSchema"`
 		}
 	}
-	if err := json.Unmarshal(c.request("tools/list", map[string]any{}).Result, &list); err != nil || len(list.Tools) == 0 {
+	if err := json.Unmarshal(c.request("tools/list", map[string]any{}).Result, &list); err != nil ||
+		len(list.Tools) == 0 {
 		t.Fatalf("no tools: %v", err)
 	}
 	for _, tool := range list.Tools {
 		definition, err := json.Marshal(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, string(definition))
 	}
 	return all
@@ -119,7 +113,8 @@ func callByCall(c *client, count func(...string) int) (calls, tokens int) {
 		tokens += count(tool, string(written), got)
 		return got
 	}
-	for _, m := range regexp.MustCompile(`\[FILE\] (\S+\.md)`).FindAllStringSubmatch(call("list_directory", "docs"), -1) {
+	for _, m := range regexp.MustCompile(`\[FILE\] (\S+\.md)`).FindAllStringSubmatch(call("list_directory",
+		"docs"), -1) {
 		call("read_text_file", "docs/"+m[1])
 	}
 	return calls, tokens
@@ -140,7 +135,8 @@ func drawn(asked, code, printed, after string) string {
 	lines = append(lines, line{"", ""}, line{"#9ece6a", after})
 	var b strings.Builder
 	height := 2*margin + lineHeight*len(lines)
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="monospace" font-size="13">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="monospace" `+
+		`font-size="13">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="8" fill="#1a1b26"/>`+"\n", width, height)
 	for i, l := range lines {
 		if l.text != "" {

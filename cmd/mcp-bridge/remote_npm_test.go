@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// everythingAt starts the reference server over HTTP at an address and waits until it answers there.
+// everythingAt starts the reference server over HTTP at an address and waits until it answers
+// there.
 func everythingAt(t *testing.T, bin, mode, address string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "mcp-server-everything"), mode)
@@ -31,9 +32,7 @@ func portOf(address string) string {
 func programAt(t *testing.T, cmd *exec.Cmd, address string) (stop func()) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	stopped := false
 	stop = func() {
 		if !stopped {
@@ -43,46 +42,38 @@ func programAt(t *testing.T, cmd *exec.Cmd, address string) (stop func()) {
 		}
 	}
 	t.Cleanup(stop)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks
+	withinTime(t, time.Minute, "the server answers", func() bool {
 		resp, err := http.Get("http://" + address + "/none")
 		if err == nil {
 			_ = resp.Body.Close()
-			return stop
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the server doesn't answer: %v", err)
-		}
-	}
+		return err == nil
+	})
+	return stop
 }
 
 // freeAddress is one that was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
 
-// TestEverythingOverHTTP: the reference server, which others wrote, over both of its HTTP transports; and after a restart of it, which it
-// tells in a way of its own (400), the call that met it fails, and the next one works.
+// TestEverythingOverHTTP: the reference server, which others wrote, over both of its HTTP
+// transports; and after a restart of it, which it tells in a way of its own (400), the call that
+// met it fails, and the next one works.
 func TestEverythingOverHTTP(t *testing.T) {
 	needTime(t)
 	bin := npm(t)
-	for _, tt := range []struct{ mode, path, typ string }{{"streamableHttp", "/mcp", "http"}, {"sse", "/sse", "sse"}, {"sse", "/sse", "http"}} {
+	for _, tt := range []struct{ mode, path, typ string }{{"streamableHttp", "/mcp", "http"},
+		{"sse", "/sse", "sse"}, {"sse", "/sse", "http"}} {
 		t.Run(tt.mode+" as "+tt.typ, func(t *testing.T) {
 			address := freeAddress(t)
 			stop := everythingAt(t, bin, tt.mode, address)
-			config := filepath.Join(t.TempDir(), "servers.json")
-			entry := `{"mcpServers":{"everything":{"type":"` + tt.typ + `","url":"http://` + address + tt.path + `"}}}`
-			if err := os.WriteFile(config, []byte(entry), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := command(t, nil, "serve")
-			cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
-			c := serve(t, cmd)
+			c := serve(t, command(t, map[string]entry{"everything": {Type: tt.typ, URL: "http://" + address +
+				tt.path}}))
 			got := c.python(`print(mcp_everything.get_sum(a=40, b=2))
 print(len(mcp_everything.get_tiny_image()))`, map[string]any{"timeout": 60})
 			if got.IsError || !strings.HasPrefix(got.Text, "The sum of 40 and 2 is 42.\n") {
@@ -107,21 +98,21 @@ else:
 	}
 }
 
-// TestLoginToServerOfOthers: the TypeScript SDK's authorization server, and a server behind it that takes only tokens which were given for
-// it: found by their metadata, registered with, agreed to with PKCE, and used.
+// TestLoginToServerOfOthers: the TypeScript SDK's authorization server, and a server behind it that
+// takes only tokens which were given for it: found by their metadata, registered with, agreed to
+// with PKCE, and used.
 func TestLoginToServerOfOthers(t *testing.T) {
 	needTime(t)
 	bin := npm(t)
 	server, authority := freeAddress(t), freeAddress(t)
 	example := exec.Command(filepath.Join(bin, "node"),
-		filepath.Join(filepath.Dir(bin), "@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js"), "--oauth", "--oauth-strict")
-	example.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MCP_PORT=" + portOf(server), "MCP_AUTH_PORT=" + portOf(authority)}
+		filepath.Join(filepath.Dir(bin),
+			"@modelcontextprotocol/sdk/dist/esm/examples/server/simpleStreamableHttp.js"), "--oauth", "--oauth-strict")
+	example.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MCP_PORT=" +
+		portOf(server), "MCP_AUTH_PORT=" + portOf(authority)}
 	programAt(t, example, server)
-	config := filepath.Join(t.TempDir(), "servers.json")
-	entry := `{"mcpServers":{"guarded":{"type":"http","url":"http://localhost:` + portOf(server) + `/mcp"}}}`
-	if err := os.WriteFile(config, []byte(entry), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := configure(t, map[string]entry{"guarded": {Type: "http", URL: "http://localhost:" + portOf(server) +
+		"/mcp"}})
 	program := remoteCommand(t, config)
 	for _, step := range []struct {
 		args []string

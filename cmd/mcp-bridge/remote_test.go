@@ -22,13 +22,15 @@ import (
 
 const apiKey = "k3y-of-the-remote-server"
 
-// remoteServers are an HTTP server that wants a key, an SSE server, and one that wants a login, as a configuration file names them.
+// remoteServers are an HTTP server that wants a key, an SSE server, and one that wants a login, as
+// a configuration file names them.
 func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 	t.Helper()
 	s := mcpserver.NewMCPServer("far", "1")
-	s.AddTool(mcp.NewTool("greet", mcp.WithString("name", mcp.Required())), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText("hello " + r.GetString("name", "")), nil
-	})
+	s.AddTool(mcp.NewTool("greet", mcp.WithString("name", mcp.Required())),
+		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("hello " + r.GetString("name", "")), nil
+		})
 	streamable := mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
 	web := func(h http.Handler) string {
 		ts := httptest.NewServer(h)
@@ -48,46 +50,40 @@ func remoteServers(t *testing.T) (as *oauthtest.Server, config string) {
 	sse := web(mcpserver.NewSSEServer(s))
 	as = oauthtest.New(t, streamable)
 	b, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"keyed":   map[string]any{"type": "http", "url": keyed + "/mcp", "headers": map[string]string{"X-Api-Key": apiKey}},
+		"keyed": map[string]any{"type": "http", "url": keyed + "/mcp",
+			"headers": map[string]string{"X-Api-Key": apiKey}},
 		"old":     map[string]any{"type": "sse", "url": sse + "/sse"},
 		"guarded": map[string]any{"type": "http", "url": as.URL + oauthtest.Path},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config = filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(config, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, b, 0o600))
 	return as, config
 }
 
-// remoteCommand makes commands of the real program that share a configuration and a state directory.
+// remoteCommand makes commands of the real program that share a configuration and a state
+// directory.
 func remoteCommand(t *testing.T, config string) func(args ...string) *exec.Cmd {
 	state := t.TempDir()
 	return func(args ...string) *exec.Cmd {
 		cmd := command(t, nil, args...)
-		cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config, "XDG_STATE_HOME="+state, "DBUS_SESSION_BUS_ADDRESS=", "DISPLAY=", "WAYLAND_DISPLAY=")
+		cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config, "XDG_STATE_HOME="+state, "DBUS_SESSION_BUS_ADDRESS=",
+			"DISPLAY=", "WAYLAND_DISPLAY=")
 		return cmd
 	}
 }
 
-// logIn runs mcp-bridge login and is the user: with a browser on another machine, whose address is pasted.
+// logIn runs mcp-bridge login and is the user: with a browser on another machine, whose address is
+// pasted.
 func logIn(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out strings.Builder
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	var said strings.Builder
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -96,11 +92,12 @@ func logIn(t *testing.T, cmd *exec.Cmd) string {
 		if !strings.HasPrefix(page, "http://") {
 			continue
 		}
-		browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		browser := &http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 		resp, err := browser.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = resp.Body.Close()
 		if _, err := io.WriteString(in, resp.Header.Get("Location")+"\n"); err != nil {
 			t.Fatal(err)
@@ -112,8 +109,8 @@ func logIn(t *testing.T, cmd *exec.Cmd) string {
 	return out.String()
 }
 
-// TestRemoteCommands: tools, login, its status, servers and logout for servers at a URL, without an engine, and no secret in what they
-// print.
+// TestRemoteCommands: tools, login, its status, servers and logout for servers at a URL, without an
+// engine, and no secret in what they print.
 func TestRemoteCommands(t *testing.T) {
 	needTime(t)
 	as, config := remoteServers(t)
@@ -132,47 +129,40 @@ func TestRemoteCommands(t *testing.T) {
 		}
 		return string(out)
 	}
-	has := func(out string, parts ...string) {
-		t.Helper()
-		for _, part := range parts {
-			if !strings.Contains(out, part) {
-				t.Errorf("%q is not in:\n%s", part, out)
-			}
-		}
-	}
-	has(run(0, "tools", "keyed"), "mcp_keyed.greet")
-	has(run(0, "tools", "old"), "mcp_old.greet")
-	has(run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
-	has(run(0, "login", "--status"), "guarded  none", "keyed    by its header")
-	has(run(0, "login", "--status", "--json", "keyed"), `"byHeader": true`)
-	has(run(2, "login"), "--status")
-	has(run(2, "login", "nobody"), "there is no server")
-	has(run(1, "logout", "guarded"), "there is no login")
+	holds(t, run(0, "tools", "keyed"), "mcp_keyed.greet")
+	holds(t, run(0, "tools", "old"), "mcp_old.greet")
+	holds(t, run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
+	holds(t, run(0, "login", "--status"), "guarded  none", "keyed    by its header")
+	holds(t, run(0, "login", "--status", "--json", "keyed"), `"byHeader": true`)
+	holds(t, run(2, "login"), "--status")
+	holds(t, run(2, "login", "missing"), "there is no server")
+	holds(t, run(1, "logout", "guarded"), "there is no login")
 
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "https://evil.example/token" })
-	has(run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example", "run it at a terminal")
+	holds(t, run(1, "login", "guarded", "--no-browser"), "log in at "+as.URL, "would go to https://evil.example",
+		"run it at a terminal")
 	as.Set(func(tr *oauthtest.Traps) { tr.TokenEndpoint = "" })
 
-	has(logIn(t, program("login", "guarded", "--no-browser")), "logged in to guarded")
-	has(run(0, "tools", "guarded"), "mcp_guarded.greet")
-	has(run(0, "login", "--status"), "guarded  yes, renews itself", "file")
-	has(run(0, "login", "--status", "--json", "guarded"), `"loggedIn": true`, `"scope": "tools"`)
-	has(run(0, "servers"), "guarded", "keyed", "old")
-	has(run(0, "servers", "--json"), `"transport": "http"`, `"transport": "sse"`)
+	holds(t, logIn(t, program("login", "guarded", "--no-browser")), "logged in to guarded")
+	holds(t, run(0, "tools", "guarded"), "mcp_guarded.greet")
+	holds(t, run(0, "login", "--status"), "guarded  yes, renews itself", "file")
+	holds(t, run(0, "login", "--status", "--json", "guarded"), `"loggedIn": true`, `"scope": "tools"`)
+	holds(t, run(0, "servers"), "guarded", "keyed", "old")
+	holds(t, run(0, "servers", "--json"), `"transport": "http"`, `"transport": "sse"`)
 	as.Expire()
-	has(run(0, "tools", "guarded"), "mcp_guarded.greet")
+	holds(t, run(0, "tools", "guarded"), "mcp_guarded.greet")
 	if n := as.Requests("refresh"); n != 1 {
 		t.Errorf("%d refreshes, want 1", n)
 	}
-	has(run(0, "logout", "guarded"), "logged out of guarded")
+	holds(t, run(0, "logout", "guarded"), "logged out of guarded")
 	if as.Requests("revoke") != 1 {
 		t.Error("the authorization server was not told")
 	}
-	has(run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
+	holds(t, run(1, "tools", "guarded"), "type: mcp-bridge login guarded")
 }
 
-// TestRemoteServers: code in a container calls tools of servers over HTTP and SSE, is told at once of one that wants a login, and calls it
-// after that, within one bridge.
+// TestRemoteServers: code in a container calls tools of servers over HTTP and SSE, is told at once
+// of one that wants a login, and calls it after that, within one bridge.
 func TestRemoteServers(t *testing.T) {
 	needEngine(t)
 	_, config := remoteServers(t)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -24,10 +26,35 @@ type app struct {
 	openTerminal   func() (io.ReadWriteCloser, error) // terminal.Open, except in tests
 
 	serving atomic.Bool // it serves a client, until it is told to end
+	asking  sync.Mutex  // held while standard input is read for an answer
 }
 
 // say writes a line for people to standard error.
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
+
+// ask asks on standard error, one question at a time, and returns the answer from standard input.
+// The read of a terminal can't be ended: when ctx ends, it stays behind, and the next question
+// waits.
+func (a *app) ask(ctx context.Context, question string) (yes, answered bool, err error) {
+	type answer struct{ yes, answered bool }
+	said := make(chan answer, 1)
+	go func() {
+		a.asking.Lock()
+		defer a.asking.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		fmt.Fprint(a.stderr, question)
+		yes, answered := terminal.ReadAnswer(a.stdin)
+		said <- answer{yes, answered}
+	}()
+	select {
+	case got := <-said:
+		return got.yes, got.answered, nil
+	case <-ctx.Done():
+		return false, false, context.Cause(ctx)
+	}
+}
 
 // atTerminal reports whether standard input is a terminal.
 func (a *app) atTerminal() bool {
@@ -47,30 +74,26 @@ memory; of policy test: 0 allowed, 3 the user is asked, 4 denied; 141 the reader
 gone.`
 
 func (a *app) root() *cobra.Command {
-	var askedVersion bool
 	cmd := &cobra.Command{
 		Use:           "mcp-bridge",
 		Short:         "One MCP server that runs Python over all your other MCP servers",
 		Long:          about,
+		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if askedVersion {
-				a.printVersion()
-				return nil
-			}
 			if a.atTerminal() {
 				return cmd.Help()
 			}
 			return a.serve(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&askedVersion, "version", false, "print the version, as the command version does")
+	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(a.serveCmd(), a.runCmd(), a.serversCmd(), a.toolsCmd(), a.doctorCmd(), a.imageCmd(),
-		a.policyCmd(),
-		a.loginCmd(), a.logoutCmd(), a.versionCmd(), a.watchdogCmd(), a.demoServerCmd(), a.manCmd())
+	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
+		policyCmd(a),
+		loginCmd(a), logoutCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	wrapArgErrors(cmd)
 	strictHelp(cmd)
 	return cmd
@@ -91,7 +114,7 @@ func wrapArgErrors(c *cobra.Command) {
 	}
 }
 
-// wrongArguments says what a command takes instead of args.
+// wrongArguments returns what a command takes instead of args.
 func wrongArguments(cmd *cobra.Command, args []string) error {
 	path := cmd.CommandPath()
 	_, takes, some := strings.Cut(cmd.Use, " ")
@@ -108,25 +131,11 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 
 // unknownCommand returns that a command has no such subcommand, and which one was meant.
 func unknownCommand(cmd *cobra.Command, wrong string) error {
-	next := fmt.Sprintf("%s --help lists them", cmd.CommandPath())
-	if near := nearCommands(cmd, wrong); len(near) > 0 {
-		next = fmt.Sprintf("did you mean %s?", strings.Join(near, " or "))
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("there is no command %q of %s; %s", wrong, cmd.CommandPath(), next)
-}
-
-// nearCommands returns the nearest names, by two letters at most, or those that begin with wrong.
-func nearCommands(cmd *cobra.Command, wrong string) []string {
-	if wrong == "" { // with which all begin
-		return nil
-	}
-	for distance := 1; distance <= 2; distance++ {
-		cmd.SuggestionsMinimumDistance = distance
-		if near := cmd.SuggestionsFor(wrong); len(near) > 0 {
-			return near
-		}
-	}
-	return nil
+	return fmt.Errorf("there is no command %q of %s; %s", wrong, cmd.CommandPath(), meant(cmd, wrong, names))
 }
 
 // strictHelp makes help on an unknown command an error, where cobra prints the general help.
@@ -159,19 +168,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	next := fmt.Sprintf("; %s --help lists them", cmd.CommandPath())
-	if near := meant(unknown.GetSpecifiedName(), names); near != "" {
-		next = near
-	}
-	return usageError{fmt.Errorf("%w%s", err, next)}
+	return usageError{fmt.Errorf("%w; %s", err, meant(cmd, unknown.GetSpecifiedName(), names))}
 }
 
-// meant returns a clause with the names that are near to a wrong one, or nothing.
-func meant(wrong string, names []string) string {
+// meant returns a clause with the names that are near to a wrong one, or with what lists all.
+func meant(cmd *cobra.Command, wrong string, names []string) string {
 	if near := text.Nearest(wrong, names); near != nil {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
+		return "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return ""
+	return cmd.CommandPath() + " --help lists them"
 }
 
 // printJSON writes one indented document.

@@ -27,7 +27,7 @@ type runOptions struct {
 	json    bool
 }
 
-func (a *app) runCmd() *cobra.Command {
+func runCmd(a *app) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run [FILE|-]",
@@ -135,7 +135,6 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 			}
 		}
 	}
-	var lost error // of the code's output
 	if !o.json {
 		stdout, stderr := a.stdout.Code(), a.stderr.Code()
 		d.Output = func(c sandbox.Chunk) {
@@ -143,9 +142,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 			if c.Stream == "stderr" {
 				w = stderr
 			}
-			if _, err := io.WriteString(w, c.Text); err != nil && lost == nil {
-				lost = err
-			}
+			_, _ = io.WriteString(w, c.Text) // the Output remembers a failure
 		}
 	}
 	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
@@ -157,7 +154,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.report(o, r, lost)
+		return a.report(o, r)
 	})
 }
 
@@ -167,32 +164,17 @@ func (a *app) asker() func(context.Context, string) (bool, error) {
 	if !a.atTerminal() {
 		return nil
 	}
-	turn := make(chan struct{}, 1)
 	return func(ctx context.Context, question string) (bool, error) {
-		select {
-		case turn <- struct{}{}:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
-		fmt.Fprintf(a.stderr, "\n%s\nAllow it? [y/N] ", question)
-		said := make(chan bool, 1)
-		go func() { // a read of a terminal can't be ended; the next question waits for it
-			yes, _ := terminal.ReadAnswer(a.stdin)
-			said <- yes
-			<-turn
-		}()
-		select {
-		case yes := <-said:
-			return yes, nil
-		case <-ctx.Done():
+		yes, _, err := a.ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
+		if err != nil {
 			a.say("\nmcp-bridge: the call has ended; the answer is not needed")
-			return false, context.Cause(ctx)
 		}
+		return yes, err
 	}
 }
 
-// report says how a run ended. lost is why the code's output could not be written.
-func (a *app) report(o runOptions, r bridge.Report, lost error) error {
+// report prints how a run ended, and returns how the command ends.
+func (a *app) report(o runOptions, r bridge.Report) error {
 	var paths map[string]string
 	var unwritten error
 	if o.files != "" && len(r.Result.Artifacts) > 0 {
@@ -204,9 +186,9 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 		if ends == exitOK && unwritten != nil {
 			ends = exitFailure
 		}
-		_, lost = fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
+		fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
 	} else {
-		a.explain(o, r, paths)
+		explain(a.stderr, o, r, paths)
 	}
 	switch {
 	case code != exitOK && unwritten != nil:
@@ -214,21 +196,19 @@ func (a *app) report(o runOptions, r bridge.Report, lost error) error {
 		return exitError{code}
 	case code != exitOK:
 		return exitError{code}
-	case lost != nil:
-		return fmt.Errorf("the code ran, but its output could not be written: %w", lost)
 	case unwritten != nil:
 		return fmt.Errorf("the code ran, but not all of its files could be written: %w", unwritten)
 	}
 	return nil
 }
 
-// explain says on stderr what the output itself doesn't. paths are those of the files that were
-// written, by name.
-func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
+// explain prints what the output itself doesn't say. paths are those of the files that
+// were written, by name.
+func explain(out *terminal.Output, o runOptions, r bridge.Report, paths map[string]string) {
 	if e := r.Result.Error; e != nil {
-		fmt.Fprint(a.stderr, e.Traceback)
+		fmt.Fprint(out, e.Traceback)
 		if e.Traceback == "" {
-			fmt.Fprintf(a.stderr, "%s: %s\n", e.Type, e.Message)
+			fmt.Fprintf(out, "%s: %s\n", e.Type, e.Message)
 		}
 	}
 	for _, f := range r.Result.Artifacts {
@@ -238,13 +218,13 @@ func (a *app) explain(o runOptions, r bridge.Report, paths map[string]string) {
 		} else if o.files != "" {
 			where = "was handed over, but not written"
 		}
-		fmt.Fprintf(a.stderr, "mcp-bridge: %s (%s, %d bytes) %s\n", f.Name, f.Mime, len(f.Data), where)
+		fmt.Fprintf(out, "mcp-bridge: %s (%s, %d bytes) %s\n", f.Name, f.Mime, len(f.Data), where)
 	}
 	for _, n := range r.Notices {
-		fmt.Fprintln(a.stderr, "mcp-bridge: "+n)
+		fmt.Fprintln(out, "mcp-bridge: "+n)
 	}
 	if r.Result.Message != "" {
-		fmt.Fprintln(a.stderr, "mcp-bridge: "+r.Result.Message)
+		fmt.Fprintln(out, "mcp-bridge: "+r.Result.Message)
 	}
 }
 

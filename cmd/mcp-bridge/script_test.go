@@ -19,14 +19,16 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("XDG_RUNTIME_DIR", e.WorkDir)
-			bin, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator)) // testscript puts the program first
+			bin, _, _ := strings.Cut(e.Getenv("PATH"),
+				string(os.PathListSeparator)) // testscript puts the program first
 			e.Setenv("BIN", bin)
 			return nil
 		},
 	})
 }
 
-// ends is a command for scripts: ends CODE PROGRAM ARGUMENTS… fails unless the program ends with that very code.
+// ends is a command for scripts: ends CODE PROGRAM ARGUMENTS… fails unless the program ends with
+// that very code.
 func ends(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: ends CODE PROGRAM ARGUMENTS…")

@@ -14,27 +14,28 @@ import (
 // search is what search_tools answers.
 func (c *client) search(args map[string]any) string {
 	c.t.Helper()
-	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "search_tools", "arguments": args})).Text
+	return parseAnswer(c.t, c.request("tools/call", map[string]any{"name": "search_tools",
+		"arguments": args})).Text
 }
 
-// TestSearchWithoutStarting: what one process has learned of a server's tools another one finds without starting the server, and
-// says how old it is. Nothing of what may be a secret is on disk.
+// TestSearchWithoutStarting: what one process has learned of a server's tools another one finds
+// without starting the server, and says how old it is. Nothing of what may be a secret is on disk.
 func TestSearchWithoutStarting(t *testing.T) {
 	cache := t.TempDir()
 	server := shop(t)
 	server.Env["SHOP_TOKEN"] = "hunter2-hunter2"
 	servers := map[string]entry{"shop": server}
 	again := func(servers map[string]entry) *client {
-		cmd := command(t, servers)
-		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache, "HOME="+cache)
-		return serve(t, cmd)
+		return serve(t, with(command(t, servers), "XDG_CACHE_HOME="+cache, "HOME="+cache))
 	}
 	first := again(servers).search(map[string]any{"query": "add numbers"})
-	if !strings.Contains(first, "mcp_shop.add(a: int, b: int) -> AddResult\n") || strings.Contains(first, "cached") {
+	if !strings.Contains(first, "mcp_shop.add(a: int, b: int) -> AddResult\n") ||
+		strings.Contains(first, "cached") {
 		t.Errorf("the first process: %s", first)
 	}
 	second := again(servers)
-	if got := second.search(map[string]any{"query": "add numbers"}); !strings.Contains(got, "mcp_shop.add(a: int, b: int) -> AddResult\n") ||
+	if got := second.search(map[string]any{"query": "add numbers"}); !strings.Contains(got,
+		"mcp_shop.add(a: int, b: int) -> AddResult\n") ||
 		!strings.Contains(got, "[cached, the server not asked since: shop (") || !strings.Contains(got, " old)]") {
 		t.Errorf("the second process: %s", got)
 	}
@@ -64,12 +65,14 @@ func TestSearchWithoutStarting(t *testing.T) {
 // TestSearchNamesWhatDoesNotStart: the others are searched all the same.
 func TestSearchNamesWhatDoesNotStart(t *testing.T) {
 	c := serve(t, command(t, map[string]entry{"shop": shop(t), "broken": {Command: "false"}}))
-	if got := c.search(map[string]any{"query": "echo", "detail": "full", "limit": 1}); !strings.Contains(got, "def echo(text: str)") || !strings.Contains(got, "[not searched: broken: ") {
+	if got := c.search(map[string]any{"query": "echo", "detail": "full", "limit": 1}); !strings.Contains(got,
+		"def echo(text: str)") || !strings.Contains(got, "[not searched: broken: ") {
 		t.Errorf("got %s", got)
 	}
 }
 
-// TestSearchFromCode: what code finds without a server being started it can then call, and what is gone since is told to be gone.
+// TestSearchFromCode: what code finds without a server being started it can then call, and what is
+// gone since is told to be gone.
 func TestSearchFromCode(t *testing.T) {
 	needEngine(t)
 	cache := t.TempDir()
@@ -91,9 +94,7 @@ func TestSearchFromCode(t *testing.T) {
 	list, _ := store.Load(key)
 	list.Tools = append(list.Tools, upstream.Tool{Name: "cancel-order", Description: "Cancels an order."})
 	list.AsOf = list.AsOf.Add(-100 * time.Hour)
-	if err := store.Save(key, list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Save(key, list))
 	got := run(`
 found = runtime.search_tool_docs("cancel order")[0]
 print(found["toolAlias"], found["cached"])
@@ -102,9 +103,6 @@ try:
 except AttributeError as e:
     print(e)
 print(mcp_shop.add(a=2, b=3)["sum"])`)
-	for _, want := range []string{"cancel_order True\n", "mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got %s, want %q in it", got, want)
-		}
-	}
+	holds(t, got, "cancel_order True\n",
+		"mcp_shop has no tool 'cancel_order' any more: what was known of its tools was out of date; ", "\n5\n")
 }

@@ -12,21 +12,24 @@ import (
 	"testing"
 )
 
-// TestBridgeBehindAnotherName: a bridge that nothing in its configuration gives away, a copy under another name, is known when it
-// answers, and isn't used.
+// TestBridgeBehindAnotherName: a bridge that nothing in its configuration gives away, a copy under
+// another name, is known when it answers, and isn't used.
 func TestBridgeBehindAnotherName(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "weather-server")
 	if err := os.Link(self(t), copied); err != nil {
 		copyFile(t, self(t), copied)
 	}
-	cmd := command(t, map[string]entry{"weather": {Command: copied, Env: map[string]string{asMain: "1"}}}, "tools", "weather")
+	cmd := command(t, map[string]entry{"weather": {Command: copied, Env: map[string]string{asMain: "1"}}},
+		"tools", "weather")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "it is mcp-bridge itself") || !strings.Contains(string(out), "servers.json") {
+	if err == nil || !strings.Contains(string(out), "it is mcp-bridge itself") ||
+		!strings.Contains(string(out), "servers.json") {
 		t.Errorf("got %v:\n%s", err, out)
 	}
 }
 
-// proxy answers over HTTP with what a bridge answers on its standard input, as programs do that put a stdio server behind a URL.
+// proxy answers over HTTP with what a bridge answers on its standard input, as programs do that put
+// a stdio server behind a URL.
 type proxy struct {
 	bridge atomic.Pointer[client]
 	asked  atomic.Int64 // handshakes
@@ -66,22 +69,18 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestBridgeBehindURL: the bridge has no address of its own that its configuration could name, but a program that puts it behind one
-// is no way around: the bridge knows its own answer to the handshake, and calls nothing there.
+// TestBridgeBehindURL: the bridge has no address of its own that its configuration could name, but
+// a program that puts it behind one is no way around: the bridge knows its own answer to the
+// handshake, and calls nothing there.
 func TestBridgeBehindURL(t *testing.T) {
 	p := &proxy{t: t}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)
-	config := filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(config, []byte(`{"mcpServers": {"loop": {"type": "http", "url": "`+web.URL+`/mcp"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := command(t, nil)
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_CONFIG="+config)
-	c := serve(t, cmd)
+	c := serve(t, command(t, map[string]entry{"loop": {Type: "http", URL: web.URL + "/mcp"}}))
 	p.bridge.Store(c)
 	got := c.search(map[string]any{"query": "run python code", "server": "loop"})
-	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, config) || strings.Contains(got, "mcp_loop.run_python") {
+	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, "servers.json") ||
+		strings.Contains(got, "mcp_loop.run_python") {
 		t.Errorf("got %s", got)
 	}
 	if n := p.asked.Load(); n == 0 || n > 2 {
@@ -92,18 +91,12 @@ func TestBridgeBehindURL(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.Copy(out, in); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, out.Close())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
-func (a *app) serveCmd() *cobra.Command {
+func serveCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over stdio; what a host runs",
@@ -64,8 +64,8 @@ func (a *app) serve(ctx context.Context) error {
 	})
 }
 
-// follow has the bridge use what is configured on disk as it changes. The function that it returns
-// ends that, and waits for it.
+// follow makes the bridge use what is configured on disk as it changes. stop ends that, and waits
+// for it.
 func (p *parts) follow(ctx context.Context) (stop func()) {
 	if p.watcher == nil {
 		return func() {}
@@ -97,7 +97,7 @@ func (p *parts) found(c discovery.Catalog) {
 	p.tell(before.Problems)
 }
 
-// apply has the bridge use what is configured, as far as the user has approved it. The caller has
+// apply makes the bridge use what is configured, as far as the user has approved it. The caller has
 // p.changes.
 func (p *parts) apply() {
 	p.catalog = p.approvals.Update(p.configured)
@@ -116,8 +116,8 @@ func (p *parts) approved() {
 	}
 }
 
-// tell says what isn't used, but for what is known already. A file that can't be read may hold any
-// server, so that is a warning.
+// tell logs what isn't used and wasn't known before. A file that can't be read may hold any server,
+// so that is a warning.
 func (p *parts) tell(known []discovery.Problem) {
 	for _, problem := range p.catalog.Problems {
 		switch {
@@ -130,8 +130,7 @@ func (p *parts) tell(known []discovery.Problem) {
 	}
 }
 
-// tellListed warns of the files that MCP_BRIDGE_CONFIG names and that can't be used: whoever has
-// set it means them.
+// tellListed warns of the files that MCP_BRIDGE_CONFIG names and that can't be used.
 func (p *parts) tellListed() {
 	for _, problem := range p.catalog.Problems {
 		if problem.Server == "" && problem.Source.Scope == discovery.Listed {
@@ -140,7 +139,7 @@ func (p *parts) tellListed() {
 	}
 }
 
-// differences are the names of servers, by what has become of them.
+// differences returns the names of servers, by what has become of them.
 func differences(before, now []discovery.Server) (added, changed, removed []string) {
 	old := map[string]discovery.Server{}
 	for _, s := range before {
@@ -163,8 +162,7 @@ func differences(before, now []discovery.Server) (added, changed, removed []stri
 	return added, changed, removed
 }
 
-// search is where servers are looked for: once, or again after each change on disk while calls are
-// served.
+// search looks for servers: once, or again after each change on disk while calls are served.
 func (p *parts) search(what purpose) {
 	if nested() || what != serving {
 		p.catalog = findServers(p.cfg)

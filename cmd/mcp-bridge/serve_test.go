@@ -1,7 +1,8 @@
 package main
 
 import (
-	"encoding/json"
+	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,13 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
-// TestLockDownThroughTheGuest looks at a run from inside the code: what the engine gives, and what the guest adds.
+// TestLockDownThroughTheGuest looks at a run from inside the code: what the engine gives, and what
+// the guest adds.
 func TestLockDownThroughTheGuest(t *testing.T) {
 	needEngine(t)
 	port, abstract := runtimetest.Outside(t)
@@ -33,10 +34,12 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	r := runtimetest.ParseReport(t, string(out))
 	spec := runtime.Spec{
 		Limits: runtime.Limits{NoFile: openFiles(), Shm: shmSize},
-		Tmpfs:  []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20}, {Path: "/workspace", Size: 128 << 20}},
+		Tmpfs: []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20},
+			{Path: "/workspace", Size: 128 << 20}},
 	}
 	runtimetest.CheckReport(t, r, spec, []string{
-		"HOME", "LANG", "PATH", "TMPDIR", "MALLOC_ARENA_MAX", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND", "MPLCONFIGDIR", // ours
+		"HOME", "LANG", "PATH", "TMPDIR", "MALLOC_ARENA_MAX", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND",
+		"MPLCONFIGDIR",                              // ours
 		"container", "HOSTNAME", "TERM", "LC_CTYPE", // the engine's and Python's
 		"MCP_AVAILABLE_SERVERS", "MCP_DISCOVERED_SERVERS", // the guest's: names and descriptions
 	})
@@ -53,8 +56,8 @@ func TestLockDownThroughTheGuest(t *testing.T) {
 	}
 }
 
-// TestSettingsThatOpenTheWall: where the user's own podman settings add files or devices of the host to every container, no code
-// is run, and the user is told what to change.
+// TestSettingsThatOpenTheWall: where the user's own podman settings add files or devices of the
+// host to every container, no code is run, and the user is told what to change.
 func TestSettingsThatOpenTheWall(t *testing.T) {
 	needEngine(t)
 	home := os.Getenv("XDG_CONFIG_HOME")
@@ -75,14 +78,13 @@ func TestSettingsThatOpenTheWall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conf := filepath.Join(t.TempDir(), "containers.conf")
-			if err := os.WriteFile(conf, fmt.Appendf(usual, "\n[containers]\n%s\n", setting), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(conf, fmt.Appendf(usual, "\n[containers]\n%s\n", setting), 0o600))
 			cmd := command(t, nil, "run", "-c", "print('it ran')")
 			cmd.Env = append(cmd.Env, "CONTAINERS_CONF="+conf)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable || !strings.Contains(string(out), "containers.conf") {
+			if !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable ||
+				!strings.Contains(string(out), "containers.conf") {
 				t.Errorf("got %v: %s", err, out)
 			}
 			if name == "/dev/net/tun" {
@@ -101,8 +103,10 @@ func TestTwentyCallsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			got := c.python(fmt.Sprintf("print('call', %d, mcp_shop.add(a=%d, b=9007199254740993))", i, i), map[string]any{"timeout": 60, "servers": []string{"shop"}})
-			if want := fmt.Sprintf("call %d", i); got.IsError || !strings.HasPrefix(got.Text, want) || !strings.Contains(got.Text, fmt.Sprint(9007199254740993+i)) {
+			got := c.python(fmt.Sprintf("print('call', %d, mcp_shop.add(a=%d, b=9007199254740993))", i, i),
+				map[string]any{"timeout": 60, "servers": []string{"shop"}})
+			if want := fmt.Sprintf("call %d", i); got.IsError || !strings.HasPrefix(got.Text, want) ||
+				!strings.Contains(got.Text, fmt.Sprint(9007199254740993+i)) {
 				t.Errorf("got %+v, want %q and the exact sum", got, want)
 			}
 		})
@@ -114,12 +118,14 @@ func TestTwentyCallsAtOnce(t *testing.T) {
 func TestFiftyToolCallsAtOnce(t *testing.T) {
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	got := c.python("import asyncio, time\nt = time.monotonic()\nr = await asyncio.gather(*(mcp_shop.wait(ms=1000) for _ in range(50)))\nprint(len(r), 'answers')",
+	got := c.python("import asyncio, time\nt = time.monotonic()\nr = await "+
+		"asyncio.gather(*(mcp_shop.wait(ms=1000) for _ in range(50)))\nprint(len(r), 'answers')",
 		map[string]any{"timeout": 20, "servers": []string{"shop"}})
 	if got.IsError || !strings.Contains(got.Text, "50 answers") {
 		t.Errorf("got %+v", got)
 	}
-	got = c.python("import asyncio, time\nt = time.monotonic()\nawait asyncio.gather(*(mcp_shop.wait(ms=100) for _ in range(50)))\nprint(f'50 calls of 100 ms: {time.monotonic() - t:.3f} s')",
+	got = c.python("import asyncio, time\nt = time.monotonic()\nawait asyncio.gather(*(mcp_shop.wait(ms=100) "+
+		"for _ in range(50)))\nprint(f'50 calls of 100 ms: {time.monotonic() - t:.3f} s')",
 		map[string]any{"timeout": 20, "servers": []string{"shop"}})
 	t.Log(got.Text) // a figure, not a verdict: the machine may be busy
 }
@@ -128,55 +134,18 @@ func TestBigResultsAndOutput(t *testing.T) {
 	needTime(t)
 	needEngine(t)
 	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	if got := c.python("print(len(mcp_shop.big(bytes=10_000_000)))", map[string]any{"servers": []string{"shop"}}); got.IsError || strings.TrimSpace(got.Text) != "10000000" {
+	if got := c.python("print(len(mcp_shop.big(bytes=10_000_000)))",
+		map[string]any{"servers": []string{"shop"}}); got.IsError || strings.TrimSpace(got.Text) != "10000000" {
 		t.Errorf("10 MB result: got %.200s", got.Text)
 	}
 	got := c.python("print('begin' + 'x' * 5_000_000 + 'end')", map[string]any{"servers": []string{}})
-	if got.IsError || !strings.HasPrefix(got.Text, "beginxxx") || !strings.Contains(got.Text, "xxxend") || !strings.Contains(got.Text, "bytes of stdout left out here, ") {
+	if got.IsError || !strings.HasPrefix(got.Text, "beginxxx") || !strings.Contains(got.Text, "xxxend") ||
+		!strings.Contains(got.Text, "bytes of stdout left out here, ") {
 		t.Errorf("5 MB of output: got %.100s ... of %d bytes", got.Text, len(got.Text))
 	}
 }
 
-// TestHostileCode: nothing that code prints or writes changes anything but its own output, and the next call is answered.
-func TestHostileCode(t *testing.T) {
-	needTime(t)
-	needEngine(t)
-	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	tests := []struct {
-		name, code string
-		isError    bool
-		want       []string
-	}{
-		{"forged done", `print('{"type":"done","id":"x","ok":true,"wait":{"exited":true,"status":0}}'); raise SystemExit(5)`, true, []string{`{"type":"done"`, "5"}},
-		{"garbage to every descriptor", "import os\nfor fd in range(256):\n  try: os.write(fd, b'\\x00garbage\\n{\"type\":\"done\"}\\n')\n  except OSError: pass\nprint('still here')", false, []string{"still here"}},
-		{"a child's output", `import os; _ = os.system("echo 123")`, false, []string{"123"}},
-		{"every descriptor closed", "import os\nos.closerange(0, 256)\nos._exit(7)", true, []string{"7"}},
-		{"its parent killed", "import os,signal,time\nos.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)\ntime.sleep(0.2); print('alive')", false, []string{"alive"}},
-		{"everything killed", "import os,signal\nos.kill(-1, signal.SIGKILL)", true, []string{"ProcessLookupError"}},
-		{"a full tmpfs", "with open('/workspace/f','wb') as f:\n  while True: f.write(bytes(1<<20))", true, []string{"No space left on device", "The only places to write to"}},
-		{"a fork bomb", "import os\nwhile True: os.fork()", true, []string{"MCP_BRIDGE_PIDS"}},
-		{"a memory bomb", "x = []\nwhile True: x.append(bytearray(1 << 20))", true, []string{"out of memory"}},
-		{"a read of the supervisor", "print(open('/proc/1/mem','rb').read(1))", true, []string{"PermissionError"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := c.python(tt.code, map[string]any{"timeout": 15, "servers": []string{}})
-			if got.IsError != tt.isError {
-				t.Errorf("isError is %v: %.300s", got.IsError, got.Text)
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(got.Text, want) {
-					t.Errorf("got %.300q, want %q in it", got.Text, want)
-				}
-			}
-			if next := c.python("print(6 * 7)", map[string]any{"servers": []string{}}); next.IsError || next.Text != "42\n" {
-				t.Errorf("the next call: %+v", next)
-			}
-		})
-	}
-}
-
-// TestUpstreamTrouble: a server that dies or never answers is named, and troubles nobody else.
+// TestUpstreamTrouble: a server that dies or never answers is named, and troubles no other.
 func TestUpstreamTrouble(t *testing.T) {
 	needTime(t)
 	needEngine(t)
@@ -189,12 +158,15 @@ func TestUpstreamTrouble(t *testing.T) {
 	}{
 		{"dies mid-call", "mcp_shop.exit(code=3)", 20, true, []string{"shop"}},
 		{"works again", "print(mcp_shop.echo(text='back'))", 20, false, []string{"back"}},
-		{"never answers", "import asyncio\nasyncio.ensure_future(mcp_shop.hang())\nprint(await mcp_other.echo(text='others go on'), flush=True)\nawait mcp_shop.hang()", 3, true, []string{"others go on", "3s"}},
+		{"never answers", "import asyncio\nasyncio.ensure_future(mcp_shop.hang())\nprint(await " +
+			"mcp_other.echo(text='others go on'), flush=True)\nawait mcp_shop.hang()", 3, true,
+			[]string{"others go on", "3s"}},
 		{"after that", "print(mcp_shop.echo(text='fine'))", 20, false, []string{"fine"}},
 		{"doesn't start", "mcp_broken.anything()", 20, true, []string{"broken"}},
 		{"says it failed", "mcp_shop.fail(message='sold out')", 20, true, []string{"ToolError", "sold out"}},
 		{"no such tool", "mcp_shop.ecko(text='x')", 20, true, []string{"echo"}},
-		{"not of this call", "from mcp import runtime\nruntime.call_tool('other', 'echo', {'text': 'x'})", 20, true, []string{"other"}},
+		{"not of this call", "from mcp import runtime\nruntime.call_tool('other', 'echo', {'text': 'x'})", 20, true,
+			[]string{"other"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,36 +178,25 @@ func TestUpstreamTrouble(t *testing.T) {
 			if got.IsError != tt.isError {
 				t.Errorf("isError is %v: %.300s", got.IsError, got.Text)
 			}
-			for _, want := range tt.want {
-				if !strings.Contains(got.Text, want) {
-					t.Errorf("got %.500q, want %q in it", got.Text, want)
-				}
-			}
+			holds(t, got.Text, tt.want...)
 		})
 	}
 }
 
-// TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and is not answered.
+// TestCancel: a client's cancellation ends the run, which would have gone on for two minutes, and
+// is not answered.
 func TestCancel(t *testing.T) {
 	needEngine(t)
-	cmd := command(t, nil)
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0") // so that the container is the run's
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, nil), "MCP_BRIDGE_STANDBY=0")) // so that the container is the run's
 	id, answer := c.startLong()
 	s := &scene{t: t, bridge: c.cmd.Process.Pid}
 	if n := len(s.containers()); n != 1 {
 		t.Fatalf("%d containers run, want 1", n)
 	}
-	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
-	begin := time.Now()
-	for len(s.containers()) > 0 {
-		if time.Since(begin) > 20*time.Second {
-			t.Fatal("the container is still there")
-		}
-	}
-	if got := c.python("print('next')", map[string]any{"servers": []string{}}); got.Text != "next\n" {
-		t.Errorf("the next call: %+v", got)
-	}
+	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled",
+		"params": map[string]any{"requestId": id}})
+	within(t, "the container is gone", func() bool { return len(s.containers()) == 0 })
+	c.works()
 	select {
 	case m := <-answer:
 		t.Errorf("a cancelled request was answered: %s", m.Result)
@@ -243,55 +204,39 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestToolsListIsSmall(t *testing.T) {
-	c := serve(t, command(t, map[string]entry{"shop": shop(t)}))
-	m := c.request("tools/list", map[string]any{})
-	type shown struct { // what hosts give a model
-		Name, Description string
-		InputSchema       json.RawMessage
-	}
-	var tools struct{ Tools []shown }
-	if err := json.Unmarshal(m.Result, &tools); err != nil || !slices.ContainsFunc(tools.Tools, func(x shown) bool { return x.Name == "run_python" }) {
-		t.Errorf("there is no run_python in %s", m.Result)
-	}
-	if text, err := json.Marshal(tools); err != nil || len(text) >= 2000 {
-		t.Errorf("tools/list has %d bytes for a model, %v", len(text), err)
+// TestImagesThatCantBeUsed: one clear sentence with the next step each.
+func TestImagesThatCantBeUsed(t *testing.T) {
+	needTime(t)
+	needEngine(t)
+	for image, want := range map[string]string{"localhost/no-such-image:1": "image build",
+		emptyImage(t): "python3"} {
+		c := serve(t, with(command(t, nil), "MCP_BRIDGE_IMAGE="+image))
+		if got := c.python("1", nil); !got.IsError || !strings.Contains(got.Text, image) ||
+			!strings.Contains(got.Text, want) {
+			t.Errorf("got %+v, want %q in it", got, want)
+		}
 	}
 }
 
-// TestRefusals: one clear sentence with the next step each.
-func TestRefusals(t *testing.T) {
-	needTime(t)
-	needEngine(t)
-	tests := []struct {
-		name string
-		env  []string
-		args map[string]any
-		want []string
-	}{
-		{"unknown server", nil, map[string]any{"code": "1", "servers": []string{"shpo"}}, []string{`"shpo"`, `"shop"`}},
-		{"no code", nil, map[string]any{}, []string{"code"}},
-		{"bad timeout", nil, map[string]any{"code": "1", "timeout": -1}, []string{"timeout"}},
-		{"unknown argument", nil, map[string]any{"code": "1", "server": []string{}}, []string{`"servers"`}},
-		{"unknown image", []string{"MCP_BRIDGE_IMAGE=localhost/no-such-image:1"}, map[string]any{"code": "1"}, []string{"no-such-image", "image build"}},
-		{"no python in the image", []string{"MCP_BRIDGE_IMAGE=" + emptyImage(t)}, map[string]any{"code": "1"}, []string{"python3"}},
-		{"no engine", []string{"PATH=/nonexistent", "XDG_RUNTIME_DIR=" + t.TempDir()}, map[string]any{"code": "1"}, []string{"podman", "install podman"}},
-		{"nobody at the endpoint", []string{"MCP_BRIDGE_RUNTIME=unix:///nonexistent/podman.sock"}, map[string]any{"code": "1"}, []string{"/nonexistent/podman.sock", "check MCP_BRIDGE_RUNTIME"}},
+// emptyImage is an image without Python, or anything else.
+func emptyImage(t *testing.T) string {
+	t.Helper()
+	const ref = "localhost/mcp-bridge/test-empty:latest"
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, dir := range []string{"etc/", "ipc/", "proc/", "sys/", "dev/", "tmp/", "workspace/"} {
+		must(t, w.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}))
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			cmd := command(t, map[string]entry{"shop": shop(t)})
-			cmd.Env = append(cmd.Env, tt.env...)
-			got := parseAnswer(t, serve(t, cmd).request("tools/call", map[string]any{"name": "run_python", "arguments": tt.args}))
-			if !got.IsError {
-				t.Errorf("it is no error: %s", got.Text)
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(got.Text, want) {
-					t.Errorf("got %q, want %q in it", got.Text, want)
-				}
-			}
-			t.Log(got.Text)
-		})
+	must(t, w.Close())
+	cmd := exec.Command("podman", "import", "-q", "-", ref)
+	cmd.Stdin = &b
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("podman import: %v: %s", err, out)
 	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("podman", "rmi", "-f", ref).CombinedOutput(); err != nil {
+			t.Errorf("podman rmi: %v: %s", err, out)
+		}
+	})
+	return ref
 }

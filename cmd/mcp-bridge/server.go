@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -77,11 +79,11 @@ func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 	return out
 }
 
-// serverText shows all that is known of one server without starting it.
-func (a *app) serverText(c discovery.Catalog) error {
-	s := a.stdout.Screen()
+// printServer shows all that is known of one server without starting it.
+func printServer(out *terminal.Output, c discovery.Catalog) error {
+	s := out.Screen()
 	for _, srv := range c.Servers {
-		fmt.Fprintf(a.stdout, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
+		fmt.Fprintf(out, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
 		for _, line := range details(srv) {
 			s.Lines(2, 4, line)
 		}
@@ -103,7 +105,7 @@ func details(srv discovery.Server) []string {
 	add("description", srv.Description)
 	words := []string{}
 	for _, w := range append([]string{start.Command}, start.Args...) {
-		words = append(words, shellWord(w))
+		words = append(words, text.ShellWord(w))
 	}
 	if start.Command != "" {
 		add("runs", strings.Join(words, " "))
@@ -134,13 +136,4 @@ func details(srv discovery.Server) []string {
 		}
 	}
 	return out
-}
-
-// shellWord returns a word as a POSIX shell takes it.
-func shellWord(s string) string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	if s != "" && strings.Trim(s, letters+"0123456789@%+=:,._-/*") == "" { // * is of what is masked
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -8,13 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-func (a *app) serversCmd() *cobra.Command {
+func serversCmd(a *app) *cobra.Command {
 	var f serversFormat
 	cmd := &cobra.Command{
 		Use:   "servers [SERVER]",
@@ -41,15 +43,15 @@ func (a *app) serversCmd() *cobra.Command {
 			case err != nil:
 				return err
 			case f.json:
-				return a.serversJSON(catalog, nil)
+				return printServersJSON(a.stdout, catalog, nil)
 			case len(args) == 1:
-				return a.serverText(catalog)
+				return printServer(a.stdout, catalog)
 			}
-			a.serversText(catalog)
+			printServers(a.stdout, catalog)
 			return nil
 		},
 	}
-	cmd.AddCommand(a.approveCmd())
+	cmd.AddCommand(approveCmd(a))
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&f.check, "check", false,
 		"start each server, list its tools, and say how long it took or why it fails")
@@ -69,44 +71,46 @@ func aliases(c discovery.Catalog) map[string]string {
 	return entrypoint.ServerAliases(names)
 }
 
-// isCalled reports whether a server has this name, or this alias, with or without mcp_ before it.
-func isCalled(name string, s discovery.Server, alias map[string]string) bool {
-	return name == s.Name || strings.TrimPrefix(name, "mcp_") == alias[s.Name]
-}
-
-// only returns the part of a catalog that is about the server that args names, or all of it.
+// only returns the part of a catalog that is about the server that args names, by its name or its
+// alias, or all of it.
 func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 	if len(args) == 0 {
 		return c, nil
 	}
-	alias := aliases(c)
+	name := args[0]
+	if s, ok := catalog.New(catalog.Config{}, c.Servers, c.Problems).Find(name); ok {
+		name = s.Name
+	}
 	out := discovery.Catalog{Sources: c.Sources}
 	var names []string
 	for _, s := range c.Servers {
-		if isCalled(args[0], s, alias) {
+		if s.Name == name {
 			out.Servers = append(out.Servers, s)
 		}
 		names = append(names, s.Name)
 	}
 	for _, p := range c.Problems {
-		if p.Server == args[0] || len(out.Servers) > 0 && p.Server == out.Servers[0].Name {
+		if p.Server == name {
 			out.Problems = append(out.Problems, p)
 		}
 		names = append(names, p.Server)
 	}
 	if len(out.Servers)+len(out.Problems) == 0 {
-		near := meant(args[0], names)
-		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", args[0], near)}
+		near := ""
+		if names := text.Nearest(name, names); names != nil {
+			near = "; did you mean " + strings.Join(names, " or ") + "?"
+		}
+		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, near)}
 	}
 	return out, nil
 }
 
-// serversText shows how many servers are used, which, and what isn't.
-func (a *app) serversText(c discovery.Catalog) {
-	s := a.stdout.Screen()
-	fmt.Fprintln(a.stdout, counts(c))
+// printServers shows how many servers are used, which, and what isn't.
+func printServers(out *terminal.Output, c discovery.Catalog) {
+	s := out.Screen()
+	fmt.Fprintln(out, counts(c))
 	if len(c.Servers) == 0 {
-		fmt.Fprintf(a.stdout, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
+		fmt.Fprintf(out, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
 			"Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
 			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
 			`such a file: {"mcpServers": {"files": {"command": "npx", "args": ["-y", `+
@@ -192,56 +196,30 @@ func showProblems(s terminal.Screen, all []discovery.Problem) {
 // serverJSON is what a program is told of a server: no value of a variable or a header, and no
 // other secret.
 type serverJSON struct {
-	Name        string       `json:"name"`
-	Alias       string       `json:"alias"`
-	Transport   string       `json:"transport"`
-	Description string       `json:"description,omitempty"`
-	Source      sourceJSON   `json:"source"`
-	Also        []sourceJSON `json:"also,omitempty"`
+	Name        string             `json:"name"`
+	Alias       string             `json:"alias"`
+	Transport   string             `json:"transport"`
+	Description string             `json:"description,omitempty"`
+	Source      discovery.Source   `json:"source"`
+	Also        []discovery.Source `json:"also,omitempty"`
 	startJSON
 	Check *checkJSON `json:"check,omitempty"`
 }
 
-type sourceJSON struct {
-	Host  string `json:"host"`
-	Scope string `json:"scope"`
-	Path  string `json:"path"`
-}
-
-type problemJSON struct {
-	Source sourceJSON `json:"source"`
-	Server string     `json:"server,omitempty"`
-	State  string     `json:"state"`
-	Reason string     `json:"reason"`
-	Next   string     `json:"next,omitempty"`
-}
-
-func sourcesJSON(sources []discovery.Source) []sourceJSON {
-	out := []sourceJSON{}
-	for _, s := range sources {
-		out = append(out, sourceJSON(s))
-	}
-	return out
-}
-
-func (a *app) serversJSON(c discovery.Catalog, health map[string]upstream.Health) error {
+func printServersJSON(out *terminal.Output, c discovery.Catalog, health map[string]upstream.Health) error {
 	alias := aliases(c)
-	out := struct {
-		Servers  []serverJSON  `json:"servers"`
-		Problems []problemJSON `json:"problems"`
-		Sources  []sourceJSON  `json:"sources"`
-	}{[]serverJSON{}, []problemJSON{}, sourcesJSON(c.Sources)}
+	all := struct {
+		Servers  []serverJSON        `json:"servers"`
+		Problems []discovery.Problem `json:"problems"`
+		Sources  []discovery.Source  `json:"sources"`
+	}{[]serverJSON{}, append([]discovery.Problem{}, c.Problems...), append([]discovery.Source{}, c.Sources...)}
 	for _, s := range c.Servers {
 		e := serverJSON{Name: s.Name, Alias: alias[s.Name], Transport: string(s.Transport),
-			Description: s.Description, Source: sourceJSON(s.Source), Also: sourcesJSON(s.Also), startJSON: startOf(s)}
+			Description: s.Description, Source: s.Source, Also: s.Also, startJSON: startOf(s)}
 		if h, ok := health[s.Name]; ok {
 			e.Check = healthJSON(h)
 		}
-		out.Servers = append(out.Servers, e)
+		all.Servers = append(all.Servers, e)
 	}
-	for _, p := range c.Problems {
-		out.Problems = append(out.Problems, problemJSON{sourceJSON(p.Source), p.Server, string(p.State), p.Reason,
-			p.Next})
-	}
-	return printJSON(a.stdout, out)
+	return printJSON(out, all)
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// allHosts is a real home directory with every host's files in it, those of discovery's tests, and a project.
+// allHosts is a real home directory with every host's files in it, those of discovery's tests, and
+// a project.
 func allHosts(t *testing.T) (root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	archive, err := txtar.ParseFile("../../discovery/testdata/all-hosts.txt")
 	if err != nil || len(archive.Files) < 20 {
 		t.Fatalf("%v, %d files", err, len(archive.Files))
@@ -26,25 +25,23 @@ func allHosts(t *testing.T) (root string) {
 	moved := strings.NewReplacer("/home/u", root+"/home/u", "/w/shop", root+"/w/shop")
 	for _, f := range archive.Files {
 		p := moved.Replace(f.Name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(moved.Replace(string(f.Data))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(p), 0o700))
+		must(t, os.WriteFile(p, []byte(moved.Replace(string(f.Data))), 0o600))
 	}
 	return root
 }
 
-// TestServersOfAllHosts: the listing of a home with all hosts at once, for people and for programs, tells what is where, in which
-// state and why, and no secret.
+// TestServersOfAllHosts: the listing of a home with all hosts at once, for people and for programs,
+// tells what is where, in which state and why, and no secret.
 func TestServersOfAllHosts(t *testing.T) {
 	root := allHosts(t)
-	for golden, args := range map[string][]string{"servers.golden": {"servers"}, "servers.json.golden": {"servers", "--json"}} {
+	for golden, args := range map[string][]string{"servers.golden": {"servers"},
+		"servers.json.golden": {"servers", "--json"}} {
 		t.Run(golden, func(t *testing.T) {
 			cmd := exec.Command(self(t), args...)
 			cmd.Dir = filepath.Join(root, "w/shop")
-			cmd.Env = []string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"), "MCP_BRIDGE_CONFIG=~/extra"}
+			cmd.Env = []string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"),
+				"MCP_BRIDGE_CONFIG=~/extra"}
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
@@ -60,14 +57,10 @@ func TestServersOfAllHosts(t *testing.T) {
 			}
 			file := filepath.Join("testdata", golden)
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(got), 0o600))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d := cmp.Diff(string(want), got); d != "" {
 				t.Errorf("(-want +got), -update rewrites it:\n%s", d)
 			}

@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// TestNothingIsStartedBeforeItIsNeeded: a bridge that has answered initialize and listed its tools has run nothing, neither watchdog nor
-// server nor an engine's program, and has spoken to no engine. The first search starts a server, and the first run looks for an engine
-// and starts the watchdog: what wasn't seen before would have been.
+// TestNothingIsStartedBeforeItIsNeeded: a bridge that has answered initialize and listed its tools
+// has run nothing, neither watchdog nor server nor an engine's program, and has spoken to no
+// engine. The first search starts a server, and the first run looks for an engine and starts the
+// watchdog: what wasn't seen before would have been.
 func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace")
 	leave := func(name string) string {
 		path := filepath.Join(dir, name)
 		script := fmt.Sprintf("#!/bin/sh\necho %s >>'%s'\nexit 1\n", name, trace)
-		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(script), 0o700))
 		return path
 	}
 	leave("podman")
 	leave("docker")
-	engines := map[string]*listener{"CONTAINER_HOST": listen(t, dir, "podman.sock"), "DOCKER_HOST": listen(t, dir, "docker.sock")}
+	engines := map[string]*listener{"CONTAINER_HOST": listen(t, dir, "podman.sock"),
+		"DOCKER_HOST": listen(t, dir, "docker.sock")}
 
 	cmd := command(t, map[string]entry{"traced": {Command: leave("server")}})
 	cmd.Env = append(cmd.Env, asOpen+"=1", "MCP_BRIDGE_RUNTIME=", "PATH="+dir+":"+os.Getenv("PATH"))
@@ -50,7 +50,8 @@ func TestNothingIsStartedBeforeItIsNeeded(t *testing.T) {
 	}
 	noSockets(t, pid)
 
-	c.request("tools/call", map[string]any{"name": "search_tools", "arguments": map[string]any{"query": "anything"}})
+	c.request("tools/call", map[string]any{"name": "search_tools",
+		"arguments": map[string]any{"query": "anything"}})
 	if ran, _ := os.ReadFile(trace); !strings.Contains(string(ran), "server") {
 		t.Errorf("a search has run %q, want the server", ran)
 	}
@@ -89,9 +90,7 @@ func listen(t *testing.T, dir, name string) *listener {
 	t.Helper()
 	l := &listener{path: filepath.Join(dir, name), peers: make(chan string, 1000)}
 	socket, err := net.Listen("unix", l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -111,15 +110,13 @@ func listen(t *testing.T, dir, name string) *listener {
 	return l
 }
 
-// accepted is how many others have connected since it was last asked, even if they hung up at once: connections are accepted in their
-// order, so all that were there before one of its own.
+// accepted is how many others have connected since it was last asked, even if they hung up at once:
+// connections are accepted in their order, so all that were there before one of its own.
 func (l *listener) accepted(t *testing.T) (n int) {
 	t.Helper()
 	from := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"}
 	conn, err := net.DialUnix("unix", from, &net.UnixAddr{Name: l.path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	for peer := <-l.peers; peer != from.Name; peer = <-l.peers {
 		n++

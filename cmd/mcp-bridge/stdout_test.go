@@ -29,14 +29,16 @@ func TestReaderHasGone(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())
 			var stderr strings.Builder
-			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exitPipe || stderr.Len() > 0 {
+			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exitPipe ||
+				stderr.Len() > 0 {
 				t.Errorf("code %d, want %d; stderr:\n%s", code, exitPipe, stderr.String())
 			}
 		})
 	}
 }
 
-// TestFullStdout: whatever a command prints, that it couldn't be written is said, and the command has failed.
+// TestFullStdout: whatever a command prints, that it couldn't be written is said, and the command
+// has failed.
 func TestFullStdout(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -44,9 +46,7 @@ func TestFullStdout(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	t.Setenv("MCP_BRIDGE_RUNTIME", "unix://"+filepath.Join(home, "none.sock"))
 	config := filepath.Join(home, "servers.json")
-	if err := os.WriteFile(config, []byte(`{"mcpServers": {"files": {"command": "mcp-server-files"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(`{"mcpServers": {"files": {"command": "mcp-server-files"}}}`), 0o600))
 	t.Setenv("MCP_BRIDGE_CONFIG", config)
 	for _, tc := range []struct {
 		args string
@@ -67,7 +67,8 @@ func TestFullStdout(t *testing.T) {
 		t.Run(tc.args, func(t *testing.T) {
 			var stderr strings.Builder
 			code := run(strings.Fields(tc.args), strings.NewReader(""), full{}, &stderr)
-			if code != tc.code || !strings.Contains(stderr.String(), "standard output can't be written, and what is missing there is lost: no room\n") {
+			if code != tc.code || !strings.Contains(stderr.String(),
+				"standard output can't be written, and what is missing there is lost: no room\n") {
 				t.Errorf("code %d, want %d; stderr:\n%s", code, tc.code, stderr.String())
 			}
 			if strings.Count(stderr.String(), errFull.Error()) > 1 {

@@ -52,28 +52,29 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.about = resource.Resource.String()
 		for _, scope := range resource.ScopeSpans {
 			for _, span := range scope.Spans {
-				s.id[span.Name], s.parent[span.Name] = hex.EncodeToString(span.SpanId), hex.EncodeToString(span.ParentSpanId)
+				s.id[span.Name], s.parent[span.Name] = hex.EncodeToString(span.SpanId),
+					hex.EncodeToString(span.ParentSpanId)
 				s.trace[hex.EncodeToString(span.TraceId)] = true
 			}
 		}
 	}
 }
 
-// TestTraces: the spans of a real call, in a container, over a real server, reach a collector with the right parents when the bridge
-// ends, and the client's own trace is theirs.
+// TestTraces: the spans of a real call, in a container, over a real server, reach a collector with
+// the right parents when the bridge ends, and the client's own trace is theirs.
 func TestTraces(t *testing.T) {
 	needTime(t)
 	needEngine(t)
 	got := &spans{parent: map[string]string{}, id: map[string]string{}, trace: map[string]bool{}}
 	server := httptest.NewServer(got)
 	defer server.Close()
-	cmd := command(t, map[string]entry{"shop": shop(t)})
-	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_SERVICE_NAME=tested")
-	c := serve(t, cmd)
+	c := serve(t, with(command(t, map[string]entry{"shop": shop(t)}), "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL,
+		"OTEL_SERVICE_NAME=tested"))
 	answer := parseAnswer(t, c.request("tools/call", map[string]any{
-		"name":      "run_python",
-		"arguments": map[string]any{"code": "import os\nprint(mcp_shop.add(a=1, b=2), [k for k in os.environ if 'OTEL' in k])", "servers": []string{"shop"}},
-		"_meta":     map[string]any{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+		"name": "run_python",
+		"arguments": map[string]any{"code": "import os\nprint(mcp_shop.add(a=1, b=2), [k for k in os.environ if " +
+			"'OTEL' in k])", "servers": []string{"shop"}},
+		"_meta": map[string]any{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	}))
 	if answer.IsError || strings.TrimSpace(answer.Text) != "{'sum': 3} []" {
 		t.Errorf("got %+v", answer)

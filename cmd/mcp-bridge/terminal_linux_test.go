@@ -32,13 +32,9 @@ func openPTY(t *testing.T) (ours, theirs *os.File) {
 	if err == nil {
 		err = unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 78})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = theirs.Close() })
 	return ours, theirs
 }
@@ -70,20 +66,18 @@ func TestServersOnATerminal(t *testing.T) {
 	show := func(env ...string) string {
 		cmd := exec.Command(self(t), "servers")
 		cmd.Dir = filepath.Join(root, "w/shop")
-		cmd.Env = append([]string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"), "TERM=xterm"}, env...)
+		cmd.Env = append([]string{asMain + "=1", "HOME=" + root + "/home/u", "PATH=" + os.Getenv("PATH"),
+			"TERM=xterm"}, env...)
 		return onTerminal(t, cmd)
 	}
 	plain := show("NO_COLOR=1")
 	for line := range strings.Lines(plain) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 78 && strings.Contains(strings.TrimSpace(line), " ") {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 78 &&
+			strings.Contains(strings.TrimSpace(line), " ") {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for _, want := range []string{"~/.cursor/mcp.json (Cursor, user)\n", "\n    next: ", "~/.claude.json"} {
-		if !strings.Contains(plain, want) {
-			t.Errorf("%q is not in\n%s", want, plain)
-		}
-	}
+	holds(t, plain, "~/.cursor/mcp.json (Cursor, user)\n", "\n    next: ", "~/.claude.json")
 	if strings.Contains(plain, root+"/home/u") {
 		t.Errorf("the home is written out:\n%s", plain)
 	}
@@ -106,17 +100,20 @@ func TestServeOnATerminal(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
-	if want := "waiting for an MCP client on standard input; Ctrl-C ends"; !strings.Contains(stderr.String(), want) {
+	if want := "waiting for an MCP client on standard input; Ctrl-C ends"; !strings.Contains(stderr.String(),
+		want) {
 		t.Errorf("%q is not in %s", want, stderr.String())
 	}
 }
 
-// TestAskerOnATerminal: y is yes, and anything else is no; without a terminal nobody is asked.
+// TestAskerOnATerminal: y is yes, and anything else is no; without a terminal the user is not
+// asked.
 func TestAskerOnATerminal(t *testing.T) {
 	ours, theirs := openPTY(t)
 	var stderr bytes.Buffer
 	ask := (&app{stdin: theirs, stderr: terminal.New(&stderr)}).asker()
-	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false, "always\n": false} {
+	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false,
+		"always\n": false} {
 		if _, err := ours.WriteString(typed); err != nil {
 			t.Fatal(err)
 		}
@@ -136,27 +133,20 @@ func TestAskerOnATerminal(t *testing.T) {
 func TestDoctorInterrupted(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	cmd := command(t, nil, "doctor")
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME=podman", "CONTAINER_HOST=unix://"+socket)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	c, err := l.Accept() // the engine is asked, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
-	if got := stdout.String(); strings.Contains(got, "fail") || !strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
+	if got := stdout.String(); strings.Contains(got, "fail") ||
+		!strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
 		t.Errorf("it says\n%s", got)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
@@ -164,17 +154,16 @@ func TestDoctorInterrupted(t *testing.T) {
 	}
 }
 
-// TestRunAsksOnATerminal: a policy that asks is answered where the command was typed, and a traceback
-// names the file that was run.
+// TestRunAsksOnATerminal: a policy that asks is answered where the command was typed, and a
+// traceback names the file that was run.
 func TestRunAsksOnATerminal(t *testing.T) {
 	needTime(t)
 	anyEngine(t)
 	dir := t.TempDir()
 	policy, script := filepath.Join(dir, "policy.toml"), filepath.Join(dir, "script.py")
-	for path, content := range map[string]string{policy: `default = "ask"`, script: "print(mcp_shop.add(a=40, b=2)['sum'])\n1/0\n"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for path, content := range map[string]string{policy: `default = "ask"`,
+		script: "print(mcp_shop.add(a=40, b=2)['sum'])\n1/0\n"} {
+		must(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	for typed, want := range map[string]string{"y\n": "ZeroDivisionError", "n\n": "the user has said no"} {
 		ours, theirs := openPTY(t)
@@ -185,10 +174,7 @@ func TestRunAsksOnATerminal(t *testing.T) {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy)
 		cmd.Stdin = theirs
 		out, _ := cmd.CombinedOutput()
-		for _, want := range []string{want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ", `File "` + script + `", line `} {
-			if !strings.Contains(string(out), want) {
-				t.Errorf("%q: %q is not in\n%s", typed, want, out)
-			}
-		}
+		holds(t, string(out), want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ",
+			`File "`+script+`", line `)
 	}
 }

@@ -16,25 +16,22 @@ import (
 	"testing"
 )
 
-// TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system, and compares it with the file.
-// `make third-party` writes it.
+// TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system,
+// and compares it with the file. `make third-party` writes it.
 func TestThirdParty(t *testing.T) {
 	if testing.Short() || os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
 		t.Skip("it lists all packages with go, once, in make check")
 	}
 	tags, err := os.ReadFile("../../scripts/build-tags")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	modules := map[string]map[string]bool{} // files with licences and notices, by module and version
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", strings.TrimSpace(string(tags)), ".")
+		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags",
+			strings.TrimSpace(string(tags)), ".")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for d := json.NewDecoder(bytes.NewReader(out)); ; {
 			var p struct {
 				Dir      string
@@ -64,18 +61,16 @@ func TestThirdParty(t *testing.T) {
 		}
 	}
 	goRoot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	modules["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)), "LICENSE"): true}
+	must(t, err)
+	modules["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)),
+		"LICENSE"): true}
 	want := notices(t, modules)
 	if *update {
-		if err := os.WriteFile("THIRD_PARTY", []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("THIRD_PARTY", []byte(want), 0o644))
 	}
 	if thirdParty != want && !*update {
-		t.Errorf("THIRD_PARTY isn't what the modules in the binary say (%d bytes, want %d); run: make third-party", len(thirdParty), len(want))
+		t.Errorf("THIRD_PARTY isn't what the modules in the binary say (%d bytes, want %d); run: make third-party",
+			len(thirdParty), len(want))
 	}
 }
 
@@ -84,9 +79,7 @@ var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense|patent
 // legalFiles are those of a directory that its licence asks to be passed on.
 func legalFiles(t *testing.T, dir string) (files []string) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if e.Type().IsRegular() && legal.MatchString(e.Name()) && filepath.Ext(e.Name()) != ".go" {
 			files = append(files, filepath.Join(dir, e.Name()))
@@ -95,22 +88,25 @@ func legalFiles(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// notices is the text of THIRD_PARTY: the modules, each with the numbers of its texts, and each text once.
+// notices is the text of THIRD_PARTY: the modules, each with the numbers of its texts, and each
+// text once.
 func notices(t *testing.T, modules map[string]map[string]bool) string {
 	var list, texts strings.Builder
 	numbers := map[string]int{}
-	names := slices.SortedFunc(maps.Keys(modules), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	names := slices.SortedFunc(maps.Keys(modules), func(a,
+		b string) int {
+		return cmp.Compare(strings.ToLower(a), strings.ToLower(b))
+	})
 	for _, name := range names {
 		var has []string
 		for _, file := range slices.Sorted(maps.Keys(modules[name])) {
 			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text := strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(string(b), "?"), "\r\n", "\n"))
 			if numbers[text] == 0 {
 				numbers[text] = len(numbers) + 1
-				fmt.Fprintf(&texts, "\n%s [%d] %s\n\n%s\n", strings.Repeat("-", 20), numbers[text], strings.Repeat("-", 20), text)
+				fmt.Fprintf(&texts, "\n%s [%d] %s\n\n%s\n", strings.Repeat("-", 20), numbers[text],
+					strings.Repeat("-", 20), text)
 			}
 			has = append(has, fmt.Sprintf("[%d]", numbers[text]))
 		}
@@ -120,6 +116,7 @@ func notices(t *testing.T, modules map[string]map[string]bool) string {
 		fmt.Fprintf(&list, "%s %s\n", name, strings.Join(slices.Compact(has), " "))
 	}
 	return "mcp-bridge contains these modules. The numbers are those of the licences and notices below.\n" +
-		"The source of each is at https:// and its path, in the version given; go mod download PATH@VERSION fetches it.\n\n" +
+		"The source of each is at https:// and its path, in the version given; go mod download PATH@VERSION " +
+		"fetches it.\n\n" +
 		list.String() + texts.String()
 }

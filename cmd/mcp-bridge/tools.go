@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
 
-func (a *app) toolsCmd() *cobra.Command {
+func toolsCmd(a *app) *cobra.Command {
 	var f toolsFormat
 	cmd := &cobra.Command{
 		Use:   "tools [SERVER]",
@@ -39,26 +39,24 @@ func (a *app) toolsCmd() *cobra.Command {
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				p.tellListed()
-				alias := aliases(p.catalog)
-				var names []string
-				for _, s := range p.catalog.Servers {
-					if len(args) == 0 || isCalled(args[0], s, alias) {
-						names = append(names, s.Name)
+				servers := p.bridge.Catalog().Servers()
+				if len(args) == 1 {
+					s, ok := p.bridge.Catalog().Find(args[0])
+					if !ok {
+						why, _ := p.bridge.Catalog().Unreachable("", args[0])
+						return usageError{errors.New(why)}
 					}
+					servers = []catalog.Server{s}
 				}
-				if len(args) == 1 && len(names) == 0 {
-					why, _ := p.bridge.Catalog().Unreachable("", args[0])
-					return usageError{errors.New(why)}
-				}
-				if len(names) == 0 && !f.json {
+				if len(servers) == 0 && !f.json {
 					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is " +
 						"not used")
 				}
-				if f.stubs && f.out == "" && len(names) > 1 {
+				if f.stubs && f.out == "" && len(servers) > 1 {
 					return usageError{fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out "+
-						"DIR for a file of each", len(names))}
+						"DIR for a file of each", len(servers))}
 				}
-				return a.listTools(ctx, p, names, alias, f)
+				return a.listTools(ctx, p, servers, f)
 			})
 		},
 	}
@@ -76,20 +74,19 @@ type toolsFormat struct {
 	out         string
 }
 
-// listTools asks all servers side by side and prints in the order of names. A server that fails is
-// named; the others go on.
-func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map[string]string,
-	f toolsFormat) error {
-	tools := make([][]upstream.Tool, len(names))
-	errs := make([]error, len(names))
+// listTools asks all servers side by side and prints in their order. A server that fails is named;
+// the others go on.
+func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server, f toolsFormat) error {
+	tools := make([][]upstream.Tool, len(servers))
+	errs := make([]error, len(servers))
 	var wg sync.WaitGroup
-	for i, name := range names {
-		wg.Go(func() { tools[i], errs[i] = p.pool.Tools(ctx, name) })
+	for i, s := range servers {
+		wg.Go(func() { tools[i], errs[i] = p.pool.Tools(ctx, s.Name) })
 	}
 	wg.Wait()
 	failed := false
-	all := map[string][]toolJSON{}
-	for i, name := range names {
+	all := map[string][]upstream.Tool{}
+	for i, s := range servers {
 		if errs[i] != nil {
 			failed = true
 			fmt.Fprintln(a.stderr, "mcp-bridge: "+errs[i].Error())
@@ -97,13 +94,13 @@ func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map
 		}
 		switch {
 		case f.json:
-			all[name] = toolsJSON(tools[i])
+			all[s.Name] = append([]upstream.Tool{}, tools[i]...)
 		case f.stubs:
-			if err := a.writeStub(f.out, name, alias[name], p, tools[i]); err != nil {
+			if err := writeStub(a.stdout, f.out, p.bridge.Catalog(), s, tools[i]); err != nil {
 				return err
 			}
 		default:
-			a.printTools(name, alias[name], p, tools[i])
+			printTools(a.stdout, p.bridge.Catalog(), s, tools[i])
 		}
 	}
 	if f.json {
@@ -117,84 +114,48 @@ func (a *app) listTools(ctx context.Context, p *parts, names []string, alias map
 	return nil
 }
 
-type toolJSON struct {
-	Name         string          `json:"name"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-	Invalid      string          `json:"invalid,omitempty"`
-}
-
-func toolsJSON(tools []upstream.Tool) []toolJSON {
-	out := []toolJSON{}
-	for _, t := range tools {
-		out = append(out, toolJSON(t))
-	}
-	return out
-}
-
 // writeStub writes the module of one server, to standard output or into a directory.
 // Tools that code may not call are left out.
-func (a *app) writeStub(dir, name, alias string, parts *parts, tools []upstream.Tool) error {
-	p := entrypoint.Provider{Name: name, Alias: alias, Tools: map[string]entrypoint.Tool{}}
-	for _, s := range parts.catalog.Servers {
-		if s.Name == name {
-			p.Description = s.Description
-		}
-	}
-	safe := aliasesOf(tools)
-	for _, t := range tools {
-		if parts.bridge.Catalog().Judge(name, t).Verdict == policy.Deny {
-			continue
-		}
-		p.Tools[safe[t.Name]] = entrypoint.Tool{SafeName: safe[t.Name], OriginalName: t.Name,
-			Description: t.Description,
-			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema}
-	}
+func writeStub(out *terminal.Output, dir string, c *catalog.Catalog, s catalog.Server,
+	tools []upstream.Tool) error {
+	module := stubs.Module(c.Provider(c.Listed(s, tools)))
 	if dir == "" {
-		_, err := io.WriteString(a.stdout, stubs.Module(p))
+		_, err := io.WriteString(out, module)
 		return err
 	}
-	path := filepath.Join(dir, alias+".py")
+	path := filepath.Join(dir, s.Alias+".py")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, []byte(stubs.Module(p)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(module), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, path)
+	fmt.Fprintln(out, path)
 	return nil
 }
 
-// aliasesOf are the names that the tools of one server have in code, by their own.
-func aliasesOf(tools []upstream.Tool) map[string]string {
+// printTools shows the tools of one server, with the verdict of host and policy on each.
+func printTools(out *terminal.Output, c *catalog.Catalog, server catalog.Server, tools []upstream.Tool) {
+	s := out.Screen()
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)
 	}
-	return entrypoint.Aliases(names)
-}
-
-// printTools shows the tools of one server, with the verdict of host and policy on each.
-func (a *app) printTools(name, alias string, p *parts, tools []upstream.Tool) {
-	s := a.stdout.Screen()
-	safe := aliasesOf(tools)
-	fmt.Fprintf(a.stdout, "%s: %d tools\n", name, len(tools))
+	safe := entrypoint.Aliases(names)
+	fmt.Fprintf(out, "%s: %d tools\n", server.Name, len(tools))
 	if len(tools) == 0 {
 		return
 	}
 	g := terminal.Table{Rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, Word: 2}
 	var reasons []string
 	for _, t := range tools {
-		d := p.bridge.Catalog().Judge(name, t)
+		d := c.Judge(server.Name, t)
 		if why := fmt.Sprintf("%s: %s", d.Verdict, text.Line(d.Why())); d.Verdict != policy.Allow &&
 			!slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(text.Safe(t.Description)), "\n")
-		g.Rows = append(g.Rows, []string{"mcp_" + alias + "." + safe[t.Name], d.Verdict.String(),
+		g.Rows = append(g.Rows, []string{"mcp_" + server.Alias + "." + safe[t.Name], d.Verdict.String(),
 			text.Brief(text.Line(first), 100)})
 	}
 	s.Table(g)

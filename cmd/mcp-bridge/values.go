@@ -47,19 +47,6 @@ func (s *size) Decode(v string) error {
 	return nil
 }
 
-// yes is a boolean.
-type yes bool
-
-// Decode implements envconfig.Decoder.
-func (y *yes) Decode(v string) error {
-	b, err := strconv.ParseBool(v)
-	if err != nil {
-		return errors.New("it must be true or false")
-	}
-	*y = yes(b)
-	return nil
-}
-
 // level is a slog.Level, if one was chosen.
 type level struct {
 	slog.Level
@@ -99,9 +86,9 @@ func (n *runs) Decode(v string) error {
 	return nil
 }
 
-// maxConcurrent is how many runs take place at a time. It goes by memory, since that is what runs
-// can't share: with fewer cores each takes longer, and most wait for their tools anyway; without
-// memory the machine fails. A quarter is left to everything else.
+// maxConcurrent returns how many runs take place at a time. It goes by memory, since that is what
+// runs can't share: with fewer cores each takes longer, and most wait for their tools anyway;
+// without memory the machine fails. A quarter is left to everything else.
 func (c config) maxConcurrent() int {
 	if c.MaxConcurrent > 0 {
 		return int(c.MaxConcurrent)
@@ -135,7 +122,7 @@ func (n *standbys) Decode(v string) error {
 	return nil
 }
 
-// freeMemory is bytes that can be had without harm to others, or a guess.
+// freeMemory returns the bytes that can be had without harm to others, or a guess.
 func freeMemory() int64 {
 	if n, known := memory("MemAvailable"); known {
 		return n
@@ -143,7 +130,7 @@ func freeMemory() int64 {
 	return 1 << 30
 }
 
-// memory is one of the figures of proc_meminfo(5), in bytes, where there is such a file.
+// memory returns one of the figures of proc_meminfo(5), in bytes, where there is such a file.
 func memory(name string) (n int64, known bool) {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 //go:embed THIRD_PARTY
 var thirdParty string
 
-func (a *app) versionCmd() *cobra.Command {
+func versionCmd(a *app) *cobra.Command {
 	var licenses bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -29,7 +29,7 @@ func (a *app) versionCmd() *cobra.Command {
 				fmt.Fprint(a.stdout, thirdParty)
 				return
 			}
-			a.printVersion()
+			fmt.Fprintln(a.stdout, "mcp-bridge", version())
 		},
 	}
 	cmd.Flags().BoolVar(&licenses, "licenses", false,
@@ -37,9 +37,8 @@ func (a *app) versionCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printVersion() { fmt.Fprintln(a.stdout, "mcp-bridge", version()) }
-
-// version is what Go put into the binary: the module's version, or the revision it was built from.
+// version returns what Go put into the binary: the module's version, or the revision it was built
+// from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -57,7 +56,7 @@ func version() string {
 }
 
 // manCmd writes the manual pages, for packagers.
-func (a *app) manCmd() *cobra.Command {
+func manCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages into a directory",
@@ -75,7 +74,7 @@ func (a *app) manCmd() *cobra.Command {
 	}
 }
 
-func (a *app) demoServerCmd() *cobra.Command {
+func demoServerCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:       "demo-server [github]",
 		Short:     "Serve a made-up shop over MCP, or a made-up GitHub repository, to try the bridge with",

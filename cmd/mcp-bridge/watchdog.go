@@ -18,7 +18,7 @@ import (
 // watchdogName is the command that the bridge starts itself as: see package guard.
 const watchdogName = "watchdog"
 
-func (a *app) watchdogCmd() *cobra.Command {
+func watchdogCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    watchdogName,
 		Short:  "End what a killed bridge left behind; the bridge starts this itself",
@@ -40,8 +40,8 @@ type appended struct{ path string }
 
 const maxAppended = 1 << 20 // bytes
 
-// watchdogLog is where the watchdog says what it has ended: its bridge, and with it standard error,
-// is gone by then.
+// watchdogLog returns where the watchdog says what it has ended: its bridge, and with it standard
+// error, is gone by then.
 func watchdogLog() io.Writer {
 	dir := stateDir()
 	if dir == "" {

@@ -84,7 +84,7 @@ const (
 	serving                // calls of a client, until it goes
 )
 
-// usual is the level to log from, unless the user chose another.
+// usual returns the level to log from, unless the user chose another.
 func (w purpose) usual() slog.Level {
 	if w == serving {
 		return slog.LevelInfo
@@ -202,7 +202,7 @@ func (p *parts) poolConfig() upstream.Config {
 	}
 }
 
-// idle is a timeout of which 0 means never.
+// idle returns a timeout of which 0 means never.
 func idle(s seconds) time.Duration {
 	if s == 0 {
 		return math.MaxInt64
@@ -268,8 +268,7 @@ const hurry = 25 * time.Millisecond
 // end ends everything, or after SIGINT in ctx what it can in a hurry. All runs and calls are over
 // and recorded before.
 func (p *parts) end(ctx context.Context) error {
-	var s signalError
-	if !errors.As(context.Cause(ctx), &s) || s.Signal != os.Interrupt || !p.guard.Watched() {
+	if !interrupted(ctx) || !p.guard.Watched() {
 		return p.close()
 	}
 	ended := make(chan error, 1)
@@ -338,7 +337,7 @@ func findServers(cfg config) discovery.Catalog {
 	return discovery.Scan(discovery.Root(), discovery.Current(cfg.Config))
 }
 
-// nested says whether another bridge has started this one, at whatever remove.
+// nested reports whether another bridge has started this one, directly or not.
 func nested() bool {
 	depth, err := strconv.Atoi(os.Getenv(prefix + "_DEPTH"))
 	return err == nil && depth > 0

@@ -40,9 +40,9 @@ type Env struct {
 
 // A Source is one file of one host, or the part of it that is of one scope.
 type Source struct {
-	Host  string // "Claude Code"; "mcp-bridge" for the bridge's own
-	Scope string // the host's own word, such as "user", "local", "project"
-	Path  string // absolute, as the operating system writes it
+	Host  string `json:"host"`  // "Claude Code"; "mcp-bridge" for the bridge's own
+	Scope string `json:"scope"` // the host's own word, such as "user", "local", "project"
+	Path  string `json:"path"`  // absolute, as the operating system writes it
 }
 
 // String returns what messages call the source, such as `/home/u/.cursor/mcp.json (Cursor, user)`.
@@ -53,11 +53,11 @@ func (s Source) File() string { return Show(s.Path) }
 
 // A Problem is something that was found and can't be used.
 type Problem struct {
-	Source Source
-	Server string // its name as Display returns it; empty when the problem is about the whole file
-	State  State
-	Reason string // a clause without a period
-	Next   string // what to do about it, a clause without a period; may be empty
+	Source Source `json:"source"`
+	Server string `json:"server,omitempty"` // as Display returns it; empty when it is about the whole file
+	State  State  `json:"state"`
+	Reason string `json:"reason"`         // a clause without a period
+	Next   string `json:"next,omitempty"` // what to do about it, a clause without a period; may be empty
 }
 
 // String returns the whole of it in one line.

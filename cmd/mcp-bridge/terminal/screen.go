@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -24,7 +25,7 @@ type Screen struct {
 	w       io.Writer
 	columns int // of the terminal; 0 for none
 	colors  bool
-	home    string
+	home    *regexp.Regexp // the home directory where a path begins with it; nil for none
 }
 
 // raw writes what a Screen has escaped.
@@ -39,7 +40,9 @@ func (o *Output) Screen() Screen {
 		return s
 	}
 	s.colors = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	s.home, _ = os.UserHomeDir()
+	if home, _ := os.UserHomeDir(); len(home) > 1 {
+		s.home = beginning(home)
+	}
 	s.columns = 80
 	_ = control(o.file, func(fd int) {
 		if columns, _, err := term.GetSize(fd); err == nil && columns > 0 {
@@ -49,26 +52,18 @@ func (o *Output) Screen() Screen {
 	return s
 }
 
+// beginning returns what matches a directory where a path begins with it.
+func beginning(dir string) *regexp.Regexp {
+	return regexp.MustCompile(`(^|[ \t\n("'=:,])` + regexp.QuoteMeta(dir+string(os.PathSeparator)))
+}
+
 // clean returns a text as the screen may show it.
 func (s Screen) clean(v string) string {
 	v = text.Escape(v)
-	if len(s.home) < 2 {
+	if s.home == nil {
 		return v
 	}
-	var out strings.Builder
-	for {
-		before, after, found := strings.Cut(v, s.home+string(os.PathSeparator))
-		if !found {
-			return out.String() + v
-		}
-		short := s.home
-		if before == "" && out.Len() == 0 || before != "" &&
-			strings.ContainsRune(" \t\n(\"'=:,", rune(before[len(before)-1])) {
-			short = "~" // else it is the middle of a longer path
-		}
-		out.WriteString(before + short + string(os.PathSeparator))
-		v = after
-	}
+	return s.home.ReplaceAllString(v, "${1}~"+string(os.PathSeparator))
 }
 
 // paint returns a word in the colour of what it says.
@@ -98,7 +93,7 @@ func (s Screen) Lines(first, rest int, v string) {
 	}
 }
 
-// Entry writes a word that says how something is, its name in so many columns, and a text beside
+// Entry writes a word that says how something is, its name padded to columns, and a text beside
 // them.
 func (s Screen) Entry(word, name string, columns int, v string) {
 	fmt.Fprintf(s.w, "%s  %-*s  ", s.paint(fmt.Sprintf("%-4s", word)), columns, s.clean(name))

@@ -29,7 +29,8 @@ func TestControlCharactersAreShown(t *testing.T) {
 		"a\u200db\u3164\U000e0041":         `a\u200db\u3164\U000e0041`,
 		"\x9b31m":                          "\ufffd31m",
 	}
-	for _, table := range []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector} {
+	for _, table := range []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector} {
 		for _, r := range table.R16 {
 			if hi := rune(r.Hi); !unicode.Is(unicode.Prepended_Concatenation_Mark, hi) {
 				rows["a"+string(hi)+"b"] = strings.Trim(strconv.QuoteToASCII("a"+string(hi)+"b"), `"`)
@@ -46,7 +47,8 @@ func TestControlCharactersAreShown(t *testing.T) {
 	}
 	for in, want := range rows {
 		var b strings.Builder
-		if n, err := io.WriteString(&Output{to: &b, escape: true}, in); n != len(in) || err != nil || b.String() != want {
+		if n, err := io.WriteString(&Output{to: &b, escape: true}, in); n != len(in) || err != nil ||
+			b.String() != want {
 			t.Errorf("%+q: wrote %+q, %d, %v; want %+q", in, b.String(), n, err, want)
 		}
 	}
@@ -148,7 +150,7 @@ func TestWrap(t *testing.T) {
 
 // TestHomeIsShort: only the home itself is ~, not the middle of a longer path.
 func TestHomeIsShort(t *testing.T) {
-	s := Screen{columns: 80, home: "/home/u"}
+	s := Screen{columns: 80, home: beginning("/home/u")}
 	for in, want := range map[string]string{
 		"/home/u/a and /home/u/b": "~/a and ~/b",
 		"(/home/u/a)":             "(~/a)",
