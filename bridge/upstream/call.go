@@ -23,7 +23,6 @@ func (s *session) request(
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer s.used(ctx)()
 	ctx, over := s.questions.during(ctx)
 	defer over()
 	id := s.conn.NewID()
@@ -73,15 +72,6 @@ func (s *session) masked(e *jsonrpc.Error) *RPCError {
 	return masked
 }
 
-// used keeps the session from being ended as unused until done is called. What it does of itself
-// doesn't: a server that says again and again that its tools have changed would never be at rest.
-func (s *session) used(ctx context.Context) (done func()) {
-	if isOwnWork(ctx) {
-		return func() {}
-	}
-	return s.idle.use()
-}
-
 // metaFor returns what a request carries beside its parameters. A request's id is its progress
 // token; the trace that ctx belongs to, if any, is told as SEP-414 has it.
 func (s *session) metaFor(ctx context.Context, id json.RawMessage, progress bool) map[string]any {
@@ -114,7 +104,6 @@ func (s *session) work(ctx context.Context, method string, params map[string]any
 		return nil, err
 	}
 	defer s.limiter.leave()
-	defer s.used(ctx)() // also while somebody thinks about an answer
 	bounded, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 	result, err := s.converse(bounded, method, params)
@@ -137,7 +126,3 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (
 	}
 	return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
 }
-
-const opStart = "starting it"
-
-func callOp(tool string) string { return fmt.Sprintf("calling the tool %q", tool) }

@@ -16,6 +16,8 @@ var (
 	ErrClosed = errors.New("the connections to the servers are closed")
 )
 
+const opStart = "starting it"
+
 // ServerError says what went wrong with one server. Err is a *RPCError where the server itself said
 // so, the caller's context error where that ended the call, ErrClosed, or what ended the session.
 type ServerError struct {

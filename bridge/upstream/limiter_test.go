@@ -54,7 +54,7 @@ func TestRest(t *testing.T) {
 		defer r.stop()
 		r.begin()
 		time.Sleep(50 * time.Second)
-		r.touch()
+		r.use()()
 		time.Sleep(50 * time.Second)
 		done, also := r.use(), r.use()
 		done()
@@ -65,14 +65,12 @@ func TestRest(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		for _, r := range []*idleTimer{{after: -1}, {after: time.Minute}} {
-			r.end = func() { t.Error("it ended") }
-			if r.after > 0 {
-				r.stop()
-			}
-			r.begin()
-			time.Sleep(time.Hour)
-		}
+		r := &idleTimer{after: time.Minute, end: func() { t.Error("it ended") }}
+		r.begin()
+		done := r.use()
+		r.stop()
+		done()
+		time.Sleep(time.Hour)
 	})
 }
 
@@ -94,7 +92,7 @@ func TestBackoff(t *testing.T) {
 				t.Errorf("after failure %d and %v: got %v", i+1, pause, err)
 			}
 		}
-		b.success()
+		b = backoff{}
 		if b.failure(broken); b.refusal() != nil {
 			t.Error("a first failure has no pause")
 		}

@@ -50,46 +50,6 @@ func TestIdleServerIsEnded(t *testing.T) {
 	}
 }
 
-// TestOwnListsAreNoUse: a server that says again and again that its tools changed is listed anew each time, and is at rest all the same. A
-// caller's list is use, also while it waits for such a one.
-func TestOwnListsAreNoUse(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	names(t, p)
-	s := p.current.entries["fake"].live
-	long := time.Now().Add(-time.Hour)
-	resting := func() bool {
-		s.idle.mu.Lock()
-		defer s.idle.mu.Unlock()
-		return s.idle.users == 0 && s.idle.last.Equal(long)
-	}
-	s.idle.mu.Lock()
-	s.idle.last = long
-	s.idle.mu.Unlock()
-	for range 3 {
-		s.tools.changed()
-		if _, err := s.tools.get(ownWork(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !resting() {
-		t.Error("its own lists were use")
-	}
-	s.tools.turn <- struct{}{} // an own list is under way
-	listed := make(chan error, 1)
-	go func() {
-		_, err := s.tools.get(t.Context())
-		listed <- err
-	}()
-	eventually(t, "a caller that waits is a user", func() bool { return !resting() })
-	<-s.tools.turn
-	if err := <-listed; err != nil || resting() {
-		t.Errorf("the caller's list: %v; at rest: %v", err, resting())
-	}
-	if lists := look(t, p).Lists; lists != 4 {
-		t.Errorf("%d lists, want 4", lists)
-	}
-}
-
 // TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and who waits leaves with its context.
 func TestCallsAreLimited(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 3; c.MaxQueue = 2 }, fake("normal"))
@@ -209,21 +169,6 @@ func TestErrorsSayWhenItIsStartedAgain(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestLateErrorsJudgeNoOther: a call whose session has ended may say so once there is another, which is judged by its own end all the same.
-func TestLateErrorsJudgeNoOther(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	if _, err := p.session(t.Context(), "fake"); err != nil {
-		t.Fatal(err)
-	}
-	if pause := p.pause(p.current.entries["fake"]); pause != 0 {
-		t.Errorf("a pause of %v before any failure", pause)
-	}
-	for _, want := range []string{"the next call starts it again", "or later"} {
-		_, err := p.Call(t.Context(), "fake", "die", nil)
-		serverError(t, err, want)
 	}
 }
 

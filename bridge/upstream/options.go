@@ -7,7 +7,6 @@ import "context"
 type options struct {
 	client   Client         // whom servers may ask; nil for none
 	progress func(Progress) // nil for none
-	own      bool           // a session's own request, for no call
 	pool     *Pool          // that servers is of
 	servers  *generation    // as they were pinned; nil for the current ones
 }
@@ -46,11 +45,3 @@ func WithProgress(ctx context.Context, f func(Progress)) context.Context {
 
 // Observer returns what is told the progress of a call with this context; nil for nothing.
 func Observer(ctx context.Context) func(Progress) { return optionsOf(ctx).progress }
-
-// ownWork returns ctx for requests that a session makes by itself, for no call: a server that asks
-// something meanwhile asks in the course of another one.
-func ownWork(ctx context.Context) context.Context {
-	return with(ctx, func(o *options) { o.own = true })
-}
-
-func isOwnWork(ctx context.Context) bool { return optionsOf(ctx).own }

@@ -79,8 +79,7 @@ var askable = []string{string(mcp.MethodElicitationCreate), string(mcp.MethodLis
 //
 // A server doesn't say which call a request belongs to. It is taken for one of the youngest call
 // under way, and refused where calls for several clients are, or for one and for none: a question
-// must not reach the wrong person. What a session asks by itself is no call; see ownWork. Neither
-// is one that has been given up.
+// must not reach the wrong person. A call that has been given up doesn't count.
 type questions struct {
 	server string
 
@@ -101,9 +100,6 @@ func newQuestions(server string) *questions {
 
 // during returns ctx for one call, during which the server may ask until over is called.
 func (q *questions) during(ctx context.Context) (call context.Context, over func()) {
-	if isOwnWork(ctx) {
-		return ctx, func() {}
-	}
 	c := ClientOf(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	q.mu.Lock()

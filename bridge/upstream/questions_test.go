@@ -160,18 +160,6 @@ func TestQuestionReachesOneClient(t *testing.T) {
 	}
 }
 
-// TestOwnWorkIsNoCall: what a session asks of itself doesn't keep a server from asking in the course of a call.
-func TestOwnWorkIsNoCall(t *testing.T) {
-	q := newQuestions("fake")
-	_, over := q.during(WithClient(t.Context(), &person{}))
-	defer over()
-	_, listed := q.during(ownWork(t.Context()))
-	defer listed()
-	if _, err := q.whose("roots/list", nil); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestQuestionEnds with its call, and when the server takes it back.
 func TestQuestionEnds(t *testing.T) {
 	p := open(t, nil, fake("normal"))
@@ -190,10 +178,10 @@ func TestQuestionEnds(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	<-ended
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+	<-ended // only now is the server answered
 	go func() {
 		got, err := questioned(t.Context(), p, slow, `{"method":"roots/list","id":"w","withdraw":true}`)
 		if err == nil && len(got) != 0 {

@@ -70,9 +70,9 @@ type session struct {
 	limiter   *limiter
 	idle      *idleTimer
 
-	pause    func() time.Duration // until the server is started again, once this has ended
-	logged   *ring                // what the server logs by the protocol
-	answered atomic.Bool          // it has answered something after the handshake
+	judged   func() error // returns cause, with when the server is started again
+	logged   *ring        // what the server logs by the protocol
+	answered atomic.Bool  // it has answered something after the handshake
 
 	ending
 }
@@ -101,7 +101,7 @@ func newSession(cfg Config, server discovery.Server, h hints) *session {
 		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), hints: h, ready: make(chan struct{}),
 		ending: ending{dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{})},
 	}
-	s.tools.s, s.tools.turn, s.tools.news = s, make(chan struct{}, 1), make(chan struct{}, 1)
+	s.tools.s, s.tools.turn = s, make(chan struct{}, 1)
 	s.changes.s = s
 	s.limiter = newLimiter(cfg.MaxCalls, cfg.MaxQueue)
 	s.idle = &idleTimer{after: cfg.IdleTimeout, end: func() {
@@ -175,7 +175,6 @@ func (s *session) wrap(op string, err error) error {
 	select {
 	case <-s.over:
 		if !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
-			e.Err = onlyAfter(err, s.pause())
 			e.Stderr, e.Logged = s.peer.said(), s.logged.tail()
 		}
 	default:
@@ -186,6 +185,15 @@ func (s *session) wrap(op string, err error) error {
 func (s *session) isDying() bool {
 	select {
 	case <-s.dying:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *session) isReady() bool {
+	select {
+	case <-s.ready:
 		return true
 	default:
 		return false
@@ -209,9 +217,6 @@ func (s *session) run() {
 	listening, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	following.Go(func() { s.changes.listen(listening) })
-	if s.cfg.Listed != nil {
-		following.Go(s.tools.follow)
-	}
 	defer following.Wait()
 	select {
 	case <-s.dying:
@@ -221,6 +226,7 @@ func (s *session) run() {
 	cancel()
 	s.idle.stop()
 	s.cause = s.peer.autopsy(s.reason)
+	s.cause = s.judged()
 	close(s.over)
 	s.conn.Close(s.cause)
 	s.peer.hangUp()

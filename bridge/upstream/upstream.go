@@ -36,9 +36,8 @@ type Config struct {
 	// Logins has the tokens for servers that want a login; the pool closes it. Nil: there are no
 	// logins.
 	Logins Logins
-	// Listed is told the tools of a server each time when it has listed them, by request or because
-	// they changed, with the name and version that it gave itself, and the beginning of what it
-	// says it is for. It is called concurrently and must not block long, since the caller of the
+	// Listed is told the tools of a server each time when it has listed them, with the name and
+	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long, since the caller of the
 	// list waits. It may be nil.
 	Listed func(server discovery.Server, version, purpose string, tools []Tool)
 	// Refuse says why a server may not be started, or nil. It is called before each start,
@@ -51,7 +50,7 @@ type Config struct {
 	ListTimeout  time.Duration // for all pages of one list; 20 s
 	StallTimeout time.Duration // how long a server may leave its input unread while there is some; 60 s
 	CallTimeout  time.Duration // for one call, beside its context; 10 min
-	IdleTimeout  time.Duration // without use, until a server is ended; 15 min; negative: never
+	IdleTimeout  time.Duration // without use, until a server is ended; 15 min
 	CloseTimeout time.Duration // for Close as a whole; 5 s
 
 	MaxCalls int // of one server at a time, lists not counted; further ones wait. 64
