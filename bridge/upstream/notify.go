@@ -46,7 +46,7 @@ func (s *session) notified(m *jsonrpc.Message) {
 	case "":
 		s.peer.noise(m.Raw)
 	case string(mcp.MethodNotificationToolsListChanged):
-		s.tools.changed()
+		s.tools.stale.Add(1)
 	case string(mcp.MethodNotificationCancelled):
 		s.changes.cancelled(m.Params)
 	case mcp.MethodNotificationSubscriptionsAcknowledged:

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -20,9 +19,8 @@ type subscription struct {
 	s *session
 
 	mu    sync.Mutex
-	id    string       // of the request; empty for none
-	count int64        // that have been acknowledged
-	heard atomic.Int64 // which of them the server has acknowledged; 0 while there is none
+	id    string // of the request; empty for none
+	heard bool   // the server has acknowledged it, and tells of each change
 }
 
 // begin notes by which request changes are heard; empty for none. It reports whether the one before
@@ -30,11 +28,12 @@ type subscription struct {
 func (c *subscription) begin(id string) (heard bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.id = id
-	return c.heard.Swap(0) != 0
+	heard, c.id, c.heard = c.heard, id, false
+	return heard
 }
 
-// acknowledged takes a server's word that it will tell of changes of its tools.
+// acknowledged takes a server's word that it will tell of changes of its tools. They may have
+// changed before.
 func (c *subscription) acknowledged(params json.RawMessage) {
 	var n struct {
 		Meta          map[string]json.RawMessage `json:"_meta"`
@@ -45,17 +44,17 @@ func (c *subscription) acknowledged(params json.RawMessage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.id != "" && textOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && c.heard.Load() == 0 {
-		c.count++
-		c.heard.Store(c.count)
+	if c.id != "" && textOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && !c.heard {
+		c.heard = true
+		c.s.tools.stale.Add(1)
 	}
 }
 
-// is reports whether id is that of the request.
-func (c *subscription) is(id string) bool {
+// isHeard reports whether the server tells of each change.
+func (c *subscription) isHeard() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return id != "" && id == c.id
+	return c.heard
 }
 
 // cancelled ends the request by which changes are heard, where a server over pipes says that it
@@ -64,7 +63,11 @@ func (c *subscription) cancelled(params json.RawMessage) {
 	var n struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(params, &n) == nil && c.is(textOf(n.ID)) {
+	_ = json.Unmarshal(params, &n)
+	c.mu.Lock()
+	ours := c.id != "" && textOf(n.ID) == c.id
+	c.mu.Unlock()
+	if ours {
 		c.s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
 	}
 }

@@ -188,7 +188,7 @@ func TestAgeOfLists(t *testing.T) {
 			return fmt.Errorf("it broke")
 		})
 		keep := func(age time.Duration) {
-			s.tools.valid, s.tools.asOf, s.tools.at, s.tools.age, s.tools.heard = true, s.tools.stale.Load(), time.Now(), age, s.changes.heard.Load()
+			s.tools.valid, s.tools.asOf, s.tools.goodUntil = true, s.tools.stale.Load(), time.Now().Add(age)
 		}
 		keep(time.Minute)
 		time.Sleep(time.Minute - 1)

@@ -25,15 +25,13 @@ const (
 
 // toolCache keeps a session's tools until the server says that they changed.
 type toolCache struct {
-	s     *session
-	stale atomic.Int64  // raised by every notification
-	turn  chan struct{} // has room for one: who lists. It guards what follows
-	valid bool
-	asOf  int64 // stale when the list was begun
-	list  []Tool
-	at    time.Time
-	age   time.Duration // for which the list is good from then on; see fresh
-	heard int64         // the subscription when the list was begun
+	s         *session
+	stale     atomic.Int64  // raised when the tools may have changed
+	turn      chan struct{} // has room for one: who lists. It guards what follows
+	valid     bool
+	asOf      int64 // stale when the list was begun
+	list      []Tool
+	goodUntil time.Time // where the server doesn't tell of changes
 }
 
 // listTools returns the server's tools, from the cache if they didn't change. Of several callers
@@ -49,13 +47,13 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 	if c.fresh() {
 		return slices.Clone(c.list), nil
 	}
-	now, heard := c.stale.Load(), s.changes.heard.Load()
+	asOf := c.stale.Load()
 	raw, age, err := s.pages(ctx, tools)
 	if err != nil {
 		return nil, err
 	}
 	list := s.readTools(raw)
-	c.valid, c.asOf, c.list, c.at, c.age, c.heard = true, now, list, time.Now(), age, heard
+	c.valid, c.asOf, c.list, c.goodUntil = true, asOf, list, time.Now().Add(age)
 	if s.cfg.Listed != nil { // in turn: lists are told in their order
 		s.cfg.Listed(s.server, s.about.version, s.about.purpose, slices.Clone(list))
 	}
@@ -137,15 +135,9 @@ func (c *toolCache) definition(ctx context.Context, tool string) *mcp.Tool {
 // fresh reports whether the list is as the server would give it now, as far as can be known. The
 // caller has the cache's turn.
 func (c *toolCache) fresh() bool {
-	switch {
-	case !c.valid || c.asOf != c.stale.Load():
-		return false
-	case c.s.meta == nil: // it tells of changes by itself
-		return true
-	case c.heard != 0 && c.heard == c.s.changes.heard.Load(): // it would have told since
-		return true
-	}
-	return time.Since(c.at) < c.age
+	// By the older protocol it tells of changes by itself.
+	return c.valid && c.asOf == c.stale.Load() &&
+		(c.s.meta == nil || c.s.changes.isHeard() || time.Now().Before(c.goodUntil))
 }
 
 // ageOf returns how long a page of a list is good.
@@ -157,6 +149,3 @@ func ageOf(page map[string]json.RawMessage) time.Duration {
 	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())),
 		float64(maxAge.Milliseconds()))) * time.Millisecond
 }
-
-// changed notes that the server's tools have changed.
-func (c *toolCache) changed() { c.stale.Add(1) }
