@@ -100,7 +100,7 @@ func (c *Conn) NewID() json.RawMessage {
 func (c *Conn) Call(
 	ctx context.Context, id json.RawMessage, method string, params any,
 ) (json.RawMessage, error) {
-	m, err := request(id, method, params)
+	m, err := NewRequest(id, method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (c *Conn) withdraw(ctx context.Context, m *Message) {
 	if m.Method == methodInitialize {
 		return
 	}
-	n, err := request(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
+	n, err := NewRequest(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
 	if err == nil {
 		c.carrier.Post(n) // a peer that has left so many unread won't read this one either
 	}
@@ -154,7 +154,7 @@ func (c *Conn) forget(key string) {
 
 // Notify sends a notification. It blocks as the carrier's Send does.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
-	m, err := request(nil, method, params)
+	m, err := NewRequest(nil, method, params)
 	if err != nil {
 		return err
 	}

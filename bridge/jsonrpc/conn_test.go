@@ -62,7 +62,7 @@ func echo(r *Request) Handler {
 		case "panic":
 			panic("oh")
 		case "fail":
-			return nil, &Error{Code: 7, Message: "no", Data: []int{1}}
+			return nil, &Error{Code: 7, Message: "no", Data: json.RawMessage("[1]")}
 		case "silence":
 			return nil, ErrNoAnswer
 		}
@@ -243,8 +243,8 @@ func TestCall(t *testing.T) {
 		{"null", `{"id":1,"result":null}`, `null`},
 		{"an id as text", `{"id":"1","result":0}`, `0`},
 		{"an error", `{"id":1,"error":{"code":-32050,"message":"boom","data":{"a":1}}}`, `boom (code -32050) {"a":1}`},
-		{"an error that is a text", `{"id":1,"error":"boom"}`, `boom (code -32603) <nil>`},
-		{"an error whose code is none", `{"id":1,"error":{"code":"E","data":null}}`, `an error without a message (code -32603) <nil>`},
+		{"an error that is a text", `{"id":1,"error":"boom"}`, `boom (code -32603) `},
+		{"an error whose code is none", `{"id":1,"error":{"code":"E","data":null}}`, `an error without a message (code -32603) `},
 		{"neither", `{"id":1}`, ErrNoResult.Error()},
 		{"in a batch, twice", `[{"id":1,"result":1},{"id":1,"result":2}]`, `1`},
 		{"too deep", `{"id":1,"result":` + strings.Repeat("[", 300) + `}`, "its answer can't be read: invalid"},

@@ -69,9 +69,9 @@ type Message struct {
 
 // An Error is a JSON-RPC error, received or to be sent.
 type Error struct {
-	Code    int
-	Message string
-	Data    any // a json.RawMessage in a received one; nil for none
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
@@ -148,9 +148,7 @@ func readError(raw json.RawMessage) *Error {
 	if e.Message = textOf(object["message"]); e.Message == "" {
 		e.Message = "an error without a message"
 	}
-	if data := present(object["data"]); data != nil {
-		e.Data = data
-	}
+	e.Data = present(object["data"])
 	return e
 }
 
@@ -161,7 +159,9 @@ func answer(id json.RawMessage, result any, err error) (*Message, error) {
 	}
 	key, value := "result", result
 	if err != nil {
-		key, value = "error", wireError(err)
+		e := &Error{Code: CodeInternal, Message: err.Error()}
+		_ = errors.As(err, &e)
+		key, value = "error", e
 	}
 	raw, failed := json.Marshal(value)
 	if failed != nil {
@@ -172,19 +172,8 @@ func answer(id json.RawMessage, result any, err error) (*Message, error) {
 	return &Message{ID: id, Raw: append(append(text, raw...), '}')}, nil
 }
 
-// wireError returns what is sent of an error.
-func wireError(err error) any {
-	e := &Error{Code: CodeInternal, Message: err.Error()}
-	_ = errors.As(err, &e)
-	return struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Data    any    `json:"data,omitempty"`
-	}{e.Code, e.Message, e.Data}
-}
-
-// request returns a request, or a notification where id is nil. Parameters of nil are left out.
-func request(id json.RawMessage, method string, params any) (*Message, error) {
+// NewRequest returns a request, or a notification where id is nil. Parameters of nil are left out.
+func NewRequest(id json.RawMessage, method string, params any) (*Message, error) {
 	m := &Message{ID: id, Method: method}
 	if params != nil {
 		raw, err := json.Marshal(params)

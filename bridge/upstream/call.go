@@ -39,35 +39,40 @@ func (s *session) request(
 	return result, err
 }
 
-// exchange sends a request with an id and waits for its raw result. The error is ctx's, a
-// *RPCError, or what ended the session or the exchange.
+// exchange sends a request with an id and waits for its raw result. Its errors are those of explain.
 func (s *session) exchange(
 	ctx context.Context, id json.RawMessage, method string, params any,
 ) (json.RawMessage, error) {
 	result, err := s.conn.Call(ctx, id, method, params)
-	var refusal *jsonrpc.Error
+	return result, s.explain(ctx, err)
+}
+
+// explain returns an error of the connection for a caller: ctx's, a *RPCError, an *exchangeError, or
+// what ended the session.
+func (s *session) explain(ctx context.Context, err error) error {
+	var refusal *RPCError
 	var failed *exchangeError
 	switch {
 	case err == nil:
-		return result, nil
+		return nil
 	case errors.As(err, &refusal):
-		return nil, s.masked(refusal)
+		return s.masked(refusal)
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &failed) && !s.cut(failed):
-		return nil, failed.err
+		return ctx.Err()
+	case errors.As(err, &failed) && !(s.isDying() && errors.Is(err, context.Canceled)):
+		return failed
 	case s.isDying(), errors.Is(err, jsonrpc.ErrHungUp):
-		return nil, s.ended(ctx)
+		return s.ended(ctx)
 	default:
-		return nil, errors.New(s.mask.text(err.Error()))
+		return errors.New(s.mask.text(err.Error()))
 	}
 }
 
 // masked returns an error of the server without secrets.
-func (s *session) masked(e *jsonrpc.Error) *RPCError {
+func (s *session) masked(e *RPCError) *RPCError {
 	masked := &RPCError{Code: e.Code, Message: s.mask.text(e.Message)}
-	if data, ok := e.Data.(json.RawMessage); ok {
-		masked.Data = s.mask.json(data)
+	if e.Data != nil {
+		masked.Data = s.mask.json(e.Data)
 	}
 	return masked
 }

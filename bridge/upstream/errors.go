@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 var (
@@ -49,13 +51,7 @@ func (e *ServerError) with(reason error) *ServerError {
 }
 
 // RPCError is the JSON-RPC error that a server answered with.
-type RPCError struct {
-	Code    int
-	Message string
-	Data    json.RawMessage // nil for none
-}
-
-func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+type RPCError = jsonrpc.Error
 
 // textOf returns the string that raw encodes, or raw itself where it is something else.
 func textOf(raw json.RawMessage) string {

@@ -117,11 +117,8 @@ func (h handshake) refused(err error) bool {
 	return !h.broke(err) && !errors.As(err, &failed) && !errors.As(err, &self)
 }
 
-// broke reports whether an error is the end of the connection.
-func (h handshake) broke(err error) bool {
-	end := context.Cause(h.conn.Context())
-	return errors.Is(err, jsonrpc.ErrHungUp) || end != nil && errors.Is(err, end)
-}
+// broke reports whether an error is the end of the session.
+func (h handshake) broke(err error) bool { return isClosed(h.over) && errors.Is(err, h.cause) }
 
 // A selfError ends a handshake with ourselves, which no other one would mend.
 type selfError struct{ error }
@@ -148,13 +145,13 @@ func (h handshake) shake(ctx context.Context, modern bool) error {
 }
 
 // hello makes one request of a handshake.
-func (h handshake) hello(ctx context.Context, method string, params, result any) error {
-	raw, err := h.conn.Call(ctx, h.conn.NewID(), method, params)
-	var refusal *jsonrpc.Error
-	switch {
-	case errors.As(err, &refusal):
-		return h.masked(refusal)
-	case err != nil:
+func (h handshake) hello(ctx context.Context, method string, params map[string]any, result any) error {
+	id := h.conn.NewID()
+	if meta := h.metaFor(ctx, id, false); meta != nil {
+		params["_meta"] = meta
+	}
+	raw, err := h.exchange(ctx, id, method, params)
+	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
@@ -184,7 +181,7 @@ func (h handshake) initialize(ctx context.Context) error {
 	}
 	h.peer.agreed(version)
 	if err := h.conn.Notify(ctx, string(mcp.MethodNotificationInitialized), nil); err != nil {
-		return err
+		return h.explain(ctx, err)
 	}
 	if result.Capabilities.Logging != nil {
 		if err := h.askForLogs(ctx); err != nil {
@@ -196,39 +193,33 @@ func (h handshake) initialize(ctx context.Context) error {
 
 // askForLogs tells a server what to log. Its answer isn't waited for.
 func (h handshake) askForLogs(ctx context.Context) error {
-	params := fmt.Appendf(nil, `{"level":%q}`, h.cfg.LogLevel)
-	m := &jsonrpc.Message{
-		ID: json.RawMessage(`"b-log"`), Method: "logging/setLevel", Params: params,
-		Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"b-log","method":"logging/setLevel","params":%s}`, params),
-	}
-	if h.peer.left() == nil { // over HTTP sending it means to wait for the answer
+	m, err := jsonrpc.NewRequest(json.RawMessage(`"b-log"`), string(mcp.MethodSetLogLevel),
+		map[string]string{"level": h.cfg.LogLevel})
+	switch {
+	case err != nil:
+		return err
+	case h.peer.left() == nil: // over HTTP sending it means to wait for the answer
 		h.peer.Post(m)
 		return nil
 	}
-	return h.peer.Send(ctx, m)
+	return h.explain(ctx, h.peer.Send(ctx, m))
 }
 
 // discover makes the handshake of the newer protocol.
 func (h handshake) discover(ctx context.Context) error {
-	meta := map[string]any{
+	h.meta = map[string]any{
 		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
 		mcp.MetaKeyClientInfo:      h.client(),
 		mcp.MetaKeyLogLevel:        h.cfg.LogLevel,
 	}
-	greeting := map[string]any{
-		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
-		mcp.MetaKeyClientInfo:      h.client(), mcp.MetaKeyClientCapabilities: Abilities{}.capabilities(),
-	}
 	var result mcp.DiscoverResult
-	err := h.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{"_meta": greeting}, &result)
-	if err != nil {
+	if err := h.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{}, &result); err != nil {
 		return err
 	}
 	if len(result.SupportedVersions) == 0 {
 		return errors.New("its answer to server/discover names no version of the protocol")
 	}
 	h.peer.agreed(mcp.LATEST_PROTOCOL_VERSION)
-	h.meta = meta
 	var info mcp.Implementation
 	if said := result.GetResultMeta().ServerInfo(); said != nil {
 		info = *said
@@ -268,28 +259,17 @@ func (h handshake) plain(ctx context.Context, err error) error {
 	var failed *exchangeError
 	var self *selfError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &self):
 		return self.error
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &failed) && !h.cut(failed):
-		return failed.err
-	case h.broke(err), h.peer.left() == nil && h.isDying(): // a process whose pipes broke is about to
-		return h.ended(ctx)
+	case err == nil, errors.As(err, &failed), h.broke(err):
+		return err
 	case len(supported(err)) > 0:
 		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s",
 			h.mask.text(strings.Join(supported(err), ", ")))
-	default:
-		return fmt.Errorf("it answered the handshake wrongly: %s", h.mask.text(err.Error()))
 	}
-}
-
-// cut reports whether an exchange failed because the session is dying, which says nothing of the
-// reason.
-func (s *session) cut(failed *exchangeError) bool {
-	return s.isDying() && errors.Is(failed.err, context.Canceled)
+	return fmt.Errorf("it answered the handshake wrongly: %s", h.mask.text(err.Error()))
 }
 
 // loopTo returns an error where a connection with this answer to the handshake would be one to

@@ -127,7 +127,7 @@ func (p *Pool) shutDown() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sessions() {
-		if !within(0, s.gone) || s.endErr != nil {
+		if !isClosed(s.gone) || s.endErr != nil {
 			left = append(left, s.server.Name)
 		}
 	}
@@ -208,7 +208,7 @@ func (p *Pool) judge(e *entry, s *session) error {
 	switch {
 	case s.answered.Load():
 		e.backoff = backoff{}
-	case s.isReady() && s.endedItself(): // one that is being made is judged by connect
+	case isClosed(s.ready) && s.endedItself(): // one that is being made is judged by connect
 		e.backoff.failure(errBarren)
 		e.failed = s.failure(errBarren)
 	}

@@ -138,19 +138,14 @@ func (s *session) accept(r *jsonrpc.Request) jsonrpc.Handler {
 		asking, cancel := context.WithCancel(who.ctx)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
-		result, err := s.questions.ask(asking, who.client, r.Method, r.Params)
-		var refusal *RPCError
-		if errors.As(err, &refusal) {
-			return nil, &jsonrpc.Error{Code: refusal.Code, Message: refusal.Message}
-		}
-		return result, err
+		return s.questions.ask(asking, who.client, r.Method, r.Params)
 	}
 }
 
 // whose returns the call during which a request is taken to come.
 func (q *questions) whose(method string, params json.RawMessage) (caller, error) {
 	refuse := func(code int, format string, a ...any) (caller, error) {
-		return caller{}, &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, a...)}
+		return caller{}, &RPCError{Code: code, Message: fmt.Sprintf(format, a...)}
 	}
 	switch {
 	case !slices.Contains(askable, method):

@@ -172,33 +172,13 @@ func (s *session) failure(err error) *ServerError {
 // wrap adds what this layer knows to an error of the session.
 func (s *session) wrap(op string, err error) error {
 	e := &ServerError{Server: s.server.Name, Op: op, Err: err}
-	select {
-	case <-s.over:
-		if !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
-			e.Stderr, e.Logged = s.peer.said(), s.logged.tail()
-		}
-	default:
+	if isClosed(s.over) && !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
+		e.Stderr, e.Logged = s.peer.said(), s.logged.tail()
 	}
 	return e
 }
 
-func (s *session) isDying() bool {
-	select {
-	case <-s.dying:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *session) isReady() bool {
-	select {
-	case <-s.ready:
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) isDying() bool { return isClosed(s.dying) }
 
 // ended waits until it is known why the session ended and returns that, or the context's error.
 func (s *session) ended(ctx context.Context) error {
@@ -242,10 +222,13 @@ func within(d time.Duration, c <-chan struct{}) bool {
 	defer timeout.Stop()
 	select {
 	case <-c:
-		return true
 	case <-timeout.C:
 	}
-	select { // both may have been ready
+	return isClosed(c) // both may have been ready
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
 	case <-c:
 		return true
 	default:

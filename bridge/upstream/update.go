@@ -86,7 +86,7 @@ func (p *Pool) release(g *generation) {
 		}
 	}
 	for e := range p.known {
-		if e.held == 0 && e.dial == nil && (e.live == nil || within(0, e.live.gone) && e.live.endErr == nil) {
+		if e.held == 0 && e.dial == nil && (e.live == nil || isClosed(e.live.gone) && e.live.endErr == nil) {
 			delete(p.known, e)
 		}
 	}
