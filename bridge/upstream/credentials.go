@@ -50,6 +50,11 @@ type sent struct {
 	helped int    // the run of the helper that printed its headers; 0 for none
 }
 
+// newer reports whether an attempt is sent with something else than the one before.
+func (s sent) newer(before sent) bool {
+	return s.helped != before.helped || s.login != before.login && s.login != ""
+}
+
 func newCredentials(s *session, u *url.URL) *credentials {
 	c := &credentials{server: s.server, mask: s.mask, environ: s.cfg.Environ, logins: s.cfg.Logins}
 	if c.environ == nil {

@@ -1,16 +1,15 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,7 +54,6 @@ type remote struct {
 
 // connection is what was learned since the last handshake began.
 type connection struct {
-	modern   bool   // the newer protocol
 	version  string // of the protocol; empty until it is agreed
 	session  string // of Streamable HTTP
 	endpoint string // of the older transport: where messages are posted to
@@ -64,6 +62,8 @@ type connection struct {
 	streams context.Context // of those that stay open
 	end     context.CancelFunc
 }
+
+func (c connection) modern() bool { return mcp.IsModernProtocol(c.version) }
 
 // newRemote makes the connection's parts. It sends nothing.
 func newRemote(s *session) (*remote, error) {
@@ -83,7 +83,7 @@ func newRemote(s *session) (*remote, error) {
 		}
 	}
 	r.credentials = newCredentials(s, u)
-	r.client = &http.Client{Transport: authorized{r}, CheckRedirect: r.redirect}
+	r.client = &http.Client{Transport: r.base, CheckRedirect: r.redirect}
 	return r, nil
 }
 
@@ -106,13 +106,13 @@ func newTransport() *http.Transport {
 // address that messages go to.
 func (r *remote) open(ctx context.Context, modern bool) error {
 	r.leave()
-	now := connection{modern: modern}
+	var now connection
 	now.streams, now.end = context.WithCancel(r.ctx)
+	if modern {
+		now.version = mcp.LATEST_PROTOCOL_VERSION
+	}
 	r.mu.Lock()
 	r.conn = now
-	if modern {
-		r.conn.version = mcp.LATEST_PROTOCOL_VERSION
-	}
 	sse := r.sse
 	r.mu.Unlock()
 	if sse {
@@ -141,7 +141,7 @@ func (r *remote) agreed(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conn.version = version
-	if !r.sse && !r.conn.modern {
+	if !r.sse && !r.conn.modern() {
 		ctx := r.conn.streams
 		r.work.Go(func() { r.listen(ctx) })
 	}
@@ -235,7 +235,7 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	if now.session != "" {
 		h.Set(mcp.HeaderSessionID, now.session)
 	}
-	if !now.modern || m == nil {
+	if !now.modern() || m == nil {
 		return h
 	}
 	for name, value := range mcp.StandardHeaders(now.version, mcp.MCPMethod(m.Method), m.Params) {
@@ -252,32 +252,56 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	return h
 }
 
-// do makes one HTTP request.
+// do makes an HTTP request with the credentials, which go to the configured origin and nowhere else.
+// One that was refused as unauthorized (401), which says that nothing was done, is sent once more
+// where there are new ones.
 func (r *remote) do(ctx context.Context, method string, body []byte, h http.Header) (*http.Response, error) {
 	to := r.url.String()
 	if endpoint := r.now().endpoint; endpoint != "" && method == http.MethodPost {
 		to = endpoint
 	}
-	var content io.Reader
-	if body != nil {
-		content = strings.NewReader(string(body))
+	var refused *http.Response
+	var used sent
+	for {
+		req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+		if err != nil {
+			return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
+		}
+		req.Header = h.Clone()
+		next, err := r.credentials.apply(ctx, req, used)
+		if err == nil && refused != nil && !next.newer(used) {
+			return refused, nil
+		}
+		if refused != nil {
+			_ = refused.Body.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		resp, err := r.client.Do(req)
+		if err != nil {
+			return nil, r.unanswered(ctx, err)
+		}
+		if refused != nil || resp.StatusCode != http.StatusUnauthorized {
+			return resp, nil
+		}
+		refused, used = resp, next
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to, content)
-	if err != nil {
-		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
-	}
-	req.Header = h
-	resp, err := r.client.Do(req)
+}
+
+// unanswered returns why a request has no answer.
+func (r *remote) unanswered(ctx context.Context, err error) error {
+	var redirected *exchangeError
 	var around *url.Error // which has the URL in it
 	switch {
-	case err == nil:
-		return resp, nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
+	case errors.As(err, &redirected):
+		return redirected
 	case errors.As(err, &around):
-		return nil, around.Err
+		err = around.Err
 	}
-	return nil, err
+	return &unreachableError{r.s.mask.text(err.Error())}
 }
 
 // learn keeps what further messages need.

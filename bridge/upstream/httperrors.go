@@ -134,6 +134,7 @@ func (e *otherTransportError) Unwrap() error { return e.err }
 var (
 	errSessionGone = errors.New("it no longer knows the session, as after a restart; " +
 		"the call was not carried out, and the next one begins a new session")
+	errElsewhere   = errors.New("it names an address at another origin, where nothing is sent to")
 	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
 )
 
