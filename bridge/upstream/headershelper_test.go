@@ -3,16 +3,12 @@
 package upstream
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -71,82 +67,4 @@ func TestHelperIsAskedOnceForAll(t *testing.T) {
 	if text, err := os.ReadFile(runs); err != nil || string(text) != "run\nrun\n" {
 		t.Errorf("it was run %d times, want 2 (%v)", strings.Count(string(text), "run"), err)
 	}
-}
-
-// printer is a helper whose runs end when they are told how.
-type printer struct {
-	helper
-	began chan struct{}
-	end   chan error
-}
-
-func newPrinter() *printer {
-	p := &printer{helper: helper{turn: make(chan struct{}, 1)}, began: make(chan struct{}, 100), end: make(chan error)}
-	p.run = func(ctx context.Context) (map[string]string, error) {
-		p.began <- struct{}{}
-		select {
-		case err := <-p.end:
-			return map[string]string{"X": "1"}, err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return p
-}
-
-// wanted is what came of callers, of whom each has had its headers from run refused.
-func (p *printer) wanted(ctx context.Context, callers, refused int) <-chan error {
-	errs := make(chan error, callers)
-	for range callers {
-		go func() { // ends when its run does
-			got, err := p.headers(ctx, refused)
-			if err == nil && got.run <= refused {
-				err = errors.New("refused headers once more")
-			}
-			errs <- err
-		}()
-	}
-	synctest.Wait()
-	return errs
-}
-
-// TestHelperIsShared: who waits takes what comes of the run under way, be it a failure, but not that its caller gave up; who gives up
-// doesn't wait for it.
-func TestHelperIsShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPrinter()
-		broken := errors.New("broken")
-		each := func(errs <-chan error, want error) {
-			t.Helper()
-			for range cap(errs) {
-				if err := <-errs; !errors.Is(err, want) {
-					t.Errorf("got %v, want %v", err, want)
-				}
-			}
-		}
-		first := p.wanted(t.Context(), 5, 0)
-		p.end <- nil
-		each(first, nil)
-		each(p.wanted(t.Context(), 5, 0), nil) // nobody refused it
-		second := p.wanted(t.Context(), 5, 1)
-		p.end <- broken
-		each(second, broken)
-		each(p.wanted(t.Context(), 5, 0), nil) // what was printed last is what there is
-
-		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		owner := p.wanted(hasty, 1, 1)
-		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		waiting := p.wanted(impatient, 3, 1)
-		patient := p.wanted(t.Context(), 3, 1)
-		each(waiting, context.DeadlineExceeded)
-		each(owner, context.DeadlineExceeded)
-		synctest.Wait()
-		p.end <- nil
-		each(patient, nil)
-		if n := len(p.began); n != 4 {
-			t.Errorf("%d runs, want 4", n)
-		}
-	})
 }

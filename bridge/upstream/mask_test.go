@@ -82,7 +82,8 @@ func TestMaskLasts(t *testing.T) {
 		Headers: map[string]string{"X-Key": "Bearer configured-key"}, BearerTokenEnv: "TOKEN",
 	}}
 	c := newCredentials(s, u)
-	c.helper.now = helped{headers: map[string]string{"X-Other": "printed-secret"}, run: 1}
+	c.helper.server.HeadersHelper = "echo"
+	c.helper.printed = printed{headers: map[string]string{"X-Other": "printed-secret"}, run: 1}
 	for i := range 2 * maxLearned {
 		if _, err := c.apply(t.Context(), &http.Request{Header: http.Header{}}, sent{}); err != nil {
 			t.Fatal(err)
