@@ -3,7 +3,9 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -52,7 +54,6 @@ func TestLogin(t *testing.T) {
 		"without resource metadata":    func(tr *oauthtest.Traps) { tr.NoResourceMetadata = true },
 		"OpenID Connect":               func(tr *oauthtest.Traps) { tr.OpenIDOnly = true },
 		"clients with a secret":        func(tr *oauthtest.Traps) { tr.Secret = true },
-		"an expiry that is a string":   func(tr *oauthtest.Traps) { tr.ExpiresIn = "1800" },
 		"metadata at a foreign origin": func(tr *oauthtest.Traps) { tr.MetadataElsewhere = "https://evil.example/metadata" },
 		"lower case bearer":            func(tr *oauthtest.Traps) { tr.TokenType = "bearer" },
 	} {
@@ -69,11 +70,36 @@ func TestLogin(t *testing.T) {
 				t.Fatalf("the token is no good: %v %v", resp.Status, err)
 			}
 			_ = resp.Body.Close()
-			if g.Expires.IsZero() || g.RefreshToken == "" || g.Issuer != s.URL {
+			if g.RefreshToken == "" || g.Issuer != s.URL {
 				t.Errorf("got %+v", g)
 			}
 			if strings.Contains(g.String(), g.AccessToken) {
 				t.Error("String tells the token")
+			}
+		})
+	}
+}
+
+// TestExpiry: a login works however a server says when its token ends (RFC 6749, 5.1), and ends then.
+func TestExpiry(t *testing.T) {
+	for _, tt := range []struct {
+		says any
+		want time.Duration // until it ends; 0 for no end
+	}{
+		{3600, time.Hour}, {1800.5, 30 * time.Minute}, {"1800", 30 * time.Minute}, {"1799.99", 1799 * time.Second},
+		{1e300, math.MaxInt32 * time.Second}, {"soon", 0}, {-5, 0}, {"NaN", 0}, {true, 0}, {map[string]int{"a": 1}, 0},
+	} {
+		t.Run(fmt.Sprint(tt.says), func(t *testing.T) {
+			_, srv := protected(t, func(tr *oauthtest.Traps) { tr.ExpiresIn = tt.says })
+			began := time.Now()
+			g, err := login(t, srv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Expires is cut to whole seconds.
+			earliest, latest := began.Add(tt.want-time.Second), time.Now().Add(tt.want)
+			if tt.want == 0 != g.Expires.IsZero() || tt.want > 0 && (g.Expires.Before(earliest) || g.Expires.After(latest)) {
+				t.Errorf("it ends at %v, want %v from now on", g.Expires, tt.want)
 			}
 		})
 	}

@@ -1,12 +1,17 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +91,9 @@ func (c *Client) fetch(ctx context.Context, g *Grant, redirect, code string, mor
 	}
 	secrets := []string{code, more["code_verifier"], g.RefreshToken, g.ClientSecret}
 	more["resource"] = g.Resource
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, c.to(server)) // the library takes it by no other way
+	client := c.to(server)
+	client.Transport = lenient{client.Transport}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, client) // the library takes it by no other way
 	t, err := g.config("", redirect).Exchange(ctx, code, parameters(more)...)
 	if err != nil {
 		return tokenError(err, g.Token, secrets)
@@ -108,6 +115,37 @@ func (c *Client) fetch(ctx context.Context, g *Grant, redirect, code string, mor
 		g.Scope = plain(scope)
 	}
 	return nil
+}
+
+// lenient is a transport for answers of token endpoints. Servers have been seen to send expires_in as
+// a fraction or in words, for which x/oauth2 refuses the token. It becomes a whole number, or is left
+// out: without it a token is renewed when it is refused.
+type lenient struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l lenient) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) == nil && fields["expires_in"] != nil {
+		said := strings.Trim(string(fields["expires_in"]), `" `)
+		delete(fields, "expires_in")
+		if seconds, err := strconv.ParseFloat(said, 64); err == nil && seconds >= 1 {
+			fields["expires_in"] = strconv.AppendInt(nil, int64(min(seconds, math.MaxInt32)), 10)
+		}
+		if body, err = json.Marshal(fields); err != nil {
+			return nil, err
+		}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
 }
 
 // tokenError returns why the token endpoint gave no token, without the secrets that we had sent.
