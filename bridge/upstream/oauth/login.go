@@ -61,9 +61,9 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	defer func() { _ = listener.Close() }()
 	o := l.Server.OAuth
 	g := Grant{
-		Server: l.Server.Name, URL: l.Server.URL, Resource: a.resource, Issuer: a.issuer, Token: a.token,
-		Revoke: a.revoke, Scope: l.scope(a), ClientID: o.ClientID, ClientSecret: o.ClientSecret,
-		AuthMethod: authMethod(o.ClientSecret, "", a.methods),
+		Server: l.Server.Name, URL: l.Server.URL, Resource: a.resource, Issuer: a.Issuer, Token: a.Token,
+		Revoke: a.Revoke, Scope: l.scope(a), ClientID: o.ClientID, ClientSecret: o.ClientSecret,
+		AuthMethod: authMethod(o.ClientSecret, "", a.Methods),
 	}
 	if g.ClientID == "" {
 		if err := c.register(ctx, a, &g, redirect); err != nil {
@@ -72,9 +72,9 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	}
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	options := parameters(map[string]string{"scope": g.Scope, "resource": g.Resource})
-	page := g.config(a.authorize, redirect).AuthCodeURL(state,
+	page := g.config(a.Authorize, redirect).AuthCodeURL(state,
 		append(options, oauth2.S256ChallengeOption(verifier))...)
-	w := &waiter{state: state, issuer: a.issuer, issNeeded: a.issInAnswer, done: make(chan outcome, 1)}
+	w := &waiter{state: state, issuer: a.Issuer, issNeeded: a.IssInAnswer, done: make(chan outcome, 1)}
 	code, err := l.await(ctx, w, listener, page, p)
 	if err != nil {
 		return Grant{}, err
@@ -90,7 +90,7 @@ func (l Login) scope(a *authority) string {
 			scopes = append(scopes, s)
 		}
 	}
-	if a.offline && len(scopes) > 0 && l.Server.OAuth.Scopes == nil &&
+	if slices.Contains(a.Supported, "offline_access") && len(scopes) > 0 && l.Server.OAuth.Scopes == nil &&
 		!slices.Contains(scopes, "offline_access") {
 		scopes = append(scopes, "offline_access") // else some servers give no refresh token
 	}

@@ -207,7 +207,7 @@ func TestNamesThatLeadHere(t *testing.T) {
 	var into struct{}
 	_, getting := c.get(t.Context(), here.URL, far, &into)
 	g := Grant{URL: far.String(), Token: here.URL, Revoke: here.URL, RefreshToken: "s3cr3t"}
-	registering := c.register(t.Context(), &authority{server: far, register: here.URL}, &Grant{}, "http://127.0.0.1/callback")
+	registering := c.register(t.Context(), &authority{server: far, serverMetadata: serverMetadata{Register: here.URL}}, &Grant{}, "http://127.0.0.1/callback")
 	for _, err := range []error{getting, registering, c.refresh(t.Context(), &g), c.revoke(t.Context(), g)} {
 		if !errors.Is(err, errNear) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("got %v", err)

@@ -22,12 +22,12 @@ type Parties struct {
 
 // parties returns who takes part in a login.
 func (a *authority) parties() (p Parties, err error) {
-	page, err := url.Parse(a.authorize)
+	page, err := url.Parse(a.Authorize)
 	if err != nil {
 		return p, errors.New("the authorization endpoint can't be used")
 	}
-	p.Page, p.Issuer = legible(hostOf(page)), legible(a.issuer)
-	for _, raw := range []string{a.token, a.revoke} {
+	p.Page, p.Issuer = legible(hostOf(page)), legible(a.Issuer)
+	for _, raw := range []string{a.Token, a.Revoke} {
 		if raw == "" {
 			continue
 		}

@@ -80,7 +80,7 @@ func TestCodeForAnother(t *testing.T) {
 // TestPartiesAreLegible: what a server has in its names can't pass for others, and all of a name that can be reached is shown.
 func TestPartiesAreLegible(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 62)+".", 3) + strings.Repeat("b", 54) + ".example"
-	a := &authority{issuer: "https://\u202eelpmaxe\n[y]", authorize: "https://g\u043e\u043egle.example/a", token: "https://" + long + ":65535/t", revoke: "https://G\u043e\u043egle.EXAMPLE:443/r"}
+	a := &authority{serverMetadata: serverMetadata{Issuer: "https://\u202eelpmaxe\n[y]", Authorize: "https://g\u043e\u043egle.example/a", Token: "https://" + long + ":65535/t", Revoke: "https://G\u043e\u043egle.EXAMPLE:443/r"}}
 	got, err := a.parties()
 	want := Parties{Page: `https://g\u043e\u043egle.example`, Others: []string{"https://" + long + ":65535"}, Issuer: `https://\u202eelpmaxe [y]`}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -89,7 +89,7 @@ func TestPartiesAreLegible(t *testing.T) {
 	if u, err := url.Parse("https://" + long); err != nil || len(u.Hostname()) < 250 {
 		t.Errorf("the name is of %d bytes only", len(long))
 	}
-	one := &authority{issuer: "https://a.example", authorize: "https://a.example/a", token: "https://A.example:443/t"}
+	one := &authority{serverMetadata: serverMetadata{Issuer: "https://a.example", Authorize: "https://a.example/a", Token: "https://A.example:443/t"}}
 	if got, err := one.parties(); err != nil || got.Receivers() != "https://a.example" || len(got.Others) > 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}

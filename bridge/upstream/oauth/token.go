@@ -188,7 +188,7 @@ func authMethod(secret, chosen string, supported []string) string {
 // register has the authorization server make g's client for one login, with its very redirect URI:
 // not all servers allow for another port (RFC 8252, 7.3).
 func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect string) error {
-	if a.register == "" {
+	if a.Register == "" {
 		return errors.New("the authorization server doesn't register programs by itself; register one there " +
 			"by hand, and write its client id into the server's entry (oauth: clientId, callbackPort)")
 	}
@@ -204,7 +204,7 @@ func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect 
 	if err != nil {
 		return err
 	}
-	answer, err := c.post(ctx, a.register, "application/json", string(body), a.server, &Grant{})
+	answer, err := c.post(ctx, a.Register, "application/json", string(body), a.server, &Grant{})
 	var got struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
@@ -219,7 +219,7 @@ func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect 
 	if got.Method == noAuth {
 		got.Secret = ""
 	}
-	g.ClientID, g.ClientSecret, g.AuthMethod = got.ID, got.Secret, authMethod(got.Secret, got.Method, a.methods)
+	g.ClientID, g.ClientSecret, g.AuthMethod = got.ID, got.Secret, authMethod(got.Secret, got.Method, a.Methods)
 	return nil
 }
 
