@@ -163,30 +163,28 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 // listen holds the stream of the older protocol's notifications open, if the server has one, until
 // ctx ends.
 func (r *remote) listen(ctx context.Context) {
-	for pause := time.Duration(0); ; {
+	for pause := firstPause; ; pause = nextPause(pause) {
+		body, err := r.get(ctx, r.describe(ctx, nil))
+		var unreachable *unreachableError
+		switch {
+		case err == nil:
+			_ = r.receive(body, func(event) bool {
+				pause = firstPause // the stream was good for something
+				return false
+			})
+			_ = body.Close()
+		case !errors.As(err, &unreachable):
+			return // it has no notifications to tell
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
-		pause = nextPause(pause)
-		body, err := r.get(ctx, r.describe(ctx, nil))
-		var unreachable *unreachableError
-		if errors.As(err, &unreachable) {
-			continue
-		}
-		if err != nil {
-			return // it has no notifications to tell
-		}
-		_ = r.receive(body, func(event) bool {
-			pause = firstPause // the stream was good for something
-			return false
-		})
-		_ = body.Close()
 	}
 }
 
-func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
+func nextPause(pause time.Duration) time.Duration { return min(2*pause, lastPause) }
 
 // openStream opens the older transport's stream of all messages, which lives until streams ends,
 // and waits for the event that tells where messages are posted to.

@@ -7,8 +7,7 @@ import "context"
 type options struct {
 	client   Client         // whom servers may ask; nil for none
 	progress func(Progress) // nil for none
-	pool     *Pool          // that servers is of
-	servers  *generation    // as they were pinned; nil for the current ones
+	servers  *generation    // of the pool, as they were pinned; nil for the current ones
 }
 
 type optionsKey struct{}

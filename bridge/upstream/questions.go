@@ -177,6 +177,9 @@ func (q *questions) whose(method string, params json.RawMessage) (caller, error)
 func (q *questions) ask(
 	ctx context.Context, c Client, method string, params json.RawMessage,
 ) (json.RawMessage, error) {
+	if c == nil {
+		return nil, errors.New("the call is made for no client that could be asked")
+	}
 	result, err := c.Answer(ctx, q.server, method, orNull(params))
 	switch {
 	case err == nil && !json.Valid(result):

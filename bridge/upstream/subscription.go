@@ -10,9 +10,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// goodHold is from when on a request that was held open for changes counts as a good one.
-const goodHold = 10 * time.Second
-
 // A subscription is the request by which changes are heard. Over the newer protocol a server tells
 // of them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
 type subscription struct {
@@ -75,21 +72,29 @@ func (c *subscription) cancelled(params json.RawMessage) {
 // listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as
 // the session does. It isn't use: a server that is never called is ended all the same.
 func (c *subscription) listen(ctx context.Context) {
-	if !outlasts(c.s, c.s.ready) || c.s.meta == nil || !c.s.about.tells {
+	select {
+	case <-c.s.ready:
+	case <-ctx.Done():
 		return
 	}
-	for pause := time.Duration(0); outlasts(c.s, time.After(pause)); {
-		began := time.Now()
+	if c.s.meta == nil || !c.s.about.tells {
+		return
+	}
+	for pause := firstPause; ; pause = nextPause(pause) {
 		heard, err := c.subscribe(ctx)
 		var refusal *RPCError
 		var login *LoginError
 		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
 			return
 		}
-		if heard && time.Since(began) >= goodHold {
-			pause = 0
+		if heard {
+			pause = firstPause
 		}
-		pause = nextPause(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -103,14 +108,4 @@ func (c *subscription) subscribe(ctx context.Context) (heard bool, err error) {
 		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": c.s.metaFor(ctx, id, false),
 	})
 	return heard, err
-}
-
-// outlasts waits for something, or for the end of the session: then it reports false.
-func outlasts[T any](s *session, c <-chan T) bool {
-	select {
-	case <-s.dying:
-		return false
-	case <-c:
-		return true
-	}
 }

@@ -93,7 +93,7 @@ func TestListeningAgain(t *testing.T) {
 		want   string
 	}{
 		{"never acknowledged", func(*session, json.RawMessage) error { return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
-		{"acknowledged and ended", func(s *session, id json.RawMessage) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
+		{"acknowledged and ended", func(s *session, id json.RawMessage) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 4s 6s 8s 10s 12s 14s]"},
 		{"held, and not acknowledged", func(*session, json.RawMessage) error { time.Sleep(30 * time.Second); return fmt.Errorf("it broke") }, "[0s 32s 1m6s 1m44s 2m30s]"},
 		{"held for a while", func(s *session, id json.RawMessage) error {
 			acknowledge(s, id)

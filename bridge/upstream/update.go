@@ -22,14 +22,14 @@ type generation struct {
 // configured now, until release is called, which has to be. A context that has a pin already keeps
 // that one. It may be called concurrently; release may be called more than once.
 func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func()) {
-	if o := optionsOf(ctx); o.pool == p {
+	if optionsOf(ctx).servers != nil {
 		return ctx, func() {}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.current
 	g.pins++
-	ctx = with(ctx, func(o *options) { o.pool, o.servers = p, g })
+	ctx = with(ctx, func(o *options) { o.servers = g })
 	return ctx, sync.OnceFunc(func() { p.unpin(g) })
 }
 
@@ -105,8 +105,8 @@ func (p *Pool) sessions() (all []*session) {
 // find returns the entry of a server, in the generation that ctx has pinned or else in the current
 // one. The caller has p.mu.
 func (p *Pool) find(ctx context.Context, server string) *entry {
-	if o := optionsOf(ctx); o.pool == p {
-		return o.servers.entries[server]
+	if pinned := optionsOf(ctx).servers; pinned != nil {
+		return pinned.entries[server]
 	}
 	return p.current.entries[server]
 }
