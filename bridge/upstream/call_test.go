@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 func TestResultsAreRaw(t *testing.T) {
@@ -26,11 +24,6 @@ func TestResultsAreRaw(t *testing.T) {
 		{name: "null arguments", tool: "echo", args: "null", want: `{}`},
 		{name: "arguments over several lines", tool: "echo", args: "{\n\"a\":\r\n1}", want: `{"a":1}`},
 		{name: "bad UTF-8 in arguments", tool: "echo", args: "{\"a\":\"\xff\"}", want: `{"a":"�"}`},
-		{name: "bad UTF-8 in the result", tool: "bad utf-8", want: `{"t":"a�b"}`},
-		{name: "answered twice", tool: "twice", want: `{"n":1}`},
-		{name: "again after that", tool: "echo", args: `{"x":2}`, want: `{"x":2}`},
-		{name: "in a batch", tool: "batch", want: `{"b":1}`},
-		{name: "ten megabytes", tool: "big", want: textResult(strings.Repeat("0123456789abcdef", 10<<16))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := call(t, p, tt.tool, tt.args)
@@ -49,11 +42,6 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}{
 		{name: "code, message and data", error: `{"code":-32050,"message":"boom","data":{"n":9007199254740993}}`,
 			want: RPCError{Code: -32050, Message: "boom", Data: json.RawMessage(`{"n":9007199254740993}`)}},
-		{name: "a plain string", error: `"cursor_invalid"`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "cursor_invalid"}},
-		{name: "a code that is none", error: `{"code":"EFAIL","message":"x"}`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "x"}},
-		{name: "a message that is none", error: `{"code":5,"message":{"a":1}}`, want: RPCError{Code: 5, Message: `{"a":1}`}},
-		{name: "empty", error: `{}`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "an error without a message"}},
-		{name: "a number", error: `5`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "5"}},
 		{name: "with a secret", error: `{"code":1,"message":"bad s3cr3t-value","data":"s3cr3t-value"}`,
 			want: RPCError{Code: 1, Message: "bad ***", Data: json.RawMessage(`"***"`)}},
 	} {
@@ -68,14 +56,6 @@ func TestErrorsOfTheServer(t *testing.T) {
 			}
 		})
 	}
-	t.Run("neither result nor error", func(t *testing.T) {
-		_, err := p.Call(t.Context(), "fake", "nothing", nil)
-		serverError(t, err, "neither a result nor an error")
-	})
-	t.Run("a result that can't be read", func(t *testing.T) {
-		_, err := p.Call(t.Context(), "fake", "deep", nil)
-		serverError(t, err, "can't be read")
-	})
 	t.Run("arguments that are no object", func(t *testing.T) {
 		for _, args := range []string{"[1]", "{", `"x"`} {
 			_, err := p.Call(t.Context(), "fake", "echo", json.RawMessage(args))
@@ -87,25 +67,6 @@ func TestErrorsOfTheServer(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-}
-
-func TestConcurrentCalls(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	const n = 50
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			args, _ := json.Marshal(map[string]int{"N": n, "i": i})
-			got, err := p.Call(t.Context(), "fake", "barrier", args) // answered only when all 50 wait
-			if err != nil || string(got) != string(args) {
-				t.Errorf("got %s, %v, want %s", got, err, args)
-			}
-		})
-	}
-	all.Wait()
-	if s := look(t, p); s.Lists != 0 {
-		t.Errorf("the tools were listed %d times, want never", s.Lists)
-	}
 }
 
 func TestCallEndsWithItsContext(t *testing.T) {
@@ -175,42 +136,6 @@ func TestLastAnswerOfADyingServerArrives(t *testing.T) {
 	}
 }
 
-func TestServerClosesItsOutput(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	first := look(t, p).PID
-	_, err := p.Call(t.Context(), "fake", "close output", nil)
-	serverError(t, err, "closed its output")
-	if second := look(t, p).PID; second == first {
-		t.Errorf("the next call went to the same process")
-	}
-	vanished(t, first)
-}
-
-func TestLineBeyondTheLimit(t *testing.T) {
-	p := open(t, func(c *Config) { c.MaxLine = 1 << 20 }, fake("normal"))
-	first := look(t, p).PID
-	_, err := p.Call(t.Context(), "fake", "huge", nil)
-	serverError(t, err, "1048576 bytes")
-	if second := look(t, p).PID; second == first {
-		t.Errorf("the next call went to the same process")
-	}
-}
-
-func TestServerStopsReading(t *testing.T) {
-	p := open(t, func(c *Config) { c.StallTimeout = 300 * time.Millisecond }, fake("stops reading"))
-	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)
-	call(t, p, "echo", "")
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() {
-			_, err := p.Call(t.Context(), "fake", "echo", args)
-			serverError(t, err, "read nothing of its input")
-		})
-	}
-	all.Wait()
-	call(t, p, "echo", "") // another process
-}
-
 // Who waits for a server that doesn't read leaves with its context, long before the server is given up.
 func TestCallEndsWithItsContextUnread(t *testing.T) {
 	p := open(t, nil, fake("stops reading"))
@@ -222,13 +147,6 @@ func TestCallEndsWithItsContextUnread(t *testing.T) {
 			t.Errorf("got %v, want the context's error", err)
 		}
 	}
-}
-
-func TestRequestsWithoutEnd(t *testing.T) {
-	p := open(t, readSoon, fake("normal"))
-	_, err := p.Call(t.Context(), "fake", "ask without end", nil)
-	serverError(t, err, "read nothing of its input")
-	call(t, p, "echo", "")
 }
 
 // A grandchild keeps the pipes open when the server dies; the caller must not wait for it, and it must not stay.

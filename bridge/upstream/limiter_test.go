@@ -1,50 +1,12 @@
 package upstream
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		turns := newLimiter(2, 1)
-		over := make(chan struct{})
-		for range 2 {
-			if err := turns.enter(t.Context(), over); err != nil {
-				t.Fatal(err)
-			}
-		}
-		waited := make(chan error, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		wait := func() {
-			go func() { waited <- turns.enter(ctx, over) }()
-			synctest.Wait()
-		}
-		wait()
-		if err := turns.enter(t.Context(), over); err == nil || !strings.Contains(err.Error(), "2 calls of it are under way and 1 wait") {
-			t.Errorf("beyond the limit: got %v", err)
-		}
-		turns.leave()
-		if err := <-waited; err != nil {
-			t.Errorf("who waits: got %v", err)
-		}
-		wait()
-		cancel()
-		if err := <-waited; !errors.Is(err, context.Canceled) {
-			t.Errorf("after its context: got %v", err)
-		}
-		ctx = t.Context()
-		wait()
-		close(over)
-		if err := <-waited; !errors.Is(err, errLeft) {
-			t.Errorf("after the session: got %v", err)
-		}
-	})
-}
 
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	goruntime "runtime"
 	"strings"
 	"syscall"
@@ -118,57 +117,31 @@ func TestCallDeadline(t *testing.T) {
 	until(t, p, func(s seen) bool { return len(s.Cancelled) == 1 })
 }
 
-// TestFailingStartsAreSpaced: a server that doesn't start is not started by every call anew.
-func TestFailingStartsAreSpaced(t *testing.T) {
-	g := &groups{}
-	p := open(t, func(c *Config) { c.Guard = g }, fake("dies"))
-	for range 50 {
-		_, err := p.Call(t.Context(), "fake", "echo", nil)
-		serverError(t, err, "starting it", "exit status 7", "cannot connect with token ***")
-	}
-	// After the second failure in a row comes a pause of a second, of which the 50 calls need a small part.
-	if n := g.ever.Load(); n > 10 {
-		t.Errorf("it was started %d times", n)
-	}
-	_, err := p.Call(t.Context(), "fake", "echo", nil)
-	if err == nil || !strings.Contains(err.Error(), "in a row") {
-		t.Errorf("got %v, want the reason why it isn't tried", err)
-	}
-}
-
-// TestCrashingServerIsSpaced: nor is one that starts and ends before it has answered anything; one that has answered is, at once.
-func TestCrashingServerIsSpaced(t *testing.T) {
-	g := &groups{}
-	p := open(t, func(c *Config) { c.Guard = g }, fake("normal"))
-	for range 50 {
-		_, err := p.Call(t.Context(), "fake", "die", nil)
-		serverError(t, err, "token is ***")
-	}
-	if n := g.ever.Load(); n < 2 || n > 10 {
-		t.Errorf("it was started %d times", n)
+// TestFailuresAreSpaced: a server that doesn't start, or ends before it has answered anything, is started
+// again at once after a first failure, and later after others, as each error says.
+func TestFailuresAreSpaced(t *testing.T) {
+	for mode, tool := range map[string]string{"dies": "echo", "normal": "die"} {
+		t.Run(mode, func(t *testing.T) {
+			g := &groups{}
+			p := open(t, func(c *Config) { c.Guard = g }, fake(mode))
+			for i := range 50 { // in a small part of the pause of a second
+				_, err := p.Call(t.Context(), "fake", tool, nil)
+				said := serverError(t, err, "***").Error()
+				atOnce, later := strings.Count(said, "the next call starts it again"), strings.Count(said, "or later")
+				if first := i == 0; first != (atOnce == 1) || first != (later == 0) || atOnce+later != 1 {
+					t.Errorf("failure %d: %s", i+1, said)
+				}
+			}
+			if n := g.ever.Load(); n < 2 || n > 10 {
+				t.Errorf("it was started %d times", n)
+			}
+		})
 	}
 	other := open(t, nil, fake("normal"))
-	for range 4 {
+	for range 4 { // one that has answered is started at once
 		look(t, other)
 		_, err := other.Call(t.Context(), "fake", "die", nil)
 		serverError(t, err, "exit status 3")
-	}
-}
-
-// TestErrorsSayWhenItIsStartedAgain: with the next call after a first failure, later after others; and never both.
-func TestErrorsSayWhenItIsStartedAgain(t *testing.T) {
-	for _, tt := range []struct{ name, mode, tool string }{{"a start", "dies", "echo"}, {"a call", "normal", "die"}} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := open(t, nil, fake(tt.mode))
-			for i := range 4 {
-				_, err := p.Call(t.Context(), "fake", tt.tool, nil)
-				text := serverError(t, err).Error()
-				atOnce, later := strings.Count(text, "the next call starts it again"), strings.Count(text, "or later")
-				if first := i == 0; first != (atOnce == 1) || first != (later == 0) || atOnce+later != 1 {
-					t.Errorf("failure %d: %s", i+1, text)
-				}
-			}
-		})
 	}
 }
 
@@ -181,12 +154,4 @@ func TestLogIsKept(t *testing.T) {
 			t.Errorf("%s: kept\n%s, want\n%s", mode, e.Logged, want)
 		}
 	}
-}
-
-// TestFirstFailureIsTriedAgainAtOnce: see TestStartFails for the rest.
-func TestFirstFailureIsTriedAgainAtOnce(t *testing.T) {
-	p := open(t, nil, fake("dies once", filepath.Join(t.TempDir(), "mark")))
-	_, err := p.Call(t.Context(), "fake", "echo", nil)
-	serverError(t, err, "not yet")
-	call(t, p, "echo", "")
 }

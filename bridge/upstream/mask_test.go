@@ -37,6 +37,9 @@ func TestMask(t *testing.T) {
 		{name: "plain ones", env: env{"A": "/usr/bin:/bin", "B": `C:\x\y`, "C": "123456", "D": "-1.5", "E": "FALSE", "F": "en_US.UTF-8", "G": "C.UTF-8", "H": "~/data", "I": "http://localhost:8080/api"},
 			args: []string{"-y", "@scope/server", "--root", "/data/files", "https://host/sse"},
 			text: `/usr/bin:/bin C:\x\y 123456 -1.5 FALSE en_US.UTF-8 C.UTF-8 ~/data http://localhost:8080/api @scope/server /data/files https://host/sse`},
+		{name: "lines", env: env{"E": "first-line\nsecond-line"}, text: "first-line, second-line", want: "***, ***"},
+		{name: "too short", env: env{"B": "yes", "C": "true"}, text: "yes true"},
+		{name: "a key in a file", env: env{"SSH_KEY": "/secret/path", "OTHER": "production"}, text: "/secret/path production", want: "*** ***"},
 		{name: "quoted", env: env{"A": `hu"nt\er`}, text: `hu"nt\er and "hu\"nt\\er"`, want: `*** and "***"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -81,9 +81,7 @@ func TestQuestions(t *testing.T) {
 	}{
 		{"in the course of its call", echo, form, `["mine","fake","elicitation/create",{"n":9007199254740993}]`},
 		{"no parameters", echo, `{"method":"roots/list"}`, `["mine","fake","roots/list",null]`},
-		{"nobody to ask", nil, form, `{"code":-32601,"message":"the client doesn't support elicitation/create: no call for one that could answer is under way"}`},
 		{"a model", echo, `{"method":"sampling/createMessage","params":{}}`, `{"code":-32601,"message":"the client doesn't support sampling/createMessage"}`},
-		{"another method", echo, `{"method":"tasks/list"}`, `{"code":-32601,"message":"the client doesn't support tasks/list"}`},
 		{"a refusal", says("", &RPCError{Code: -1, Message: "no"}), form, `{"code":-1,"message":"no"}`},
 		{"an error", says("", errors.New("broken")), form, `{"code":-32603,"message":"broken"}`},
 		{"no JSON", says("{", nil), form, `{"code":-32603,"message":"the client's answer is no JSON"}`},

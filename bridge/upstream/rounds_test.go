@@ -83,7 +83,6 @@ func TestQuestionsInResultsRefused(t *testing.T) {
 		client Client
 		want   string
 	}{
-		{"nobody to ask", nil, "to go on it asks for roots/list, which is refused: the call is made for no client that could be asked"},
 		{"a refusal", says(&RPCError{Code: -32601, Message: "it has not declared roots"}), "to go on it asks for roots/list, which is refused: it has not declared roots"},
 		{"an error", says(errors.New("broken")), "to go on it asks for roots/list, which is refused: broken"},
 		{"no answer", says(nil), "to go on it asks for roots/list, which is refused: the client's answer is no JSON"},
@@ -100,10 +99,6 @@ func TestQuestionsInResultsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("of a list", func(t *testing.T) {
-		_, err := open(t, nil, fake("modern asks")).Tools(t.Context(), "fake")
-		serverError(t, err, "it asks for input in its answer to tools/list, where the protocol has none")
-	})
 	t.Run("a session that only says so", func(t *testing.T) { // of the older protocol, where it means nothing
 		p := open(t, nil, fake("normal"))
 		if got := call(t, p, "input", `{"rounds":[`+askedFor("null", `"s"`)+`]}`); got != askedFor("null", `"s"`) {

@@ -12,38 +12,22 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestListChangedOverTheNewerProtocol: over pipes and over HTTP a server is asked to tell of changes, which are heard at once.
+// TestListChangedOverTheNewerProtocol: a server is asked to tell of changes, which are heard at once. TestListChangedOverHTTP is the same by HTTP.
 func TestListChangedOverTheNewerProtocol(t *testing.T) {
-	t.Run("pipes", func(t *testing.T) {
-		p := open(t, nil, fake("modern tells"))
-		call(t, p, "echo", "{}")
-		until(t, p, func(s seen) bool { return s.Listens == 1 })
-		for i := range 3 {
-			if got := names(t, p); got != fmt.Sprintf("list%d", i+1) {
-				t.Errorf("tools: %s", got)
-			}
-			call(t, p, "change", "")
+	p := open(t, nil, fake("modern tells"))
+	call(t, p, "echo", "{}")
+	until(t, p, func(s seen) bool { return s.Listens == 1 })
+	for i := range 3 {
+		if got := names(t, p); got != fmt.Sprintf("list%d", i+1) {
+			t.Errorf("tools: %s", got)
 		}
-	})
-	t.Run("HTTP", func(t *testing.T) {
-		s := realServer(t)
-		srv, _ := web(t, discovery.HTTP, "/mcp", modernOnly(mcpserver.NewStreamableHTTPServer(s)))
-		p := open(t, nil, srv)
-		if got := names(t, p); got != "echo fail grow wait" {
-			t.Fatalf("tools: %s", got)
-		}
-		eventually(t, "the new tool", func() bool {
-			s.DeleteTools("grown")
-			call(t, p, "grow", "")
-			return names(t, p) == "echo fail grow grown wait"
-		})
-	})
+		call(t, p, "change", "")
+	}
 }
 
 // TestListeningIsNoUse: a server that holds a request open for changes is ended all the same when nobody uses it.
