@@ -105,7 +105,7 @@ func (c *Conn) Call(
 		return nil, err
 	}
 	p := &call{done: make(chan struct{})}
-	key := textOf(id)
+	key := TextOf(id)
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
@@ -166,7 +166,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 func (c *Conn) Waiting(id json.RawMessage, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting[textOf(id)] != nil {
+	if c.waiting[TextOf(id)] != nil {
 		f()
 	}
 }
@@ -174,7 +174,7 @@ func (c *Conn) Waiting(id json.RawMessage, f func()) {
 // Resolve ends the request of ours with that id as if the peer had answered so. It reports
 // whether there was one.
 func (c *Conn) Resolve(id, result json.RawMessage, err error) bool {
-	key := textOf(id)
+	key := TextOf(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.waiting[key]

@@ -123,8 +123,8 @@ func present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// textOf returns the string that raw encodes, or raw itself where it encodes something else.
-func textOf(raw json.RawMessage) string {
+// TextOf returns the string that raw encodes, or raw itself where it encodes something else.
+func TextOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -138,14 +138,14 @@ func readError(raw json.RawMessage) *Error {
 	e := &Error{Code: CodeInternal}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
-		e.Message = textOf(raw)
+		e.Message = TextOf(raw)
 		return e
 	}
 	var code float64
 	if json.Unmarshal(object["code"], &code) == nil {
 		e.Code = int(code)
 	}
-	if e.Message = textOf(object["message"]); e.Message == "" {
+	if e.Message = TextOf(object["message"]); e.Message == "" {
 		e.Message = "an error without a message"
 	}
 	e.Data = present(object["data"])

@@ -28,7 +28,7 @@ func TestLoginsAreConfidential(t *testing.T) {
 			t.Fatal(err)
 		}
 		req := &http.Request{Header: http.Header{}}
-		c := newCredentials(&session{mask: newMask(nil, nil), cfg: Config{Logins: anyLogin{}}, server: discovery.Server{URL: raw}}, u)
+		c := newCredentials(&session{mask: newMask(nil), cfg: Config{Logins: anyLogin{}}, server: discovery.Server{URL: raw}}, u)
 		used, err := c.apply(t.Context(), req, sent{})
 		if got := req.Header.Get("Authorization"); err != nil || got != want || (used.login != "") != (want != "") {
 			t.Errorf("%s: sent %q, %q, %v", raw, got, used.login, err)

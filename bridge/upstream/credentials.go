@@ -65,15 +65,9 @@ func newCredentials(s *session, u *url.URL) *credentials {
 	if s.server.OAuth.Off || !discovery.Confidential(u) {
 		c.logins = nil
 	}
-	for name, value := range s.server.Headers {
-		if secretName.MatchString(name) || !plainValue.MatchString(value) {
-			c.mask.configure(value)
-		}
-	}
 	if c.server.BearerTokenEnv != "" {
 		c.mask.configure(lookupVariable(c.environ, c.server.BearerTokenEnv))
 	}
-	c.mask.configure(hidden(u.String())...)
 	return c
 }
 

@@ -53,15 +53,6 @@ func (e *ServerError) with(reason error) *ServerError {
 // RPCError is the JSON-RPC error that a server answered with.
 type RPCError = jsonrpc.Error
 
-// textOf returns the string that raw encodes, or raw itself where it is something else.
-func textOf(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
-
 // What ended a session. Each says what the server did.
 var (
 	errOutputEnded = errors.New("it closed its output")

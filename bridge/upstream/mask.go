@@ -51,24 +51,43 @@ var (
 	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
-// newMask makes a mask for the values of the environment and of the arguments that may be secrets.
-// In the environment that is every value whose name says so, and every other but plain ones. In the
-// arguments it is what an option or a variable is given whose name says so, and every address with
-// a user, a query or a long part in its path. What is hidden in an address is masked also where it
-// comes alone.
-func newMask(env map[string]string, args []string) *mask {
-	var values []string
+// newMask returns a mask of some values.
+func newMask(values []string) *mask {
+	m := &mask{first: values}
+	m.build()
+	return m
+}
+
+// maskOf returns the mask of what a server's configuration gives it.
+func maskOf(s discovery.Server) *mask { return newMask(secrets(s, mayBeSecret)) }
+
+// mayBeSecret reports whether the value of a variable or a header may be a secret: its name says so,
+// or it isn't a plain one.
+func mayBeSecret(name, value string) bool {
+	return isNamed(name, value) || !plainValue.MatchString(value) && !plainURL(value)
+}
+
+// isNamed reports whether the name of a variable or a header says that its value is a secret.
+func isNamed(name, _ string) bool { return secretName.MatchString(name) }
+
+// secrets returns what may be secret of a server's configuration: values of variables and headers,
+// as isSecret has it; of its arguments, what an option or a variable is given whose name says so,
+// and every address with a user, a query or a long part in its path. What is hidden in an address is
+// returned besides, since it may come alone.
+func secrets(s discovery.Server, isSecret func(name, value string) bool) (values []string) {
 	add := func(v string) {
 		values = append(values, v)
 		values = append(values, strings.Split(v, "\n")...)
-		values = append(values, hidden(v)...)
 	}
-	for k, v := range env {
-		if secretName.MatchString(k) || !plainValue.MatchString(v) && !plainURL(v) {
-			add(v)
+	for _, given := range []map[string]string{s.Env, s.Headers} {
+		for name, v := range given {
+			if isSecret(name, v) {
+				add(v)
+			}
+			values = append(values, hidden(v)...)
 		}
 	}
-	for i, a := range args {
+	for i, a := range s.Args {
 		name, value := "", a
 		if m := assignment.FindStringSubmatch(a); m != nil {
 			name, value = m[1], m[2]
@@ -76,46 +95,33 @@ func newMask(env map[string]string, args []string) *mask {
 		switch {
 		case secretName.MatchString(name), address.MatchString(value) && !plainURL(value):
 			add(value)
-		case strings.HasPrefix(a, "-") && secretName.MatchString(a) && i+1 < len(args):
-			add(args[i+1])
+			values = append(values, hidden(value)...)
+		case strings.HasPrefix(a, "-") && secretName.MatchString(a) && i+1 < len(s.Args):
+			add(s.Args[i+1])
+			values = append(values, hidden(s.Args[i+1])...)
 		}
 	}
-	m := &mask{first: values}
-	m.build()
-	return m
+	return append(append(values, hidden(s.URL)...), s.OAuth.ClientSecret)
 }
 
-// HideNamed makes a function that hides, in what a person is shown before deciding on it, what the
+// HideNamed returns a function that hides, in what a person is shown before deciding on it, what the
 // configuration of some servers says to be secret: the values of variables, headers, options and
-// arguments whose names say so, a registered client's secret, and what is hidden in the addresses
-// among the others. Plain values stay: hidden, they would leave nothing to decide on. The function
-// may be used concurrently.
+// arguments whose names say so, a registered client's secret, and what is hidden in addresses.
+// Plain values stay: hidden, they would leave nothing to decide on. The function may be used
+// concurrently.
 func HideNamed(servers map[string]discovery.Server) func(text string) string {
-	var all mask
+	var all []string
 	for _, s := range servers {
-		named, others := map[string]string{}, []string{s.OAuth.ClientSecret}
-		for _, values := range []map[string]string{s.Env, s.Headers} {
-			for name, v := range values {
-				if secretName.MatchString(name) {
-					named[name+"\x00"+v] = v // a variable and a header may have the same name
-				} else {
-					others = append(others, hidden(v)...)
-				}
-			}
-		}
-		all.first = slices.Concat(all.first, newMask(named, s.Args).first, others)
+		all = append(all, secrets(s, isNamed)...)
 	}
-	all.build()
-	return all.text
+	return newMask(all).text
 }
 
-// configure hides further values of the configuration, for good.
-func (m *mask) configure(values ...string) {
+// configure hides one more value of the configuration, for good.
+func (m *mask) configure(value string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, v := range values {
-		m.first = append(append(m.first, v), hidden(v)...)
-	}
+	m.first = append(append(m.first, value), hidden(value)...)
 	m.build()
 }
 
@@ -249,18 +255,14 @@ var (
 // values of its variables and headers, of options whose names say that they are secret, everything
 // in addresses that may be, and what looks like a token.
 func Shown(s discovery.Server) func(string) string {
+	var parts []string // of addresses in arguments, which are not masked whole
 	args := slices.Clone(s.Args)
-	for i, a := range args { // of addresses only parts are masked
+	for i, a := range args {
+		parts = append(parts, hidden(a)...)
 		args[i] = address.ReplaceAllString(a, "")
 	}
-	m := newMask(s.Env, args)
-	for _, a := range s.Args {
-		m.configure(hidden(a)...)
-	}
-	for _, v := range s.Headers {
-		m.configure(v)
-	}
-	m.configure(slices.Concat(hidden(s.URL), []string{s.OAuth.ClientSecret})...)
+	s.Args = args
+	m := newMask(append(secrets(s, mayBeSecret), parts...))
 	return func(text string) string {
 		text = address.ReplaceAllStringFunc(m.text(text), func(a string) string {
 			return fragment.ReplaceAllString(queryValue.ReplaceAllString(a, "${1}***"), "#***")

@@ -46,7 +46,7 @@ func TestMask(t *testing.T) {
 			if tt.want == "" {
 				tt.want = tt.text
 			}
-			if got := newMask(tt.env, tt.args).text(tt.text); got != tt.want {
+			if got := maskOf(discovery.Server{Env: tt.env, Args: tt.args}).text(tt.text); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -55,7 +55,7 @@ func TestMask(t *testing.T) {
 
 // TestMaskJSON: a secret is found however it is escaped, and what holds none stays byte for byte.
 func TestMaskJSON(t *testing.T) {
-	m := newMask(map[string]string{"A": `hu"nt\er`, "B": "pässwörd", "C": `ends in \`, "D_KEY": "123456"}, nil)
+	m := newMask([]string{`hu"nt\er`, "pässwörd", `ends in \`, "123456"})
 	for _, tt := range []struct{ in, want string }{
 		{`{ "n" : 9007199254740993, "u":"\u00e9é<" }`, ""},
 		{`{"a":"is hu\"nt\\er.","n":1.0}`, `{"a":"is ***.","n":1.0}`},
@@ -81,9 +81,8 @@ func TestMaskLasts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{mask: newMask(nil, nil), cfg: Config{Environ: []string{"TOKEN=variable-token"}}, server: discovery.Server{
-		Headers: map[string]string{"X-Key": "Bearer configured-key"}, BearerTokenEnv: "TOKEN",
-	}}
+	srv := discovery.Server{URL: u.String(), Headers: map[string]string{"X-Key": "Bearer configured-key"}, BearerTokenEnv: "TOKEN"}
+	s := &session{mask: maskOf(srv), cfg: Config{Environ: []string{"TOKEN=variable-token"}}, server: srv}
 	c := newCredentials(s, u)
 	c.helper.server.HeadersHelper = "echo"
 	c.helper.printed = printed{headers: map[string]string{"X-Other": "printed-secret"}, run: 1}

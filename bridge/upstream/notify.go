@@ -35,7 +35,7 @@ func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) 
 	if f == nil {
 		return func() {}
 	}
-	key := textOf(id)
+	key := jsonrpc.TextOf(id)
 	o.byID.Store(key, f)
 	return func() { o.byID.Delete(key) }
 }
@@ -71,7 +71,7 @@ func (s *session) progressed(params json.RawMessage) {
 		return
 	}
 	s.conn.Waiting(n.Token, func() {
-		if f, ok := s.progress.byID.Load(textOf(n.Token)); ok {
+		if f, ok := s.progress.byID.Load(jsonrpc.TextOf(n.Token)); ok {
 			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.said(n.Message)})
 		}
 	})
@@ -94,7 +94,7 @@ func (s *session) log(params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	said := textOf(p.Data)
+	said := jsonrpc.TextOf(p.Data)
 	var compact bytes.Buffer
 	if strings.HasPrefix(said, "{") && json.Compact(&compact, p.Data) == nil {
 		said = compact.String()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 // Over the newer protocol a server asks in its result: that says what the server wants to know, and
@@ -100,7 +102,7 @@ func readInput(method string, result json.RawMessage) (*inputRequired, error) {
 	if !bytes.Contains(result, []byte(`"resultType"`)) || json.Unmarshal(result, &fields) != nil {
 		return nil, nil
 	}
-	switch kind := textOf(fields["resultType"]); {
+	switch kind := jsonrpc.TextOf(fields["resultType"]); {
 	case kind == "" || kind == string(mcp.ResultTypeComplete):
 		return nil, nil
 	case kind != string(mcp.ResultTypeInputRequired):

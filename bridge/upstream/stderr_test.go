@@ -6,7 +6,7 @@ import (
 )
 
 func TestRing(t *testing.T) {
-	m := newMask(map[string]string{"A": "hunter22", "D": "hunter22-long"}, nil)
+	m := newMask([]string{"hunter22", "hunter22-long"})
 	for _, tt := range []struct {
 		name  string
 		write []string

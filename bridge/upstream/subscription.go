@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 // A subscription is the request by which changes are heard. Over the newer protocol a server tells
@@ -41,7 +43,7 @@ func (c *subscription) acknowledged(params json.RawMessage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.id != "" && textOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && !c.heard {
+	if c.id != "" && jsonrpc.TextOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && !c.heard {
 		c.heard = true
 		c.s.tools.stale.Add(1)
 	}
@@ -62,7 +64,7 @@ func (c *subscription) cancelled(params json.RawMessage) {
 	}
 	_ = json.Unmarshal(params, &n)
 	c.mu.Lock()
-	ours := c.id != "" && textOf(n.ID) == c.id
+	ours := c.id != "" && jsonrpc.TextOf(n.ID) == c.id
 	c.mu.Unlock()
 	if ours {
 		c.s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
@@ -102,7 +104,7 @@ func (c *subscription) listen(ctx context.Context) {
 // the server has acknowledged it.
 func (c *subscription) subscribe(ctx context.Context) (heard bool, err error) {
 	id := c.s.conn.NewID()
-	c.begin(textOf(id))
+	c.begin(jsonrpc.TextOf(id))
 	defer func() { heard = c.begin("") }()
 	_, err = c.s.exchange(ctx, id, string(mcp.MethodSubscriptionsListen), map[string]any{
 		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": c.s.metaFor(ctx, id, false),

@@ -78,7 +78,7 @@ func TestWhatAServerCallsItself(t *testing.T) {
 
 // TestPurpose: the first of what a server says of itself is kept, cut, and without secrets.
 func TestPurpose(t *testing.T) {
-	m := newMask(map[string]string{"TOKEN": "s3cr3t-value"}, nil)
+	m := newMask([]string{"s3cr3t-value"})
 	about := mcp.Implementation{Name: "gh", Title: "GitHub", Description: "Issues and pulls"}
 	for _, tc := range []struct {
 		name string

@@ -83,31 +83,18 @@ type Tool struct {
 	Invalid string // why it can't be called; empty where it can
 }
 
-const (
-	defaultStart  = 20 * time.Second
-	defaultList   = 20 * time.Second
-	defaultStall  = 60 * time.Second
-	defaultCall   = 10 * time.Minute
-	defaultIdle   = 15 * time.Minute
-	defaultClose  = 5 * time.Second
-	defaultCalls  = 64
-	defaultQueue  = 1024
-	defaultLine   = 32 << 20
-	defaultListed = 64 << 20
-)
-
 func (c Config) withDefaults() Config {
-	setDefault(&c.StartTimeout, defaultStart)
-	setDefault(&c.ListTimeout, defaultList)
-	setDefault(&c.StallTimeout, defaultStall)
-	setDefault(&c.CallTimeout, defaultCall)
-	setDefault(&c.IdleTimeout, defaultIdle)
-	setDefault(&c.CloseTimeout, defaultClose)
-	setDefault(&c.MaxCalls, defaultCalls)
-	setDefault(&c.MaxQueue, defaultQueue)
+	setDefault(&c.StartTimeout, 20*time.Second)
+	setDefault(&c.ListTimeout, 20*time.Second)
+	setDefault(&c.StallTimeout, time.Minute)
+	setDefault(&c.CallTimeout, 10*time.Minute)
+	setDefault(&c.IdleTimeout, 15*time.Minute)
+	setDefault(&c.CloseTimeout, 5*time.Second)
+	setDefault(&c.MaxCalls, 64)
+	setDefault(&c.MaxQueue, 1024)
 	setDefault(&c.LogLevel, "warning")
-	setDefault(&c.MaxLine, defaultLine)
-	setDefault(&c.MaxList, defaultListed)
+	setDefault(&c.MaxLine, 32<<20)
+	setDefault(&c.MaxList, 64<<20)
 	setDefault(&c.ClientName, "mcp-bridge")
 	setDefault(&c.ClientVersion, "dev")
 	if c.Log == nil {
