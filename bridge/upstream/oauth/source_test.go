@@ -13,9 +13,7 @@ import (
 // TestWhoGivesUpIsNotHeld: a caller is free as soon as its context ends, and what it had begun goes on, for the next one and before
 // Close returns.
 func TestWhoGivesUpIsNotHeld(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	as, srv, store, s := loggedIn(t)
 	s.last = time.Minute
 	first := token(t, s, srv, "")
 	hold := make(chan struct{})

@@ -85,7 +85,9 @@ func TestStore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keyring Keyring
 		in      string
-	}{"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring}, "locked keyring": {locked, InFile}} {
+	}{
+		"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring}, "locked keyring": {locked, InFile},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Store{Dir: filepath.Join(t.TempDir(), "a", "logins"), Keyring: tt.keyring}
 			if _, _, err := s.Get(srv); !errors.Is(err, ErrNone) {
@@ -242,6 +244,14 @@ func kept(t *testing.T, srv discovery.Server) *Store {
 	return s
 }
 
+// loggedIn returns a source with a login to a protected server.
+func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *Store, *Source) {
+	t.Helper()
+	as, srv := protected(t, nil)
+	store := kept(t, srv)
+	return as, srv, store, NewSource(NewClient("test"), store)
+}
+
 func token(t *testing.T, s *Source, srv discovery.Server, refused string) string {
 	t.Helper()
 	got, err := s.Token(t.Context(), srv, refused)
@@ -253,9 +263,7 @@ func token(t *testing.T, s *Source, srv discovery.Server, refused string) string
 
 // TestTokensAreRenewed: when they end, when they were refused, and never twice for the same reason.
 func TestTokensAreRenewed(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	as, srv, store, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	if again := token(t, s, srv, ""); again != first || as.Requests("refresh") != 0 {
 		t.Error("a good token was renewed")
@@ -285,9 +293,7 @@ func TestTokensAreRenewed(t *testing.T) {
 
 // TestLoginAnew: a source notices who logged in or out beside it, though its token is still good.
 func TestLoginAnew(t *testing.T) {
-	_, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	_, srv, store, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	g, err := login(t, srv)
 	if err != nil {
@@ -309,9 +315,7 @@ func TestLoginAnew(t *testing.T) {
 
 // TestLoginIsOver: where the refresh token is refused nothing is handed out, and nothing kept.
 func TestLoginIsOver(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	as, srv, store, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	as.Forget()
 	if got := token(t, s, srv, first); got != "" {
@@ -324,8 +328,7 @@ func TestLoginIsOver(t *testing.T) {
 
 // TestRenewalFails: a server that is away doesn't end a login.
 func TestRenewalFails(t *testing.T) {
-	as, srv := protected(t, nil)
-	s := NewSource(NewClient("test"), kept(t, srv))
+	as, srv, _, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	as.Set(func(tr *oauthtest.Traps) { tr.Broken = true })
 	if got, err := s.Token(t.Context(), srv, first); err == nil || got != "" || !strings.Contains(err.Error(), "503") {
@@ -337,27 +340,11 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
-func TestLogout(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
-	if err := s.Logout(t.Context(), srv); err != nil || as.Requests("revoke") != 1 {
-		t.Errorf("%v, %d told", err, as.Requests("revoke"))
-	}
-	if got := token(t, s, srv, ""); got != "" {
-		t.Errorf("got %q", got)
-	}
-	if err := s.Logout(t.Context(), srv); !errors.Is(err, ErrNone) {
-		t.Errorf("a second time: %v", err)
-	}
-}
-
 // TestProcessesShareALogin: of two processes whose token was refused at the same time one renews it, though the refresh token is good
 // only once, and both end up with the same one, over and over.
 func TestProcessesShareALogin(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	refused := token(t, NewSource(NewClient("test"), store), srv, "")
+	as, srv, store, s := loggedIn(t)
+	refused := token(t, s, srv, "")
 	type process struct {
 		in  *os.File
 		out *bufio.Scanner
@@ -432,9 +419,6 @@ func TestNoBusNoKeyring(t *testing.T) {
 func TestSystemKeyring(t *testing.T) {
 	keyring.MockInit()
 	k := system{}
-	if _, err := k.Get("a"); !errors.Is(err, ErrNone) {
-		t.Errorf("an empty one: %v", err)
-	}
 	if err := k.Set("a", "s"); err != nil {
 		t.Fatal(err)
 	}
@@ -443,6 +427,9 @@ func TestSystemKeyring(t *testing.T) {
 	}
 	if err := k.Delete("a"); err != nil {
 		t.Error(err)
+	}
+	if _, err := k.Get("a"); !errors.Is(err, ErrNone) {
+		t.Errorf("after Delete: %v", err)
 	}
 	if err := k.Delete("a"); !errors.Is(err, ErrNone) {
 		t.Errorf("a second Delete: %v", err)
