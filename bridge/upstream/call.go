@@ -39,7 +39,8 @@ func (s *session) request(
 	return result, err
 }
 
-// exchange sends a request with an id and waits for its raw result. Its errors are those of explain.
+// exchange sends a request with an id and waits for its raw result. Its errors are those of
+// explain.
 func (s *session) exchange(
 	ctx context.Context, id json.RawMessage, method string, params any,
 ) (json.RawMessage, error) {
@@ -47,8 +48,8 @@ func (s *session) exchange(
 	return result, s.explain(ctx, err)
 }
 
-// explain returns an error of the connection for a caller: ctx's, a *RPCError, an *exchangeError, or
-// what ended the session.
+// explain returns an error of the connection for a caller: ctx's, a *RPCError, an *exchangeError,
+// or what ended the session.
 func (s *session) explain(ctx context.Context, err error) error {
 	var refusal *RPCError
 	var failed *exchangeError

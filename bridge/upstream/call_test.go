@@ -19,7 +19,8 @@ func TestResultsAreRaw(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	for _, tt := range []struct{ name, tool, args, want string }{
 		{name: "byte for byte", tool: "raw", want: `{ "n" : 9007199254740993, "f":1.0,  "u":"\u00e9é" }`},
-		{name: "arguments reach the server exactly", tool: "echo", args: `{"n":9007199254740993,"f":1.0}`, want: `{"n":9007199254740993,"f":1.0}`},
+		{name: "arguments reach the server exactly", tool: "echo", args: `{"n":9007199254740993,"f":1.0}`,
+			want: `{"n":9007199254740993,"f":1.0}`},
 		{name: "no arguments", tool: "echo", want: `{}`},
 		{name: "null arguments", tool: "echo", args: "null", want: `{}`},
 		{name: "arguments over several lines", tool: "echo", args: "{\n\"a\":\r\n1}", want: `{"a":1}`},
@@ -136,7 +137,8 @@ func TestLastAnswerOfADyingServerArrives(t *testing.T) {
 	}
 }
 
-// Who waits for a server that doesn't read leaves with its context, long before the server is given up.
+// Who waits for a server that doesn't read leaves with its context, long before the server is given
+// up.
 func TestCallEndsWithItsContextUnread(t *testing.T) {
 	p := open(t, nil, fake("stops reading"))
 	call(t, p, "echo", "")
@@ -149,7 +151,8 @@ func TestCallEndsWithItsContextUnread(t *testing.T) {
 	}
 }
 
-// A grandchild keeps the pipes open when the server dies; the caller must not wait for it, and it must not stay.
+// A grandchild keeps the pipes open when the server dies; the caller must not wait for it, and it
+// must not stay.
 func TestServerDiesBeforeItsChild(t *testing.T) {
 	p := open(t, nil, fake("grandchild"))
 	child := look(t, p).Child
@@ -181,9 +184,11 @@ func TestRequestsOfTheServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(call(t, p, "ask", "")), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"ping: {}", `sampling/createMessage: {"code":-32601,"message":"the client doesn't support sampling/createMessage"}`}
+	want := []string{"ping: {}",
+		`sampling/createMessage: {"code":-32601,"message":"the client doesn't support sampling/createMessage"}`}
 	for _, m := range []string{"roots/list", "elicitation/create"} {
-		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`: no call for one that could answer is under way"}`)
+		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`: no call for one `+
+			`that could answer is under way"}`)
 	}
 	want = append(want, `nonsense: {"code":-32601,"message":"the client doesn't support nonsense"}`)
 	if diff := cmp.Diff(want, got); diff != "" {

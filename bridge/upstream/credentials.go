@@ -170,8 +170,8 @@ type printed struct {
 	run     int // 0: it was not run
 }
 
-// headers returns what the program has printed since the run whose headers were refused; 0 for none.
-// Of several callers one runs it, under its own context, and the others wait for that.
+// headers returns what the program has printed since the run whose headers were refused; 0 for
+// none. Of several callers one runs it, under its own context, and the others wait for that.
 func (h *helper) headers(ctx context.Context, refused int) (printed, error) {
 	if last := h.last(); h.server.HeadersHelper == "" || last.run > refused {
 		return last, nil

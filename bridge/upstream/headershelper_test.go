@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestHelperIsAskedOnceForAll: where the headers of many calls are refused at once, the program that prints them is run once.
+// TestHelperIsAskedOnceForAll: where the headers of many calls are refused at once, the program
+// that prints them is run once.
 func TestHelperIsAskedOnceForAll(t *testing.T) {
 	const calls = 20
 	f := newFar(t)

@@ -252,9 +252,9 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	return h
 }
 
-// do makes an HTTP request with the credentials, which go to the configured origin and nowhere else.
-// One that was refused as unauthorized (401), which says that nothing was done, is sent once more
-// where there are new ones.
+// do makes an HTTP request with the credentials, which go to the configured origin and nowhere
+// else. One that was refused as unauthorized (401), which says that nothing was done, is sent once
+// more where there are new ones.
 func (r *remote) do(ctx context.Context, method string, body []byte, h http.Header) (*http.Response, error) {
 	to := r.url.String()
 	if endpoint := r.now().endpoint; endpoint != "" && method == http.MethodPost {

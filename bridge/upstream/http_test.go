@@ -33,7 +33,8 @@ func realServer(t *testing.T) *mcpserver.MCPServer {
 		s.AddTool(mcp.NewTool("grown"), nil)
 		return mcp.NewToolResultText("grown"), nil
 	})
-	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context,
+		_ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {
 		case <-ctx.Done():
 		case <-stop:
@@ -47,14 +48,16 @@ func realServer(t *testing.T) *mcpserver.MCPServer {
 }
 
 // web serves h until the test ends, and is the configuration of a server there.
-func web(t *testing.T, transport discovery.Transport, path string, h http.Handler) (discovery.Server, *httptest.Server) {
+func web(t *testing.T, transport discovery.Transport, path string,
+	h http.Handler) (discovery.Server, *httptest.Server) {
 	t.Helper()
 	ts := httptest.NewServer(h)
 	t.Cleanup(func() {
 		ts.CloseClientConnections()
 		ts.Close()
 	})
-	return discovery.Server{Name: "fake", Transport: transport, URL: ts.URL + path, Source: discovery.Source{Path: "/home/u/servers.json"}}, ts
+	return discovery.Server{Name: "fake", Transport: transport, URL: ts.URL + path,
+		Source: discovery.Source{Path: "/home/u/servers.json"}}, ts
 }
 
 // counter counts the requests that pass it, by method.
@@ -124,10 +127,14 @@ func TestRealServersOverHTTP(t *testing.T) {
 		{"streamable without sessions", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateLess(true))
 		}},
-		{"sse", discovery.SSE, "/sse", func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
-		{"sse where http is configured", discovery.HTTP, "/sse", func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
+		{"sse", discovery.SSE, "/sse", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewSSEServer(s)
+		}},
+		{"sse where http is configured", discovery.HTTP, "/sse",
+			func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
 		{"http where sse is configured", discovery.SSE, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
-			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithDisableStreaming(true))
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
+				mcpserver.WithDisableStreaming(true))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +143,8 @@ func TestRealServersOverHTTP(t *testing.T) {
 			if got := names(t, p); got != "echo fail grow wait" {
 				t.Errorf("tools: %s", got)
 			}
-			if got := call(t, p, "echo", `{"n":9007199254740991}`); !strings.Contains(got, "echo") && !strings.Contains(got, `n\":`) {
+			if got := call(t, p, "echo", `{"n":9007199254740991}`); !strings.Contains(got, "echo") &&
+				!strings.Contains(got, `n\":`) {
 				t.Errorf("got %s", got)
 			}
 			_, err := p.Call(t.Context(), "fake", "fail", nil)
@@ -156,7 +164,8 @@ func TestRealServersOverHTTP(t *testing.T) {
 // older has mcp-go's server know the older protocol alone.
 var older = mcpserver.WithStreamableHTTPProtocolVersions(mcp.LegacyProtocolVersions()...)
 
-// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports and both protocols.
+// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports
+// and both protocols.
 func TestListChangedOverHTTP(t *testing.T) {
 	for name, tt := range map[string]struct {
 		transport discovery.Transport
@@ -167,7 +176,8 @@ func TestListChangedOverHTTP(t *testing.T) {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"))
 		}},
 		"older": {discovery.HTTP, "GET /x", func(s *mcpserver.MCPServer) http.Handler {
-			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"), older)
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"),
+				older)
 		}},
 		"sse": {discovery.SSE, "GET /x", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewSSEServer(s, mcpserver.WithSSEEndpoint("/x"))

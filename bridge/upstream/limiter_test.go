@@ -40,9 +40,11 @@ func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b backoff
 		broken := errors.New("broken")
-		for i, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
+		for i, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+			16 * time.Second, 30 * time.Second, 30 * time.Second} {
 			b.failure(broken)
-			if err := b.refusal(); (err != nil) != (pause > 0) || err != nil && (!errors.Is(err, broken) || !strings.Contains(err.Error(), "in a row")) {
+			if err := b.refusal(); (err != nil) != (pause > 0) ||
+				err != nil && (!errors.Is(err, broken) || !strings.Contains(err.Error(), "in a row")) {
 				t.Errorf("after failure %d: got %v", i+1, err)
 			}
 			time.Sleep(pause - time.Millisecond)

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestIdleServerIsEnded, and started again by the next call; one that works on a call isn't ended meanwhile.
+// TestIdleServerIsEnded, and started again by the next call; one that works on a call isn't ended
+// meanwhile.
 func TestIdleServerIsEnded(t *testing.T) {
 	const idle = 300 * time.Millisecond
 	g := &groups{}
@@ -49,7 +50,8 @@ func TestIdleServerIsEnded(t *testing.T) {
 	}
 }
 
-// TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and who waits leaves with its context.
+// TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and
+// who waits leaves with its context.
 func TestCallsAreLimited(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 3; c.MaxQueue = 2 }, fake("normal"))
 	look(t, p)
@@ -68,7 +70,8 @@ func TestCallsAreLimited(t *testing.T) {
 	}
 	server := p.current.entries["fake"].live
 	eventually(t, "three calls reach the server", func() bool {
-		raw, err := server.request(t.Context(), "tools/call", map[string]any{"name": "seen", "arguments": map[string]any{}}) // past the limit
+		raw, err := server.request(t.Context(), "tools/call",
+			map[string]any{"name": "seen", "arguments": map[string]any{}}) // past the limit
 		var s seen
 		return err == nil && json.Unmarshal(raw, &s) == nil && len(s.Waiting) == 3
 	})
@@ -83,7 +86,8 @@ func TestCallsAreLimited(t *testing.T) {
 	}
 }
 
-// TestWaitingCallsEndWithTheServer: they aren't sent to another process, which may not be what they were meant for.
+// TestWaitingCallsEndWithTheServer: they aren't sent to another process, which may not be what they
+// were meant for.
 func TestWaitingCallsEndWithTheServer(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 2 }, fake("normal"))
 	pid := look(t, p).PID
@@ -111,14 +115,15 @@ func TestWaitingCallsEndWithTheServer(t *testing.T) {
 func TestCallDeadline(t *testing.T) {
 	p := open(t, func(c *Config) { c.CallTimeout = 100 * time.Millisecond }, fake("normal"))
 	_, err := p.Call(t.Context(), "fake", "never", nil)
-	if !errors.Is(serverError(t, err, "it did not answer within 100ms and was told to stop"), context.DeadlineExceeded) {
+	if !errors.Is(serverError(t, err, "it did not answer within 100ms and was told to stop"),
+		context.DeadlineExceeded) {
 		t.Errorf("got %v, want a deadline's error", err)
 	}
 	until(t, p, func(s seen) bool { return len(s.Cancelled) == 1 })
 }
 
-// TestFailuresAreSpaced: a server that doesn't start, or ends before it has answered anything, is started
-// again at once after a first failure, and later after others, as each error says.
+// TestFailuresAreSpaced: a server that doesn't start, or ends before it has answered anything, is
+// started again at once after a first failure, and later after others, as each error says.
 func TestFailuresAreSpaced(t *testing.T) {
 	for mode, tool := range map[string]string{"dies": "echo", "normal": "die"} {
 		t.Run(mode, func(t *testing.T) {
@@ -150,7 +155,8 @@ func TestLogIsKept(t *testing.T) {
 		p := open(t, nil, fake(mode))
 		_, err := p.Call(t.Context(), "fake", "log", nil)
 		e := serverError(t, err, "exit status 4", "the last that it logged:")
-		if want := "[info] db: at ***\n[error] {\"n\":1}\n[log]\n[error] level " + level; e.Logged != strings.TrimSpace(want) {
+		if want := "[info] db: at ***\n[error] {\"n\":1}\n[log]\n[error] level " +
+			level; e.Logged != strings.TrimSpace(want) {
 			t.Errorf("%s: kept\n%s, want\n%s", mode, e.Logged, want)
 		}
 	}

@@ -17,7 +17,8 @@ func TestOffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []json.RawMessage{json.RawMessage(`{"uri":"a:1"}`), json.RawMessage(`{"uri":"a:2","size":9007199254740993}`), json.RawMessage(`{"uri":"a:3"}`)}
+	want := []json.RawMessage{json.RawMessage(`{"uri":"a:1"}`),
+		json.RawMessage(`{"uri":"a:2","size":9007199254740993}`), json.RawMessage(`{"uri":"a:3"}`)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resources of two pages (-want +got):\n%s", diff)
 	}
@@ -29,11 +30,14 @@ func TestOffers(t *testing.T) {
 		ask  func() (json.RawMessage, error)
 		want string
 	}{
-		{"resource", func() (json.RawMessage, error) { return p.ReadResource(t.Context(), "fake", "a:1") }, `{"contents":[{"uri":"a:1","n":9007199254740993}]}`},
+		{"resource", func() (json.RawMessage, error) { return p.ReadResource(t.Context(), "fake", "a:1") },
+			`{"contents":[{"uri":"a:1","n":9007199254740993}]}`},
 		{"prompt", func() (json.RawMessage, error) {
 			return p.GetPrompt(t.Context(), "fake", "greet", json.RawMessage(`{"who":"Ada"}`))
 		}, `{"name":"greet","arguments":{"who":"Ada"}}`},
-		{"prompt without arguments", func() (json.RawMessage, error) { return p.GetPrompt(t.Context(), "fake", "greet", nil) }, `{"name":"greet","arguments":null}`},
+		{"prompt without arguments", func() (json.RawMessage, error) {
+			return p.GetPrompt(t.Context(), "fake", "greet", nil)
+		}, `{"name":"greet","arguments":null}`},
 	} {
 		if got, err := tt.ask(); err != nil || string(got) != tt.want {
 			t.Errorf("%s: got %s, %v, want %s", tt.name, got, err, tt.want)
@@ -48,7 +52,8 @@ func TestOffers(t *testing.T) {
 }
 
 func TestOffersThatFail(t *testing.T) {
-	for mode, want := range map[string]string{"bad list": "can't be read", "silent list": "it did not list its resources within 300ms"} {
+	for mode, want := range map[string]string{"bad list": "can't be read",
+		"silent list": "it did not list its resources within 300ms"} {
 		p := open(t, func(c *Config) { c.ListTimeout = 300 * time.Millisecond }, fake(mode))
 		_, err := p.List(t.Context(), "fake", Resources)
 		serverError(t, err, "listing its resources", want)
@@ -57,7 +62,8 @@ func TestOffersThatFail(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	p := open(t, nil, fake("normal"))
-	got, err := p.Complete(t.Context(), "fake", map[string]any{"ref": map[string]string{"type": "ref/prompt", "name": "p"}})
+	got, err := p.Complete(t.Context(), "fake", map[string]any{"ref": map[string]string{"type": "ref/prompt",
+		"name": "p"}})
 	if want := `{"completion":{"values":["p"],"total":9007199254740993}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

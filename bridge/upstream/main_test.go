@@ -68,7 +68,8 @@ func fake(mode string, args ...string) discovery.Server {
 	}
 }
 
-// editor starts a process in a session of its own, as a server opens an editor for the user, and returns its pid.
+// editor starts a process in a session of its own, as a server opens an editor for the user, and
+// returns its pid.
 func editor() int {
 	c := exec.Command(os.Args[0], "sleeper")
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -158,7 +159,8 @@ func vanished(t *testing.T, pid int) {
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			return
 		}
-		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(b), ") Z ") {
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
+			strings.Contains(string(b), ") Z ") {
 			return
 		}
 	}

@@ -61,8 +61,8 @@ func newMask(values []string) *mask {
 // maskOf returns the mask of what a server's configuration gives it.
 func maskOf(s discovery.Server) *mask { return newMask(secrets(s, mayBeSecret)) }
 
-// mayBeSecret reports whether the value of a variable or a header may be a secret: its name says so,
-// or it isn't a plain one.
+// mayBeSecret reports whether the value of a variable or a header may be a secret: its name says
+// so, or it isn't a plain one.
 func mayBeSecret(name, value string) bool {
 	return isNamed(name, value) || !plainValue.MatchString(value) && !plainURL(value)
 }
@@ -72,8 +72,8 @@ func isNamed(name, _ string) bool { return secretName.MatchString(name) }
 
 // secrets returns what may be secret of a server's configuration: values of variables and headers,
 // as isSecret has it; of its arguments, what an option or a variable is given whose name says so,
-// and every address with a user, a query or a long part in its path. What is hidden in an address is
-// returned besides, since it may come alone.
+// and every address with a user, a query or a long part in its path. What is hidden in an address
+// is returned besides, since it may come alone.
 func secrets(s discovery.Server, isSecret func(name, value string) bool) (values []string) {
 	add := func(v string) {
 		values = append(values, v)
@@ -104,9 +104,9 @@ func secrets(s discovery.Server, isSecret func(name, value string) bool) (values
 	return append(append(values, hidden(s.URL)...), s.OAuth.ClientSecret)
 }
 
-// HideNamed returns a function that hides, in what a person is shown before deciding on it, what the
-// configuration of some servers says to be secret: the values of variables, headers, options and
-// arguments whose names say so, a registered client's secret, and what is hidden in addresses.
+// HideNamed returns a function that hides, in what a person is shown before deciding on it, what
+// the configuration of some servers says to be secret: the values of variables, headers, options
+// and arguments whose names say so, a registered client's secret, and what is hidden in addresses.
 // Plain values stay: hidden, they would leave nothing to decide on. The function may be used
 // concurrently.
 func HideNamed(servers map[string]discovery.Server) func(text string) string {

@@ -37,7 +37,8 @@ var _ Guard = (*guard.Guard)(nil)
 func TestNothingStartsBeforeItIsUsed(t *testing.T) {
 	g := &groups{}
 	p := open(t, func(c *Config) { c.Guard = g }, fake("normal"))
-	if _, err := p.Call(t.Context(), "other", "x", nil); !errors.Is(err, ErrUnknownServer) || !strings.Contains(err.Error(), `"other"`) {
+	if _, err := p.Call(t.Context(), "other", "x", nil); !errors.Is(err, ErrUnknownServer) ||
+		!strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("unknown server: got %v", err)
 	}
 	if g.ever.Load() != 0 {
@@ -101,8 +102,10 @@ func TestStartFails(t *testing.T) {
 		server discovery.Server
 		want   []string
 	}{
-		{name: "no such program", server: missing, want: []string{"no-such-program-anywhere", "install it", "/home/u/servers.json"}},
-		{name: "no such program in its own PATH", server: missingPath, want: []string{"install it", "/home/u/servers.json"}},
+		{name: "no such program", server: missing, want: []string{"no-such-program-anywhere", "install it",
+			"/home/u/servers.json"}},
+		{name: "no such program in its own PATH", server: missingPath,
+			want: []string{"install it", "/home/u/servers.json"}},
 		{name: "no such directory", server: missingDir, want: []string{mark}},
 		{name: "not a program", server: remote, want: []string{"no command"}},
 	} {
@@ -215,10 +218,13 @@ func TestTools(t *testing.T) {
 		want []Tool
 	}{
 		{name: "one page", mode: "normal", want: []Tool{{Name: "list1", InputSchema: raw(`{"type":"object"}`)}}},
-		{name: "five pages", mode: "pages", want: []Tool{{Name: "t0"}, {Name: "t1"}, {Name: "t2"}, {Name: "t3"}, {Name: "t4"}}},
+		{name: "five pages", mode: "pages", want: []Tool{{Name: "t0"}, {Name: "t1"}, {Name: "t2"}, {Name: "t3"},
+			{Name: "t4"}}},
 		{name: "odd definitions", mode: "odd", want: []Tool{
-			{Name: "a", InputSchema: raw(`true`)}, {Name: "b", InputSchema: raw(`{"type":["object","null"]}`)}, {Name: "c"},
-			{Name: "d", Title: "D", Description: "a\nb", InputSchema: raw(`{"description":"😀"}`), OutputSchema: raw(`{"n":9007199254740993}`)},
+			{Name: "a", InputSchema: raw(`true`)}, {Name: "b", InputSchema: raw(`{"type":["object","null"]}`)},
+			{Name: "c"},
+			{Name: "d", Title: "D", Description: "a\nb", InputSchema: raw(`{"description":"😀"}`),
+				OutputSchema: raw(`{"n":9007199254740993}`)},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -279,7 +285,8 @@ func TestEnvironment(t *testing.T) {
 	s.Dir = dir
 	s.Env["HOME"] = "/elsewhere"
 	p := open(t, func(c *Config) {
-		c.Environ = []string{"PATH=/bin", "HOME=/home/u", "LC_ALL=C", "LANG=de", "ANTHROPIC_API_KEY=x", "SSH_AUTH_SOCK=y", "MCP_BRIDGE_DEPTH=2", "MCP_BRIDGE_IMAGE=i"}
+		c.Environ = []string{"PATH=/bin", "HOME=/home/u", "LC_ALL=C", "LANG=de", "ANTHROPIC_API_KEY=x",
+			"SSH_AUTH_SOCK=y", "MCP_BRIDGE_DEPTH=2", "MCP_BRIDGE_IMAGE=i"}
 	}, s)
 	var got struct {
 		Env []string
@@ -288,8 +295,11 @@ func TestEnvironment(t *testing.T) {
 	if err := json.Unmarshal([]byte(call(t, p, "environment", "")), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"GORACE=atexit_sleep_ms=0", "HOME=/elsewhere", "LANG=de", "LC_ALL=C", "MCP_BRIDGE_DEPTH=3", "PATH=/bin", "TOKEN=s3cr3t-value"}
-	got.Env = slices.DeleteFunc(got.Env, func(kv string) bool { return strings.HasPrefix(kv, guard.MarkVar+"=") }) // of the guard's own
+	want := []string{"GORACE=atexit_sleep_ms=0", "HOME=/elsewhere", "LANG=de", "LC_ALL=C", "MCP_BRIDGE_DEPTH=3",
+		"PATH=/bin", "TOKEN=s3cr3t-value"}
+	got.Env = slices.DeleteFunc(got.Env, func(kv string) bool {
+		return strings.HasPrefix(kv, guard.MarkVar+"=")
+	}) // of the guard's own
 	if diff := cmp.Diff(want, got.Env); diff != "" {
 		t.Error(diff)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestAnswersThatDoNotEnd: an answer whose body nobody wants isn't waited for, whether the server says how long it is or not.
+// TestAnswersThatDoNotEnd: an answer whose body nobody wants isn't waited for, whether the server
+// says how long it is or not.
 func TestAnswersThatDoNotEnd(t *testing.T) {
 	for name, header := range map[string]http.Header{"no length": {}, "a length": {"Content-Length": {"7"}}} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +33,8 @@ func TestAnswersThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// TestClosedTransport: what is told of a request whose transport was closed under it has nothing of the URL in it.
+// TestClosedTransport: what is told of a request whose transport was closed under it has nothing of
+// the URL in it.
 func TestClosedTransport(t *testing.T) {
 	f := newFar(t)
 	srv, _ := web(t, discovery.HTTP, "/mcp?api_key=s3cr3t-in-url&pin=s3cr3t", f)
@@ -61,7 +63,8 @@ func (hand) open(context.Context, bool) error                   { return nil }
 func (hand) agreed(string)                                      {}
 func (hand) left() <-chan struct{}                              { return make(chan struct{}) }
 
-// TestHandshakeThatEndsLate: a caller's time that ends with the last message of the handshake has ended in it.
+// TestHandshakeThatEndsLate: a caller's time that ends with the last message of the handshake has
+// ended in it.
 func TestHandshakeThatEndsLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -71,7 +74,9 @@ func TestHandshakeThatEndsLate(t *testing.T) {
 			cancel()
 			return nil
 		}
-		s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"late","version":"1"}}}`, m.ID))
+		s.conn.Receive(fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"late",`+
+				`"version":"1"}}}`, m.ID))
 		return nil
 	}})
 	defer s.conn.Close(ErrClosed)

@@ -35,7 +35,8 @@ func TestServerOnSocket(t *testing.T) {
 				ts.CloseClientConnections()
 				ts.Close()
 			})
-			p := open(t, nil, discovery.Server{Name: "fake", Transport: kind, URL: "http://localhost" + path, Socket: socket})
+			p := open(t, nil, discovery.Server{Name: "fake", Transport: kind, URL: "http://localhost" + path,
+				Socket: socket})
 			if got := names(t, p); got != "echo fail grow wait" {
 				t.Errorf("tools: %s", got)
 			}

@@ -47,8 +47,9 @@ func asEvent(text string) string {
 	return "data: " + strings.ReplaceAll(text, "\n", "\ndata: ") + "\n\n"
 }
 
-// TestSpellingsOverHTTP: a server may break its JSON into lines, be it the whole of an answer or the data of an event: HTTP and
-// server-sent events allow it. The handshake, lists, answers, errors and the word that tools changed are understood all the same.
+// TestSpellingsOverHTTP: a server may break its JSON into lines, be it the whole of an answer or
+// the data of an event: HTTP and server-sent events allow it. The handshake, lists, answers, errors
+// and the word that tools changed are understood all the same.
 func TestSpellingsOverHTTP(t *testing.T) {
 	const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`
 	body := func(end string) func(w http.ResponseWriter, m []byte) {

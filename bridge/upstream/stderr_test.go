@@ -14,10 +14,13 @@ func TestRing(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "secrets", write: []string{"a hunter22 b hunter22-", "long c\n"}, want: "a *** b *** c"},
-		{name: "colours and control characters", write: []string{"\x1b[1;31mred\x1b[0m\r\n\x00x\ty"}, want: "red\nx\ty"},
+		{name: "colours and control characters", write: []string{"\x1b[1;31mred\x1b[0m\r\n\x00x\ty"},
+			want: "red\nx\ty"},
 		{name: "bad UTF-8", write: []string{"a\xffb"}, want: "a�b"},
-		{name: "the last lines", write: []string{strings.Repeat("line\n", 100_000), "last\n"}, want: strings.Repeat("line\n", (tailSize-5)/5) + "last"},
-		{name: "a secret cut in two", write: []string{"hunter22\n", strings.Repeat("\n", ringSize-6), "end"}, want: "end"},
+		{name: "the last lines", write: []string{strings.Repeat("line\n", 100_000), "last\n"},
+			want: strings.Repeat("line\n", (tailSize-5)/5) + "last"},
+		{name: "a secret cut in two", write: []string{"hunter22\n", strings.Repeat("\n", ringSize-6), "end"},
+			want: "end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &ring{mask: m}

@@ -17,7 +17,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestListChangedOverTheNewerProtocol: a server is asked to tell of changes, which are heard at once. TestListChangedOverHTTP is the same by HTTP.
+// TestListChangedOverTheNewerProtocol: a server is asked to tell of changes, which are heard at
+// once. TestListChangedOverHTTP is the same by HTTP.
 func TestListChangedOverTheNewerProtocol(t *testing.T) {
 	p := open(t, nil, fake("modern tells"))
 	call(t, p, "echo", "{}")
@@ -30,16 +31,18 @@ func TestListChangedOverTheNewerProtocol(t *testing.T) {
 	}
 }
 
-// TestListeningIsNoUse: a server that holds a request open for changes is ended all the same when nobody uses it.
+// TestListeningIsNoUse: a server that holds a request open for changes is ended all the same when
+// nobody uses it.
 func TestListeningIsNoUse(t *testing.T) {
 	p := open(t, func(c *Config) { c.IdleTimeout = 100 * time.Millisecond }, fake("modern tells"))
 	call(t, p, "echo", "{}")
 	eventually(t, "its end", func() bool { return !p.Running(t.Context(), "fake") })
 }
 
-// listening returns a session of the newer protocol that has begun to listen, and when it asked. The
-// request for changes is open until answer returns.
-func listening(answer func(s *session, id json.RawMessage) error) (s *session, asked *[]time.Time, end func()) {
+// listening returns a session of the newer protocol that has begun to listen, and when it asked.
+// The request for changes is open until answer returns.
+func listening(answer func(s *session, id json.RawMessage) error) (s *session, asked *[]time.Time,
+	end func()) {
 	s = newSession(Config{}.withDefaults(), discovery.Server{Name: "fake"}, hints{})
 	s.meta, s.about.tells, asked = map[string]any{}, true, &[]time.Time{}
 	s.connectTo(hand{send: func(m *jsonrpc.Message) error {
@@ -64,21 +67,30 @@ func listening(answer func(s *session, id json.RawMessage) error) (s *session, a
 }
 
 func acknowledge(s *session, id json.RawMessage) {
-	s.conn.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{%q:%s},"notifications":{"toolsListChanged":true}}}`,
+	s.conn.Receive(fmt.Appendf(nil,
+		`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{%q:%s},`+
+			`"notifications":{"toolsListChanged":true}}}`,
 		mcp.MetaKeySubscriptionID, id))
 }
 
-// TestListeningAgain: a request that ends is made again after a pause, which grows as long as none is acknowledged and held for a while,
-// and no more once the server has refused it.
+// TestListeningAgain: a request that ends is made again after a pause, which grows as long as none
+// is acknowledged and held for a while, and no more once the server has refused it.
 func TestListeningAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer func(s *session, id json.RawMessage) error
 		want   string
 	}{
-		{"never acknowledged", func(*session, json.RawMessage) error { return fmt.Errorf("it broke") }, "[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
-		{"acknowledged and ended", func(s *session, id json.RawMessage) error { acknowledge(s, id); return fmt.Errorf("it broke") }, "[0s 2s 4s 6s 8s 10s 12s 14s]"},
-		{"held, and not acknowledged", func(*session, json.RawMessage) error { time.Sleep(30 * time.Second); return fmt.Errorf("it broke") }, "[0s 32s 1m6s 1m44s 2m30s]"},
+		{"never acknowledged", func(*session, json.RawMessage) error { return fmt.Errorf("it broke") },
+			"[0s 2s 6s 14s 30s 1m2s 2m2s 3m2s]"},
+		{"acknowledged and ended", func(s *session, id json.RawMessage) error {
+			acknowledge(s, id)
+			return fmt.Errorf("it broke")
+		}, "[0s 2s 4s 6s 8s 10s 12s 14s]"},
+		{"held, and not acknowledged", func(*session, json.RawMessage) error {
+			time.Sleep(30 * time.Second)
+			return fmt.Errorf("it broke")
+		}, "[0s 32s 1m6s 1m44s 2m30s]"},
 		{"held for a while", func(s *session, id json.RawMessage) error {
 			acknowledge(s, id)
 			time.Sleep(30 * time.Second)
@@ -112,7 +124,8 @@ func TestListeningAgain(t *testing.T) {
 	}
 }
 
-// TestUnsubscribed: a server over pipes that tells no more takes back what it was asked, which ends that request and no other.
+// TestUnsubscribed: a server over pipes that tells no more takes back what it was asked, which ends
+// that request and no other.
 func TestUnsubscribed(t *testing.T) {
 	s := newSession(Config{}.withDefaults(), discovery.Server{Name: "fake"}, hints{})
 	s.connectTo(hand{send: func(*jsonrpc.Message) error { return nil }})
@@ -130,7 +143,8 @@ func TestUnsubscribed(t *testing.T) {
 	}
 	s.changes.begin("b-2")
 	takeBack := func(id string) {
-		s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`))
+		s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id +
+			`}}`))
 	}
 	for _, id := range []string{`"b-1"`, `""`, `null`, `2`} {
 		takeBack(id)
@@ -149,11 +163,13 @@ func TestUnsubscribed(t *testing.T) {
 	}
 }
 
-// TestAgeOfLists: a list is good for as long as its server says, within bounds, or until it tells of a change where it is listened to.
+// TestAgeOfLists: a list is good for as long as its server says, within bounds, or until it tells
+// of a change where it is listened to.
 func TestAgeOfLists(t *testing.T) {
 	for page, want := range map[string]time.Duration{
 		`{}`: unheardAge, `{"ttlMs":null}`: unheardAge, `{"ttlMs":"5"}`: unheardAge,
-		`{"ttlMs":0}`: minAge, `{"ttlMs":-1e300}`: minAge, `{"ttlMs":60000}`: time.Minute, `{"ttlMs":1e300}`: maxAge,
+		`{"ttlMs":0}`: minAge, `{"ttlMs":-1e300}`: minAge, `{"ttlMs":60000}`: time.Minute,
+		`{"ttlMs":1e300}`: maxAge,
 	} {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(page), &fields); err != nil {

@@ -65,12 +65,15 @@ func TestListsAreTold(t *testing.T) {
 }
 
 func TestWhatAServerCallsItself(t *testing.T) {
-	for name, want := range map[string]string{"shop": "shop 1.2", strings.Repeat("ä", 1000): strings.Repeat("ä", maxTold/2-1) + "…"} {
+	for name, want := range map[string]string{"shop": "shop 1.2",
+		strings.Repeat("ä", 1000): strings.Repeat("ä", maxTold/2-1) + "…"} {
 		s := newSession(Config{}.withDefaults(), discovery.Server{}, hints{})
-		if err := (handshake{s}).met(t.Context(), false, mcp.Implementation{Name: name, Version: "1.2"}, mcp.ServerCapabilities{}, ""); err != nil {
+		if err := (handshake{s}).met(t.Context(), false, mcp.Implementation{Name: name, Version: "1.2"},
+			mcp.ServerCapabilities{}, ""); err != nil {
 			t.Error(err)
 		}
-		if got := s.about.version; got != want && (len(want) < 100 || len(got) > maxTold || strings.Contains(got, "\ufffd")) {
+		if got := s.about.version; got != want && (len(want) < 100 || len(got) > maxTold ||
+			strings.Contains(got, "\ufffd")) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -85,7 +88,8 @@ func TestPurpose(t *testing.T) {
 		r    mcp.InitializeResult
 		want string
 	}{
-		{"instructions", mcp.InitializeResult{Instructions: " Use it.\nMore. ", ServerInfo: about}, "Use it.\nMore."},
+		{"instructions", mcp.InitializeResult{Instructions: " Use it.\nMore. ", ServerInfo: about},
+			"Use it.\nMore."},
 		{"description", mcp.InitializeResult{ServerInfo: about}, "Issues and pulls"},
 		{"title", mcp.InitializeResult{ServerInfo: mcp.Implementation{Name: "gh", Title: "GitHub"}}, "GitHub"},
 		{"name", mcp.InitializeResult{ServerInfo: mcp.Implementation{Name: "gh"}}, "gh"},

@@ -12,9 +12,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestTraceIsTold: a server learns of the trace of its call, beside whatever else it is told, and of none where there is none.
+// TestTraceIsTold: a server learns of the trace of its call, beside whatever else it is told, and
+// of none where there is none.
 func TestTraceIsTold(t *testing.T) {
-	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
+		TraceFlags: trace.FlagsSampled})
 	traced := trace.ContextWithSpanContext(t.Context(), span)
 	const parent = "00-01000000000000000000000000000000-0200000000000000-01"
 	s := &session{}
@@ -48,9 +50,11 @@ func TestTraceIsTold(t *testing.T) {
 // TestTelemetryVariablesStayHere: a server gets those that its own entry sets, and no others.
 func TestTelemetryVariablesStayHere(t *testing.T) {
 	own := discovery.Server{Env: map[string]string{"OTEL_SERVICE_NAME": "mine"}}
-	from := []string{"PATH=/bin", "OTEL_EXPORTER_OTLP_HEADERS=key=secret", "OTEL_SERVICE_NAME=bridge", "MCP_BRIDGE_AUDIT=/x", "MCP_BRIDGE_POLICY=/y", "TRACEPARENT=z"}
+	from := []string{"PATH=/bin", "OTEL_EXPORTER_OTLP_HEADERS=key=secret", "OTEL_SERVICE_NAME=bridge",
+		"MCP_BRIDGE_AUDIT=/x", "MCP_BRIDGE_POLICY=/y", "TRACEPARENT=z"}
 	got := fmt.Sprint(environ(own.Env, from))
-	if !strings.Contains(got, "OTEL_SERVICE_NAME=mine") || strings.Count(got, "OTEL_") != 1 || strings.Contains(got, "AUDIT") || strings.Contains(got, "POLICY") || strings.Contains(got, "TRACEPARENT") {
+	if !strings.Contains(got, "OTEL_SERVICE_NAME=mine") || strings.Count(got, "OTEL_") != 1 ||
+		strings.Contains(got, "AUDIT") || strings.Contains(got, "POLICY") || strings.Contains(got, "TRACEPARENT") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -59,7 +59,8 @@ func TestUpdate(t *testing.T) {
 	vanished(t, before["gone"])
 }
 
-// What has pinned the servers goes on with them, calls under way and those still to come; the rest is closed with the last pin.
+// What has pinned the servers goes on with them, calls under way and those still to come; the rest
+// is closed with the last pin.
 func TestUpdateWhilePinned(t *testing.T) {
 	p := open(t, nil, named("changed", "normal"), named("gone", "normal"), named("unused", "normal"))
 	first, releaseFirst := p.Pin(t.Context())
@@ -75,7 +76,8 @@ func TestUpdateWhilePinned(t *testing.T) {
 	releaseNested() // it was no pin of its own
 	releaseFirst()
 	releaseFirst() // counts once
-	if pid(second, t, p, "changed") != changed || pid(second, t, p, "gone") != gone || pid(nested, t, p, "gone") != gone {
+	if pid(second, t, p, "changed") != changed || pid(second, t, p, "gone") != gone ||
+		pid(nested, t, p, "gone") != gone {
 		t.Error("a pinned call went to another server")
 	}
 	if pid(second, t, p, "unused") == 0 { // started only now

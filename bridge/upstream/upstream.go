@@ -37,8 +37,8 @@ type Config struct {
 	// logins.
 	Logins Logins
 	// Listed is told the tools of a server each time when it has listed them, with the name and
-	// version that it gave itself, and the beginning of what it says it is for. It is called concurrently and must not block long, since the caller of the
-	// list waits. It may be nil.
+	// version that it gave itself, and the beginning of what it says it is for. It is called
+	// concurrently and must not block long, since the caller of the list waits. It may be nil.
 	Listed func(server discovery.Server, version, purpose string, tools []Tool)
 	// Refuse says why a server may not be started, or nil. It is called before each start,
 	// concurrently, and must not block. Nil refuses none.

@@ -21,7 +21,9 @@ import (
 // protected is an authorization server in front of one that says hello.
 func protected(t *testing.T, change func(*oauthtest.Traps)) (*oauthtest.Server, discovery.Server) {
 	t.Helper()
-	s := oauthtest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	s := oauthtest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "hello")
+	}))
 	if change != nil {
 		s.Set(change)
 	}
@@ -44,18 +46,21 @@ func login(t *testing.T, srv discovery.Server, more ...string) (Grant, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {}, Open: browse(t)})
+	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {},
+		Open: browse(t)})
 }
 
 // TestLogin: a token is given, and is good, with every kind of server that is right in its own way.
 func TestLogin(t *testing.T) {
 	for name, change := range map[string]func(*oauthtest.Traps){
-		"":                             nil,
-		"without resource metadata":    func(tr *oauthtest.Traps) { tr.NoResourceMetadata = true },
-		"OpenID Connect":               func(tr *oauthtest.Traps) { tr.OpenIDOnly = true },
-		"clients with a secret":        func(tr *oauthtest.Traps) { tr.Secret = true },
-		"metadata at a foreign origin": func(tr *oauthtest.Traps) { tr.MetadataElsewhere = "https://evil.example/metadata" },
-		"lower case bearer":            func(tr *oauthtest.Traps) { tr.TokenType = "bearer" },
+		"":                          nil,
+		"without resource metadata": func(tr *oauthtest.Traps) { tr.NoResourceMetadata = true },
+		"OpenID Connect":            func(tr *oauthtest.Traps) { tr.OpenIDOnly = true },
+		"clients with a secret":     func(tr *oauthtest.Traps) { tr.Secret = true },
+		"metadata at a foreign origin": func(tr *oauthtest.Traps) {
+			tr.MetadataElsewhere = "https://evil.example/metadata"
+		},
+		"lower case bearer": func(tr *oauthtest.Traps) { tr.TokenType = "bearer" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, srv := protected(t, change)
@@ -80,14 +85,16 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestExpiry: a login works however a server says when its token ends (RFC 6749, 5.1), and ends then.
+// TestExpiry: a login works however a server says when its token ends (RFC 6749, 5.1), and ends
+// then.
 func TestExpiry(t *testing.T) {
 	for _, tt := range []struct {
 		says any
 		want time.Duration // until it ends; 0 for no end
 	}{
 		{3600, time.Hour}, {1800.5, 30 * time.Minute}, {"1800", 30 * time.Minute}, {"1799.99", 1799 * time.Second},
-		{1e300, math.MaxInt32 * time.Second}, {"soon", 0}, {-5, 0}, {"NaN", 0}, {true, 0}, {map[string]int{"a": 1}, 0},
+		{1e300, math.MaxInt32 * time.Second}, {"soon", 0}, {-5, 0}, {"NaN", 0}, {true, 0},
+		{map[string]int{"a": 1}, 0},
 	} {
 		t.Run(fmt.Sprint(tt.says), func(t *testing.T) {
 			_, srv := protected(t, func(tr *oauthtest.Traps) { tr.ExpiresIn = tt.says })
@@ -98,7 +105,8 @@ func TestExpiry(t *testing.T) {
 			}
 			// Expires is cut to whole seconds.
 			earliest, latest := began.Add(tt.want-time.Second), time.Now().Add(tt.want)
-			if tt.want == 0 != g.Expires.IsZero() || tt.want > 0 && (g.Expires.Before(earliest) || g.Expires.After(latest)) {
+			if tt.want == 0 != g.Expires.IsZero() || tt.want > 0 &&
+				(g.Expires.Before(earliest) || g.Expires.After(latest)) {
 				t.Errorf("it ends at %v, want %v from now on", g.Expires, tt.want)
 			}
 		})
@@ -119,8 +127,10 @@ func TestLoginRefused(t *testing.T) {
 		change func(*oauthtest.Traps)
 		want   string
 	}{
-		{"metadata of another issuer", func(tr *oauthtest.Traps) { tr.Issuer = "https://evil.example" }, "another issuer"},
-		{"metadata for another resource", func(tr *oauthtest.Traps) { tr.Resource = "https://evil.example/mcp" }, "another resource"},
+		{"metadata of another issuer", func(tr *oauthtest.Traps) { tr.Issuer = "https://evil.example" },
+			"another issuer"},
+		{"metadata for another resource", func(tr *oauthtest.Traps) { tr.Resource = "https://evil.example/mcp" },
+			"another resource"},
 		{"no PKCE", func(tr *oauthtest.Traps) { tr.NoPKCE = true }, "PKCE"},
 		{"mix-up", func(tr *oauthtest.Traps) { tr.Iss = "https://evil.example" }, "another authorization server"},
 		{"no issuer in the answer", func(tr *oauthtest.Traps) { tr.NoIss = true }, "another authorization server"},
@@ -130,9 +140,13 @@ func TestLoginRefused(t *testing.T) {
 		{"token of another type", func(tr *oauthtest.Traps) { tr.TokenType = "DPoP" }, "Bearer"},
 		{"token endpoint without end", func(tr *oauthtest.Traps) { tr.Huge = true }, "longer than"},
 		{"token endpoint broken", func(tr *oauthtest.Traps) { tr.Broken = true }, "503"},
-		{"token endpoint elsewhere by a redirection", func(tr *oauthtest.Traps) { tr.Redirect = evil.URL + "/token" }, "307"},
-		{"token endpoint without TLS", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "http://evil.example/token" }, "not of https"},
-		{"token endpoint that is no URL", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "javascript:alert(1)" }, "no plain absolute URL"},
+		{"token endpoint elsewhere by a redirection", func(tr *oauthtest.Traps) {
+			tr.Redirect = evil.URL + "/token"
+		}, "307"},
+		{"token endpoint without TLS", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "http://evil.example/token" },
+			"not of https"},
+		{"token endpoint that is no URL", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "javascript:alert(1)" },
+			"no plain absolute URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, srv := protected(t, tt.change)
@@ -149,15 +163,18 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
-// TestLoginInTheClear: nobody logs in to a server where others could read the token on its way; it isn't even asked.
+// TestLoginInTheClear: nobody logs in to a server where others could read the token on its way; it
+// isn't even asked.
 func TestLoginInTheClear(t *testing.T) {
-	_, err := login(t, discovery.Server{Name: "far", URL: "http://mcp.invalid/mcp", Source: discovery.Source{Path: "/home/u/servers.json"}})
+	_, err := login(t, discovery.Server{Name: "far", URL: "http://mcp.invalid/mcp",
+		Source: discovery.Source{Path: "/home/u/servers.json"}})
 	if err == nil || !strings.Contains(err.Error(), "write its https address in /home/u/servers.json") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestEndpoints: a server elsewhere can't have us reach into this machine, or send anything in the clear.
+// TestEndpoints: a server elsewhere can't have us reach into this machine, or send anything in the
+// clear.
 func TestEndpoints(t *testing.T) {
 	far, _ := url.Parse("https://mcp.example/mcp")
 	near, _ := url.Parse("http://127.0.0.1:8080/mcp")
@@ -193,7 +210,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestNamesThatLeadHere: what a server elsewhere names isn't asked where its name leads to this machine, in a login or later.
+// TestNamesThatLeadHere: what a server elsewhere names isn't asked where its name leads to this
+// machine, in a login or later.
 func TestNamesThatLeadHere(t *testing.T) {
 	var asked atomic.Int32
 	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -207,7 +225,8 @@ func TestNamesThatLeadHere(t *testing.T) {
 	var into struct{}
 	_, getting := c.get(t.Context(), here.URL, far, &into)
 	g := Grant{URL: far.String(), Token: here.URL, Revoke: here.URL, RefreshToken: "s3cr3t"}
-	registering := c.register(t.Context(), &authority{server: far, serverMetadata: serverMetadata{Register: here.URL}}, &Grant{}, "http://127.0.0.1/callback")
+	registering := c.register(t.Context(), &authority{server: far,
+		serverMetadata: serverMetadata{Register: here.URL}}, &Grant{}, "http://127.0.0.1/callback")
 	for _, err := range []error{getting, registering, c.refresh(t.Context(), &g), c.revoke(t.Context(), g)} {
 		if !errors.Is(err, errNear) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("got %v", err)
@@ -228,8 +247,10 @@ func TestNamesThatLeadHere(t *testing.T) {
 func TestCovers(t *testing.T) {
 	server, _ := url.Parse("https://mcp.example/a/b")
 	for resource, want := range map[string]bool{
-		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true, "https://mcp.example": true, "https://MCP.example/a/": true, "https://mcp.example:443/a": true,
-		"https://mcp.example/a/bc": false, "https://mcp.example/aa": false, "http://mcp.example/a/b": false, "https://mcp.example:8443/a/b": false, "https://evil.example/a/b": false, "": false,
+		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true,
+		"https://mcp.example": true, "https://MCP.example/a/": true, "https://mcp.example:443/a": true,
+		"https://mcp.example/a/bc": false, "https://mcp.example/aa": false, "http://mcp.example/a/b": false,
+		"https://mcp.example:8443/a/b": false, "https://evil.example/a/b": false, "": false,
 	} {
 		if got := covers(resource, server); got != want {
 			t.Errorf("%q: %v", resource, got)
@@ -261,12 +282,14 @@ func TestForeignAnswers(t *testing.T) {
 		u, _ := url.Parse(page)
 		redirect := u.Query().Get("redirect_uri")
 		for _, foreign := range []string{"?code=x", "?code=x&state=guess", "?error=access_denied&state="} {
-			if got, _ := status(http.DefaultClient, http.MethodGet, redirect+foreign, ""); got != http.StatusBadRequest {
+			if got, _ := status(http.DefaultClient, http.MethodGet, redirect+foreign,
+				""); got != http.StatusBadRequest {
 				t.Errorf("%s: %d", foreign, got)
 			}
 		}
 		good := redirect + "?code=x&state=" + u.Query().Get("state")
-		if got, _ := status(http.DefaultClient, http.MethodGet, good, "rebound.example"); got != http.StatusNotFound {
+		if got, _ := status(http.DefaultClient, http.MethodGet, good,
+			"rebound.example"); got != http.StatusNotFound {
 			t.Errorf("another name of this machine: %d", got)
 		}
 		if got, _ := status(http.DefaultClient, http.MethodPost, good, ""); got != http.StatusMethodNotAllowed {
@@ -284,7 +307,9 @@ func TestPaste(t *testing.T) {
 	_, srv := protected(t, nil)
 	r, w := io.Pipe()
 	defer r.Close()
-	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	g, err := NewClient("test").Login(ctx, Login{Server: srv, Paste: r, Show: func(page string, _ Parties) {
@@ -294,7 +319,8 @@ func TestPaste(t *testing.T) {
 	if err != nil || g.AccessToken == "" {
 		t.Fatalf("got %v, %v", g, err)
 	}
-	_, err = NewClient("test").Login(ctx, Login{Server: srv, Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string, Parties) {}})
+	_, err = NewClient("test").Login(ctx, Login{Server: srv,
+		Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string, Parties) {}})
 	if err == nil || !strings.Contains(err.Error(), "another login") {
 		t.Errorf("the answer to another login: %v", err)
 	}
@@ -318,7 +344,8 @@ func TestLoginWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestNoLogin: a server that names nobody can't be logged in to. What it answers is said, and "doesn't ask" only of one that doesn't.
+// TestNoLogin: a server that names nobody can't be logged in to. What it answers is said, and
+// "doesn't ask" only of one that doesn't.
 func TestNoLogin(t *testing.T) {
 	const doesNotAsk = "doesn't ask for a login"
 	for _, tc := range []struct {
@@ -328,11 +355,17 @@ func TestNoLogin(t *testing.T) {
 	}{
 		{"open", 200, 200, "", doesNotAsk},
 		{"open, of the older transport", 405, 200, "", doesNotAsk},
-		{"asks", 401, 401, "", "it answers 401 and names no authorization server; write a token into the headers of its entry in servers.json"},
+		{"asks", 401, 401, "",
+			"it answers 401 and names no authorization server; write a token into the headers of its entry in " +
+				"servers.json"},
 		{"asks, of the older transport", 405, 401, "", "it answers 401 and names"},
-		{"broken", 500, 200, "", "it answers 500, which asks for no login, and names no authorization server; see whether the URL is right in its entry in servers.json"},
+		{"broken", 500, 200, "",
+			"it answers 500, which asks for no login, and names no authorization server; see whether the URL is " +
+				"right in its entry in servers.json"},
 		{"not there", 404, 404, "", "it answers 404, which"},
-		{"moved", 307, 307, "https://far.example/s3cr3t", "it answers 307, a redirection to https://far.example, and names no authorization server; if that is right, write"},
+		{"moved", 307, 307, "https://far.example/s3cr3t",
+			"it answers 307, a redirection to https://far.example, and names no authorization server; if that is " +
+				"right, write"},
 		{"moved within", 307, 307, "/s3cr3t", "it answers 307, which"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -349,7 +382,8 @@ func TestNoLogin(t *testing.T) {
 				}
 			}))
 			defer far.Close()
-			_, err := login(t, discovery.Server{Name: "far", URL: far.URL + "/mcp", Source: discovery.Source{Path: "servers.json"}})
+			_, err := login(t, discovery.Server{Name: "far", URL: far.URL + "/mcp",
+				Source: discovery.Source{Path: "servers.json"}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("got %v", err)
 			}
@@ -383,7 +417,8 @@ func TestConfiguredClient(t *testing.T) {
 	}
 }
 
-// TestSlowServers: one that doesn't begin to answer is given up, and what is said of it holds nothing of its address but the origin.
+// TestSlowServers: one that doesn't begin to answer is given up, and what is said of it holds
+// nothing of its address but the origin.
 func TestSlowServers(t *testing.T) {
 	stuck := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -404,8 +439,10 @@ func TestSlowServers(t *testing.T) {
 		t.Fatal("the client has no limits")
 	}
 	c.any.ResponseHeaderTimeout = 50 * time.Millisecond
-	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow", URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string, Parties) {}})
-	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") || strings.Contains(err.Error(), "s3cr3t") {
+	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow",
+		URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string, Parties) {}})
+	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") ||
+		strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 )
 
-// TestCodeForAnother: a server may have its user log in at a place that is trusted and name another to take the code. Nobody is sent to
-// that page, and nothing to the other, unless the user has been told and has said yes.
+// TestCodeForAnother: a server may have its user log in at a place that is trusted and name another
+// to take the code. Nobody is sent to that page, and nothing to the other, unless the user has been
+// told and has said yes.
 func TestCodeForAnother(t *testing.T) {
 	broken := errors.New("no terminal")
 	for _, tt := range []struct {
@@ -26,11 +27,17 @@ func TestCodeForAnother(t *testing.T) {
 		confirm func(context.Context, Parties) (bool, error)
 		want    string // in the error; empty: the code goes to the other
 	}{
-		{"nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil, "there is no terminal to ask"},
-		{"no", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
-		{"no answer", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
-		{"tokens to revoke, nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.RevokeEndpoint = evil + "/revoke" }, nil, "there is no terminal to ask"},
-		{"yes", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return true, nil }, ""},
+		{"nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil,
+			"there is no terminal to ask"},
+		{"no", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
+			func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
+		{"no answer", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
+			func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
+		{"tokens to revoke, nobody to ask", func(tr *oauthtest.Traps, evil string) {
+			tr.RevokeEndpoint = evil + "/revoke"
+		}, nil, "there is no terminal to ask"},
+		{"yes", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
+			func(context.Context, Parties) (bool, error) { return true, nil }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			codes := make(chan string, 10)
@@ -67,7 +74,8 @@ func TestCodeForAnother(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), evil.URL) || !strings.Contains(err.Error(), s.URL) {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), evil.URL) ||
+				!strings.Contains(err.Error(), s.URL) {
 				t.Errorf("got %v, want %q and both places", err, tt.want)
 			}
 			if n := s.Requests("register") + s.Requests("authorize") + len(codes); n > 0 {
@@ -77,19 +85,24 @@ func TestCodeForAnother(t *testing.T) {
 	}
 }
 
-// TestPartiesAreLegible: what a server has in its names can't pass for others, and all of a name that can be reached is shown.
+// TestPartiesAreLegible: what a server has in its names can't pass for others, and all of a name
+// that can be reached is shown.
 func TestPartiesAreLegible(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 62)+".", 3) + strings.Repeat("b", 54) + ".example"
-	a := &authority{serverMetadata: serverMetadata{Issuer: "https://\u202eelpmaxe\n[y]", Authorize: "https://g\u043e\u043egle.example/a", Token: "https://" + long + ":65535/t", Revoke: "https://G\u043e\u043egle.EXAMPLE:443/r"}}
+	a := &authority{serverMetadata: serverMetadata{Issuer: "https://\u202eelpmaxe\n[y]",
+		Authorize: "https://g\u043e\u043egle.example/a", Token: "https://" + long +
+			":65535/t", Revoke: "https://G\u043e\u043egle.EXAMPLE:443/r"}}
 	got, err := a.parties()
-	want := Parties{Page: `https://g\u043e\u043egle.example`, Others: []string{"https://" + long + ":65535"}, Issuer: `https://\u202eelpmaxe [y]`}
+	want := Parties{Page: `https://g\u043e\u043egle.example`, Others: []string{"https://" + long + ":65535"},
+		Issuer: `https://\u202eelpmaxe [y]`}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	if u, err := url.Parse("https://" + long); err != nil || len(u.Hostname()) < 250 {
 		t.Errorf("the name is of %d bytes only", len(long))
 	}
-	one := &authority{serverMetadata: serverMetadata{Issuer: "https://a.example", Authorize: "https://a.example/a", Token: "https://A.example:443/t"}}
+	one := &authority{serverMetadata: serverMetadata{Issuer: "https://a.example",
+		Authorize: "https://a.example/a", Token: "https://A.example:443/t"}}
 	if got, err := one.parties(); err != nil || got.Receivers() != "https://a.example" || len(got.Others) > 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}

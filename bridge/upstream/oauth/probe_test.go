@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestProbeGoesOn holds that a login asks for the scope that a server names, whichever request it refuses first.
+// TestProbeGoesOn holds that a login asks for the scope that a server names, whichever request it
+// refuses first.
 func TestProbeGoesOn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

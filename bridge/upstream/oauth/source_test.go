@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 )
 
-// TestWhoGivesUpIsNotHeld: a caller is free as soon as its context ends, and what it had begun goes on, for the next one and before
-// Close returns.
+// TestWhoGivesUpIsNotHeld: a caller is free as soon as its context ends, and what it had begun goes
+// on, for the next one and before Close returns.
 func TestWhoGivesUpIsNotHeld(t *testing.T) {
 	as, srv, store, s := loggedIn(t)
 	s.last = time.Minute
@@ -55,7 +55,8 @@ func TestWhoGivesUpIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestLogoutWithALockedKeyring: it fails and says why, and succeeds once the keyring is open, whatever was logged in to meanwhile.
+// TestLogoutWithALockedKeyring: it fails and says why, and succeeds once the keyring is open,
+// whatever was logged in to meanwhile.
 func TestLogoutWithALockedKeyring(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -83,7 +84,8 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 			if tt.again {
 				login()
 			}
-			if err := s.Logout(t.Context(), srv); err == nil || !strings.Contains(err.Error(), "locked; unlock it, and log out again") {
+			if err := s.Logout(t.Context(), srv); err == nil ||
+				!strings.Contains(err.Error(), "locked; unlock it, and log out again") {
 				t.Errorf("from a locked keyring: %v", err)
 			}
 			ring.set(nil)

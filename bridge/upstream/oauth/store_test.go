@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// child is the variable by which this test's binary knows that it is a second process of the user: it prints the token that it gets
-// for the server at that URL, from the store in its argument.
+// child is the variable by which this test's binary knows that it is a second process of the user:
+// it prints the token that it gets for the server at that URL, from the store in its argument.
 const child = "OAUTH_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -86,7 +86,8 @@ func TestStore(t *testing.T) {
 		keyring Keyring
 		in      string
 	}{
-		"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring}, "locked keyring": {locked, InFile},
+		"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring},
+		"locked keyring": {locked, InFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Store{Dir: filepath.Join(t.TempDir(), "a", "logins"), Keyring: tt.keyring}
@@ -121,8 +122,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestNothingStaysInTheKeyring: neither a grant that was renewed while the keyring was locked, nor one that no file tells of; and a
-// logout that leaves one there says so.
+// TestNothingStaysInTheKeyring: neither a grant that was renewed while the keyring was locked, nor
+// one that no file tells of; and a logout that leaves one there says so.
 func TestNothingStaysInTheKeyring(t *testing.T) {
 	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
 	put := func(s *Store, token string) {
@@ -183,12 +184,14 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: what a process left that was killed while it kept a login, which holds tokens, goes with the next one kept, and when the
-// login is forgotten; another server's is left alone.
+// TestKilledWriter: what a process left that was killed while it kept a login, which holds tokens,
+// goes with the next one kept, and when the login is forgotten; another server's is left alone.
 func TestKilledWriter(t *testing.T) {
-	srv, other := discovery.Server{Name: "far", URL: "https://mcp.example"}, discovery.Server{Name: "far2", URL: "https://mcp.example"}
+	srv, other := discovery.Server{Name: "far", URL: "https://mcp.example"}, discovery.Server{Name: "far2",
+		URL: "https://mcp.example"}
 	s := &Store{Dir: t.TempDir()}
-	half, others := filepath.Join(s.Dir, unfinished(account(srv))+"17"), filepath.Join(s.Dir, unfinished(account(other))+"17")
+	half, others := filepath.Join(s.Dir, unfinished(account(srv))+"17"), filepath.Join(s.Dir,
+		unfinished(account(other))+"17")
 	for _, do := range []func() error{
 		func() error { _, err := s.Put(srv, Grant{URL: srv.URL}); return err },
 		func() error { return s.Delete(srv) },
@@ -331,7 +334,8 @@ func TestRenewalFails(t *testing.T) {
 	as, srv, _, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	as.Set(func(tr *oauthtest.Traps) { tr.Broken = true })
-	if got, err := s.Token(t.Context(), srv, first); err == nil || got != "" || !strings.Contains(err.Error(), "503") {
+	if got, err := s.Token(t.Context(), srv, first); err == nil || got != "" ||
+		!strings.Contains(err.Error(), "503") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	as.Set(func(tr *oauthtest.Traps) { tr.Broken = false })
@@ -340,8 +344,8 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
-// TestProcessesShareALogin: of two processes whose token was refused at the same time one renews it, though the refresh token is good
-// only once, and both end up with the same one, over and over.
+// TestProcessesShareALogin: of two processes whose token was refused at the same time one renews
+// it, though the refresh token is good only once, and both end up with the same one, over and over.
 func TestProcessesShareALogin(t *testing.T) {
 	as, srv, store, s := loggedIn(t)
 	refused := token(t, s, srv, "")

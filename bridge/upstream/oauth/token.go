@@ -117,9 +117,9 @@ func (c *Client) fetch(ctx context.Context, g *Grant, redirect, code string, mor
 	return nil
 }
 
-// lenient is a transport for answers of token endpoints. Servers have been seen to send expires_in as
-// a fraction or in words, for which x/oauth2 refuses the token. It becomes a whole number, or is left
-// out: without it a token is renewed when it is refused.
+// lenient is a transport for answers of token endpoints. Servers have been seen to send expires_in
+// as a fraction or in words, for which x/oauth2 refuses the token. It becomes a whole number, or is
+// left out: without it a token is renewed when it is refused.
 type lenient struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
