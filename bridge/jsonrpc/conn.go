@@ -142,7 +142,7 @@ func (c *Conn) withdraw(ctx context.Context, m *Message) {
 	}
 	n, err := NewRequest(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
 	if err == nil {
-		c.carrier.Post(n) // a peer that has left so many unread won't read this one either
+		c.carrier.Post(n) // a peer that leaves messages unread won't read this one either
 	}
 }
 

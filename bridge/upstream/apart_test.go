@@ -24,7 +24,7 @@ func carriesMark(pid int) bool {
 }
 
 // TestOpenedForTheUser: what a server has started in a session of its own lives on when the server
-// is ended for want of use, and when the bridge ends; the server's group doesn't.
+// is ended as unused, and when the bridge ends; the server's group doesn't.
 func TestOpenedForTheUser(t *testing.T) {
 	for _, tt := range []struct {
 		name string

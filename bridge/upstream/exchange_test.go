@@ -87,7 +87,7 @@ func TestFailuresOverHTTP(t *testing.T) {
 	}
 }
 
-// TestCancelOverHTTP: a server is told of a call that nobody waits for any more.
+// TestCancelOverHTTP: a server is told of a call that isn't waited for any more.
 func TestCancelOverHTTP(t *testing.T) {
 	f := newFar(t)
 	srv, _ := web(t, discovery.HTTP, "/", f)
@@ -200,10 +200,10 @@ func TestStartsOverHTTP(t *testing.T) {
 		change     func(*discovery.Server)
 		h          http.HandlerFunc
 	}{
-		{"nobody there", "connection refused", func(s *discovery.Server) { s.URL = gone.URL }, nil},
+		{"no server there", "connection refused", func(s *discovery.Server) { s.URL = gone.URL }, nil},
 		{"no URL", "neither http nor https", func(s *discovery.Server) { s.URL = "ftp://x/" }, nil},
 		{"slow headers", "did not answer within", nil, func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.ReadAll(r.Body) // else nobody sees that the client has gone
+			_, _ = io.ReadAll(r.Body) // else it isn't seen that the client has gone
 			<-r.Context().Done()
 		}},
 		{"neither transport", "404 Not Found", nil, http.NotFound},

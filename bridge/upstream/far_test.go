@@ -125,7 +125,7 @@ func (f *far) json(w http.ResponseWriter, m request, result string) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// flood writes until nobody reads.
+// flood writes until the client has gone.
 func flood(w http.ResponseWriter) {
 	for junk := strings.Repeat("x", 1<<16); ; {
 		if _, err := io.WriteString(w, junk); err != nil {

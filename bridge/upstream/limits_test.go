@@ -50,8 +50,8 @@ func TestIdleServerIsEnded(t *testing.T) {
 	}
 }
 
-// TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and
-// who waits leaves with its context.
+// TestCallsAreLimited: only MaxCalls reach the server at a time, and a call that waits leaves with
+// its context.
 func TestCallsAreLimited(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 3; c.MaxQueue = 2 }, fake("normal"))
 	look(t, p)

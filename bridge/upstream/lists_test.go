@@ -43,10 +43,10 @@ func TestOffers(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", tt.name, got, err, tt.want)
 		}
 	}
-	if _, err := p.List(t.Context(), "nobody", Resources); !errors.Is(err, ErrUnknownServer) {
+	if _, err := p.List(t.Context(), "unknown", Resources); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := p.ReadResource(t.Context(), "nobody", "a:1"); !errors.Is(err, ErrUnknownServer) {
+	if _, err := p.ReadResource(t.Context(), "unknown", "a:1"); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -152,7 +152,7 @@ func until(t *testing.T, p *Pool, ok func(seen) bool) seen {
 	return seen{}
 }
 
-// vanished waits until a process that needn't be our child is gone, or a zombie that nobody reaps.
+// vanished waits until a process that needn't be our child is gone, or a zombie.
 func vanished(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {

@@ -54,7 +54,7 @@ func TestProgress(t *testing.T) {
 }
 
 // TestProgressOnlyWhenAskedFor: a server is given a token only where somebody listens, and what it
-// reports without one reaches nobody.
+// reports without one is dropped.
 func TestProgressOnlyWhenAskedFor(t *testing.T) {
 	for _, mode := range []string{"normal", "modern"} {
 		t.Run(mode, func(t *testing.T) {

@@ -141,14 +141,14 @@ func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
 	}
 }
 
-// TestQuestionReachesOneClient: with calls for two under way, or for one and for nobody, nobody is
+// TestQuestionReachesOneClient: with calls for two under way, or for one and for none, no client is
 // asked.
 func TestQuestionReachesOneClient(t *testing.T) {
 	asked := &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{}`), nil
 	}}
 	for name, other := range map[string]context.Context{"another": WithClient(t.Context(), &person{}),
-		"nobody": t.Context()} {
+		"unknown": t.Context()} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, nil, fake("normal"))
 			ctx, cancel := context.WithCancel(other)

@@ -358,7 +358,7 @@ func (s *server) call(r request) {
 // once more after it.
 func (s *server) progress(r request) {
 	var a struct {
-		Said  []string // params but for the token, as JSON text
+		Said  []string // params without the token, as JSON text
 		Times int
 	}
 	_ = json.Unmarshal(r.Params.Arguments, &a)

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestAnswersThatDoNotEnd: an answer whose body nobody wants isn't waited for, whether the server
+// TestAnswersThatDoNotEnd: an answer whose body isn't wanted isn't waited for, whether the server
 // says how long it is or not.
 func TestAnswersThatDoNotEnd(t *testing.T) {
 	for name, header := range map[string]http.Header{"no length": {}, "a length": {"Content-Length": {"7"}}} {

@@ -32,7 +32,7 @@ func TestListChangedOverTheNewerProtocol(t *testing.T) {
 }
 
 // TestListeningIsNoUse: a server that holds a request open for changes is ended all the same when
-// nobody uses it.
+// it isn't used.
 func TestListeningIsNoUse(t *testing.T) {
 	p := open(t, func(c *Config) { c.IdleTimeout = 100 * time.Millisecond }, fake("modern tells"))
 	call(t, p, "echo", "{}")
@@ -214,7 +214,7 @@ func TestAgeOfLists(t *testing.T) {
 		keep(time.Minute)
 		end()
 		if time.Sleep(time.Minute); s.tools.fresh() {
-			t.Error("a list is good for ever though nobody listens any more")
+			t.Error("a list is good for ever though it isn't listened to any more")
 		}
 	})
 }

@@ -163,8 +163,8 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
-// TestLoginInTheClear: nobody logs in to a server where others could read the token on its way; it
-// isn't even asked.
+// TestLoginInTheClear: no login is made at a server where others could read the token on its way;
+// it isn't even asked.
 func TestLoginInTheClear(t *testing.T) {
 	_, err := login(t, discovery.Server{Name: "far", URL: "http://mcp.invalid/mcp",
 		Source: discovery.Source{Path: "/home/u/servers.json"}})
@@ -344,8 +344,8 @@ func TestLoginWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestNoLogin: a server that names nobody can't be logged in to. What it answers is said, and
-// "doesn't ask" only of one that doesn't.
+// TestNoLogin: a server that names no authorization server can't be logged in to. What it answers
+// is said, and "doesn't ask" only of one that doesn't.
 func TestNoLogin(t *testing.T) {
 	const doesNotAsk = "doesn't ask for a login"
 	for _, tc := range []struct {

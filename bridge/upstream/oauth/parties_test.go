@@ -17,8 +17,8 @@ import (
 )
 
 // TestCodeForAnother: a server may have its user log in at a place that is trusted and name another
-// to take the code. Nobody is sent to that page, and nothing to the other, unless the user has been
-// told and has said yes.
+// to take the code. No user is sent to that page, and nothing to the other, unless the user has
+// been told and has said yes.
 func TestCodeForAnother(t *testing.T) {
 	broken := errors.New("no terminal")
 	for _, tt := range []struct {
@@ -27,13 +27,13 @@ func TestCodeForAnother(t *testing.T) {
 		confirm func(context.Context, Parties) (bool, error)
 		want    string // in the error; empty: the code goes to the other
 	}{
-		{"nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil,
+		{"no client to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil,
 			"there is no terminal to ask"},
 		{"no", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
 			func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
 		{"no answer", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
 			func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
-		{"tokens to revoke, nobody to ask", func(tr *oauthtest.Traps, evil string) {
+		{"tokens to revoke, no terminal", func(tr *oauthtest.Traps, evil string) {
 			tr.RevokeEndpoint = evil + "/revoke"
 		}, nil, "there is no terminal to ask"},
 		{"yes", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
