@@ -301,7 +301,7 @@ func (c *Conn) Serve(in *Reader, out *Lines, grace time.Duration) error {
 	}
 	c.Close(ErrPeerGone)
 	worked, hung := closed(c.work.Wait), make(chan error, 1)
-	go func() { hung <- out.drain(worked, grace) }()
+	go func() { hung <- out.HangUp(worked, grace) }()
 	<-worked
 	late := time.NewTimer(grace)
 	defer late.Stop()
@@ -323,23 +323,6 @@ func closed(wait func()) <-chan struct{} {
 		close(done)
 	}()
 	return done
-}
-
-// drain hangs up when worked is closed, or earlier when the peer is stuck for as long as grace:
-// senders are let go then.
-func (l *Lines) drain(worked <-chan struct{}, grace time.Duration) error {
-	tick := time.NewTicker(max(grace/4, time.Millisecond))
-	defer tick.Stop()
-	for !l.Stuck(grace) {
-		select {
-		case <-worked:
-			return l.HangUp(grace)
-		case <-l.ended:
-			return l.HangUp(grace)
-		case <-tick.C:
-		}
-	}
-	return l.HangUp(grace)
 }
 
 // route takes one message, or a batch, and returns what is to be run on a goroutine of its own.

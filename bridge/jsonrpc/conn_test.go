@@ -390,7 +390,9 @@ func TestStall(t *testing.T) {
 					t.Error(err)
 				}
 				l.Flush()
-				if err := l.HangUp(time.Minute); err != nil || (len(stalled) > 0) != tt.want {
+				done := make(chan struct{})
+				close(done)
+				if err := l.HangUp(done, time.Minute); err != nil || (len(stalled) > 0) != tt.want {
 					t.Errorf("HangUp: %v; stalled %d times", err, len(stalled))
 				}
 			})

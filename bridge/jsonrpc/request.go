@@ -59,9 +59,6 @@ func (t Turn) Pass() {
 // called by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
 
-// Cancel ends the handler's context. A cause of ErrCancelled leaves the request without an answer.
-func (r *Request) Cancel(cause error) { r.cancel(cause) }
-
 // Answer answers the request. It is called by Accept, which returns nil then.
 func (r *Request) Answer(result any, err error) {
 	m := r.encode(result, err)

@@ -40,24 +40,25 @@ func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b backoff
 		broken := errors.New("broken")
+		last := &ServerError{Err: broken}
 		for i, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
 			16 * time.Second, 30 * time.Second, 30 * time.Second} {
-			b.failure(broken)
-			if err := b.refusal(); (err != nil) != (pause > 0) ||
+			b.failure()
+			if err := b.refusal(last); (err != nil) != (pause > 0) ||
 				err != nil && (!errors.Is(err, broken) || !strings.Contains(err.Error(), "in a row")) {
 				t.Errorf("after failure %d: got %v", i+1, err)
 			}
 			time.Sleep(pause - time.Millisecond)
-			if pause > 0 && b.refusal() == nil {
+			if pause > 0 && b.refusal(last) == nil {
 				t.Errorf("after failure %d: started again before %v", i+1, pause)
 			}
 			time.Sleep(time.Millisecond)
-			if err := b.refusal(); err != nil {
+			if err := b.refusal(last); err != nil {
 				t.Errorf("after failure %d and %v: got %v", i+1, pause, err)
 			}
 		}
 		b = backoff{}
-		if b.failure(broken); b.refusal() != nil {
+		if b.failure(); b.refusal(last) != nil {
 			t.Error("a first failure has no pause")
 		}
 	})

@@ -107,15 +107,12 @@ var errBarren = errors.New("it started, and ended before it had answered anythin
 // own.
 type backoff struct {
 	failed int // in a row
-	last   error
 	until  time.Time
 }
 
 // failure notes that a start failed.
-func (b *backoff) failure(err error) {
-	b.failed++
-	b.last = err
-	if b.failed > 1 {
+func (b *backoff) failure() {
+	if b.failed++; b.failed > 1 {
 		b.until = time.Now().Add(min(longestBackoff, firstBackoff<<min(b.failed-2, 10)))
 	}
 }
@@ -123,13 +120,14 @@ func (b *backoff) failure(err error) {
 // pause returns for how long the server isn't started from now on.
 func (b *backoff) pause() time.Duration { return max(0, time.Until(b.until)) }
 
-// refusal returns why the server isn't started now; nil when it may be.
-func (b *backoff) refusal() error {
+// refusal returns why the server isn't started now, whose last failure was last; nil when it may
+// be.
+func (b *backoff) refusal(last *ServerError) error {
 	left := b.pause()
 	if left == 0 {
 		return nil
 	}
-	return &backoffError{b.failed, left, b.last}
+	return last.with(&backoffError{b.failed, left, last.Err})
 }
 
 // backoffError refuses to start a server that has failed again and again.

@@ -48,7 +48,6 @@ var (
 	word       = regexp.MustCompile(`^[a-z]+([-_.][a-z]+)*$`)
 	authScheme = regexp.MustCompile(`(?i)\b(?:bearer|basic|token)\s+(\S+)`)
 	assignment = regexp.MustCompile(`^(-*[A-Za-z_][A-Za-z0-9_.-]*)=((?s:.*))$`)
-	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
 // newMask returns a mask of some values.
@@ -150,7 +149,10 @@ func (m *mask) build() {
 	var all []string
 	for _, v := range slices.Concat(m.first, m.learned) {
 		if len(strings.TrimSpace(v)) >= minSecret && v != "true" && v != "false" {
-			all = append(append(all, v), escaped(v)...)
+			all = append(all, v)
+			for _, form := range escaped(v) { // and JSON within a string of JSON
+				all = append(append(all, form), escaped(form)...)
+			}
 		}
 	}
 	// The longest first: one value may be the beginning of another.
@@ -204,14 +206,15 @@ func hidden(v string) (parts []string) {
 	return parts
 }
 
-// escaped is v as it stands in the strings of JSON and of program text, where that is something
+// escaped returns v as it stands in the strings of JSON and of program text, where that is something
 // else.
 func escaped(v string) (forms []string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // a string always encodes
-	for _, quoted := range []string{strings.TrimSpace(b.String()), strconv.QuoteToASCII(v)} {
+	html, _ := json.Marshal(v)
+	for _, quoted := range []string{strings.TrimSpace(b.String()), string(html), strconv.QuoteToASCII(v)} {
 		if form := quoted[1 : len(quoted)-1]; form != v {
 			forms = append(forms, form)
 		}
@@ -221,21 +224,9 @@ func escaped(v string) (forms []string) {
 
 func (m *mask) text(s string) string { return m.replacer.Load().Replace(s) }
 
-// json masks valid JSON, in its strings however they are escaped. What is no JSON afterwards, as a
-// number was masked, becomes a string.
+// json masks valid JSON. What is no JSON afterwards, as a number was masked, becomes a string.
 func (m *mask) json(raw json.RawMessage) json.RawMessage {
-	masked := jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
-		var s string
-		if json.Unmarshal(literal, &s) != nil || m.text(s) == s {
-			return literal
-		}
-		b, err := json.Marshal(m.text(s))
-		if err != nil {
-			return []byte(`"***"`)
-		}
-		return b
-	})
-	masked = []byte(m.text(string(masked)))
+	masked := []byte(m.text(string(raw)))
 	if !json.Valid(masked) {
 		masked, _ = json.Marshal(string(masked)) // a string always encodes
 	}

@@ -184,10 +184,7 @@ func (p *Pool) startable(e *entry) error {
 			return &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 		}
 	}
-	if err := e.backoff.refusal(); err != nil {
-		return e.failed.with(err)
-	}
-	return nil
+	return e.backoff.refusal(e.failed)
 }
 
 // ready reports whether there is a connection that can be used, and keeps it from being ended as
@@ -209,7 +206,7 @@ func (p *Pool) judge(e *entry, s *session) error {
 	case s.answered.Load():
 		e.backoff = backoff{}
 	case isClosed(s.ready) && s.endedItself(): // one that is being made is judged by connect
-		e.backoff.failure(errBarren)
+		e.backoff.failure()
 		e.failed = s.failure(errBarren)
 	}
 	return onlyAfter(s.cause, e.backoff.pause())
@@ -228,7 +225,7 @@ func (p *Pool) connect(e *entry, d *dial) {
 		s.fail(errRetired)
 	}
 	if errors.As(err, &e.failed) {
-		e.backoff.failure(e.failed.Err)
+		e.backoff.failure()
 		err = e.failed.with(onlyAfter(e.failed.Err, e.backoff.pause()))
 	}
 	e.dial = nil

@@ -133,7 +133,7 @@ func (p *process) left() <-chan struct{} { return p.proc.Exited() }
 // hangUp closes the server's input. What still waits to be written is dropped.
 func (p *process) hangUp() {
 	_ = p.stdin.Close()
-	_ = p.lines.HangUp(0)
+	_ = p.lines.HangUp(p.s.dying, 0)
 }
 
 func (p *process) said() string { return p.errors.tail() }
