@@ -14,9 +14,8 @@ import (
 
 // A Carrier takes messages to the peer. Its methods are called concurrently.
 type Carrier interface {
-	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a
-	// request comes in the same exchange, Send may return once Receive has been given it, or an
-	// error.
+	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a request
+	// comes in the same exchange, Send may return once Receive has been given it, or an error.
 	Send(ctx context.Context, m *Message) error
 	// Post hands over m.Raw without blocking, and reports whether it was taken.
 	Post(m *Message) bool
@@ -24,15 +23,15 @@ type Carrier interface {
 
 // Options say how a Conn treats what the peer sends.
 type Options struct {
-	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are
-	// refused with CodeBusy, so that a cancel behind them is read.
+	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are refused
+	// with CodeBusy, so that a cancel behind them is read.
 	MaxRequests int
 	// IDs is what the ids of our requests begin with. They are numbers where it is empty.
 	IDs string
 
-	// Accept is called for each request, and for each message with an Err, in the order in which
-	// they came. It must not block: nothing else is read meanwhile. What it returns answers the
-	// request on another goroutine; after nil there is no answer but one by Request.Answer.
+	// Accept is called for each request, and for each message with an Err, in the order in which they
+	// came. It must not block: nothing else is read meanwhile. What it returns answers the request on
+	// another goroutine; after nil there is no answer but one by Request.Answer.
 	Accept func(r *Request) Handler
 	// Notified is called likewise for each notification and each answer without an id.
 	Notified func(m *Message)
@@ -78,7 +77,7 @@ func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
 	return c
 }
 
-// AllowBatches has several messages in one be read, as a protocol of 2025-03-26 has it, or not.
+// AllowBatches says whether a message may be a batch of several, as in protocol 2025-03-26.
 func (c *Conn) AllowBatches(allowed bool) { c.batches.Store(allowed) }
 
 // Context returns the context of the handlers. It ends when Close is called.
@@ -171,8 +170,8 @@ func (c *Conn) Waiting(id json.RawMessage, f func()) {
 	}
 }
 
-// Resolve ends the request of ours with that id as if the peer had answered so. It reports
-// whether there was one.
+// Resolve ends the request of ours with that id as if the peer had answered so. It reports whether
+// there was one.
 func (c *Conn) Resolve(id, result json.RawMessage, err error) bool {
 	key := TextOf(id)
 	c.mu.Lock()
@@ -187,7 +186,7 @@ func (c *Conn) Resolve(id, result json.RawMessage, err error) bool {
 	return true
 }
 
-// resolve takes an answer of the peer.
+// resolve ends the request of ours that the peer has answered.
 func (c *Conn) resolve(m *Message) bool {
 	switch {
 	case m.Error != nil:
@@ -229,7 +228,7 @@ func (c *Conn) begin() bool {
 	return true
 }
 
-// Receive takes one message of the peer, or a batch. Messages are to be received in their order.
+// Receive handles one message of the peer, or a batch. Messages must be received in their order.
 func (c *Conn) Receive(text []byte) {
 	if !c.begin() {
 		return
@@ -325,7 +324,7 @@ func closed(wait func()) <-chan struct{} {
 	return done
 }
 
-// route takes one message, or a batch, and returns what is to be run on a goroutine of its own.
+// route handles one message, or a batch, and returns what must run on a goroutine of its own.
 func (c *Conn) route(text []byte, in *batch) (run func()) {
 	text = clean(text)
 	switch {
@@ -359,7 +358,7 @@ func (c *Conn) notified(m *Message) {
 	}
 }
 
-// broken takes a message that can't be read. An answer ends the call that it is for.
+// broken handles a message that can't be read. An answer ends the call that it is for.
 func (c *Conn) broken(m *Message, answer bool, in *batch) (run func()) {
 	id := m.ID
 	if id == nil {

@@ -129,7 +129,7 @@ func (l *Lines) Flush() {
 	}
 }
 
-// Ended is closed when writing has failed or ended.
+// Ended returns a channel that is closed when writing has failed or ended.
 func (l *Lines) Ended() <-chan struct{} { return l.ended }
 
 // stuck reports whether the peer hasn't taken a chunk for d.

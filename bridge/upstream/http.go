@@ -102,8 +102,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// open forgets what was learned by another handshake. Over the older transport it waits for the
-// address that messages go to.
+// open drops what another handshake learned. Over the older transport it waits for the address that
+// messages go to.
 func (r *remote) open(ctx context.Context, modern bool) error {
 	r.leave()
 	var now connection
@@ -121,7 +121,7 @@ func (r *remote) open(ctx context.Context, modern bool) error {
 	return nil
 }
 
-// leave ends the connection of a handshake: it tells the server, and closes the streams.
+// leave ends the connection of a handshake: it tells the server and closes the streams.
 func (r *remote) leave() {
 	now := r.now()
 	if now.session != "" {
@@ -136,7 +136,8 @@ func (r *remote) leave() {
 	}
 }
 
-// agreed has the version said with every request, and hears of changes over the older protocol.
+// agreed notes the version to send with every request, and opens the older protocol's stream of
+// notifications.
 func (r *remote) agreed(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,7 +227,7 @@ func (r *remote) sendPosts() {
 	}
 }
 
-// describe returns what headers say of a message.
+// describe returns the headers for a message.
 func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	now, h := r.now(), http.Header{}
 	if now.version != "" {
@@ -304,7 +305,7 @@ func (r *remote) unanswered(ctx context.Context, err error) error {
 	return &unreachableError{r.s.mask.text(err.Error())}
 }
 
-// learn keeps what further messages need.
+// learn keeps what later messages need.
 func (r *remote) learn(resp *http.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

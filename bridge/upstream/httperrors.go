@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// refused takes an answer of failure to the message, which was sent with the headers h. An error
-// that the server answers a request with is received, and no error here.
+// refused returns the error of a failed HTTP answer to the message, which was sent with the headers
+// h. A JSON-RPC error in it is received as the answer, and nil is returned.
 func (x exchange) refused(h http.Header, resp *http.Response) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
@@ -48,7 +48,7 @@ func (x exchange) isFirst() bool {
 		x.m.Method == string(mcp.MethodServerDiscover))
 }
 
-// unauthorized says what can be done about it.
+// unauthorized returns an error that says what can be done about it.
 func (r *remote) unauthorized(scope string, more bool) error {
 	if r.credentials.configured() {
 		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s",

@@ -36,9 +36,8 @@ const maxLearned = 64
 var (
 	secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|credential|auth|header|cookie|webhook|dsn)`)
 
-	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error
-	// without them doesn't tell what is wrong. So do addresses in which nothing is hidden; see
-	// plainURL.
+	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error without
+	// them doesn't tell what is wrong. So do addresses in which nothing is hidden; see plainURL.
 	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[-+]?[0-9]*\.?[0-9]+|` +
 		`(?i:true|false)|[a-z-]{1,5}|` +
 		`[a-z]{2,3}_[A-Z]{2}(\.[A-Za-z0-9-]{3,10})?(@[a-z]+)?|C\.(UTF-8|utf8))$`)
@@ -164,16 +163,16 @@ func (m *mask) build() {
 	m.replacer.Store(strings.NewReplacer(pairs...))
 }
 
-// plainURL says whether v is an address without a user, a query and long parts in its path.
+// plainURL reports whether v is an address without a user, a query and long parts in its path.
 func plainURL(v string) bool {
 	u, err := url.Parse(v)
 	return err == nil && u.Scheme != "" && u.Host != "" && !strings.ContainsAny(v, "@?# \n") &&
 		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return len(part) >= longPart })
 }
 
-// hidden is what a value that may be secret consists of, as far as that may be secret too when it
-// comes alone: what follows an authentication scheme, and users, passwords, queries and long parts
-// of paths, as written and decoded.
+// hidden returns the parts of a value that may be secret on their own: what follows an
+// authentication scheme, and users, passwords, queries and long parts of paths, as written and
+// decoded.
 func hidden(v string) (parts []string) {
 	for _, m := range authScheme.FindAllStringSubmatch(v, -1) {
 		parts = append(parts, m[1])
@@ -206,8 +205,8 @@ func hidden(v string) (parts []string) {
 	return parts
 }
 
-// escaped returns v as it stands in the strings of JSON and of program text, where that is something
-// else.
+// escaped returns v as it stands in the strings of JSON and of program text, where that is
+// something else.
 func escaped(v string) (forms []string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -30,7 +30,7 @@ const logSize = 500
 // observers are told the progress of the requests with an id.
 type observers struct{ byID sync.Map }
 
-// observe has the progress of a request told to f, unless that is nil, until stop is called.
+// observe calls f, unless it is nil, for each report of a request's progress until stop is called.
 func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) {
 	if f == nil {
 		return func() {}
@@ -40,7 +40,7 @@ func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) 
 	return func() { o.byID.Delete(key) }
 }
 
-// notified takes a notification, or an answer without an id.
+// notified handles a notification, or an answer without an id.
 func (s *session) notified(m *jsonrpc.Message) {
 	switch m.Method {
 	case "":
@@ -58,8 +58,8 @@ func (s *session) notified(m *jsonrpc.Message) {
 	}
 }
 
-// progressed tells a caller how far its call is. A report that isn't one, or that comes for a call
-// that is over, is ignored.
+// progressed passes a report of progress to the caller. A malformed one, or one for a call that is
+// over, is dropped.
 func (s *session) progressed(params json.RawMessage) {
 	var n struct {
 		Token    json.RawMessage `json:"progressToken"`

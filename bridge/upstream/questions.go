@@ -28,10 +28,10 @@ type Client interface {
 	// Abilities are told to the servers that are started by a call for this client.
 	Abilities() Abilities
 
-	// Answer answers elicitation/create or roots/list with a raw result. Parameters are those of
-	// the server, valid JSON, at most MaxQuestion bytes. It ends soon after ctx, which belongs to
-	// the call during which the server asks. A *RPCError reaches the server as it is, the text of
-	// another error with a code of ours.
+	// Answer answers elicitation/create or roots/list with a raw result. Parameters are those of the
+	// server, valid JSON, at most MaxQuestion bytes. It ends soon after ctx, which belongs to the call
+	// during which the server asks. A *RPCError reaches the server as it is, the text of another error
+	// with a code of ours.
 	Answer(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
@@ -115,7 +115,7 @@ func (q *questions) during(ctx context.Context) (call context.Context, over func
 	}
 }
 
-// accept takes a request of the server, or anything that can't be read.
+// accept returns what answers a request of the server. It also handles what can't be read.
 func (s *session) accept(r *jsonrpc.Request) jsonrpc.Handler {
 	var long *jsonrpc.TooLongError
 	switch {
@@ -173,7 +173,7 @@ func (q *questions) whose(method string, params json.RawMessage) (caller, error)
 	return youngest, nil
 }
 
-// ask has a client answer what the server asks, during the call that ctx belongs to.
+// ask returns a client's answer to what the server asks, during the call that ctx belongs to.
 func (q *questions) ask(
 	ctx context.Context, c Client, method string, params json.RawMessage,
 ) (json.RawMessage, error) {

@@ -34,8 +34,8 @@ type peer interface {
 	noise(line []byte)
 	// left is closed when the peer ended by itself; nil for one that doesn't tell.
 	left() <-chan struct{}
-	// autopsy returns why the session ended, in the words for a caller, from the reason given to
-	// fail. It is bounded.
+	// autopsy returns why the session ended, in the words for a caller, from the reason given to fail.
+	// It is bounded.
 	autopsy(reason error) error
 	// hangUp sends no more. It is bounded.
 	hangUp()
@@ -143,7 +143,7 @@ func launch(cfg Config, server discovery.Server, h hints) (*session, error) {
 	return s, nil
 }
 
-// greeted is called once the connection is made: the session can be used.
+// greeted opens the session to callers, once the connection is made.
 func (s *session) greeted() {
 	close(s.ready)
 	s.idle.begin()

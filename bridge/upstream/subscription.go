@@ -31,7 +31,7 @@ func (c *subscription) begin(id string) (heard bool) {
 	return heard
 }
 
-// acknowledged takes a server's word that it will tell of changes of its tools. They may have
+// acknowledged notes that the server reports changes of its tools from now on. They may have
 // changed before.
 func (c *subscription) acknowledged(params json.RawMessage) {
 	var n struct {

@@ -18,9 +18,9 @@ type generation struct {
 	pins    int
 }
 
-// Pin has everything done under the context that it returns be done with the servers as they are
-// configured now, until release is called, which has to be. A context that has a pin already keeps
-// that one. It may be called concurrently; release may be called more than once.
+// Pin returns a context under which the pool uses the servers as they are configured now, until
+// release is called, which must be. A context that has a pin already keeps it. Pin may be called
+// concurrently, and release more than once.
 func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func()) {
 	if optionsOf(ctx).servers != nil {
 		return ctx, func() {}
@@ -50,8 +50,8 @@ func (p *Pool) Update(servers []discovery.Server) {
 	p.release(before)
 }
 
-// generation takes over the entries of old whose definitions are the same. The caller has p.mu, or
-// is NewPool.
+// generation returns a generation of these servers, with the entries of old whose definitions are
+// the same. The caller has p.mu, or is NewPool.
 func (p *Pool) generation(servers []discovery.Server, old map[string]*entry) *generation {
 	g := &generation{entries: make(map[string]*entry, len(servers))}
 	for _, s := range servers {
@@ -74,8 +74,8 @@ func (p *Pool) unpin(g *generation) {
 	p.release(g)
 }
 
-// release takes one pin away, and with the last one the hold on the entries, unless the generation
-// is the current one. The caller has p.mu.
+// release removes one pin. Without pins a generation that isn't the current one lets its entries
+// go. The caller has p.mu.
 func (p *Pool) release(g *generation) {
 	if g.pins--; g.pins > 0 || g == p.current {
 		return

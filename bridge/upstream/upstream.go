@@ -2,10 +2,10 @@
 // client for each, shared by all calls. It hands out what a server said as it said it: raw tool
 // definitions, raw results, raw errors.
 //
-// A Pool starts a server with the first call that needs it, under its own context; who waits for
-// that waits under the caller's. A server that died is started again by the next call, and no call
-// is ever repeated of which nothing was heard: a tool may have done its work before the connection
-// broke. Close ends every server with everything it started, within a bound.
+// A Pool starts a server with the first call that needs it, under its own context; callers wait for
+// that under theirs. A server that died is started again by the next call, and no call is ever
+// repeated of which nothing was heard: a tool may have done its work before the connection broke.
+// Close ends every server with everything it started, within a bound.
 //
 // A server is a program of ours (stdio.go) or at a URL (http.go): a session has one peer, and is
 // the same over both.
@@ -30,8 +30,8 @@ import (
 type Config struct {
 	Servers []discovery.Server // by unique names
 
-	// Guard is told the process group of every server, so that they end with the bridge even when
-	// it is killed. Nil: there is no guard.
+	// Guard is told the process group of every server, so that they end with the bridge even when it
+	// is killed. Nil: there is no guard.
 	Guard Guard
 	// Logins has the tokens for servers that want a login; the pool closes it. Nil: there are no
 	// logins.

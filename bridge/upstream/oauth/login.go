@@ -41,7 +41,7 @@ type Login struct {
 	Confirm func(ctx context.Context, p Parties) (bool, error)
 }
 
-// Login has the user agree and returns what was given. It waits for the user until ctx ends.
+// Login asks the user to agree and returns the grant. It waits for the user until ctx ends.
 func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	a, err := c.find(ctx, l.Server)
 	if err != nil {
@@ -112,7 +112,7 @@ func listen(o discovery.OAuth) (net.Listener, string, error) {
 	return l, "http://" + host + ":" + port + callbackPath, nil
 }
 
-// outcome is what the browser brought back.
+// outcome is the answer that the browser brought.
 type outcome struct {
 	code string
 	err  error

@@ -61,7 +61,8 @@ func (g Grant) config(authorize, redirect string) *oauth2.Config {
 		Endpoint: oauth2.Endpoint{AuthURL: authorize, TokenURL: g.Token, AuthStyle: style}}
 }
 
-// parameters are further ones of a request to an authorization server. Empty values are left out.
+// parameters returns additional parameters of a request to an authorization server. Empty values
+// are left out.
 func parameters(values map[string]string) (opts []oauth2.AuthCodeOption) {
 	for name, v := range values {
 		if v != "" {
@@ -185,8 +186,8 @@ func authMethod(secret, chosen string, supported []string) string {
 	}
 }
 
-// register has the authorization server make g's client for one login, with its very redirect URI:
-// not all servers allow for another port (RFC 8252, 7.3).
+// register registers g's client for one login, with the exact redirect URI: not all servers allow
+// another port (RFC 8252, 7.3).
 func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect string) error {
 	if a.Register == "" {
 		return errors.New("the authorization server doesn't register programs by itself; register one there " +
