@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"go.opentelemetry.io/otel/propagation"
@@ -119,18 +118,16 @@ func (s *session) work(ctx context.Context, method string, params map[string]any
 	return result, err
 }
 
-// call calls one tool.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+// objectOf returns the arguments of a call as an object, in valid UTF-8.
+func objectOf(args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	switch {
 	case len(args) == 0 || string(args) == "null":
-		args = json.RawMessage("{}")
+		return json.RawMessage("{}"), nil
 	case !json.Valid(args) || args[0] != '{':
 		return nil, errors.New("the arguments are no JSON object")
-	case !utf8.Valid(args):
-		args = bytes.ToValidUTF8(args, []byte("\uFFFD"))
 	}
-	return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
+	return bytes.ToValidUTF8(args, []byte("\uFFFD")), nil
 }
 
 // options are what a call has beside its arguments. They are one value of its context, so that

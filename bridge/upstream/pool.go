@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -78,7 +80,13 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 // stop.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	return on(ctx, p, server, fmt.Sprintf("calling the tool %q", tool),
-		func(s *session, ctx context.Context) (json.RawMessage, error) { return s.call(ctx, tool, args) })
+		func(s *session, ctx context.Context) (json.RawMessage, error) {
+			args, err := objectOf(args)
+			if err != nil {
+				return nil, err
+			}
+			return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
+		})
 }
 
 // on returns what f returns of the session with a server, which is started if need be. The session

@@ -47,10 +47,7 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	p, err := a.parties()
-	if err != nil {
-		return Grant{}, err
-	}
+	p := a.parties()
 	if err := l.agreed(ctx, p); err != nil {
 		return Grant{}, err
 	}
