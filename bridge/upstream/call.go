@@ -31,8 +31,7 @@ func (s *session) request(
 	}
 	defer s.progress.observe(id, observer)()
 	result, err := s.exchange(ctx, id, method, params)
-	var refusal *RPCError
-	if err == nil || errors.As(err, &refusal) {
+	if err == nil || isA[*RPCError](err) {
 		s.answered.Store(true)
 	}
 	return result, err
@@ -51,7 +50,6 @@ func (s *session) exchange(
 // or what ended the session.
 func (s *session) explain(ctx context.Context, err error) error {
 	var refusal *RPCError
-	var failed *exchangeError
 	switch {
 	case err == nil:
 		return nil
@@ -59,8 +57,8 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.masked(refusal)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &failed) && !(s.isDying() && errors.Is(err, context.Canceled)):
-		return failed
+	case isA[*exchangeError](err) && !(s.isDying() && errors.Is(err, context.Canceled)):
+		return err
 	case s.isDying(), errors.Is(err, jsonrpc.ErrHungUp):
 		return s.ended(ctx)
 	default:

@@ -75,6 +75,12 @@ func (e *endError) Error() string {
 	return e.why + "; the next call " + e.again
 }
 
+// isA reports whether an error of type T is in err's tree.
+func isA[T error](err error) bool {
+	_, is := errors.AsType[T](err)
+	return is
+}
+
 // over returns why a session ended whose server is started again by the next call.
 func over(format string, a ...any) error {
 	return &endError{why: fmt.Sprintf(format, a...), again: "starts it again"}
@@ -82,8 +88,8 @@ func over(format string, a ...any) error {
 
 // onlyAfter returns err, which ended a session, where its server isn't started again so soon.
 func onlyAfter(err error, pause time.Duration) error {
-	var end *endError
-	if pause <= 0 || !errors.As(err, &end) {
+	end, ok := errors.AsType[*endError](err)
+	if pause <= 0 || !ok {
 		return err
 	}
 	return &endError{end.why, end.again, pause.Round(100 * time.Millisecond)}
@@ -91,8 +97,7 @@ func onlyAfter(err error, pause time.Duration) error {
 
 // reasonOf returns why a session ended or a server didn't start, without when it is tried again.
 func reasonOf(err error) string {
-	var end *endError
-	if errors.As(err, &end) {
+	if end, ok := errors.AsType[*endError](err); ok {
 		return end.why
 	}
 	return err.Error()

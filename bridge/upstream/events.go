@@ -48,7 +48,7 @@ func (r *eventReader) next() (e event, err error) {
 	for {
 		line, err := r.lines.Next()
 		size += len(line) + 1
-		if size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || errors.As(err, new(*jsonrpc.TooLongError)) {
+		if size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || isA[*jsonrpc.TooLongError](err) {
 			return event{}, errTooLong
 		}
 		if err != nil {

@@ -165,7 +165,6 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 func (r *remote) listen(ctx context.Context) {
 	for pause := firstPause; ; pause = nextPause(pause) {
 		body, err := r.get(ctx, r.describe(ctx, nil))
-		var unreachable *unreachableError
 		switch {
 		case err == nil:
 			_ = r.receive(body, func(event) bool {
@@ -173,7 +172,7 @@ func (r *remote) listen(ctx context.Context) {
 				return false
 			})
 			_ = body.Close()
-		case !errors.As(err, &unreachable):
+		case !isA[*unreachableError](err):
 			return // it has no notifications to tell
 		}
 		select {

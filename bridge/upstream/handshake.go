@@ -48,8 +48,7 @@ type handshake struct{ *session }
 func (h handshake) connect(ctx context.Context) error {
 	err := h.shakeEither(ctx)
 	if err != nil && ctx.Err() == nil && h.peer.instead(err) {
-		var self *selfError
-		if second := h.shakeEither(ctx); second == nil || errors.As(second, &self) {
+		if second := h.shakeEither(ctx); second == nil || errors.Is(second, ErrSelf) {
 			h.hints.other = !h.hints.other
 			err = second
 		}
@@ -83,16 +82,13 @@ func (h handshake) shakeEither(ctx context.Context) error {
 // mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that
 // leaves it open whether the server knows the older one.
 func mayBeOlder(err error) bool {
-	var failed *exchangeError
-	var login *LoginError
-	var unreachable *unreachableError
-	return errors.As(err, &failed) && !errors.As(err, &login) && !errors.As(err, &unreachable)
+	return isA[*exchangeError](err) && !isA[*LoginError](err) && !isA[*unreachableError](err)
 }
 
 // supported returns the versions that an error says a server supports.
 func supported(err error) []string {
-	var refusal *RPCError
-	if !errors.As(err, &refusal) || refusal.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
+	refusal, ok := errors.AsType[*RPCError](err)
+	if !ok || refusal.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
 		return nil
 	}
 	var data mcp.UnsupportedProtocolVersionData
@@ -105,25 +101,17 @@ func isModern(err error) bool {
 	if versions := supported(err); len(versions) > 0 {
 		return slices.Min(versions) > mcp.LATEST_LEGACY_PROTOCOL_VERSION // they are dates
 	}
-	var refusal *RPCError
-	return errors.As(err, &refusal) &&
-		(refusal.Code == mcp.HEADER_MISMATCH || refusal.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
+	refusal, ok := errors.AsType[*RPCError](err)
+	return ok && (refusal.Code == mcp.HEADER_MISMATCH || refusal.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
 }
 
 // refused reports whether a server answered with an error, or wrongly.
 func (h handshake) refused(err error) bool {
-	var failed *exchangeError
-	var self *selfError
-	return !h.broke(err) && !errors.As(err, &failed) && !errors.As(err, &self)
+	return !h.broke(err) && !isA[*exchangeError](err) && !errors.Is(err, ErrSelf)
 }
 
 // broke reports whether an error is the end of the session.
 func (h handshake) broke(err error) bool { return isClosed(h.over) && errors.Is(err, h.cause) }
-
-// A selfError ends a handshake with ourselves, which no other one would mend.
-type selfError struct{ error }
-
-func (e *selfError) Unwrap() error { return e.error }
 
 // shake makes one handshake, of the newer protocol or the older one.
 func (h handshake) shake(ctx context.Context, modern bool) error {
@@ -237,8 +225,8 @@ func (h handshake) met(
 		tells:   can.Tools != nil && can.Tools.ListChanged,
 	}
 	h.hints.modern, h.hints.older = modern, !modern
-	if loop := h.loopTo(can); loop != nil {
-		return &selfError{loop}
+	if err := h.loopTo(can); err != nil {
+		return err
 	}
 	return ctx.Err() // the last message may have been late
 }
@@ -256,14 +244,12 @@ func purpose(who mcp.Implementation, instructions string, m *mask) string {
 
 // plain returns an error of the handshake for a caller.
 func (h handshake) plain(ctx context.Context, err error) error {
-	var failed *exchangeError
-	var self *selfError
 	switch {
-	case errors.As(err, &self):
-		return self.error
-	case err != nil && ctx.Err() != nil:
+	case err == nil, errors.Is(err, ErrSelf):
+		return err
+	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil, errors.As(err, &failed), h.broke(err):
+	case isA[*exchangeError](err), h.broke(err):
 		return err
 	case len(supported(err)) > 0:
 		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s",

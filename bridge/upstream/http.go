@@ -164,10 +164,9 @@ func (r *remote) isSSE() bool {
 // instead changes to the other transport, once, where the server refused the configured one in the
 // way that says so.
 func (r *remote) instead(err error) bool {
-	var other *otherTransportError
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.switched || !errors.As(err, &other) {
+	if r.switched || !isA[*otherTransportError](err) {
 		return false
 	}
 	r.switched, r.sse = true, !r.sse
@@ -194,8 +193,7 @@ func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
 		defer stop()
 	}
 	err := x.post(ctx)
-	var known *exchangeError
-	if err == nil || errors.As(err, &known) {
+	if err == nil || isA[*exchangeError](err) {
 		return err
 	}
 	return &exchangeError{err}
@@ -292,15 +290,14 @@ func (r *remote) do(ctx context.Context, method string, body []byte, h http.Head
 
 // unanswered returns why a request has no answer.
 func (r *remote) unanswered(ctx context.Context, err error) error {
-	var redirected *exchangeError
-	var around *url.Error // which has the URL in it
+	if around, ok := errors.AsType[*url.Error](err); ok { // it has the URL in it
+		err = around.Err
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &redirected):
-		return redirected
-	case errors.As(err, &around):
-		err = around.Err
+	case isA[*exchangeError](err): // of redirect
+		return err
 	}
 	return &unreachableError{r.s.mask.text(err.Error())}
 }

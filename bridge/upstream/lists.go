@@ -92,9 +92,9 @@ func (s *session) pages(
 			params["cursor"] = cursor
 		}
 		raw, err := s.converse(ctx, kind.method, params)
-		var refusal *RPCError
+		refusal, refused := errors.AsType[*RPCError](err)
 		switch {
-		case errors.As(err, &refusal) && refusal.Code == jsonrpc.CodeMethodNotFound && cursor == "":
+		case refused && refusal.Code == jsonrpc.CodeMethodNotFound && cursor == "":
 			return nil, unheardAge, nil
 		case errors.Is(err, context.DeadlineExceeded):
 			return nil, 0, context.Cause(ctx)

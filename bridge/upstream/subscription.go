@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -84,9 +83,7 @@ func (c *subscription) listen(ctx context.Context) {
 	}
 	for pause := firstPause; ; pause = nextPause(pause) {
 		heard, err := c.subscribe(ctx)
-		var refusal *RPCError
-		var login *LoginError
-		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
+		if isA[*RPCError](err) || isA[*LoginError](err) { // then age is what there is
 			return
 		}
 		if heard {
