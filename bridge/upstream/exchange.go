@@ -55,7 +55,7 @@ func (x exchange) post(ctx context.Context) error {
 	x.r.learn(resp)
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
-	case !x.isRequest() || x.r.isSSE(): // the answer, if there is one, comes over the stream
+	case !x.isRequest() || x.r.now().sse: // the answer, if there is one, comes over the stream
 		return nil
 	case media == textEvents:
 		return x.stream(ctx, resp.Body)

@@ -46,14 +46,17 @@ type remote struct {
 	posts       chan *jsonrpc.Message
 	work        sync.WaitGroup
 
-	mu       sync.Mutex
+	// Of the goroutine that makes handshakes.
 	sse      bool // the older transport
 	switched bool // sse isn't what is configured
-	conn     connection
+
+	mu   sync.Mutex
+	conn connection
 }
 
 // connection is what was learned since the last handshake began.
 type connection struct {
+	sse      bool   // as in remote
 	version  string // of the protocol; empty until it is agreed
 	session  string // of Streamable HTTP
 	endpoint string // of the older transport: where messages are posted to
@@ -106,16 +109,15 @@ func newTransport() *http.Transport {
 // messages go to.
 func (r *remote) open(ctx context.Context, modern bool) error {
 	r.leave()
-	var now connection
+	now := connection{sse: r.sse}
 	now.streams, now.end = context.WithCancel(r.ctx)
 	if modern {
 		now.version = mcp.LATEST_PROTOCOL_VERSION
 	}
 	r.mu.Lock()
 	r.conn = now
-	sse := r.sse
 	r.mu.Unlock()
-	if sse {
+	if r.sse {
 		return r.openStream(ctx, now.streams)
 	}
 	return nil
@@ -142,7 +144,7 @@ func (r *remote) agreed(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conn.version = version
-	if !r.sse && !r.conn.modern() {
+	if !r.conn.sse && !r.conn.modern() {
 		ctx := r.conn.streams
 		r.work.Go(func() { r.listen(ctx) })
 	}
@@ -155,17 +157,9 @@ func (r *remote) now() connection {
 	return r.conn
 }
 
-func (r *remote) isSSE() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.sse
-}
-
 // instead changes to the other transport, once, where the server refused the configured one in the
 // way that says so.
 func (r *remote) instead(err error) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.switched || !isA[*otherTransportError](err) {
 		return false
 	}
@@ -173,7 +167,7 @@ func (r *remote) instead(err error) bool {
 	return true
 }
 
-func (r *remote) modernFirst() bool { return !r.isSSE() }
+func (r *remote) modernFirst() bool { return !r.sse }
 
 func (r *remote) serve() { r.work.Go(r.sendPosts) }
 

@@ -42,9 +42,8 @@ func (x exchange) refused(h http.Header, resp *http.Response) error {
 
 // isFirst reports whether a request is the first one of its transport.
 func (x exchange) isFirst() bool {
-	x.r.mu.Lock()
-	defer x.r.mu.Unlock()
-	return !x.r.conn.begun && (x.r.sse || x.m.Method == string(mcp.MethodInitialize) ||
+	now := x.r.now()
+	return !now.begun && (now.sse || x.m.Method == string(mcp.MethodInitialize) ||
 		x.m.Method == string(mcp.MethodServerDiscover))
 }
 
@@ -75,7 +74,7 @@ func forgot(h http.Header, resp *http.Response, body []byte) bool {
 func (x exchange) isRefusal(resp *http.Response, body []byte) bool {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var said struct{ Error json.RawMessage }
-	if !x.isRequest() || x.r.isSSE() || media != textJSON || json.Unmarshal(body, &said) != nil ||
+	if !x.isRequest() || x.r.now().sse || media != textJSON || json.Unmarshal(body, &said) != nil ||
 		len(said.Error) == 0 || said.Error[0] != '{' {
 		return false
 	}

@@ -94,10 +94,6 @@ type caller struct {
 	client Client // nil for none
 }
 
-func newQuestions(server string) *questions {
-	return &questions{server: server, calls: map[int64]caller{}}
-}
-
 // during returns ctx for one call, during which the server may ask until over is called.
 func (q *questions) during(ctx context.Context) (call context.Context, over func()) {
 	c := ClientOf(ctx)

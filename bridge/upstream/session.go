@@ -108,7 +108,7 @@ func newSession(cfg Config, server discovery.Server, h hints) *session {
 		s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout))
 	}}
 	s.logged = &ring{mask: s.mask}
-	s.questions = newQuestions(server.Name)
+	s.questions = &questions{server: server.Name, calls: map[int64]caller{}}
 	return s
 }
 
