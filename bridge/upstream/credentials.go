@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"os"
 	"os/exec"
 	goruntime "runtime"
 	"slices"
@@ -37,11 +36,9 @@ type Logins interface {
 
 // credentials are what a server's configuration has us send with every request, to it alone.
 type credentials struct {
-	server  discovery.Server
-	mask    *mask
-	environ []string
-	logins  Logins // nil: none may be used
-	helper  *helper
+	s      *session
+	logins Logins // nil: none may be used
+	helper *helper
 }
 
 // sent is which of what can be renewed an attempt was sent with.
@@ -56,17 +53,13 @@ func (s sent) newer(before sent) bool {
 }
 
 func newCredentials(s *session, u *url.URL) *credentials {
-	c := &credentials{server: s.server, mask: s.mask, environ: s.cfg.Environ, logins: s.cfg.Logins}
-	if c.environ == nil {
-		c.environ = os.Environ()
-	}
-	c.helper = &helper{server: c.server, environ: c.environ, guard: s.cfg.Guard, turn: make(chan struct{}, 1)}
+	c := &credentials{s: s, helper: &helper{s: s, turn: make(chan struct{}, 1)}}
 	// What a user has written down may go out in the clear, but no login.
-	if s.server.OAuth.Off || !discovery.Confidential(u) {
-		c.logins = nil
+	if !s.server.OAuth.Off && discovery.Confidential(u) {
+		c.logins = s.cfg.Logins
 	}
-	if c.server.BearerTokenEnv != "" {
-		c.mask.configure(lookupVariable(c.environ, c.server.BearerTokenEnv))
+	if name := s.server.BearerTokenEnv; name != "" {
+		s.mask.configure(lookupVariable(s.cfg.Environ, name))
 	}
 	return c
 }
@@ -88,14 +81,14 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 			req.Header.Set(name, value)
 		}
 	}
-	for name, value := range c.server.Headers {
+	for name, value := range c.s.server.Headers {
 		set(name, value)
 	}
-	if c.server.BearerTokenEnv != "" {
-		token := lookupVariable(c.environ, c.server.BearerTokenEnv)
+	if name := c.s.server.BearerTokenEnv; name != "" {
+		token := lookupVariable(c.s.cfg.Environ, name)
 		if token == "" {
 			return used, fmt.Errorf("the variable %s is not set, from which its configuration takes the token "+
-				"to send", c.server.BearerTokenEnv)
+				"to send", name)
 		}
 		set("Authorization", "Bearer "+token)
 	}
@@ -105,18 +98,18 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 	}
 	used.helped = helped.run
 	for name, value := range helped.headers {
-		c.mask.add(value) // of use still, however long ago it was printed
+		c.s.mask.add(value) // of use still, however long ago it was printed
 		set(name, value)
 	}
 	if req.Header.Get("Authorization") != "" || c.logins == nil {
 		return used, nil
 	}
-	used.login, err = c.logins.Token(ctx, c.server, refused.login)
+	used.login, err = c.logins.Token(ctx, c.s.server, refused.login)
 	if err != nil {
-		return used, errors.New(c.mask.text(err.Error()))
+		return used, errors.New(c.s.mask.text(err.Error()))
 	}
 	if used.login != "" {
-		c.mask.add(used.login)
+		c.s.mask.add(used.login)
 		set("Authorization", "Bearer "+used.login)
 	}
 	return used, nil
@@ -125,10 +118,10 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 // configured reports whether the authorization comes from the configuration, so that no login would
 // be used.
 func (c *credentials) configured() bool {
-	if c.server.BearerTokenEnv != "" || c.server.OAuth.Off {
+	if c.s.server.BearerTokenEnv != "" || c.s.server.OAuth.Off {
 		return true
 	}
-	for _, headers := range []map[string]string{c.server.Headers, c.helper.last().headers} {
+	for _, headers := range []map[string]string{c.s.server.Headers, c.helper.last().headers} {
 		for name := range headers {
 			if strings.EqualFold(name, "Authorization") {
 				return true
@@ -155,10 +148,8 @@ const (
 
 // helper is the configured program that prints headers, and what it has printed.
 type helper struct {
-	server  discovery.Server
-	environ []string
-	guard   Guard
-	turn    chan struct{} // has room for one: who runs it
+	s    *session
+	turn chan struct{} // has room for one: who runs it
 
 	mu      sync.Mutex
 	printed printed
@@ -173,7 +164,7 @@ type printed struct {
 // headers returns what the program has printed since the run whose headers were refused; 0 for
 // none. Of several callers one runs it, under its own context, and the others wait for that.
 func (h *helper) headers(ctx context.Context, refused int) (printed, error) {
-	if last := h.last(); h.server.HeadersHelper == "" || last.run > refused {
+	if last := h.last(); h.s.server.HeadersHelper == "" || last.run > refused {
 		return last, nil
 	}
 	select {
@@ -213,18 +204,18 @@ func (h *helper) last() printed {
 func (h *helper) output(caller context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(caller, helperTimeout)
 	defer cancel()
-	cmd := exec.Command("/bin/sh", "-c", h.server.HeadersHelper)
+	cmd := exec.Command("/bin/sh", "-c", h.s.server.HeadersHelper)
 	if goruntime.GOOS == "windows" {
-		cmd = exec.Command("cmd", "/c", h.server.HeadersHelper)
+		cmd = exec.Command("cmd", "/c", h.s.server.HeadersHelper)
 	}
 	variables := map[string]string{}
-	maps.Copy(variables, h.server.Env)
-	variables["CLAUDE_CODE_MCP_SERVER_NAME"] = h.server.Name
-	variables["CLAUDE_CODE_MCP_SERVER_URL"] = h.server.URL
-	cmd.Env = environ(variables, h.environ)
+	maps.Copy(variables, h.s.server.Env)
+	variables["CLAUDE_CODE_MCP_SERVER_NAME"] = h.s.server.Name
+	variables["CLAUDE_CODE_MCP_SERVER_URL"] = h.s.server.URL
+	cmd.Env = environ(variables, h.s.cfg.Environ)
 	var out limitedBuffer
 	cmd.Stdout, cmd.WaitDelay = &out, time.Second // for a process that has left the group
-	proc, err := guard.LaunchTracked(cmd, h.guard)
+	proc, err := guard.LaunchTracked(cmd, h.s.cfg.Guard)
 	if err != nil {
 		return nil, err
 	}

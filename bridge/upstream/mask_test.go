@@ -99,7 +99,7 @@ func TestMaskLasts(t *testing.T) {
 		BearerTokenEnv: "TOKEN"}
 	s := &session{mask: maskOf(srv), cfg: Config{Environ: []string{"TOKEN=variable-token"}}, server: srv}
 	c := newCredentials(s, u)
-	c.helper.server.HeadersHelper = "echo"
+	s.server.HeadersHelper = "echo"
 	c.helper.printed = printed{headers: map[string]string{"X-Other": "printed-secret"}, run: 1}
 	for i := range 2 * maxLearned {
 		if _, err := c.apply(t.Context(), &http.Request{Header: http.Header{}}, sent{}); err != nil {

@@ -36,11 +36,7 @@ type process struct {
 
 // startProcess starts the server's process and makes everything that reads and writes for it.
 func startProcess(s *session) (*process, error) {
-	environ := s.cfg.Environ
-	if environ == nil {
-		environ = os.Environ()
-	}
-	cmd, err := command(s.server, environ)
+	cmd, err := command(s.server, s.cfg.Environ)
 	if err != nil {
 		return nil, err
 	}

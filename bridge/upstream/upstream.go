@@ -20,6 +20,7 @@ package upstream
 import (
 	"encoding/json"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -97,6 +98,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxList, 64<<20)
 	setDefault(&c.ClientName, "mcp-bridge")
 	setDefault(&c.ClientVersion, "dev")
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
