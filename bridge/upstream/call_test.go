@@ -73,11 +73,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 func TestCallEndsWithItsContext(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := p.Call(ctx, "fake", "never", nil)
-		done <- err
-	}()
+	done := begin(ctx, p, "fake", "never", nil)
 	id := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 }).Waiting[0]
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -130,9 +126,7 @@ func TestLastAnswerOfADyingServerArrives(t *testing.T) {
 		if got := call(t, p, "answer and die", ""); got != `{"last":true}` {
 			t.Errorf("got %s", got)
 		}
-		p.mu.Lock()
-		s := p.current.entries["fake"].live
-		p.mu.Unlock()
+		s := live(p)
 		<-s.dying // a call before that would go to the same process
 	}
 }
@@ -165,9 +159,7 @@ func TestServerDiesBeforeItsChild(t *testing.T) {
 func TestServerDiesBetweenCalls(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	first := look(t, p).PID
-	p.mu.Lock()
-	s := p.current.entries["fake"].live
-	p.mu.Unlock()
+	s := live(p)
 	_ = syscall.Kill(first, syscall.SIGKILL)
 	<-s.dying
 	if second := look(t, p).PID; second == first {

@@ -23,7 +23,7 @@ func TestAnswersOverHTTP(t *testing.T) {
 	p := open(t, nil, secretive(srv))
 	for tool, want := range map[string]string{
 		"plain": `{"n":9007199254740993,  "f":1.0}`, "events": `{"n":9007199254740993}`, "twice": `{"n":1}`,
-		"progress": `{}`, "ping": `{}`, "resumed": `{"resumed":true}`,
+		"progress": `{}`, "ping": `{}`, "lines": `{"n":1}`, "batch": `{}`, "resumed": `{"resumed":true}`,
 	} {
 		var seen []Progress
 		ctx := WithProgress(t.Context(), func(pr Progress) { seen = append(seen, pr) })
@@ -89,9 +89,7 @@ func TestFailuresOverHTTP(t *testing.T) {
 
 // TestCancelOverHTTP: a server is told of a call that isn't waited for any more.
 func TestCancelOverHTTP(t *testing.T) {
-	f := newFar(t)
-	srv, _ := web(t, discovery.HTTP, "/", f)
-	p := open(t, nil, srv)
+	f, p := openFar(t)
 	call(t, p, "plain", "")
 	if _, err := p.Call(withTimeout(t, 30*time.Millisecond), "fake", "hang", nil); err == nil {
 		t.Fatal("no error")

@@ -35,6 +35,13 @@ func newFar(t *testing.T) *far {
 	return f
 }
 
+// openFar returns a pool of such a server.
+func openFar(t *testing.T) (*far, *Pool) {
+	f := newFar(t)
+	srv, _ := web(t, discovery.HTTP, "/", f)
+	return f, open(t, nil, srv)
+}
+
 func (f *far) count(what string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,6 +156,13 @@ func (f *far) tool(w http.ResponseWriter, r *http.Request, m request) {
 		f.json(w, m, `{"n":9007199254740993,  "f":1.0}`)
 	case "events":
 		events(": comment\r\nid: 1\r\nretry: 1\r\ndata:\r\n\r\n%s", answer(`{"n":9007199254740993}`))
+	case "lines":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, "{\n\"jsonrpc\":\"2.0\",\r\n\"id\":%s,\r\"result\":{\n\"n\":1}}", m.ID)
+	case "batch":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, "[\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"},\n%s\n]",
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID))
 	case "twice":
 		events("%s%s", answer(`{"n":1}`), answer(`{"n":2}`))
 	case "progress":

@@ -28,9 +28,7 @@ func TestIdleServerIsEnded(t *testing.T) {
 		serverError(t, err, "context canceled")
 	}()
 	first := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 && time.Since(began) > 3*idle }).PID
-	p.mu.Lock()
-	s := p.current.entries["fake"].live
-	p.mu.Unlock()
+	s := live(p)
 	if s.isDying() {
 		t.Error("it was ended in the middle of a call")
 	}

@@ -122,6 +122,23 @@ func call(t *testing.T, p *Pool, tool, args string) string {
 	return string(raw)
 }
 
+// begin begins a call, and returns a channel that takes its error.
+func begin(ctx context.Context, p *Pool, server, tool string, args json.RawMessage) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Call(ctx, server, tool, args)
+		done <- err
+	}()
+	return done
+}
+
+// live returns the fake's session.
+func live(p *Pool) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.entries["fake"].live
+}
+
 // seen is what the server saw so far.
 type seen struct {
 	Waiting   []string

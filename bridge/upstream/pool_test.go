@@ -72,11 +72,7 @@ func TestSlowStart(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the context's error", err)
 	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := p.Call(t.Context(), "slow", "echo", nil)
-		done <- err
-	}()
+	done := begin(t.Context(), p, "slow", "echo", nil)
 	f, err := os.OpenFile(fifo, os.O_WRONLY, 0) // blocks until the one server reads
 	if err != nil {
 		t.Fatal(err)

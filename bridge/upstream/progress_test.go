@@ -91,35 +91,6 @@ func TestProgressOnlyWhenAskedFor(t *testing.T) {
 	}
 }
 
-// TestFloodOfProgress: a server that reports without measure delays its own answers alone, by the
-// time that reading takes.
-func TestFloodOfProgress(t *testing.T) {
-	other := fake("normal")
-	other.Name = "other"
-	p := open(t, nil, fake("normal"), other)
-	const n = 50_000
-	heard := 0
-	done := make(chan error, 1)
-	began := make(chan struct{})
-	ctx := WithProgress(t.Context(), func(Progress) {
-		if heard++; heard == 1 {
-			close(began)
-		}
-	})
-	go func() {
-		_, err := p.Call(ctx, "fake", "progress", said(t, n,
-			`,"progress":1,"message":"`+strings.Repeat("x", 200)+`"`))
-		done <- err
-	}()
-	<-began
-	if _, err := p.Call(t.Context(), "other", "echo", nil); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil || heard != n {
-		t.Errorf("%d of %d reports were heard, %v", heard, n, err)
-	}
-}
-
 // TestNoProgressAfterTheCall: once Call has returned nothing is told, also when it returned because
 // its context ended.
 func TestNoProgressAfterTheCall(t *testing.T) {

@@ -345,8 +345,6 @@ func (s *server) call(r request) {
 		s.result(r, string(s.abilities))
 	case "progress":
 		s.progress(r)
-	case "meta":
-		s.result(r, string(r.Params.Meta))
 	case "input":
 		s.input(r)
 	default:

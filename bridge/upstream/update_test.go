@@ -91,31 +91,6 @@ func TestUpdateWhilePinned(t *testing.T) {
 	}
 }
 
-// A call that is under way is not cut off.
-func TestUpdateDuringCall(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	old := look(t, p).PID
-	var all sync.WaitGroup
-	ctx, release := p.Pin(t.Context())
-	answers := make(chan error, 1)
-	all.Go(func() {
-		defer release()
-		_, err := p.Call(ctx, "fake", "barrier", json.RawMessage(`{"n":2}`))
-		answers <- err
-	})
-	again, releaseAgain := p.Pin(t.Context())
-	p.Update(nil)
-	if _, err := p.Call(again, "fake", "barrier", json.RawMessage(`{"n":2}`)); err != nil {
-		t.Error(err)
-	}
-	if err := <-answers; err != nil {
-		t.Error(err)
-	}
-	all.Wait()
-	releaseAgain()
-	vanished(t, old)
-}
-
 func TestUpdateAfterClose(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	if err := p.Close(); err != nil {
