@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -229,5 +231,36 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	if c.of("DELETE /mcp") != 1 {
 		t.Error("the server was not told")
+	}
+}
+
+// TestServerOnSocket reaches a server that listens on a Unix socket, over both transports.
+func TestServerOnSocket(t *testing.T) {
+	for _, kind := range []discovery.Transport{discovery.HTTP, discovery.SSE} {
+		t.Run(string(kind), func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "s")
+			l, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := realServer(t)
+			ts := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(s))
+			path := "/mcp"
+			if kind == discovery.SSE {
+				ts.Config.Handler, path = mcpserver.NewSSEServer(s), "/sse"
+			}
+			ts.Listener.Close()
+			ts.Listener = l
+			ts.Start()
+			t.Cleanup(func() {
+				ts.CloseClientConnections()
+				ts.Close()
+			})
+			p := open(t, nil, discovery.Server{Name: "fake", Transport: kind, URL: "http://localhost" + path,
+				Socket: socket})
+			if got := names(t, p); got != "echo fail grow wait" {
+				t.Errorf("tools: %s", got)
+			}
+		})
 	}
 }
