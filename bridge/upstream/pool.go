@@ -225,14 +225,15 @@ func (p *Pool) connect(e *entry, d *dial) {
 	began := time.Now()
 	s, err := p.start(e, d.able)
 	p.mu.Lock()
-	if err == nil && p.closed {
-		s.fail(ErrClosed)
+	switch {
+	case p.closed:
+		if err == nil {
+			s.fail(ErrClosed)
+		}
 		err = ErrClosed
-	}
-	if err == nil && e.held == 0 { // while it was being started
+	case err == nil && e.held == 0: // it was retired while it was being started
 		s.fail(errRetired)
-	}
-	if errors.As(err, &e.failed) {
+	case errors.As(err, &e.failed):
 		e.backoff.failure()
 		err = e.failed.with(onlyAfter(e.failed.Err, e.backoff.pause()))
 	}
@@ -250,20 +251,14 @@ func (p *Pool) connect(e *entry, d *dial) {
 // start starts a server and makes the connection. A session that was there before must be gone
 // first: the server may hold something that there is only one of.
 func (p *Pool) start(e *entry, able Abilities) (*session, error) {
-	p.mu.Lock()
-	before := e.live
-	p.mu.Unlock()
-	if before != nil {
-		<-before.gone
+	if e.live != nil { // only dials change that, one at a time
+		<-e.live.gone
 	}
 	if p.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
 	s, err := launch(p.cfg, e.server, e.hints)
-	switch {
-	case err != nil && p.ctx.Err() != nil:
-		return nil, ErrClosed
-	case err != nil:
+	if err != nil {
 		return nil, &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 	}
 	s.can, s.judged = able, func() error { return p.judge(e, s) }
@@ -285,10 +280,6 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 			next = "run " + e.server.Command + " by hand to see what it waits for"
 		}
 		err = fmt.Errorf("it did not answer within %v; %s", p.cfg.StartTimeout, next)
-	}
-	if p.ctx.Err() != nil {
-		s.fail(ErrClosed)
-		return nil, ErrClosed
 	}
 	s.fail(err)
 	return nil, s.failure(err)
