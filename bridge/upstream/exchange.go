@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func (x exchange) post(ctx context.Context) error {
 		return x.whole(resp.Body)
 	}
 	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
-		contentType(media), resp.StatusCode, origin(x.r.s.server))
+		cmp.Or(media, "nothing"), resp.StatusCode, origin(x.r.s.server))
 }
 
 // whole receives an answer of one JSON text.
@@ -155,7 +156,7 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 	case media != textEvents:
 		_ = resp.Body.Close()
 		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events",
-			contentType(media))}
+			cmp.Or(media, "nothing"))}
 	}
 	return resp.Body, nil
 }
@@ -251,11 +252,4 @@ func (r *remote) redirect(req *http.Request, via []*http.Request) error {
 		return &exchangeError{fmt.Errorf("it redirects more than %d times", maxRedirects)}
 	}
 	return nil
-}
-
-func contentType(media string) string {
-	if media == "" {
-		return "nothing"
-	}
-	return media
 }
