@@ -124,7 +124,7 @@ func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *oauth.Source,
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		g, err := oauth.NewClient("test").Login(ctx, oauth.Login{Server: srv, Scopes: more,
+		g, err := oauth.NewClient().Login(ctx, oauth.Login{Server: srv, Scopes: more,
 			Show: func(string, oauth.Parties) {}, Open: func(page string) {
 				resp, err := http.Get(page)
 				if err != nil {
@@ -141,7 +141,7 @@ func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *oauth.Source,
 			t.Fatal(err)
 		}
 	}
-	return as, srv, oauth.NewSource(oauth.NewClient("test"), store), login
+	return as, srv, oauth.NewSource(store), login
 }
 
 // TestLoginOverHTTP: a server that wants a login says so, isn't waited for, and works after it; its

@@ -149,7 +149,7 @@ func (h handshake) hello(ctx context.Context, method string, params map[string]a
 }
 
 func (h handshake) client() mcp.Implementation {
-	return mcp.Implementation{Name: h.cfg.ClientName, Version: h.cfg.ClientVersion}
+	return mcp.Implementation{Name: "mcp-bridge", Version: h.cfg.ClientVersion}
 }
 
 // initialize makes the handshake of the older protocol.

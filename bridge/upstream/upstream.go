@@ -62,7 +62,6 @@ type Config struct {
 
 	LogLevel string // from which on a server is asked to log, where it can: debug … emergency; "warning"
 
-	ClientName    string   // said to servers; "mcp-bridge"
 	ClientVersion string   // said to servers; "dev"
 	Instance      string   // by which this process knows itself when it is a server's; see SelfCapability
 	Environ       []string // the environment to take the few variables from that every server gets; os.Environ()
@@ -96,7 +95,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.LogLevel, "warning")
 	setDefault(&c.MaxLine, 32<<20)
 	setDefault(&c.MaxList, 64<<20)
-	setDefault(&c.ClientName, "mcp-bridge")
 	setDefault(&c.ClientVersion, "dev")
 	if c.Environ == nil {
 		c.Environ = os.Environ()

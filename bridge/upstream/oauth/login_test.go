@@ -46,7 +46,7 @@ func login(t *testing.T, srv discovery.Server, more ...string) (Grant, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {},
+	return NewClient().Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {},
 		Open: browse(t)})
 }
 
@@ -219,7 +219,7 @@ func TestNamesThatLeadHere(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer here.Close()
-	c := NewClient("test")
+	c := NewClient()
 	far, _ := url.Parse("https://mcp.example/mcp")
 	near, _ := url.Parse("http://localhost:1/mcp")
 	var into struct{}
@@ -297,7 +297,7 @@ func TestForeignAnswers(t *testing.T) {
 		}
 		browse(t)(page)
 	}}
-	if _, err := NewClient("test").Login(ctx, l); err != nil {
+	if _, err := NewClient().Login(ctx, l); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -312,14 +312,14 @@ func TestPaste(t *testing.T) {
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	g, err := NewClient("test").Login(ctx, Login{Server: srv, Paste: r, Show: func(page string, _ Parties) {
+	g, err := NewClient().Login(ctx, Login{Server: srv, Paste: r, Show: func(page string, _ Parties) {
 		_, header := status(elsewhere, http.MethodGet, page, "")
 		go func() { _, _ = io.WriteString(w, "what?\n\n"+header.Get("Location")+"\n") }() // ends with r
 	}})
 	if err != nil || g.AccessToken == "" {
 		t.Fatalf("got %v, %v", g, err)
 	}
-	_, err = NewClient("test").Login(ctx, Login{Server: srv,
+	_, err = NewClient().Login(ctx, Login{Server: srv,
 		Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string, Parties) {}})
 	if err == nil || !strings.Contains(err.Error(), "another login") {
 		t.Errorf("the answer to another login: %v", err)
@@ -331,7 +331,7 @@ func TestLoginWaitsForNobody(t *testing.T) {
 	_, srv := protected(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var redirect string
-	_, err := NewClient("test").Login(ctx, Login{Server: srv, Show: func(page string, _ Parties) {
+	_, err := NewClient().Login(ctx, Login{Server: srv, Show: func(page string, _ Parties) {
 		u, _ := url.Parse(page)
 		redirect = u.Query().Get("redirect_uri")
 		cancel()
@@ -433,7 +433,7 @@ func TestSlowServers(t *testing.T) {
 	}))
 	defer slow.Close()
 	defer close(stuck)
-	c := NewClient("test")
+	c := NewClient()
 	if c.any.ResponseHeaderTimeout != headerTimeout || c.far.ResponseHeaderTimeout != headerTimeout ||
 		c.to(new(url.URL)).Timeout != totalTimeout {
 		t.Fatal("the client has no limits")

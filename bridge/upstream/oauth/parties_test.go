@@ -67,7 +67,7 @@ func TestCodeForAnother(t *testing.T) {
 					return tt.confirm(ctx, p)
 				}
 			}
-			_, err := NewClient("test").Login(ctx, l)
+			_, err := NewClient().Login(ctx, l)
 			if tt.want == "" {
 				if err != nil || len(codes) != 1 || <-codes == "" {
 					t.Errorf("got %v", err)

@@ -63,7 +63,7 @@ func TestProbeGoesOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ch, err := NewClient("test").probe(t.Context(), discovery.Server{Name: "s", URL: server.String()}, server)
+			ch, err := NewClient().probe(t.Context(), discovery.Server{Name: "s", URL: server.String()}, server)
 			if err != nil || ch.status != tt.status || (ch.scope == "files:read") != (tt.status == 401) {
 				t.Errorf("got %+v, %v", ch, err)
 			}

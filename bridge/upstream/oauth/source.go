@@ -49,9 +49,9 @@ type held struct {
 }
 
 // NewSource returns a source of what a store has.
-func NewSource(c *Client, s *Store) *Source {
+func NewSource(s *Store) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait,
+	return &Source{client: NewClient(), store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait,
 		held: map[string]*held{}}
 }
 

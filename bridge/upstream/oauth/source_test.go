@@ -77,7 +77,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := NewSource(NewClient("test"), store)
+			s := NewSource(store)
 			defer s.Close()
 			login()
 			ring.set(errors.New("locked"))

@@ -26,7 +26,7 @@ const child = "OAUTH_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if to := os.Getenv(child); to != "" {
-		source := NewSource(NewClient("test"), &Store{Dir: os.Args[1]})
+		source := NewSource(&Store{Dir: os.Args[1]})
 		srv := discovery.Server{Name: "far", URL: to}
 		in := bufio.NewScanner(os.Stdin)
 		for in.Scan() { // each line is a token that was refused
@@ -252,7 +252,7 @@ func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *Store, *Sourc
 	t.Helper()
 	as, srv := protected(t, nil)
 	store := kept(t, srv)
-	return as, srv, store, NewSource(NewClient("test"), store)
+	return as, srv, store, NewSource(store)
 }
 
 func token(t *testing.T, s *Source, srv discovery.Server, refused string) string {
@@ -308,7 +308,7 @@ func TestLoginAnew(t *testing.T) {
 	if got := token(t, s, srv, ""); got == first || got != g.AccessToken {
 		t.Error("the token from before was handed out")
 	}
-	if err := NewSource(NewClient("test"), store).Logout(t.Context(), srv); err != nil {
+	if err := NewSource(store).Logout(t.Context(), srv); err != nil {
 		t.Fatal(err)
 	}
 	if got := token(t, s, srv, ""); got != "" {

@@ -194,7 +194,7 @@ func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect 
 			"by hand, and write its client id into the server's entry (oauth: clientId, callbackPort)")
 	}
 	ask := map[string]any{
-		"client_name": c.name, "redirect_uris": []string{redirect}, "response_types": []string{"code"},
+		"client_name": "mcp-bridge", "redirect_uris": []string{redirect}, "response_types": []string{"code"},
 		"grant_types":                []string{"authorization_code", "refresh_token"},
 		"token_endpoint_auth_method": noAuth, "application_type": "native",
 	}
