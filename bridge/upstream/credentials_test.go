@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,34 +82,13 @@ func TestHelperFails(t *testing.T) {
 	}
 }
 
-// TestHelperIsAskedAgain: once, when what it printed was refused.
-func TestHelperIsAskedAgain(t *testing.T) {
-	f := newFar(t)
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var good atomic.Value
-	good.Store("Bearer new")
-	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != good.Load() {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		f.ServeHTTP(w, r)
-	})
-	srv, _ := web(t, discovery.HTTP, "/", guarded)
-	srv.HeadersHelper = `printf '{"Authorization":"Bearer %s"}' "$(cat ` + file + `)"; echo new > ` + file
-	p := open(t, nil, srv)
-	call(t, p, "plain", "")
-	if n := f.count("initialize"); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
-	if err := os.WriteFile(file, []byte("wrong"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	good.Store("Bearer s3cr3t-other")
-	_, err := p.Call(t.Context(), "fake", "plain", nil)
+// TestHelperIsRefused: headers that are refused once they were printed again are said to be wrong.
+func TestHelperIsRefused(t *testing.T) {
+	srv, _ := web(t, discovery.HTTP, "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	srv.HeadersHelper = `echo '{"Authorization":"Bearer s3cr3t-value"}'`
+	_, err := open(t, nil, srv).Call(t.Context(), "fake", "plain", nil)
 	serverError(t, err, "refused the authorization that its configuration gives")
 }
 

@@ -279,10 +279,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	s := fake("normal")
 	s.Dir = dir
-	s.Env["HOME"] = "/elsewhere"
+	s.Env["HOME"], s.Env["OTEL_SERVICE_NAME"] = "/elsewhere", "mine"
 	p := open(t, func(c *Config) {
 		c.Environ = []string{"PATH=/bin", "HOME=/home/u", "LC_ALL=C", "LANG=de", "ANTHROPIC_API_KEY=x",
-			"SSH_AUTH_SOCK=y", "MCP_BRIDGE_DEPTH=2", "MCP_BRIDGE_IMAGE=i"}
+			"SSH_AUTH_SOCK=y", "MCP_BRIDGE_DEPTH=2", "MCP_BRIDGE_AUDIT=/x", "OTEL_SERVICE_NAME=bridge",
+			"OTEL_EXPORTER_OTLP_HEADERS=key=secret", "TRACEPARENT=z"}
 	}, s)
 	var got struct {
 		Env []string
@@ -292,7 +293,7 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"GORACE=atexit_sleep_ms=0", "HOME=/elsewhere", "LANG=de", "LC_ALL=C", "MCP_BRIDGE_DEPTH=3",
-		"PATH=/bin", "TOKEN=s3cr3t-value"}
+		"OTEL_SERVICE_NAME=mine", "PATH=/bin", "TOKEN=s3cr3t-value"}
 	got.Env = slices.DeleteFunc(got.Env, func(kv string) bool {
 		return strings.HasPrefix(kv, guard.MarkVar+"=")
 	}) // of the guard's own

@@ -129,37 +129,32 @@ func TestListeningAgain(t *testing.T) {
 func TestUnsubscribed(t *testing.T) {
 	s := newSession(Config{}.withDefaults(), discovery.Server{Name: "fake"}, hints{})
 	s.connectTo(hand{send: func(*jsonrpc.Message) error { return nil }})
-	answered := map[string]chan error{}
+	waits := func(id string) (waits bool) {
+		s.conn.Waiting(json.RawMessage(id), func() { waits = true })
+		return waits
+	}
+	answered := make(chan error, 2)
 	for _, id := range []string{`"b-1"`, `"b-2"`} {
-		answered[id] = make(chan error, 1)
 		go func() {
 			_, err := s.conn.Call(t.Context(), json.RawMessage(id), "x", nil)
-			answered[id] <- err
+			answered <- err
 		}()
-		eventually(t, "the call waits", func() (waits bool) {
-			s.conn.Waiting(json.RawMessage(id), func() { waits = true })
-			return waits
-		})
+		eventually(t, "the call waits", func() bool { return waits(id) })
 	}
 	s.changes.begin("b-2")
-	takeBack := func(id string) {
-		s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id +
-			`}}`))
+	for _, id := range []string{`"b-1"`, `""`, `null`, `2`, `"b-2"`} {
+		if !waits(`"b-2"`) {
+			t.Fatal("another id ended the request for changes")
+		}
+		s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` +
+			id + `}}`))
 	}
-	for _, id := range []string{`"b-1"`, `""`, `null`, `2`} {
-		takeBack(id)
-	}
-	s.conn.Waiting(json.RawMessage(`"b-2"`), func() { takeBack = nil })
-	if takeBack != nil {
-		t.Fatal("another id ended the request for changes")
-	}
-	s.conn.Receive([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b-2"}}`))
-	if err := <-answered[`"b-2"`]; err != nil {
-		t.Error(err)
+	if err := <-answered; err != nil || !waits(`"b-1"`) {
+		t.Errorf("got %v; the other call waits: %v", err, waits(`"b-1"`))
 	}
 	s.conn.Close(ErrClosed)
-	if err := <-answered[`"b-1"`]; !errors.Is(err, ErrClosed) {
-		t.Errorf("a call was ended too: %v", err)
+	if err := <-answered; !errors.Is(err, ErrClosed) {
+		t.Errorf("the other call: got %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ package upstream
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,47 +18,30 @@ import (
 
 // TestListsAreTold: each list of a server's, with what it calls itself.
 func TestListsAreTold(t *testing.T) {
-	type told struct{ server, version, purpose, tool string }
-	lists := make(chan told, 10)
+	var told []string
 	p := open(t, func(c *Config) {
 		c.Listed = func(server discovery.Server, version, purpose string, tools []Tool) {
-			lists <- told{server.Name, version, purpose, tools[0].Name}
+			told = append(told, strings.Join([]string{server.Name, version, purpose, tools[0].Name}, ", "))
 			tools[0].Name = "mine"
 		}
 	}, fake("normal"))
-	next := func() told {
-		t.Helper()
-		select {
-		case l := <-lists:
-			return l
-		case <-time.After(30 * time.Second):
-			t.Fatal("no list is told")
-			panic("unreachable")
-		}
-	}
 	if p.Running(t.Context(), "fake") || p.Running(t.Context(), "other") {
 		t.Error("a server runs that was not started")
 	}
 	for range 3 {
-		if tools, err := p.Tools(t.Context(), "fake"); err != nil || tools[0].Name != "list1" {
-			t.Fatalf("got %v, %v", tools, err)
+		if got := names(t, p); got != "list1" {
+			t.Fatalf("got %s", got)
 		}
 	}
 	if !p.Running(t.Context(), "fake") {
 		t.Error("the server doesn't run")
 	}
-	if got, want := next(), (told{"fake", "fake 1", "fake", "list1"}); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
 	call(t, p, "change", "")
-	if tools, err := p.Tools(t.Context(), "fake"); err != nil || tools[0].Name != "list2" {
-		t.Errorf("got %v, %v", tools, err)
+	if got := names(t, p); got != "list2" {
+		t.Errorf("after a change: got %s", got)
 	}
-	if got := next(); got.tool != "list2" {
-		t.Errorf("after a change: %v", got)
-	}
-	if n := len(lists); n > 0 {
-		t.Errorf("%d more lists are told", n)
+	if want := []string{"fake, fake 1, fake, list1", "fake, fake 1, fake, list2"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)

@@ -213,26 +213,6 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestLock: one at a time, and the others until their contexts end.
-func TestLock(t *testing.T) {
-	s, srv := &Store{Dir: t.TempDir()}, discovery.Server{Name: "far"}
-	unlock, err := s.Lock(t.Context(), srv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := s.Lock(ctx, srv); err == nil {
-		t.Fatal("two have the lock")
-	}
-	unlock()
-	unlock, err = s.Lock(t.Context(), srv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
-}
-
 // kept is a store with the grant of a login.
 func kept(t *testing.T, srv discovery.Server) *Store {
 	t.Helper()
