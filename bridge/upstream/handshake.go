@@ -15,14 +15,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-const (
-	maxMasked = 8 << 10 // bytes of what a server says of itself that are looked at
-	maxTold   = 200     // bytes of what a server calls itself
-)
+// maxTold is how much is kept of what a server says of itself, in bytes.
+const maxTold = 200
 
 // SelfCapability is the experimental capability by which a bridge says that it is one, and under
 // which it says which, as {"instance": "…"}.
@@ -220,7 +217,7 @@ func (h handshake) met(
 	ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string,
 ) error {
 	h.about = about{
-		version: h.mask.text(text.First(who.Name+" "+who.Version, maxTold)),
+		version: h.mask.cut(who.Name+" "+who.Version, maxTold),
 		purpose: purpose(who, instructions, h.mask),
 		tells:   can.Tools != nil && can.Tools.ListChanged,
 	}
@@ -232,11 +229,11 @@ func (h handshake) met(
 }
 
 // purpose returns the beginning of what a server says it is for: its instructions, else its
-// description, title or name. Secrets are masked before it is cut, so that no part of one is left.
+// description, title or name.
 func purpose(who mcp.Implementation, instructions string, m *mask) string {
 	for _, said := range []string{instructions, who.Description, who.Title, who.Name} {
 		if said = strings.TrimSpace(said); said != "" {
-			return text.First(m.text(text.First(said, maxMasked)), maxTold)
+			return m.cut(said, maxTold)
 		}
 	}
 	return ""

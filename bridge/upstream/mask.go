@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -223,6 +224,12 @@ func escaped(v string) (forms []string) {
 
 func (m *mask) text(s string) string { return m.replacer.Load().Replace(s) }
 
+// cut returns the first n bytes of a text without secrets. They are looked for in more than is
+// kept, so that none is cut in two before that.
+func (m *mask) cut(s string, n int) string {
+	return strings.Clone(text.First(m.text(text.First(s, 4*n)), n)) // not all of a line of megabytes
+}
+
 // json masks valid JSON. What is no JSON afterwards, as a number was masked, becomes a string.
 func (m *mask) json(raw json.RawMessage) json.RawMessage {
 	masked := []byte(m.text(string(raw)))
@@ -253,10 +260,10 @@ func Shown(s discovery.Server) func(string) string {
 	}
 	s.Args = args
 	m := newMask(append(secrets(s, mayBeSecret), parts...))
-	return func(text string) string {
-		text = address.ReplaceAllStringFunc(m.text(text), func(a string) string {
+	return func(s string) string {
+		s = address.ReplaceAllStringFunc(m.text(s), func(a string) string {
 			return fragment.ReplaceAllString(queryValue.ReplaceAllString(a, "${1}***"), "#***")
 		})
-		return token.ReplaceAllString(text, "***")
+		return token.ReplaceAllString(s, "***")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Progress is how far a server says that a call is.
@@ -72,16 +71,9 @@ func (s *session) progressed(params json.RawMessage) {
 	}
 	s.conn.Waiting(n.Token, func() {
 		if f, ok := s.progress.byID.Load(jsonrpc.TextOf(n.Token)); ok {
-			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.said(n.Message)})
+			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.mask.cut(n.Message, MaxProgressText)})
 		}
 	})
-}
-
-// said returns a message as it may be shown. Secrets are looked for in more than is kept, so that
-// none is cut in two before that.
-func (s *session) said(message string) string {
-	said := text.First(s.mask.text(text.First(message, 4*MaxProgressText)), MaxProgressText)
-	return strings.Clone(said) // not all of a line of megabytes
 }
 
 // log keeps one line that a server logs by the protocol.
@@ -100,6 +92,6 @@ func (s *session) log(params json.RawMessage) {
 		said = compact.String()
 	}
 	line := fmt.Sprintf("[%s] %s", cmp.Or(p.Level, "log"), strings.TrimPrefix(p.Logger+": ", ": ")) + said
-	line = text.First(s.mask.text(text.First(line, 4*logSize)), logSize)
-	_, _ = s.logged.Write([]byte(strings.Join(strings.Fields(line), " ") + "\n"))
+	line = strings.Join(strings.Fields(s.mask.cut(line, logSize)), " ")
+	_, _ = s.logged.Write([]byte(line + "\n"))
 }
