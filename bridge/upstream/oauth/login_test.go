@@ -19,14 +19,12 @@ import (
 )
 
 // protected is an authorization server in front of one that says hello.
-func protected(t *testing.T, change func(*oauthtest.Traps)) (*oauthtest.Server, discovery.Server) {
+func protected(t *testing.T, traps oauthtest.Traps) (*oauthtest.Server, discovery.Server) {
 	t.Helper()
 	s := oauthtest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
 	}))
-	if change != nil {
-		s.Set(change)
-	}
+	s.Set(func(tr *oauthtest.Traps) { *tr = traps })
 	return s, discovery.Server{Name: "far", Transport: discovery.HTTP, URL: s.URL + oauthtest.Path}
 }
 
@@ -52,18 +50,16 @@ func login(t *testing.T, srv discovery.Server, more ...string) (Grant, error) {
 
 // TestLogin: a token is given, and is good, with every kind of server that is right in its own way.
 func TestLogin(t *testing.T) {
-	for name, change := range map[string]func(*oauthtest.Traps){
-		"":                          nil,
-		"without resource metadata": func(tr *oauthtest.Traps) { tr.NoResourceMetadata = true },
-		"OpenID Connect":            func(tr *oauthtest.Traps) { tr.OpenIDOnly = true },
-		"clients with a secret":     func(tr *oauthtest.Traps) { tr.Secret = true },
-		"metadata at a foreign origin": func(tr *oauthtest.Traps) {
-			tr.MetadataElsewhere = "https://evil.example/metadata"
-		},
-		"lower case bearer": func(tr *oauthtest.Traps) { tr.TokenType = "bearer" },
+	for name, traps := range map[string]oauthtest.Traps{
+		"":                             {},
+		"without resource metadata":    {NoResourceMetadata: true},
+		"OpenID Connect":               {OpenIDOnly: true},
+		"clients with a secret":        {Secret: true},
+		"metadata at a foreign origin": {MetadataElsewhere: "https://evil.example/metadata"},
+		"lower case bearer":            {TokenType: "bearer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, srv := protected(t, change)
+			s, srv := protected(t, traps)
 			g, err := login(t, srv)
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +93,7 @@ func TestExpiry(t *testing.T) {
 		{map[string]int{"a": 1}, 0},
 	} {
 		t.Run(fmt.Sprint(tt.says), func(t *testing.T) {
-			_, srv := protected(t, func(tr *oauthtest.Traps) { tr.ExpiresIn = tt.says })
+			_, srv := protected(t, oauthtest.Traps{ExpiresIn: tt.says})
 			began := time.Now()
 			g, err := login(t, srv)
 			if err != nil {
@@ -123,33 +119,29 @@ func TestLoginRefused(t *testing.T) {
 	}))
 	defer evil.Close()
 	for _, tt := range []struct {
-		name   string
-		change func(*oauthtest.Traps)
-		want   string
+		name  string
+		traps oauthtest.Traps
+		want  string
 	}{
-		{"metadata of another issuer", func(tr *oauthtest.Traps) { tr.Issuer = "https://evil.example" },
-			"another issuer"},
-		{"metadata for another resource", func(tr *oauthtest.Traps) { tr.Resource = "https://evil.example/mcp" },
+		{"metadata of another issuer", oauthtest.Traps{Issuer: "https://evil.example"}, "another issuer"},
+		{"metadata for another resource", oauthtest.Traps{Resource: "https://evil.example/mcp"},
 			"another resource"},
-		{"no PKCE", func(tr *oauthtest.Traps) { tr.NoPKCE = true }, "PKCE"},
-		{"mix-up", func(tr *oauthtest.Traps) { tr.Iss = "https://evil.example" }, "another authorization server"},
-		{"no issuer in the answer", func(tr *oauthtest.Traps) { tr.NoIss = true }, "another authorization server"},
-		{"the user refuses", func(tr *oauthtest.Traps) { tr.Deny = true }, "access_denied): not today"},
-		{"no registration", func(tr *oauthtest.Traps) { tr.NoRegistration = true }, "clientId"},
-		{"registration refused", func(tr *oauthtest.Traps) { tr.RefuseRegistration = true }, "no strangers"},
-		{"token of another type", func(tr *oauthtest.Traps) { tr.TokenType = "DPoP" }, "Bearer"},
-		{"token endpoint without end", func(tr *oauthtest.Traps) { tr.Huge = true }, "longer than"},
-		{"token endpoint broken", func(tr *oauthtest.Traps) { tr.Broken = true }, "503"},
-		{"token endpoint elsewhere by a redirection", func(tr *oauthtest.Traps) {
-			tr.Redirect = evil.URL + "/token"
-		}, "307"},
-		{"token endpoint without TLS", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "http://evil.example/token" },
-			"not of https"},
-		{"token endpoint that is no URL", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "javascript:alert(1)" },
+		{"no PKCE", oauthtest.Traps{NoPKCE: true}, "PKCE"},
+		{"mix-up", oauthtest.Traps{Iss: "https://evil.example"}, "another authorization server"},
+		{"no issuer in the answer", oauthtest.Traps{NoIss: true}, "another authorization server"},
+		{"the user refuses", oauthtest.Traps{Deny: true}, "access_denied): not today"},
+		{"no registration", oauthtest.Traps{NoRegistration: true}, "clientId"},
+		{"registration refused", oauthtest.Traps{RefuseRegistration: true}, "no strangers"},
+		{"token of another type", oauthtest.Traps{TokenType: "DPoP"}, "Bearer"},
+		{"token endpoint without end", oauthtest.Traps{Huge: true}, "longer than"},
+		{"token endpoint broken", oauthtest.Traps{Broken: true}, "503"},
+		{"token endpoint elsewhere by a redirection", oauthtest.Traps{Redirect: evil.URL + "/token"}, "307"},
+		{"token endpoint without TLS", oauthtest.Traps{TokenEndpoint: "http://evil.example/token"}, "not of https"},
+		{"token endpoint that is no URL", oauthtest.Traps{TokenEndpoint: "javascript:alert(1)"},
 			"no plain absolute URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, srv := protected(t, tt.change)
+			s, srv := protected(t, tt.traps)
 			g, err := login(t, srv)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("got %v, want %q", err, tt.want)
@@ -275,7 +267,7 @@ func status(c *http.Client, method, to, host string) (code int, header http.Head
 
 // TestForeignAnswers: answers without our state are not taken, and don't end the login.
 func TestForeignAnswers(t *testing.T) {
-	_, srv := protected(t, nil)
+	_, srv := protected(t, oauthtest.Traps{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	l := Login{Server: srv, Show: func(page string, _ Parties) {
@@ -304,7 +296,7 @@ func TestForeignAnswers(t *testing.T) {
 
 // TestPaste: without a browser on this machine the address that another one was sent to is pasted.
 func TestPaste(t *testing.T) {
-	_, srv := protected(t, nil)
+	_, srv := protected(t, oauthtest.Traps{})
 	r, w := io.Pipe()
 	defer r.Close()
 	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -328,7 +320,7 @@ func TestPaste(t *testing.T) {
 
 // TestLoginWaitsForNobody: a login ends with its context, and its port with it.
 func TestLoginWaitsForNobody(t *testing.T) {
-	_, srv := protected(t, nil)
+	_, srv := protected(t, oauthtest.Traps{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var redirect string
 	_, err := NewClient().Login(ctx, Login{Server: srv, Show: func(page string, _ Parties) {

@@ -23,21 +23,15 @@ func TestCodeForAnother(t *testing.T) {
 	broken := errors.New("no terminal")
 	for _, tt := range []struct {
 		name    string
-		trap    func(tr *oauthtest.Traps, evil string)
+		revoke  bool // the other takes tokens to revoke, and no code
 		confirm func(context.Context, Parties) (bool, error)
 		want    string // in the error; empty: the code goes to the other
 	}{
-		{"no client to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil,
-			"there is no terminal to ask"},
-		{"no", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
-			func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
-		{"no answer", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
-			func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
-		{"tokens to revoke, no terminal", func(tr *oauthtest.Traps, evil string) {
-			tr.RevokeEndpoint = evil + "/revoke"
-		}, nil, "there is no terminal to ask"},
-		{"yes", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" },
-			func(context.Context, Parties) (bool, error) { return true, nil }, ""},
+		{"no terminal", false, nil, "there is no terminal to ask"},
+		{"no", false, func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
+		{"no answer", false, func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
+		{"no terminal, for tokens to revoke", true, nil, "there is no terminal to ask"},
+		{"yes", false, func(context.Context, Parties) (bool, error) { return true, nil }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			codes := make(chan string, 10)
@@ -47,7 +41,11 @@ func TestCodeForAnother(t *testing.T) {
 				_, _ = io.WriteString(w, `{"access_token":"x","token_type":"Bearer"}`)
 			}))
 			defer evil.Close()
-			s, srv := protected(t, func(tr *oauthtest.Traps) { tt.trap(tr, evil.URL) })
+			traps := oauthtest.Traps{TokenEndpoint: evil.URL + "/token"}
+			if tt.revoke {
+				traps = oauthtest.Traps{RevokeEndpoint: evil.URL + "/revoke"}
+			}
+			s, srv := protected(t, traps)
 			want := Parties{Page: s.URL, Others: []string{evil.URL}, Issuer: s.URL}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -64,7 +64,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 		after error // of Get, after the logout that fails
 	}{{"a login in the keyring", false, nil}, {"and another one in the file", true, ErrNone}} {
 		t.Run(tt.name, func(t *testing.T) {
-			as, srv := protected(t, nil)
+			as, srv := protected(t, oauthtest.Traps{})
 			ring := &keys{all: map[string]string{}}
 			store := &Store{Dir: t.TempDir(), Keyring: ring}
 			login := func() {

@@ -230,7 +230,7 @@ func kept(t *testing.T, srv discovery.Server) *Store {
 // loggedIn returns a source with a login to a protected server.
 func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *Store, *Source) {
 	t.Helper()
-	as, srv := protected(t, nil)
+	as, srv := protected(t, oauthtest.Traps{})
 	store := kept(t, srv)
 	return as, srv, store, NewSource(store)
 }
