@@ -37,7 +37,7 @@ var (
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMessage, error) {
 	return on(ctx, p, server, "listing its "+kind.name,
-		func(s *session, ctx context.Context) ([]json.RawMessage, error) {
+		func(ctx context.Context, s *session) ([]json.RawMessage, error) {
 			all, _, err := s.pages(ctx, kind)
 			return all, err
 		})
@@ -71,7 +71,7 @@ func (p *Pool) Complete(ctx context.Context, server string, params map[string]an
 func (p *Pool) ask(
 	ctx context.Context, server, op, method string, params map[string]any,
 ) (json.RawMessage, error) {
-	return on(ctx, p, server, op, func(s *session, ctx context.Context) (json.RawMessage, error) {
+	return on(ctx, p, server, op, func(ctx context.Context, s *session) (json.RawMessage, error) {
 		return s.work(ctx, method, params)
 	})
 }

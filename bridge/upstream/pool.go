@@ -66,7 +66,9 @@ func NewPool(cfg Config) *Pool {
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
-	return on(ctx, p, server, "listing its tools", (*session).listTools)
+	return on(ctx, p, server, "listing its tools", func(ctx context.Context, s *session) ([]Tool, error) {
+		return s.listTools(ctx)
+	})
 }
 
 // Call calls a tool with a JSON object, or nil for none, and returns the CallToolResult as the
@@ -80,7 +82,7 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 // stop.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	return on(ctx, p, server, fmt.Sprintf("calling the tool %q", tool),
-		func(s *session, ctx context.Context) (json.RawMessage, error) {
+		func(ctx context.Context, s *session) (json.RawMessage, error) {
 			args, err := objectOf(args)
 			if err != nil {
 				return nil, err
@@ -92,7 +94,7 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 // on returns what f returns of the session with a server, which is started if need be. The session
 // isn't ended as unused meanwhile.
 func on[T any](
-	ctx context.Context, p *Pool, server, op string, f func(*session, context.Context) (T, error),
+	ctx context.Context, p *Pool, server, op string, f func(context.Context, *session) (T, error),
 ) (result T, err error) {
 	ctx, unpin := p.Pin(ctx)
 	defer unpin()
@@ -101,7 +103,7 @@ func on[T any](
 		return result, err
 	}
 	defer s.idle.use()()
-	result, err = f(s, ctx)
+	result, err = f(ctx, s)
 	if err != nil {
 		err = s.wrap(op, err)
 	}
@@ -300,7 +302,7 @@ type Health struct {
 func (p *Pool) Check(ctx context.Context, server string) (h Health) {
 	began := time.Now()
 	h.Tools, h.Err = on(ctx, p, server, "listing its tools",
-		func(s *session, ctx context.Context) (int, error) {
+		func(ctx context.Context, s *session) (int, error) {
 			h.Start = time.Since(began)
 			tools, err := s.listTools(ctx)
 			h.List = time.Since(began) - h.Start
