@@ -114,7 +114,7 @@ func (s *session) pages(
 			return nil, 0, fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name,
 				maxTools, s.cfg.MaxList)
 		}
-		if cursor = jsonrpc.TextOf(orNull(page["nextCursor"])); cursor == "" {
+		if cursor = jsonrpc.TextOf(page["nextCursor"]); cursor == "" {
 			return all, age, nil
 		}
 		if cursors[cursor] || len(cursors) >= maxPages {

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Over the newer protocol a server asks in its result: that says what the server wants to know, and
@@ -110,11 +111,8 @@ func readInput(method string, result json.RawMessage) (*inputRequired, error) {
 	case !slices.Contains(asking, method):
 		return nil, fmt.Errorf("it asks for input in its answer to %s, where the protocol has none", method)
 	}
-	asked := &inputRequired{}
+	asked := &inputRequired{state: text.Given(fields["requestState"])}
 	why := ""
-	if state := fields["requestState"]; string(orNull(state)) != "null" {
-		asked.state = state
-	}
 	switch err := json.Unmarshal(orNull(fields["inputRequests"]), &asked.questions); {
 	case err != nil:
 		why = "its questions are no object"

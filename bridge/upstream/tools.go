@@ -143,7 +143,7 @@ func (c *toolCache) fresh() bool {
 // ageOf returns how long a page of a list is good.
 func ageOf(page map[string]json.RawMessage) time.Duration {
 	var ms *float64
-	if json.Unmarshal(orNull(page["ttlMs"]), &ms) != nil || ms == nil {
+	if json.Unmarshal(page["ttlMs"], &ms) != nil || ms == nil {
 		return unheardAge
 	}
 	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())),
