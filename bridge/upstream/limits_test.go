@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	goruntime "runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,7 +66,7 @@ func TestCallsAreLimited(t *testing.T) {
 	if tools, err := p.Tools(t.Context(), "fake"); err != nil || len(tools) != 1 {
 		t.Errorf("lists don't wait behind calls: got %v, %v", tools, err)
 	}
-	server := p.current.entries["fake"].live
+	server := live(p)
 	eventually(t, "three calls reach the server", func() bool {
 		raw, err := server.request(t.Context(), "tools/call",
 			map[string]any{"name": "seen", "arguments": map[string]any{}}) // past the limit
@@ -90,24 +89,14 @@ func TestCallsAreLimited(t *testing.T) {
 func TestWaitingCallsEndWithTheServer(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 2 }, fake("normal"))
 	pid := look(t, p).PID
-	errs := make(chan error, 3)
+	var errs []<-chan error
 	for range 3 {
-		go func() {
-			_, err := p.Call(t.Context(), "fake", "never", nil)
-			errs <- err
-		}()
+		errs = append(errs, begin(t.Context(), p, "fake", "never", nil))
 	}
-	p.mu.Lock()
-	limiter := p.current.entries["fake"].live.limiter
-	p.mu.Unlock()
-	for deadline := time.Now().Add(30 * time.Second); len(limiter.queue) == 0; goruntime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("no call waits")
-		}
-	}
+	eventually(t, "a call waits", func() bool { return len(live(p).limiter.queue) > 0 })
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	for range 3 {
-		serverError(t, <-errs, "signal: killed")
+	for _, err := range errs {
+		serverError(t, <-err, "signal: killed")
 	}
 }
 

@@ -51,21 +51,6 @@ func TestListsAreTold(t *testing.T) {
 	}
 }
 
-func TestWhatAServerCallsItself(t *testing.T) {
-	for name, want := range map[string]string{"shop": "shop 1.2",
-		strings.Repeat("ä", 1000): strings.Repeat("ä", maxTold/2-1) + "…"} {
-		s := newSession(Config{}.withDefaults(), discovery.Server{}, hints{})
-		if err := (handshake{s}).met(t.Context(), false, mcp.Implementation{Name: name, Version: "1.2"},
-			mcp.ServerCapabilities{}, ""); err != nil {
-			t.Error(err)
-		}
-		if got := s.about.version; got != want && (len(want) < 100 || len(got) > maxTold ||
-			strings.Contains(got, "\ufffd")) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 // TestPurpose: the first of what a server says of itself is kept, cut, and without secrets.
 func TestPurpose(t *testing.T) {
 	m := newMask([]string{"s3cr3t-value"})
