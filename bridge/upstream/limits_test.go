@@ -20,25 +20,16 @@ func TestIdleServerIsEnded(t *testing.T) {
 	g := &groups{}
 	p := open(t, func(c *Config) { c.IdleTimeout = idle; c.Guard = g }, fake("normal"))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
 	began := time.Now()
-	go func() {
-		defer close(done)
-		_, err := p.Call(ctx, "fake", "never", nil)
-		serverError(t, err, "context canceled")
-	}()
+	done := begin(ctx, p, "fake", "never", nil)
 	first := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 && time.Since(began) > 3*idle }).PID
 	s := live(p)
 	if s.isDying() {
 		t.Error("it was ended in the middle of a call")
 	}
 	cancel()
-	<-done
-	select {
-	case <-s.gone:
-	case <-time.After(30 * time.Second):
-		t.Fatal("it was never ended")
-	}
+	serverError(t, <-done, "context canceled")
+	eventually(t, "its end", func() bool { return isClosed(s.gone) })
 	if !errors.Is(s.cause, errIdle) || !strings.Contains(s.cause.Error(), "for 300ms") {
 		t.Errorf("the cause is %v", s.cause)
 	}

@@ -95,10 +95,7 @@ var misbehaviours = []bad{
 // answering calls a tool for a client that answers whatever it is asked.
 func answering(tool string) func(context.Context, *Pool) (string, error) {
 	return func(ctx context.Context, p *Pool) (string, error) {
-		return calling(tool, "")(WithClient(ctx, &person{can: Abilities{Roots: true},
-			answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-				return json.RawMessage(`{"roots":[]}`), nil
-			}}), p)
+		return calling(tool, "")(WithClient(ctx, says(`{"roots":[]}`, nil)), p)
 	}
 }
 

@@ -31,6 +31,13 @@ func (p *person) Answer(ctx context.Context, server, method string,
 	return p.answer(ctx, server, method, params)
 }
 
+// says returns a client that always answers so.
+func says(result string, err error) *person {
+	return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(result), err
+	}}
+}
+
 type nameKey struct{}
 
 // written is what was written to a log.
@@ -66,11 +73,6 @@ func questioned(ctx context.Context, p *Pool, c Client, args string) ([]string, 
 
 func TestQuestions(t *testing.T) {
 	p := open(t, nil, fake("normal"))
-	says := func(result string, err error) *person {
-		return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-			return json.RawMessage(result), err
-		}}
-	}
 	echo := &person{answer: func(ctx context.Context, server, method string,
 		params json.RawMessage) (json.RawMessage, error) {
 		return fmt.Appendf(nil, `[%q,%q,%q,%s]`, ctx.Value(nameKey{}), server, method, params), nil
@@ -144,19 +146,12 @@ func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
 // TestQuestionReachesOneClient: with calls for two under way, or for one and for none, no client is
 // asked.
 func TestQuestionReachesOneClient(t *testing.T) {
-	asked := &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-		return json.RawMessage(`{}`), nil
-	}}
-	for name, other := range map[string]context.Context{"another": WithClient(t.Context(), &person{}),
-		"unknown": t.Context()} {
+	asked, another := says(`{}`, nil), WithClient(t.Context(), &person{})
+	for name, other := range map[string]context.Context{"another": another, "none": t.Context()} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, nil, fake("normal"))
 			ctx, cancel := context.WithCancel(other)
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				_, _ = p.Call(ctx, "fake", "never", nil)
-			}()
+			done := begin(ctx, p, "fake", "never", nil)
 			until(t, p, func(s seen) bool { return len(s.Waiting) > 0 })
 			got, err := questioned(t.Context(), p, asked, `{"method":"roots/list"}`)
 			if err != nil || !strings.Contains(got[0], "calls for several clients are under way") {

@@ -79,20 +79,15 @@ func TestQuestionsInResults(t *testing.T) {
 // the server's own.
 func TestQuestionsInResultsRefused(t *testing.T) {
 	p := open(t, nil, fake("modern"))
-	says := func(err error) Client {
-		return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-			return nil, err
-		}}
-	}
 	for _, tt := range []struct {
 		name   string
 		client Client
 		want   string
 	}{
-		{"a refusal", says(&RPCError{Code: -32601, Message: "it has not declared roots"}),
+		{"a refusal", says("", &RPCError{Code: -32601, Message: "it has not declared roots"}),
 			"to go on it asks for roots/list, which is refused: it has not declared roots"},
-		{"an error", says(errors.New("broken")), "to go on it asks for roots/list, which is refused: broken"},
-		{"no answer", says(nil),
+		{"an error", says("", errors.New("broken")), "to go on it asks for roots/list, which is refused: broken"},
+		{"no answer", says("", nil),
 			"to go on it asks for roots/list, which is refused: the client's answer is no JSON"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
