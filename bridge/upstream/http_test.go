@@ -67,7 +67,6 @@ type counter struct {
 	http.Handler
 	mu   sync.Mutex
 	seen map[string]int
-	last http.Header
 }
 
 func counted(h http.Handler) *counter { return &counter{Handler: h, seen: map[string]int{}} }
@@ -75,7 +74,6 @@ func counted(h http.Handler) *counter { return &counter{Handler: h, seen: map[st
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.seen[r.Method+" "+r.URL.Path]++
-	c.last = r.Header.Clone()
 	c.mu.Unlock()
 	c.Handler.ServeHTTP(w, r)
 }
