@@ -57,7 +57,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.masked(refusal)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case isA[*exchangeError](err) && !(s.isDying() && errors.Is(err, context.Canceled)):
+	case isA[*exchangeError](err) && (!s.isDying() || !errors.Is(err, context.Canceled)):
 		return err
 	case s.isDying(), errors.Is(err, jsonrpc.ErrHungUp):
 		return s.ended(ctx)
