@@ -40,5 +40,5 @@ func TestCancelledListener(t *testing.T) {
 	cancel()
 	out.Close()
 	c.runs.Wait()
-	_ = lines.HangUp(0)
+	_ = lines.HangUp(ctx.Done(), 0)
 }

@@ -152,7 +152,11 @@ func (r *Request) answer(ctx context.Context) (any, error) {
 	case mcp.JSONRPCResponse:
 		return r.fitted(m.Result), nil
 	case mcp.JSONRPCError:
-		return nil, &jsonrpc.Error{Code: m.Error.Code, Message: m.Error.Message, Data: m.Error.Data}
+		e := &jsonrpc.Error{Code: m.Error.Code, Message: m.Error.Message}
+		if m.Error.Data != nil {
+			e.Data, _ = json.Marshal(m.Error.Data)
+		}
+		return nil, e
 	}
 	return nil, jsonrpc.ErrNoAnswer
 }

@@ -14,9 +14,8 @@ import (
 
 // A Carrier takes messages to the peer. Its methods are called concurrently.
 type Carrier interface {
-	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a
-	// request comes in the same exchange, Send may return once Receive has been given it, or an
-	// error.
+	// Send hands over m.Raw, and blocks until it is taken or ctx ends. Where the answer to a request
+	// comes in the same exchange, Send may return once Receive has been given it, or an error.
 	Send(ctx context.Context, m *Message) error
 	// Post hands over m.Raw without blocking, and reports whether it was taken.
 	Post(m *Message) bool
@@ -24,15 +23,15 @@ type Carrier interface {
 
 // Options say how a Conn treats what the peer sends.
 type Options struct {
-	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are
-	// refused with CodeBusy, so that a cancel behind them is read.
+	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are refused
+	// with CodeBusy, so that a cancel behind them is read.
 	MaxRequests int
 	// IDs is what the ids of our requests begin with. They are numbers where it is empty.
 	IDs string
 
-	// Accept is called for each request, and for each message with an Err, in the order in which
-	// they came. It must not block: nothing else is read meanwhile. What it returns answers the
-	// request on another goroutine; after nil there is no answer but one by Request.Answer.
+	// Accept is called for each request, and for each message with an Err, in the order in which they
+	// came. It must not block: nothing else is read meanwhile. What it returns answers the request on
+	// another goroutine; after nil there is no answer but one by Request.Answer.
 	Accept func(r *Request) Handler
 	// Notified is called likewise for each notification and each answer without an id.
 	Notified func(m *Message)
@@ -78,7 +77,7 @@ func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
 	return c
 }
 
-// AllowBatches has several messages in one be read, as a protocol of 2025-03-26 has it, or not.
+// AllowBatches says whether a message may be a batch of several, as in protocol 2025-03-26.
 func (c *Conn) AllowBatches(allowed bool) { c.batches.Store(allowed) }
 
 // Context returns the context of the handlers. It ends when Close is called.
@@ -100,12 +99,12 @@ func (c *Conn) NewID() json.RawMessage {
 func (c *Conn) Call(
 	ctx context.Context, id json.RawMessage, method string, params any,
 ) (json.RawMessage, error) {
-	m, err := request(id, method, params)
+	m, err := NewRequest(id, method, params)
 	if err != nil {
 		return nil, err
 	}
 	p := &call{done: make(chan struct{})}
-	key := textOf(id)
+	key := TextOf(id)
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
@@ -140,9 +139,9 @@ func (c *Conn) withdraw(ctx context.Context, m *Message) {
 	if m.Method == methodInitialize {
 		return
 	}
-	n, err := request(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
+	n, err := NewRequest(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
 	if err == nil {
-		c.carrier.Post(n) // a peer that has left so many unread won't read this one either
+		c.carrier.Post(n) // a peer that leaves messages unread won't read this one either
 	}
 }
 
@@ -154,7 +153,7 @@ func (c *Conn) forget(key string) {
 
 // Notify sends a notification. It blocks as the carrier's Send does.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
-	m, err := request(nil, method, params)
+	m, err := NewRequest(nil, method, params)
 	if err != nil {
 		return err
 	}
@@ -166,15 +165,15 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 func (c *Conn) Waiting(id json.RawMessage, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting[textOf(id)] != nil {
+	if c.waiting[TextOf(id)] != nil {
 		f()
 	}
 }
 
-// Resolve ends the request of ours with that id as if the peer had answered so. It reports
-// whether there was one.
+// Resolve ends the request of ours with that id as if the peer had answered so. It reports whether
+// there was one.
 func (c *Conn) Resolve(id, result json.RawMessage, err error) bool {
-	key := textOf(id)
+	key := TextOf(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.waiting[key]
@@ -187,7 +186,7 @@ func (c *Conn) Resolve(id, result json.RawMessage, err error) bool {
 	return true
 }
 
-// resolve takes an answer of the peer.
+// resolve ends the request of ours that the peer has answered.
 func (c *Conn) resolve(m *Message) bool {
 	switch {
 	case m.Error != nil:
@@ -229,7 +228,7 @@ func (c *Conn) begin() bool {
 	return true
 }
 
-// Receive takes one message of the peer, or a batch. Messages are to be received in their order.
+// Receive handles one message of the peer, or a batch. Messages must be received in their order.
 func (c *Conn) Receive(text []byte) {
 	if !c.begin() {
 		return
@@ -301,7 +300,7 @@ func (c *Conn) Serve(in *Reader, out *Lines, grace time.Duration) error {
 	}
 	c.Close(ErrPeerGone)
 	worked, hung := closed(c.work.Wait), make(chan error, 1)
-	go func() { hung <- out.drain(worked, grace) }()
+	go func() { hung <- out.HangUp(worked, grace) }()
 	<-worked
 	late := time.NewTimer(grace)
 	defer late.Stop()
@@ -325,24 +324,7 @@ func closed(wait func()) <-chan struct{} {
 	return done
 }
 
-// drain hangs up when worked is closed, or earlier when the peer is stuck for as long as grace:
-// senders are let go then.
-func (l *Lines) drain(worked <-chan struct{}, grace time.Duration) error {
-	tick := time.NewTicker(max(grace/4, time.Millisecond))
-	defer tick.Stop()
-	for !l.Stuck(grace) {
-		select {
-		case <-worked:
-			return l.HangUp(grace)
-		case <-l.ended:
-			return l.HangUp(grace)
-		case <-tick.C:
-		}
-	}
-	return l.HangUp(grace)
-}
-
-// route takes one message, or a batch, and returns what is to be run on a goroutine of its own.
+// route handles one message, or a batch, and returns what must run on a goroutine of its own.
 func (c *Conn) route(text []byte, in *batch) (run func()) {
 	text = clean(text)
 	switch {
@@ -376,7 +358,7 @@ func (c *Conn) notified(m *Message) {
 	}
 }
 
-// broken takes a message that can't be read. An answer ends the call that it is for.
+// broken handles a message that can't be read. An answer ends the call that it is for.
 func (c *Conn) broken(m *Message, answer bool, in *batch) (run func()) {
 	id := m.ID
 	if id == nil {

@@ -69,9 +69,9 @@ type Message struct {
 
 // An Error is a JSON-RPC error, received or to be sent.
 type Error struct {
-	Code    int
-	Message string
-	Data    any // a json.RawMessage in a received one; nil for none
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
@@ -123,8 +123,8 @@ func present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// textOf returns the string that raw encodes, or raw itself where it encodes something else.
-func textOf(raw json.RawMessage) string {
+// TextOf returns the string that raw encodes, or raw itself where it encodes something else.
+func TextOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -138,19 +138,17 @@ func readError(raw json.RawMessage) *Error {
 	e := &Error{Code: CodeInternal}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
-		e.Message = textOf(raw)
+		e.Message = TextOf(raw)
 		return e
 	}
 	var code float64
 	if json.Unmarshal(object["code"], &code) == nil {
 		e.Code = int(code)
 	}
-	if e.Message = textOf(object["message"]); e.Message == "" {
+	if e.Message = TextOf(object["message"]); e.Message == "" {
 		e.Message = "an error without a message"
 	}
-	if data := present(object["data"]); data != nil {
-		e.Data = data
-	}
+	e.Data = present(object["data"])
 	return e
 }
 
@@ -161,7 +159,9 @@ func answer(id json.RawMessage, result any, err error) (*Message, error) {
 	}
 	key, value := "result", result
 	if err != nil {
-		key, value = "error", wireError(err)
+		e := &Error{Code: CodeInternal, Message: err.Error()}
+		_ = errors.As(err, &e)
+		key, value = "error", e
 	}
 	raw, failed := json.Marshal(value)
 	if failed != nil {
@@ -172,19 +172,8 @@ func answer(id json.RawMessage, result any, err error) (*Message, error) {
 	return &Message{ID: id, Raw: append(append(text, raw...), '}')}, nil
 }
 
-// wireError returns what is sent of an error.
-func wireError(err error) any {
-	e := &Error{Code: CodeInternal, Message: err.Error()}
-	_ = errors.As(err, &e)
-	return struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Data    any    `json:"data,omitempty"`
-	}{e.Code, e.Message, e.Data}
-}
-
-// request returns a request, or a notification where id is nil. Parameters of nil are left out.
-func request(id json.RawMessage, method string, params any) (*Message, error) {
+// NewRequest returns a request, or a notification where id is nil. Parameters of nil are left out.
+func NewRequest(id json.RawMessage, method string, params any) (*Message, error) {
 	m := &Message{ID: id, Method: method}
 	if params != nil {
 		raw, err := json.Marshal(params)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -128,29 +129,34 @@ func (l *Lines) Flush() {
 	}
 }
 
-// Ended is closed when writing has failed or ended.
+// Ended returns a channel that is closed when writing has failed or ended.
 func (l *Lines) Ended() <-chan struct{} { return l.ended }
 
-// Stuck reports whether the peer hasn't taken a chunk for d.
-func (l *Lines) Stuck(d time.Duration) bool {
+// stuck reports whether the peer hasn't taken a chunk for d.
+func (l *Lines) stuck(d time.Duration) bool {
 	since := l.since.Load()
 	return since != 0 && time.Since(time.Unix(0, since)) >= d
 }
 
-// HangUp takes no more messages, and waits for those that were taken until the peer is stuck for
-// as long as grace. The write under way is given up then: only a deadline could interrupt it,
-// where the writer has one. HangUp returns how the writing ended. It is called once.
-func (l *Lines) HangUp(grace time.Duration) error {
-	close(l.quit)
-	for !l.Stuck(grace) {
-		t := time.NewTimer(max(grace/4, time.Millisecond))
+// HangUp takes messages until worked is closed, and returns how the writing ended once they are
+// written. When the peer is stuck for as long as grace, senders are let go and the write under way
+// is given up: only a deadline could interrupt it, where the writer has one. HangUp is called once.
+func (l *Lines) HangUp(worked <-chan struct{}, grace time.Duration) error {
+	tick := time.NewTicker(max(grace/4, time.Millisecond))
+	defer tick.Stop()
+	quit := sync.OnceFunc(func() { close(l.quit) })
+	defer quit()
+	for !l.stuck(grace) {
 		select {
+		case <-worked:
+			quit()
+			worked = nil
 		case <-l.ended:
-			t.Stop()
 			return l.err
-		case <-t.C:
+		case <-tick.C:
 		}
 	}
+	quit()
 	if d, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok &&
 		d.SetWriteDeadline(time.Now()) == nil {
 		<-l.ended

@@ -26,7 +26,8 @@ func TestReader(t *testing.T) {
 }
 
 func TestReaderGivesUp(t *testing.T) {
-	r := NewReader(io.MultiReader(strings.NewReader(strings.Repeat("x", 300_000)), iotest.ErrReader(errors.New("read on"))), 5)
+	r := NewReader(io.MultiReader(strings.NewReader(strings.Repeat("x", 300_000)),
+		iotest.ErrReader(errors.New("read on"))), 5)
 	r.MaxSkip = 100_000
 	if _, err := r.Next(); !errors.Is(err, ErrNoEnd) {
 		t.Errorf("got %v", err)
@@ -42,7 +43,8 @@ func TestTooLongTellsTheID(t *testing.T) {
 	}{
 		{"id first", `{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"x":"` + filler + `"}}`, "7", false},
 		{"id last", `{"method":"m","params":{"x":"` + filler + `"},"jsonrpc":"2.0","id":"a-7"}`, `"a-7"`, false},
-		{"id before the version", `{"method":"m","params":{"x":"` + filler + `"},"id":7,"jsonrpc":"2.0"}`, "7", false},
+		{"id before the version", `{"method":"m","params":{"x":"` + filler + `"},"id":7,"jsonrpc":"2.0"}`, "7",
+			false},
 		{"an id of its own inside", `{"method":"m","params":{"x":"` + filler + `","id":9}}`, "", false},
 		{"no id", `{"method":"m","params":{"x":"` + filler + `"}}`, "", false},
 		{"no message", filler, "", false},
@@ -60,7 +62,8 @@ func TestTooLongTellsTheID(t *testing.T) {
 	}
 }
 
-// FuzzReader compares the Reader with cutting the whole text at newlines, however it comes in parts.
+// FuzzReader compares the Reader with cutting the whole text at newlines, however it comes in
+// parts.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("ab\n\n123456789\nlast"), 8)
 	f.Add([]byte("\n"), 0)
@@ -77,7 +80,8 @@ func FuzzReader(f *testing.F) {
 			r := NewReader(src, limit)
 			for i, want := range lines {
 				got, err := r.Next()
-				if tooLong := errors.As(err, new(*TooLongError)); tooLong != (len(want) > limit) || err != nil && !tooLong {
+				if tooLong := errors.As(err, new(*TooLongError)); tooLong != (len(want) > limit) ||
+					err != nil && !tooLong {
 					t.Fatalf("line %d of %q: %v", i, text, err)
 				}
 				if err == nil && !bytes.Equal(got, want) {

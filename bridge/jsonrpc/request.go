@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// A Handler answers a request: with a result that can be encoded, or with an error, which is
-// sent as it is where it is an *Error. Its context ends when the peer cancels the request, whose
-// answer isn't sent then, or the connection is closed.
+// A Handler answers a request: with a result that can be encoded, or with an error, which is sent
+// as it is where it is an *Error. Its context ends when the peer cancels the request, whose answer
+// isn't sent then, or the connection is closed.
 type Handler func(ctx context.Context) (result any, err error)
 
 // A Request is one request of the peer. An id of nil is answered as null.
@@ -25,16 +25,16 @@ type Request struct {
 	after  []func()
 }
 
-// Order gives the request the next Turn. It is called by Accept, which returns a handler then.
-// When the request is over, its turn has passed.
+// Order gives the request the next Turn. It is called by Accept, which returns a handler then. When
+// the request is over, its turn has passed.
 func (r *Request) Order() {
 	done := make(chan struct{})
 	r.Turn = Turn{r.conn.last, sync.OnceFunc(func() { close(done) })}
 	r.conn.last = done
 }
 
-// A Turn keeps requests in the order in which they came up to some point of their handlers,
-// which run in any order. That of the zero value is always there.
+// A Turn keeps requests in the order in which they came up to some point of their handlers, which
+// run in any order. That of the zero value is always there.
 type Turn struct {
 	before <-chan struct{} // closed when all turns before have passed; nil for none
 	pass   func()
@@ -55,12 +55,9 @@ func (t Turn) Pass() {
 	}
 }
 
-// Afterwards has do called once the answer is written, or the request is over without one. It is
-// called by the handler, on its own goroutine.
+// Afterwards runs do once the answer is written, or the request is over without one. It is called
+// by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
-
-// Cancel ends the handler's context. A cause of ErrCancelled leaves the request without an answer.
-func (r *Request) Cancel(cause error) { r.cancel(cause) }
 
 // Answer answers the request. It is called by Accept, which returns nil then.
 func (r *Request) Answer(result any, err error) {
@@ -81,7 +78,7 @@ func (r *Request) encode(result any, err error) *Message {
 	return m
 }
 
-// accept has a request handled, or refuses it.
+// accept returns what handles a request, or refuses it.
 func (c *Conn) accept(m *Message, in *batch) (run func()) {
 	r := &Request{Message: *m, conn: c, batch: in}
 	handle := c.opts.Accept(r)
@@ -132,7 +129,7 @@ func (c *Conn) leave(r *Request) {
 	delete(c.serving, string(r.ID))
 }
 
-// cancelled ends the request that the parameters of a cancel name; there may be none.
+// cancelled ends the request that the parameters of a cancel name, if it is under way.
 func (c *Conn) cancelled(params json.RawMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`

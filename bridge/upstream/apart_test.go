@@ -23,8 +23,8 @@ func carriesMark(pid int) bool {
 	return err == nil && strings.Contains(string(environ), guard.MarkVar+"=")
 }
 
-// TestOpenedForTheUser: what a server has started in a session of its own lives on when the server is ended for want of use,
-// and when the bridge ends; the server's group doesn't.
+// TestOpenedForTheUser: what a server has started in a session of its own lives on when the server
+// is ended as unused, and when the bridge ends; the server's group doesn't.
 func TestOpenedForTheUser(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -53,7 +53,8 @@ func TestOpenedForTheUser(t *testing.T) {
 	}
 }
 
-// TestServersCannotReachEachOther: a server can't open another's input or output by /proc, though both are the same user's.
+// TestServersCannotReachEachOther: a server can't open another's input or output by /proc, though
+// both are the same user's.
 func TestServersCannotReachEachOther(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	pid := look(t, p).PID
@@ -81,12 +82,16 @@ asyncio.run(main())
 `
 	for _, tt := range []struct{ name, program, code string }{
 		{"cat", "cat", ""},
-		{"shell that writes to /dev/stderr", "sh", "echo ready >/dev/stderr && while read -r line; do echo \"$line\"; done"},
+		{"shell that writes to /dev/stderr", "sh",
+			"echo ready >/dev/stderr && while read -r line; do echo \"$line\"; done"},
 		{"shell that writes to its input", "sh", "echo x >&0; while read -r line; do echo \"$line\"; done"},
-		{"Python", "python3", "import sys, os; os.fstat(0); sys.stdin.isatty()\nfor line in sys.stdin: print(line, end='', flush=True)"},
+		{"Python", "python3",
+			"import sys, os; os.fstat(0); sys.stdin.isatty()\nfor line in sys.stdin: print(line, end='', flush=True)"},
 		{"Python's asyncio", "python3", asyncio},
 		{"Node", "node", "process.stdin.pipe(process.stdout)"},
-		{"Node, synchronously", "node", "const fs = require('fs'), b = Buffer.alloc(99); let n; while ((n = fs.readSync(0, b)) > 0) fs.writeSync(1, b.subarray(0, n))"},
+		{"Node, synchronously", "node",
+			"const fs = require('fs'), b = Buffer.alloc(99); let n; while ((n = fs.readSync(0, b)) > 0) " +
+				"fs.writeSync(1, b.subarray(0, n))"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"go.opentelemetry.io/otel/propagation"
@@ -23,7 +22,6 @@ func (s *session) request(
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer s.used(ctx)()
 	ctx, over := s.questions.during(ctx)
 	defer over()
 	id := s.conn.NewID()
@@ -33,53 +31,48 @@ func (s *session) request(
 	}
 	defer s.progress.observe(id, observer)()
 	result, err := s.exchange(ctx, id, method, params)
-	var refusal *RPCError
-	if err == nil || errors.As(err, &refusal) {
+	if err == nil || isA[*RPCError](err) {
 		s.answered.Store(true)
 	}
 	return result, err
 }
 
-// exchange sends a request with an id and waits for its raw result. The error is ctx's, a
-// *RPCError, or what ended the session or the exchange.
+// exchange sends a request with an id and waits for its raw result. Its errors are those of
+// explain.
 func (s *session) exchange(
 	ctx context.Context, id json.RawMessage, method string, params any,
 ) (json.RawMessage, error) {
 	result, err := s.conn.Call(ctx, id, method, params)
-	var refusal *jsonrpc.Error
-	var failed *exchangeError
+	return result, s.explain(ctx, err)
+}
+
+// explain returns an error of the connection for a caller: ctx's, a *RPCError, an *exchangeError,
+// or what ended the session.
+func (s *session) explain(ctx context.Context, err error) error {
+	var refusal *RPCError
 	switch {
 	case err == nil:
-		return result, nil
+		return nil
 	case errors.As(err, &refusal):
-		return nil, s.masked(refusal)
+		return s.masked(refusal)
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &failed) && !s.cut(failed):
-		return nil, failed.err
+		return ctx.Err()
+	case isA[*exchangeError](err) && (!s.isDying() || !errors.Is(err, context.Canceled)):
+		return err
 	case s.isDying(), errors.Is(err, jsonrpc.ErrHungUp):
-		return nil, s.ended(ctx)
+		return s.ended(ctx)
 	default:
-		return nil, errors.New(s.mask.text(err.Error()))
+		return errors.New(s.mask.text(err.Error()))
 	}
 }
 
 // masked returns an error of the server without secrets.
-func (s *session) masked(e *jsonrpc.Error) *RPCError {
+func (s *session) masked(e *RPCError) *RPCError {
 	masked := &RPCError{Code: e.Code, Message: s.mask.text(e.Message)}
-	if data, ok := e.Data.(json.RawMessage); ok {
-		masked.Data = s.mask.json(data)
+	if e.Data != nil {
+		masked.Data = s.mask.json(e.Data)
 	}
 	return masked
-}
-
-// used keeps the session from being ended as unused until done is called. What it does of itself
-// doesn't: a server that says again and again that its tools have changed would never be at rest.
-func (s *session) used(ctx context.Context) (done func()) {
-	if isOwnWork(ctx) {
-		return func() {}
-	}
-	return s.idle.use()
 }
 
 // metaFor returns what a request carries beside its parameters. A request's id is its progress
@@ -114,7 +107,6 @@ func (s *session) work(ctx context.Context, method string, params map[string]any
 		return nil, err
 	}
 	defer s.limiter.leave()
-	defer s.used(ctx)() // also while somebody thinks about an answer
 	bounded, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 	result, err := s.converse(bounded, method, params)
@@ -124,20 +116,57 @@ func (s *session) work(ctx context.Context, method string, params map[string]any
 	return result, err
 }
 
-// call calls one tool.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+// objectOf returns the arguments of a call as an object, in valid UTF-8.
+func objectOf(args json.RawMessage) (json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	switch {
 	case len(args) == 0 || string(args) == "null":
-		args = json.RawMessage("{}")
+		return json.RawMessage("{}"), nil
 	case !json.Valid(args) || args[0] != '{':
 		return nil, errors.New("the arguments are no JSON object")
-	case !utf8.Valid(args):
-		args = bytes.ToValidUTF8(args, []byte("\uFFFD"))
 	}
-	return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
+	return bytes.ToValidUTF8(args, []byte("\uFFFD")), nil
 }
 
-const opStart = "starting it"
+// options are what a call has beside its arguments. They are one value of its context, so that
+// the functions between the pool's methods and a session's requests don't have to pass them on.
+type options struct {
+	client   Client         // whom servers may ask; nil for none
+	progress func(Progress) // nil for none
+	servers  *generation    // of the pool, as they were pinned; nil for the current ones
+}
 
-func callOp(tool string) string { return fmt.Sprintf("calling the tool %q", tool) }
+type optionsKey struct{}
+
+func optionsOf(ctx context.Context) options {
+	o, _ := ctx.Value(optionsKey{}).(options)
+	return o
+}
+
+// with returns ctx for a call with other options.
+func with(ctx context.Context, change func(*options)) context.Context {
+	o := optionsOf(ctx)
+	change(&o)
+	return context.WithValue(ctx, optionsKey{}, o)
+}
+
+// WithClient returns ctx for a method of Pool that is called for c.
+func WithClient(ctx context.Context, c Client) context.Context {
+	return with(ctx, func(o *options) { o.client = c })
+}
+
+// ClientOf returns the client that a call with this context is made for; nil for none.
+func ClientOf(ctx context.Context) Client { return optionsOf(ctx).client }
+
+// WithProgress returns ctx for a Call whose progress is to be told to f: the server is asked for it
+// then, and only then.
+//
+// f is called in the order of the server's notifications, from one goroutine at a time, and no more
+// once Call has returned. It must not block and must not use the pool: nothing else that the server
+// says is heard meanwhile. A server may report as often as it likes.
+func WithProgress(ctx context.Context, f func(Progress)) context.Context {
+	return with(ctx, func(o *options) { o.progress = f })
+}
+
+// Observer returns what is told the progress of a call with this context; nil for nothing.
+func Observer(ctx context.Context) func(Progress) { return optionsOf(ctx).progress }

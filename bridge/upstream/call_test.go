@@ -13,24 +13,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"go.opentelemetry.io/otel/trace"
 )
 
 func TestResultsAreRaw(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	for _, tt := range []struct{ name, tool, args, want string }{
 		{name: "byte for byte", tool: "raw", want: `{ "n" : 9007199254740993, "f":1.0,  "u":"\u00e9é" }`},
-		{name: "arguments reach the server exactly", tool: "echo", args: `{"n":9007199254740993,"f":1.0}`, want: `{"n":9007199254740993,"f":1.0}`},
+		{name: "arguments reach the server exactly", tool: "echo", args: `{"n":9007199254740993,"f":1.0}`,
+			want: `{"n":9007199254740993,"f":1.0}`},
 		{name: "no arguments", tool: "echo", want: `{}`},
 		{name: "null arguments", tool: "echo", args: "null", want: `{}`},
 		{name: "arguments over several lines", tool: "echo", args: "{\n\"a\":\r\n1}", want: `{"a":1}`},
 		{name: "bad UTF-8 in arguments", tool: "echo", args: "{\"a\":\"\xff\"}", want: `{"a":"�"}`},
-		{name: "bad UTF-8 in the result", tool: "bad utf-8", want: `{"t":"a�b"}`},
-		{name: "answered twice", tool: "twice", want: `{"n":1}`},
-		{name: "again after that", tool: "echo", args: `{"x":2}`, want: `{"x":2}`},
-		{name: "in a batch", tool: "batch", want: `{"b":1}`},
-		{name: "ten megabytes", tool: "big", want: textResult(strings.Repeat("0123456789abcdef", 10<<16))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := call(t, p, tt.tool, tt.args)
@@ -49,11 +44,6 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}{
 		{name: "code, message and data", error: `{"code":-32050,"message":"boom","data":{"n":9007199254740993}}`,
 			want: RPCError{Code: -32050, Message: "boom", Data: json.RawMessage(`{"n":9007199254740993}`)}},
-		{name: "a plain string", error: `"cursor_invalid"`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "cursor_invalid"}},
-		{name: "a code that is none", error: `{"code":"EFAIL","message":"x"}`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "x"}},
-		{name: "a message that is none", error: `{"code":5,"message":{"a":1}}`, want: RPCError{Code: 5, Message: `{"a":1}`}},
-		{name: "empty", error: `{}`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "an error without a message"}},
-		{name: "a number", error: `5`, want: RPCError{Code: jsonrpc.CodeInternal, Message: "5"}},
 		{name: "with a secret", error: `{"code":1,"message":"bad s3cr3t-value","data":"s3cr3t-value"}`,
 			want: RPCError{Code: 1, Message: "bad ***", Data: json.RawMessage(`"***"`)}},
 	} {
@@ -68,14 +58,6 @@ func TestErrorsOfTheServer(t *testing.T) {
 			}
 		})
 	}
-	t.Run("neither result nor error", func(t *testing.T) {
-		_, err := p.Call(t.Context(), "fake", "nothing", nil)
-		serverError(t, err, "neither a result nor an error")
-	})
-	t.Run("a result that can't be read", func(t *testing.T) {
-		_, err := p.Call(t.Context(), "fake", "deep", nil)
-		serverError(t, err, "can't be read")
-	})
 	t.Run("arguments that are no object", func(t *testing.T) {
 		for _, args := range []string{"[1]", "{", `"x"`} {
 			_, err := p.Call(t.Context(), "fake", "echo", json.RawMessage(args))
@@ -89,33 +71,10 @@ func TestErrorsOfTheServer(t *testing.T) {
 	})
 }
 
-func TestConcurrentCalls(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	const n = 50
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			args, _ := json.Marshal(map[string]int{"N": n, "i": i})
-			got, err := p.Call(t.Context(), "fake", "barrier", args) // answered only when all 50 wait
-			if err != nil || string(got) != string(args) {
-				t.Errorf("got %s, %v, want %s", got, err, args)
-			}
-		})
-	}
-	all.Wait()
-	if s := look(t, p); s.Lists != 0 {
-		t.Errorf("the tools were listed %d times, want never", s.Lists)
-	}
-}
-
 func TestCallEndsWithItsContext(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := p.Call(ctx, "fake", "never", nil)
-		done <- err
-	}()
+	done := begin(ctx, p, "fake", "never", nil)
 	id := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 }).Waiting[0]
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -168,50 +127,13 @@ func TestLastAnswerOfADyingServerArrives(t *testing.T) {
 		if got := call(t, p, "answer and die", ""); got != `{"last":true}` {
 			t.Errorf("got %s", got)
 		}
-		p.mu.Lock()
-		s := p.current.entries["fake"].live
-		p.mu.Unlock()
+		s := live(p)
 		<-s.dying // a call before that would go to the same process
 	}
 }
 
-func TestServerClosesItsOutput(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	first := look(t, p).PID
-	_, err := p.Call(t.Context(), "fake", "close output", nil)
-	serverError(t, err, "closed its output")
-	if second := look(t, p).PID; second == first {
-		t.Errorf("the next call went to the same process")
-	}
-	vanished(t, first)
-}
-
-func TestLineBeyondTheLimit(t *testing.T) {
-	p := open(t, func(c *Config) { c.MaxLine = 1 << 20 }, fake("normal"))
-	first := look(t, p).PID
-	_, err := p.Call(t.Context(), "fake", "huge", nil)
-	serverError(t, err, "1048576 bytes")
-	if second := look(t, p).PID; second == first {
-		t.Errorf("the next call went to the same process")
-	}
-}
-
-func TestServerStopsReading(t *testing.T) {
-	p := open(t, func(c *Config) { c.StallTimeout = 300 * time.Millisecond }, fake("stops reading"))
-	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)
-	call(t, p, "echo", "")
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() {
-			_, err := p.Call(t.Context(), "fake", "echo", args)
-			serverError(t, err, "read nothing of its input")
-		})
-	}
-	all.Wait()
-	call(t, p, "echo", "") // another process
-}
-
-// Who waits for a server that doesn't read leaves with its context, long before the server is given up.
+// Who waits for a server that doesn't read leaves with its context, long before the server is given
+// up.
 func TestCallEndsWithItsContextUnread(t *testing.T) {
 	p := open(t, nil, fake("stops reading"))
 	call(t, p, "echo", "")
@@ -224,14 +146,8 @@ func TestCallEndsWithItsContextUnread(t *testing.T) {
 	}
 }
 
-func TestRequestsWithoutEnd(t *testing.T) {
-	p := open(t, readSoon, fake("normal"))
-	_, err := p.Call(t.Context(), "fake", "ask without end", nil)
-	serverError(t, err, "read nothing of its input")
-	call(t, p, "echo", "")
-}
-
-// A grandchild keeps the pipes open when the server dies; the caller must not wait for it, and it must not stay.
+// A grandchild keeps the pipes open when the server dies; the caller must not wait for it, and it
+// must not stay.
 func TestServerDiesBeforeItsChild(t *testing.T) {
 	p := open(t, nil, fake("grandchild"))
 	child := look(t, p).Child
@@ -244,9 +160,7 @@ func TestServerDiesBeforeItsChild(t *testing.T) {
 func TestServerDiesBetweenCalls(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	first := look(t, p).PID
-	p.mu.Lock()
-	s := p.current.entries["fake"].live
-	p.mu.Unlock()
+	s := live(p)
 	_ = syscall.Kill(first, syscall.SIGKILL)
 	<-s.dying
 	if second := look(t, p).PID; second == first {
@@ -263,12 +177,49 @@ func TestRequestsOfTheServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(call(t, p, "ask", "")), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"ping: {}", `sampling/createMessage: {"code":-32601,"message":"the client doesn't support sampling/createMessage"}`}
+	want := []string{"ping: {}",
+		`sampling/createMessage: {"code":-32601,"message":"the client doesn't support sampling/createMessage"}`}
 	for _, m := range []string{"roots/list", "elicitation/create"} {
-		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`: no call for one that could answer is under way"}`)
+		want = append(want, m+`: {"code":-32601,"message":"the client doesn't support `+m+`: no call for one `+
+			`that could answer is under way"}`)
 	}
 	want = append(want, `nonsense: {"code":-32601,"message":"the client doesn't support nonsense"}`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTraceIsTold: a server learns of the trace of its call, beside whatever else it is told, and
+// of none where there is none.
+func TestTraceIsTold(t *testing.T) {
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
+		TraceFlags: trace.FlagsSampled})
+	traced := trace.ContextWithSpanContext(t.Context(), span)
+	const parent = "00-01000000000000000000000000000000-0200000000000000-01"
+	s := &session{}
+	id := json.RawMessage(`"b-1"`)
+	for _, tc := range []struct {
+		name     string
+		progress bool
+		traced   bool
+		want     map[string]any
+	}{
+		{"neither", false, false, nil},
+		{"progress", true, false, map[string]any{"progressToken": id}},
+		{"a trace", false, true, map[string]any{"traceparent": parent}},
+		{"both", true, true, map[string]any{"progressToken": id, "traceparent": parent}},
+	} {
+		ctx := t.Context()
+		if tc.traced {
+			ctx = traced
+		}
+		if diff := cmp.Diff(tc.want, s.metaFor(ctx, id, tc.progress)); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+	}
+	s.meta = map[string]any{"own": 1}
+	_ = s.metaFor(traced, id, true)
+	if len(s.meta) != 1 {
+		t.Errorf("what all requests carry has changed: %v", s.meta)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"os"
 	"os/exec"
 	goruntime "runtime"
 	"slices"
@@ -37,11 +36,9 @@ type Logins interface {
 
 // credentials are what a server's configuration has us send with every request, to it alone.
 type credentials struct {
-	server  discovery.Server
-	mask    *mask
-	environ []string
-	logins  Logins // nil: none may be used
-	helper  *helper
+	s      *session
+	logins Logins // nil: none may be used
+	helper *helper
 }
 
 // sent is which of what can be renewed an attempt was sent with.
@@ -50,25 +47,20 @@ type sent struct {
 	helped int    // the run of the helper that printed its headers; 0 for none
 }
 
+// newer reports whether an attempt is sent with something else than the one before.
+func (s sent) newer(before sent) bool {
+	return s.helped != before.helped || s.login != before.login && s.login != ""
+}
+
 func newCredentials(s *session, u *url.URL) *credentials {
-	c := &credentials{server: s.server, mask: s.mask, environ: s.cfg.Environ, logins: s.cfg.Logins}
-	if c.environ == nil {
-		c.environ = os.Environ()
-	}
-	c.helper = newHelper(c.server, c.environ, s.cfg.Guard)
+	c := &credentials{s: s, helper: &helper{s: s, turn: make(chan struct{}, 1)}}
 	// What a user has written down may go out in the clear, but no login.
-	if s.server.OAuth.Off || !discovery.Confidential(u) {
-		c.logins = nil
+	if !s.server.OAuth.Off && discovery.Confidential(u) {
+		c.logins = s.cfg.Logins
 	}
-	for name, value := range s.server.Headers {
-		if secretName.MatchString(name) || !plainValue.MatchString(value) {
-			c.mask.configure(value)
-		}
+	if name := s.server.BearerTokenEnv; name != "" {
+		s.mask.configure(lookupVariable(s.cfg.Environ, name))
 	}
-	if c.server.BearerTokenEnv != "" {
-		c.mask.configure(lookupVariable(c.environ, c.server.BearerTokenEnv))
-	}
-	c.mask.configure(hidden(u.String())...)
 	return c
 }
 
@@ -89,14 +81,14 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 			req.Header.Set(name, value)
 		}
 	}
-	for name, value := range c.server.Headers {
+	for name, value := range c.s.server.Headers {
 		set(name, value)
 	}
-	if c.server.BearerTokenEnv != "" {
-		token := lookupVariable(c.environ, c.server.BearerTokenEnv)
+	if name := c.s.server.BearerTokenEnv; name != "" {
+		token := lookupVariable(c.s.cfg.Environ, name)
 		if token == "" {
 			return used, fmt.Errorf("the variable %s is not set, from which its configuration takes the token "+
-				"to send", c.server.BearerTokenEnv)
+				"to send", name)
 		}
 		set("Authorization", "Bearer "+token)
 	}
@@ -106,18 +98,18 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 	}
 	used.helped = helped.run
 	for name, value := range helped.headers {
-		c.mask.add(value) // of use still, however long ago it was printed
+		c.s.mask.add(value) // of use still, however long ago it was printed
 		set(name, value)
 	}
 	if req.Header.Get("Authorization") != "" || c.logins == nil {
 		return used, nil
 	}
-	used.login, err = c.logins.Token(ctx, c.server, refused.login)
+	used.login, err = c.logins.Token(ctx, c.s.server, refused.login)
 	if err != nil {
-		return used, errors.New(c.mask.text(err.Error()))
+		return used, errors.New(c.s.mask.text(err.Error()))
 	}
 	if used.login != "" {
-		c.mask.add(used.login)
+		c.s.mask.add(used.login)
 		set("Authorization", "Bearer "+used.login)
 	}
 	return used, nil
@@ -126,17 +118,14 @@ func (c *credentials) apply(ctx context.Context, req *http.Request, refused sent
 // configured reports whether the authorization comes from the configuration, so that no login would
 // be used.
 func (c *credentials) configured() bool {
-	if c.server.BearerTokenEnv != "" || c.server.OAuth.Off {
+	if c.s.server.BearerTokenEnv != "" || c.s.server.OAuth.Off {
 		return true
 	}
-	for name := range c.server.Headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	for name := range c.helper.last().headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
+	for _, headers := range []map[string]string{c.s.server.Headers, c.helper.last().headers} {
+		for name := range headers {
+			if strings.EqualFold(name, "Authorization") {
+				return true
+			}
 		}
 	}
 	return false
@@ -157,138 +146,108 @@ const (
 	helperOutput  = 64 << 10         // bytes of what it prints
 )
 
-// helper is the configured program that prints headers, if there is one, and what it has printed.
-// Of several callers who want something else than it has printed one runs it, under its own
-// context, and the others take what comes of that, or wait until their contexts end.
+// helper is the configured program that prints headers, and what it has printed.
 type helper struct {
-	run  func(context.Context) (map[string]string, error) // nil: no program is configured
-	turn chan struct{}                                    // has room for one: who runs it
+	s    *session
+	turn chan struct{} // has room for one: who runs it
 
-	mu  sync.Mutex
-	now helped
+	mu      sync.Mutex
+	printed printed
 }
 
-// helped is what has come of a helper.
-type helped struct {
-	headers map[string]string // that it has printed
-	run     int               // in which of its runs; 0 for none
-	runs    int               // that have ended, not counting those that a caller gave up
-	err     error             // of the last one
+// printed is what a run of the helper has printed.
+type printed struct {
+	headers map[string]string
+	run     int // 0: it was not run
 }
 
-func newHelper(srv discovery.Server, environment []string, groups Guard) *helper {
-	h := &helper{turn: make(chan struct{}, 1)}
-	if srv.HeadersHelper == "" {
-		return h
-	}
-	h.run = func(ctx context.Context) (headers map[string]string, err error) {
-		out, err := runHelper(ctx, srv, environment, groups)
-		if err != nil {
-			return nil, fmt.Errorf("the headersHelper of its configuration: %w", err)
-		}
-		if json.Unmarshal(out, &headers) != nil {
-			return nil, errors.New("the headersHelper of its configuration: it printed something else than a " +
-				"JSON object of strings")
-		}
-		return headers, nil
-	}
-	return h
-}
-
-// headers are what the program has printed since the run whose headers were refused; 0 for none. It
-// is run for them if need be: once for all who wait, also where it fails.
-func (h *helper) headers(ctx context.Context, refused int) (helped, error) {
-	before := h.last()
-	if h.run == nil || before.run > refused {
-		return before, nil
+// headers returns what the program has printed since the run whose headers were refused; 0 for
+// none. Of several callers one runs it, under its own context, and the others wait for that.
+func (h *helper) headers(ctx context.Context, refused int) (printed, error) {
+	if last := h.last(); h.s.server.HeadersHelper == "" || last.run > refused {
+		return last, nil
 	}
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
 	case <-ctx.Done():
-		return before, ctx.Err()
+		return printed{}, ctx.Err()
 	}
-	if now := h.last(); now.runs > before.runs {
-		return now, now.err
+	last := h.last()
+	if last.run > refused {
+		return last, nil
 	}
-	headers, err := h.run(ctx)
-	if err != nil && ctx.Err() != nil { // which says nothing to those who wait
-		return before, err
+	out, err := h.output(ctx)
+	if err != nil {
+		return printed{}, fmt.Errorf("the headersHelper of its configuration: %w", err)
+	}
+	now := printed{run: last.run + 1}
+	if json.Unmarshal(out, &now.headers) != nil {
+		return printed{}, errors.New("the headersHelper of its configuration: it printed something else than a " +
+			"JSON object of strings")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now.runs++
-	if h.now.err = err; err == nil {
-		h.now.headers, h.now.run = headers, h.now.runs
-	}
-	return h.now, err
+	h.printed = now
+	return now, nil
 }
 
-// last is what has come of the runs so far.
-func (h *helper) last() helped {
+func (h *helper) last() printed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.now
+	return h.printed
 }
 
-// runHelper runs the program in a process group of its own, with a server's minimal environment and
-// its variables. What it prints on stderr is not shown: a program that handles secrets may well
-// print one.
-func runHelper(
-	caller context.Context, srv discovery.Server, environment []string, groups Guard,
-) ([]byte, error) {
+// output runs the program in a process group of its own, with a server's minimal environment and
+// its variables, and returns what it printed. What it prints on stderr is not shown: a program that
+// handles secrets may well print one.
+func (h *helper) output(caller context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(caller, helperTimeout)
 	defer cancel()
-	cmd := exec.Command("/bin/sh", "-c", srv.HeadersHelper)
+	cmd := exec.Command("/bin/sh", "-c", h.s.server.HeadersHelper)
 	if goruntime.GOOS == "windows" {
-		cmd = exec.Command("cmd", "/c", srv.HeadersHelper)
+		cmd = exec.Command("cmd", "/c", h.s.server.HeadersHelper)
 	}
 	variables := map[string]string{}
-	maps.Copy(variables, srv.Env)
-	variables["CLAUDE_CODE_MCP_SERVER_NAME"], variables["CLAUDE_CODE_MCP_SERVER_URL"] = srv.Name, srv.URL
-	cmd.Env = environ(variables, environment)
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("opening a pipe: %w", err)
-	}
-	defer r.Close()
-	cmd.Stdout = w
-	proc, err := guard.LaunchTracked(cmd, groups)
-	_ = w.Close()
+	maps.Copy(variables, h.s.server.Env)
+	variables["CLAUDE_CODE_MCP_SERVER_NAME"] = h.s.server.Name
+	variables["CLAUDE_CODE_MCP_SERVER_URL"] = h.s.server.URL
+	cmd.Env = environ(variables, h.s.cfg.Environ)
+	var out limitedBuffer
+	cmd.Stdout, cmd.WaitDelay = &out, time.Second // for a process that has left the group
+	proc, err := guard.LaunchTracked(cmd, h.s.cfg.Guard)
 	if err != nil {
 		return nil, err
 	}
-	read := make(chan []byte, 1)
-	go func() { // ends with the pipe, at the latest when r is closed
-		out, _ := io.ReadAll(io.LimitReader(r, helperOutput+1))
-		read <- out
-	}()
-	var out []byte
 	select {
-	case out = <-read:
-		if len(out) <= helperOutput { // else it would wait for us to read on
-			select {
-			case <-proc.Exited():
-			case <-ctx.Done():
-			}
-		}
-		err = proc.End(0)
+	case <-proc.Exited():
 	case <-ctx.Done():
-		err = proc.End(0)
-		_ = r.Close()
-		<-read
 	}
-	switch {
+	switch err := proc.End(0); {
 	case caller.Err() != nil:
 		return nil, caller.Err()
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("it did not end within %v", helperTimeout)
 	case err != nil:
 		return nil, err
-	case len(out) > helperOutput:
+	case out.over:
 		return nil, fmt.Errorf("it printed more than %d bytes", helperOutput)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("it did not end within %v", helperTimeout)
 	case proc.State() == nil || !proc.State().Success():
 		return nil, fmt.Errorf("it failed (%v); run it by hand to see why", proc.State())
 	}
-	return bytes.TrimSpace(out), nil
+	return bytes.TrimSpace(out.buf.Bytes()), nil
+}
+
+// limitedBuffer takes up to helperOutput bytes. It fails for more, which closes the program's
+// output.
+type limitedBuffer struct {
+	buf  bytes.Buffer
+	over bool
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.over = b.buf.Len()+len(p) > helperOutput; b.over {
+		return 0, io.ErrShortWrite
+	}
+	return b.buf.Write(p)
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,15 +19,19 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestConfiguredHeaders: headers, a token from a variable and what a program prints are sent; the headers of the protocol can't be
-// replaced, and the bridge's environment doesn't reach the program.
+// TestConfiguredHeaders: headers, a token from a variable and what a program prints are sent; the
+// headers of the protocol can't be replaced, and the bridge's environment doesn't reach the
+// program.
 func TestConfiguredHeaders(t *testing.T) {
 	f := newFar(t)
 	srv, _ := web(t, discovery.HTTP, "/", f)
-	srv.Headers = map[string]string{"X-One": "1", "content-type": "text/plain", "Mcp-Session-Id": "x", "Host": "mcp.example"}
+	srv.Headers = map[string]string{"X-One": "1", "content-type": "text/plain", "Mcp-Session-Id": "x",
+		"Host": "mcp.example"}
 	srv.BearerTokenEnv = "TOKEN"
-	srv.Env = map[string]string{"CLAUDE_PROJECT_DIR": "/w/x$(echo pwned)", "CLAUDE_CODE_MCP_SERVER_NAME": "other"}
-	srv.HeadersHelper = `printf '{"X-Two":"%s","X-Env":"%s","X-Dir":"%s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" "$TOKEN" "${CLAUDE_PROJECT_DIR}/tok"`
+	srv.Env = map[string]string{"CLAUDE_PROJECT_DIR": "/w/x$(echo pwned)",
+		"CLAUDE_CODE_MCP_SERVER_NAME": "other"}
+	srv.HeadersHelper = `printf '{"X-Two":"%s","X-Env":"%s","X-Dir":"%s"}' "$CLAUDE_CODE_MCP_SERVER_NAME" ` +
+		`"$TOKEN" "${CLAUDE_PROJECT_DIR}/tok"`
 	g := &groups{}
 	p := open(t, func(c *Config) {
 		c.Guard = g
@@ -38,7 +42,8 @@ func TestConfiguredHeaders(t *testing.T) {
 	h := f.headers
 	f.mu.Unlock()
 	for name, want := range map[string]string{
-		"X-One": "1", "X-Two": "fake", "X-Env": "", "X-Dir": "/w/x$(echo pwned)/tok", "Authorization": "Bearer s3cr3t-value", "Content-Type": "application/json", "Mcp-Session-Id": "",
+		"X-One": "1", "X-Two": "fake", "X-Env": "", "X-Dir": "/w/x$(echo pwned)/tok",
+		"Authorization": "Bearer s3cr3t-value", "Content-Type": "application/json", "Mcp-Session-Id": "",
 	} {
 		if got := h.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -49,7 +54,8 @@ func TestConfiguredHeaders(t *testing.T) {
 	}
 }
 
-// TestHelperFails: a program that should print headers and doesn't is no secret's way out, and not waited for.
+// TestHelperFails: a program that should print headers and doesn't is no secret's way out, and not
+// waited for.
 func TestHelperFails(t *testing.T) {
 	f := newFar(t)
 	for _, tt := range []struct{ name, helper, want string }{
@@ -76,34 +82,13 @@ func TestHelperFails(t *testing.T) {
 	}
 }
 
-// TestHelperIsAskedAgain: once, when what it printed was refused.
-func TestHelperIsAskedAgain(t *testing.T) {
-	f := newFar(t)
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var good atomic.Value
-	good.Store("Bearer new")
-	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != good.Load() {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		f.ServeHTTP(w, r)
-	})
-	srv, _ := web(t, discovery.HTTP, "/", guarded)
-	srv.HeadersHelper = `printf '{"Authorization":"Bearer %s"}' "$(cat ` + file + `)"; echo new > ` + file
-	p := open(t, nil, srv)
-	call(t, p, "plain", "")
-	if n := f.count("initialize"); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
-	if err := os.WriteFile(file, []byte("wrong"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	good.Store("Bearer s3cr3t-other")
-	_, err := p.Call(t.Context(), "fake", "plain", nil)
+// TestHelperIsRefused: headers that are refused once they were printed again are said to be wrong.
+func TestHelperIsRefused(t *testing.T) {
+	srv, _ := web(t, discovery.HTTP, "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	srv.HeadersHelper = `echo '{"Authorization":"Bearer s3cr3t-value"}'`
+	_, err := open(t, nil, srv).Call(t.Context(), "fake", "plain", nil)
 	serverError(t, err, "refused the authorization that its configuration gives")
 }
 
@@ -117,15 +102,16 @@ func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *oauth.Source,
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		g, err := oauth.NewClient("test").Login(ctx, oauth.Login{Server: srv, Scopes: more, Show: func(string, oauth.Parties) {}, Open: func(page string) {
-			resp, err := http.Get(page)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_ = resp.Body.Close()
-			http.DefaultClient.CloseIdleConnections()
-		}})
+		g, err := oauth.NewClient().Login(ctx, oauth.Login{Server: srv, Scopes: more,
+			Show: func(string, oauth.Parties) {}, Open: func(page string) {
+				resp, err := http.Get(page)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = resp.Body.Close()
+				http.DefaultClient.CloseIdleConnections()
+			}})
 		if err == nil {
 			_, err = store.Put(srv, g)
 		}
@@ -133,11 +119,11 @@ func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *oauth.Source,
 			t.Fatal(err)
 		}
 	}
-	return as, srv, oauth.NewSource(oauth.NewClient("test"), store), login
+	return as, srv, oauth.NewSource(store), login
 }
 
-// TestLoginOverHTTP: a server that wants a login says so, isn't waited for, and works after it; its tokens are renewed as they end, and
-// when all is over the next step is named again.
+// TestLoginOverHTTP: a server that wants a login says so, isn't waited for, and works after it; its
+// tokens are renewed as they end, and when all is over the next step is named again.
 func TestLoginOverHTTP(t *testing.T) {
 	as, srv, source, login := loggedIn(t)
 	p := open(t, func(c *Config) { c.Logins = source }, srv)
@@ -177,15 +163,16 @@ func TestLoginOverHTTP(t *testing.T) {
 	says("type: mcp-bridge login fake")
 }
 
-// TestNewerProtocolOverHTTP: a server that knows the protocol without sessions is asked by it at once, and told in headers what it is
-// asked for.
+// TestNewerProtocolOverHTTP: a server that knows the protocol without sessions is asked by it at
+// once, and told in headers what it is asked for.
 func TestNewerProtocolOverHTTP(t *testing.T) {
 	f := newFar(t)
 	f.newer = true
 	older := counted(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported protocol version"}}`))
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported ` +
+			`protocol version"}}`))
 	}))
 	srv, _ := web(t, discovery.HTTP, "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Header.Get("Mcp-Protocol-Version") != "2026-07-28" {
@@ -205,7 +192,8 @@ func TestNewerProtocolOverHTTP(t *testing.T) {
 		f.mu.Lock()
 		h := f.headers
 		f.mu.Unlock()
-		if h.Get("Mcp-Method") != "tools/call" || h.Get("Mcp-Name") != "plain" || h.Get("Mcp-Param-Region") != "eu" || h.Get("Mcp-Session-Id") != "" {
+		if h.Get("Mcp-Method") != "tools/call" || h.Get("Mcp-Name") != "plain" ||
+			h.Get("Mcp-Param-Region") != "eu" || h.Get("Mcp-Session-Id") != "" {
 			t.Errorf("got %v", h)
 		}
 		p.mu.Lock()
@@ -215,6 +203,64 @@ func TestNewerProtocolOverHTTP(t *testing.T) {
 		p.mu.Unlock()
 	}
 	if n := older.of("POST /"); n != 0 || f.count("server/discover") != 2 {
-		t.Errorf("asked %d times by the older protocol and %d times by the newer, want 0 and 2", n, f.count("server/discover"))
+		t.Errorf("asked %d times by the older protocol and %d times by the newer, want 0 and 2", n,
+			f.count("server/discover"))
+	}
+}
+
+// TestHelperIsAskedOnceForAll: where the headers of many calls are refused at once, the program
+// that prints them is run once.
+func TestHelperIsAskedOnceForAll(t *testing.T) {
+	const calls = 20
+	f := newFar(t)
+	dir := t.TempDir()
+	token, runs := filepath.Join(dir, "token"), filepath.Join(dir, "runs")
+	for file, text := range map[string]string{token: "old", runs: ""} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	good, refused, all := "Bearer old", 0, make(chan struct{})
+	srv, _ := web(t, discovery.HTTP, "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		right := r.Header.Get("Authorization") == good
+		if r.Method == http.MethodPost && !right {
+			if refused++; refused == calls {
+				close(all)
+			}
+		}
+		mu.Unlock()
+		switch {
+		case r.Method != http.MethodPost || right:
+			f.ServeHTTP(w, r)
+		default: // only once all have sent the old one
+			select {
+			case <-all:
+			case <-f.stop:
+			}
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	srv.HeadersHelper = `echo run >>` + runs + `; printf '{"Authorization":"Bearer %s"}' "$(cat ` + token + `)"`
+	p := open(t, nil, srv)
+	call(t, p, "plain", "")
+	if err := os.WriteFile(token, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	good = "Bearer new"
+	mu.Unlock()
+	var group sync.WaitGroup
+	for range calls {
+		group.Go(func() {
+			if _, err := p.Call(t.Context(), "fake", "plain", nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if text, err := os.ReadFile(runs); err != nil || string(text) != "run\nrun\n" {
+		t.Errorf("it was run %d times, want 2 (%v)", strings.Count(string(text), "run"), err)
 	}
 }

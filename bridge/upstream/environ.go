@@ -33,8 +33,8 @@ var inheritedWindows = []string{
 	"USERNAME", "USERPROFILE", "WINDIR",
 }
 
-// environ is the environment of one server: the few variables that are inherited, its own, and the
-// depth.
+// environ returns the environment of one server: the few variables that are inherited, its own, and
+// the depth.
 func environ(own map[string]string, from []string) []string {
 	vars := map[string]string{}
 	depth := 0
@@ -64,7 +64,7 @@ func environ(own map[string]string, from []string) []string {
 	return env
 }
 
-// command makes the command of one server, without its standard streams. It has no context: a
+// command returns the command of one server, without its standard streams. It has no context: a
 // server outlives the call that it was started for.
 func command(s discovery.Server, from []string) (*exec.Cmd, error) {
 	if s.Command == "" {
@@ -115,7 +115,7 @@ func startError(s discovery.Server, err error) error {
 	return fmt.Errorf("%w; correct the server's command in %s", err, origin(s))
 }
 
-// origin is where a person would correct a server.
+// origin returns where a person would correct a server.
 func origin(s discovery.Server) string {
 	if s.Source.Path == "" {
 		return "its configuration"

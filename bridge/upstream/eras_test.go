@@ -40,12 +40,15 @@ func TestErasOverHTTP(t *testing.T) {
 		{"the newer protocol", nil, "server/discover tools/call", ""},
 		{"no such method", refuse(200, "", rpc(-32601, "null")), "server/discover initialize tools/call", ""},
 		{"bad request", refuse(400, "", ""), "server/discover initialize tools/call", ""},
-		{"a version that isn't known, in another's words", refuse(400, "", rpc(-32000, "null")), "server/discover initialize tools/call", ""},
+		{"a version that isn't known, in another's words", refuse(400, "", rpc(-32000, "null")),
+			"server/discover initialize tools/call", ""},
 		{"not found", refuse(404, "", rpc(-32601, "null")), "server/discover initialize tools/call", ""},
 		{"forbidden", refuse(403, "", ""), "server/discover initialize tools/call", ""},
 		{"a failure", refuse(500, "", "oops"), "server/discover initialize tools/call", ""},
-		{"older versions alone", refuse(400, "", rpc(-32022, `{"supported":["2025-11-25"],"requested":"2026-07-28"}`)), "server/discover initialize tools/call", ""},
-		{"newer versions alone", refuse(400, "", rpc(-32022, `{"supported":["2099-01-01"],"requested":"2026-07-28"}`)), "server/discover", "2099-01-01"},
+		{"older versions alone", refuse(400, "", rpc(-32022,
+			`{"supported":["2025-11-25"],"requested":"2026-07-28"}`)), "server/discover initialize tools/call", ""},
+		{"newer versions alone", refuse(400, "", rpc(-32022,
+			`{"supported":["2099-01-01"],"requested":"2026-07-28"}`)), "server/discover", "2099-01-01"},
 		{"the same version", func() http.HandlerFunc {
 			var asked atomic.Bool
 			return func(w http.ResponseWriter, r *http.Request) {
@@ -53,15 +56,20 @@ func TestErasOverHTTP(t *testing.T) {
 					refuse(400, "", rpc(-32022, `{"supported":["2026-07-28"],"requested":"2026-07-28"}`))(w, r)
 					return
 				}
-				refuse(200, "", `{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`)(w, r)
+				refuse(200, "", `{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],`+
+					`"capabilities":{"tools":{}}}}`)(w, r)
 			}
 		}(), "server/discover server/discover tools/call", ""},
 		{"another newer error", refuse(400, "", rpc(-32020, "null")), "server/discover", "refused"},
-		{"no authorization", refuse(401, `Bearer scope="files:read"`, ""), "server/discover", "it wants to be authorized; type: mcp-bridge login fake --scope files:read"},
-		{"a missing scope", refuse(403, `Bearer error="insufficient_scope", scope="files:write"`, ""), "server/discover",
+		{"no authorization", refuse(401, `Bearer scope="files:read"`, ""), "server/discover",
+			"it wants to be authorized; type: mcp-bridge login fake --scope files:read"},
+		{"a missing scope", refuse(403, `Bearer error="insufficient_scope", scope="files:write"`, ""),
+			"server/discover",
 			"it wants more than it was authorized for; type: mcp-bridge login fake --scope files:write"},
-		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "server/discover initialize tools/call", ""},
-		{"any object", refuse(200, "", `{"jsonrpc":"2.0","id":1,"result":{}}`), "server/discover initialize tools/call", ""},
+		{"no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			"server/discover initialize tools/call", ""},
+		{"any object", refuse(200, "", `{"jsonrpc":"2.0","id":1,"result":{}}`),
+			"server/discover initialize tools/call", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
 var (
@@ -15,6 +17,8 @@ var (
 	// ErrClosed says that the pool is closed, or was closed during the call.
 	ErrClosed = errors.New("the connections to the servers are closed")
 )
+
+const opStart = "starting it"
 
 // ServerError says what went wrong with one server. Err is a *RPCError where the server itself said
 // so, the caller's context error where that ended the call, ErrClosed, or what ended the session.
@@ -47,22 +51,7 @@ func (e *ServerError) with(reason error) *ServerError {
 }
 
 // RPCError is the JSON-RPC error that a server answered with.
-type RPCError struct {
-	Code    int
-	Message string
-	Data    json.RawMessage // nil for none
-}
-
-func (e *RPCError) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
-
-// textOf returns the string that raw encodes, or raw itself where it is something else.
-func textOf(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
+type RPCError = jsonrpc.Error
 
 // What ended a session. Each says what the server did.
 var (
@@ -86,6 +75,12 @@ func (e *endError) Error() string {
 	return e.why + "; the next call " + e.again
 }
 
+// isA reports whether an error of type T is in err's tree.
+func isA[T error](err error) bool {
+	_, is := errors.AsType[T](err)
+	return is
+}
+
 // over returns why a session ended whose server is started again by the next call.
 func over(format string, a ...any) error {
 	return &endError{why: fmt.Sprintf(format, a...), again: "starts it again"}
@@ -93,8 +88,8 @@ func over(format string, a ...any) error {
 
 // onlyAfter returns err, which ended a session, where its server isn't started again so soon.
 func onlyAfter(err error, pause time.Duration) error {
-	var end *endError
-	if pause <= 0 || !errors.As(err, &end) {
+	end, ok := errors.AsType[*endError](err)
+	if pause <= 0 || !ok {
 		return err
 	}
 	return &endError{end.why, end.again, pause.Round(100 * time.Millisecond)}
@@ -102,8 +97,7 @@ func onlyAfter(err error, pause time.Duration) error {
 
 // reasonOf returns why a session ended or a server didn't start, without when it is tried again.
 func reasonOf(err error) string {
-	var end *endError
-	if errors.As(err, &end) {
+	if end, ok := errors.AsType[*endError](err); ok {
 		return end.why
 	}
 	return err.Error()

@@ -21,7 +21,9 @@ type event struct {
 	data  []byte
 	id    string
 	hasID bool
-	retry string
+	retry time.Duration // until a stream that ends is asked for again
+
+	hasRetry bool
 }
 
 // eventReader reads server-sent events (WHATWG HTML, 9.2) up to a length of each.
@@ -46,7 +48,7 @@ func (r *eventReader) next() (e event, err error) {
 	for {
 		line, err := r.lines.Next()
 		size += len(line) + 1
-		if size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || errors.As(err, new(*jsonrpc.TooLongError)) {
+		if size > r.limit || errors.Is(err, jsonrpc.ErrNoEnd) || isA[*jsonrpc.TooLongError](err) {
 			return event{}, errTooLong
 		}
 		if err != nil {
@@ -54,7 +56,7 @@ func (r *eventReader) next() (e event, err error) {
 		}
 		line = bytes.TrimRight(line, "\r")
 		if len(line) == 0 {
-			if hasData || e.hasID || e.retry != "" {
+			if hasData || e.hasID || e.hasRetry {
 				return e, nil
 			}
 			e, size = event{}, 0
@@ -75,8 +77,8 @@ func (r *eventReader) next() (e event, err error) {
 				e.id, e.hasID = string(value), true
 			}
 		case "retry":
-			if _, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				e.retry = string(value)
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				e.retry, e.hasRetry = time.Duration(ms)*time.Millisecond, true
 			}
 		}
 	}
@@ -84,12 +86,3 @@ func (r *eventReader) next() (e event, err error) {
 
 // isMessage reports whether an event is one that may be a message.
 func (e event) isMessage() bool { return len(e.data) > 0 && (e.name == "" || e.name == "message") }
-
-// pause returns how long to wait until a stream is asked for again.
-func (e event) pause() time.Duration {
-	if e.retry == "" {
-		return defaultRetry
-	}
-	wait, _ := time.ParseDuration(e.retry + "ms")
-	return max(wait, minRetry)
-}

@@ -44,10 +44,13 @@ func TestEvents(t *testing.T) {
 		{"a name alone is no event", "event: x\n\ndata: y\n\n", []string{"||y"}, io.EOF},
 		{"cut off", "data: a\n\ndata: b\n", []string{"||a"}, io.EOF},
 		{"cut off in a line", "data: a\n\ndata: b", []string{"||a"}, io.EOF},
-		{"longer than the reader's buffer", "data: " + strings.Repeat("x", 50) + "\n\n", []string{"||" + strings.Repeat("x", 50)}, io.EOF},
-		{"a line beyond the limit", "data: a\n\ndata: " + strings.Repeat("x", 100) + "\n\n", []string{"||a"}, errTooLong},
+		{"longer than the reader's buffer", "data: " + strings.Repeat("x", 50) + "\n\n",
+			[]string{"||" + strings.Repeat("x", 50)}, io.EOF},
+		{"a line beyond the limit", "data: a\n\ndata: " + strings.Repeat("x", 100) + "\n\n", []string{"||a"},
+			errTooLong},
 		{"lines beyond the limit", strings.Repeat("data: xxxxxxxx\n", 10) + "\n", nil, errTooLong},
-		{"many that are each within it", strings.Repeat("data: xxxxxxxx\n\n", 10), slices.Repeat([]string{"||xxxxxxxx"}, 10), io.EOF},
+		{"many that are each within it", strings.Repeat("data: xxxxxxxx\n\n", 10),
+			slices.Repeat([]string{"||xxxxxxxx"}, 10), io.EOF},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, err := readEvents(tt.text, 80)
@@ -62,9 +65,11 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// FuzzEvents: no event is longer than the limit, no stream is read for ever, and what we write of messages is read again as it was.
+// FuzzEvents: no event is longer than the limit, no stream is read for ever, and what we write of
+// messages is read again as it was.
 func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{"data: x\n\n", "event: endpoint\r\ndata: /m\r\n\r\n", "id: 1\nretry: 3\ndata: a\ndata: b\n\n", ":\n\n\x00"} {
+	for _, seed := range []string{"data: x\n\n", "event: endpoint\r\ndata: /m\r\n\r\n",
+		"id: 1\nretry: 3\ndata: a\ndata: b\n\n", ":\n\n\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -105,11 +110,12 @@ func (s *stream) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestPausesBetweenStreams: a server that ends each stream of notifications is asked ever more seldom, and sooner again after one that was
-// good for something.
+// TestPausesBetweenStreams: a server that ends each stream of notifications is asked ever more
+// seldom, and sooner again after one that was good for something.
 func TestPausesBetweenStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSession(Config{}.withDefaults(), discovery.Server{Transport: discovery.HTTP, URL: "http://far/"}, hints{})
+		s := newSession(Config{}.withDefaults(), discovery.Server{Transport: discovery.HTTP, URL: "http://far/"},
+			hints{})
 		r, err := newRemote(s)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,8 @@ import (
 )
 
 const (
-	errorBody    = 16 << 10               // bytes read of an answer that is a failure
-	errorText    = 300                    // and shown
-	unwantedWait = 100 * time.Millisecond // for a body that isn't wanted
+	errorBody = 16 << 10 // bytes read of an answer that is a failure
+	errorText = 300      // and shown
 )
 
 // An exchange is one message of ours over HTTP, and what is answered to it.
@@ -56,15 +56,15 @@ func (x exchange) post(ctx context.Context) error {
 	x.r.learn(resp)
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
-	case !x.isRequest() || x.r.isSSE(): // the answer, if there is one, comes over the stream
-		return closeWith(resp)
+	case !x.isRequest() || x.r.now().sse: // the answer, if there is one, comes over the stream
+		return nil
 	case media == textEvents:
 		return x.stream(ctx, resp.Body)
 	case media == textJSON:
 		return x.whole(resp.Body)
 	}
 	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
-		contentType(media), resp.StatusCode, origin(x.r.s.server))
+		cmp.Or(media, "nothing"), resp.StatusCode, origin(x.r.s.server))
 }
 
 // whole receives an answer of one JSON text.
@@ -86,9 +86,17 @@ func (x exchange) whole(body io.Reader) error {
 // stream receives an answer of many messages, up to the one that was asked for. Over the older
 // protocol a server may end it before, once it has sent an event's id, and is asked for the rest.
 func (x exchange) stream(ctx context.Context, body io.Reader) error {
-	last := event{}
+	last, pause := "", defaultRetry
 	for {
-		err := x.r.receive(body, &last, func() bool { return !x.waits() })
+		err := x.r.receive(body, func(e event) bool {
+			if e.hasID {
+				last = e.id
+			}
+			if e.hasRetry {
+				pause = max(e.retry, minRetry)
+			}
+			return !x.waits()
+		})
 		switch {
 		case !x.waits():
 			return nil
@@ -96,16 +104,16 @@ func (x exchange) stream(ctx context.Context, body io.Reader) error {
 			return x.tooLong()
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.Is(err, io.EOF) || !last.hasID || x.r.now().modern:
+		case !errors.Is(err, io.EOF) || last == "" || x.r.now().modern():
 			return errors.New("the connection ended before the answer came; whether the work was done isn't known")
 		}
 		select {
-		case <-time.After(last.pause()):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		h := x.r.describe(ctx, nil)
-		h.Set("Last-Event-ID", last.id)
+		h.Set("Last-Event-ID", last)
 		rest, err := x.r.get(ctx, h)
 		if err != nil {
 			return fmt.Errorf("the connection ended before the answer came, and its rest can't be had (%w); "+
@@ -116,25 +124,20 @@ func (x exchange) stream(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// receive receives the messages of a stream until it ends, or done reports true. It notes the last
-// event's id, and the time to retry.
-func (r *remote) receive(body io.Reader, last *event, done func() bool) error {
+// receive receives the messages of a stream until it ends, or done reports true for one of its
+// events.
+func (r *remote) receive(body io.Reader, done func(event) bool) error {
 	events := newEventReader(body, r.s.cfg.MaxLine)
 	for {
 		e, err := events.next()
 		if err != nil {
 			return err
 		}
-		if e.hasID {
-			last.id, last.hasID = e.id, e.id != ""
-		}
-		if e.retry != "" {
-			last.retry = e.retry
-		}
 		if e.isMessage() {
-			if r.s.conn.Receive(e.data); done() {
-				return nil
-			}
+			r.s.conn.Receive(e.data)
+		}
+		if done(e) {
+			return nil
 		}
 	}
 }
@@ -151,9 +154,9 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 	case resp.StatusCode/100 != 2:
 		return nil, exchange{r, &jsonrpc.Message{}}.refused(h, resp)
 	case media != textEvents:
-		_ = closeWith(resp)
+		_ = resp.Body.Close()
 		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events",
-			contentType(media))}
+			cmp.Or(media, "nothing"))}
 	}
 	return resp.Body, nil
 }
@@ -161,30 +164,27 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 // listen holds the stream of the older protocol's notifications open, if the server has one, until
 // ctx ends.
 func (r *remote) listen(ctx context.Context) {
-	for pause := time.Duration(0); ; {
+	for pause := firstPause; ; pause = nextPause(pause) {
+		body, err := r.get(ctx, r.describe(ctx, nil))
+		switch {
+		case err == nil:
+			_ = r.receive(body, func(event) bool {
+				pause = firstPause // the stream was good for something
+				return false
+			})
+			_ = body.Close()
+		case !isA[*unreachableError](err):
+			return // it has no notifications to tell
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
-		pause = nextPause(pause)
-		body, err := r.get(ctx, r.describe(ctx, nil))
-		var unreachable *unreachableError
-		if errors.As(err, &unreachable) {
-			continue
-		}
-		if err != nil {
-			return // it has no notifications to tell
-		}
-		_ = r.receive(body, &event{}, func() bool {
-			pause = firstPause // the stream was good for something
-			return false
-		})
-		_ = body.Close()
 	}
 }
 
-func nextPause(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
+func nextPause(pause time.Duration) time.Duration { return min(2*pause, lastPause) }
 
 // openStream opens the older transport's stream of all messages, which lives until streams ends,
 // and waits for the event that tells where messages are posted to.
@@ -200,9 +200,24 @@ func (r *remote) openStream(ctx, streams context.Context) error {
 		return &exchangeError{err}
 	}
 	endpoint := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(endpoint) })
 	r.work.Go(func() {
 		defer cancel()
-		err := r.readStream(body, sync.OnceFunc(func() { close(endpoint) }))
+		err := r.receive(body, func(e event) bool {
+			if e.name != "endpoint" {
+				return false
+			}
+			to, err := r.url.Parse(strings.TrimSpace(string(e.data)))
+			if err != nil || discovery.OriginOf(to) != discovery.OriginOf(r.url) {
+				r.s.fail(errElsewhere)
+				return true
+			}
+			r.mu.Lock()
+			r.conn.endpoint = to.String()
+			r.mu.Unlock()
+			begun()
+			return false
+		})
 		_ = body.Close()
 		switch {
 		case opening.Err() != nil:
@@ -223,47 +238,6 @@ func (r *remote) openStream(ctx, streams context.Context) error {
 	}
 }
 
-// readStream receives all messages of the older transport, and calls begun when it is known where
-// others are posted to.
-func (r *remote) readStream(body io.Reader, begun func()) error {
-	events := newEventReader(body, r.s.cfg.MaxLine)
-	for {
-		e, err := events.next()
-		switch {
-		case err != nil:
-			return err
-		case e.isMessage():
-			r.s.conn.Receive(e.data)
-		case e.name == "endpoint":
-			to, err := r.url.Parse(strings.TrimSpace(string(e.data)))
-			if err != nil || discovery.OriginOf(to) != discovery.OriginOf(r.url) {
-				r.s.fail(errors.New("it names an address at another origin for messages, where nothing is sent to"))
-				return io.EOF
-			}
-			r.mu.Lock()
-			r.conn.endpoint = to.String()
-			r.mu.Unlock()
-			begun()
-		}
-	}
-}
-
-// authorized is what every HTTP request passes. The configured headers and a login's token go to
-// the configured origin and nowhere else, whatever the server says.
-type authorized struct{ r *remote }
-
-// RoundTrip implements http.RoundTripper.
-func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
-	if discovery.OriginOf(req.URL) != discovery.OriginOf(a.r.url) {
-		return nil, errors.New("it names an address at another origin, where nothing is sent to")
-	}
-	resp, err := a.send(req)
-	if err == nil && resp.StatusCode/100 == 3 && resp.Header.Get("Location") != "" {
-		return resp, closeWith(resp) // for redirect to judge
-	}
-	return resp, err
-}
-
 // redirect follows a redirection within the origin that keeps the method, and no other.
 func (r *remote) redirect(req *http.Request, via []*http.Request) error {
 	switch {
@@ -278,64 +252,4 @@ func (r *remote) redirect(req *http.Request, via []*http.Request) error {
 		return &exchangeError{fmt.Errorf("it redirects more than %d times", maxRedirects)}
 	}
 	return nil
-}
-
-// send sends a request with the credentials. One that was refused as unauthorized (401), which says
-// that nothing was done, is sent once more where there are new ones.
-func (a authorized) send(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	attempt := req.Clone(ctx)
-	used, err := a.r.credentials.apply(ctx, attempt, sent{})
-	if err != nil {
-		return nil, err
-	}
-	resp, err := a.transmit(attempt)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
-		return resp, err
-	}
-	again := req.Clone(ctx)
-	if req.GetBody != nil {
-		if again.Body, err = req.GetBody(); err != nil {
-			return resp, nil
-		}
-	}
-	next, err := a.r.credentials.apply(ctx, again, used)
-	if err != nil {
-		_ = closeWith(resp)
-		return nil, err
-	}
-	if next.helped == used.helped && (next.login == used.login || next.login == "") {
-		return resp, nil
-	}
-	_ = closeWith(resp)
-	return a.transmit(again)
-}
-
-func (a authorized) transmit(req *http.Request) (*http.Response, error) {
-	resp, err := a.r.base.RoundTrip(req)
-	if err != nil {
-		if req.Context().Err() != nil {
-			return nil, req.Context().Err()
-		}
-		return nil, &unreachableError{a.r.s.mask.text(err.Error())}
-	}
-	return resp, nil
-}
-
-func contentType(media string) string {
-	if media == "" {
-		return "nothing"
-	}
-	return media
-}
-
-// closeWith closes a body that isn't wanted. A short one is read first, so that its connection can
-// be used again, but not waited for: the server may never end it.
-func closeWith(resp *http.Response) error {
-	if 0 < resp.ContentLength && resp.ContentLength <= errorBody {
-		late := time.AfterFunc(unwantedWait, func() { _ = resp.Body.Close() })
-		defer late.Stop()
-		_, _ = io.CopyN(io.Discard, resp.Body, errorBody)
-	}
-	return resp.Body.Close()
 }

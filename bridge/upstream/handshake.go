@@ -15,14 +15,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-const (
-	maxMasked = 8 << 10 // bytes of what a server says of itself that are looked at
-	maxTold   = 200     // bytes of what a server calls itself
-)
+// maxTold is how much is kept of what a server says of itself, in bytes.
+const maxTold = 200
 
 // SelfCapability is the experimental capability by which a bridge says that it is one, and under
 // which it says which, as {"instance": "…"}.
@@ -48,8 +45,7 @@ type handshake struct{ *session }
 func (h handshake) connect(ctx context.Context) error {
 	err := h.shakeEither(ctx)
 	if err != nil && ctx.Err() == nil && h.peer.instead(err) {
-		var self *selfError
-		if second := h.shakeEither(ctx); second == nil || errors.As(second, &self) {
+		if second := h.shakeEither(ctx); second == nil || errors.Is(second, ErrSelf) {
 			h.hints.other = !h.hints.other
 			err = second
 		}
@@ -83,16 +79,13 @@ func (h handshake) shakeEither(ctx context.Context) error {
 // mayBeOlder reports whether a handshake of the newer protocol over HTTP failed in a way that
 // leaves it open whether the server knows the older one.
 func mayBeOlder(err error) bool {
-	var failed *exchangeError
-	var login *LoginError
-	var unreachable *unreachableError
-	return errors.As(err, &failed) && !errors.As(err, &login) && !errors.As(err, &unreachable)
+	return isA[*exchangeError](err) && !isA[*LoginError](err) && !isA[*unreachableError](err)
 }
 
 // supported returns the versions that an error says a server supports.
 func supported(err error) []string {
-	var refusal *RPCError
-	if !errors.As(err, &refusal) || refusal.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
+	refusal, ok := errors.AsType[*RPCError](err)
+	if !ok || refusal.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
 		return nil
 	}
 	var data mcp.UnsupportedProtocolVersionData
@@ -105,28 +98,17 @@ func isModern(err error) bool {
 	if versions := supported(err); len(versions) > 0 {
 		return slices.Min(versions) > mcp.LATEST_LEGACY_PROTOCOL_VERSION // they are dates
 	}
-	var refusal *RPCError
-	return errors.As(err, &refusal) &&
-		(refusal.Code == mcp.HEADER_MISMATCH || refusal.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
+	refusal, ok := errors.AsType[*RPCError](err)
+	return ok && (refusal.Code == mcp.HEADER_MISMATCH || refusal.Code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)
 }
 
 // refused reports whether a server answered with an error, or wrongly.
 func (h handshake) refused(err error) bool {
-	var failed *exchangeError
-	var self *selfError
-	return !h.broke(err) && !errors.As(err, &failed) && !errors.As(err, &self)
+	return !h.broke(err) && !isA[*exchangeError](err) && !errors.Is(err, ErrSelf)
 }
 
-// broke reports whether an error is the end of the connection.
-func (h handshake) broke(err error) bool {
-	end := context.Cause(h.conn.Context())
-	return errors.Is(err, jsonrpc.ErrHungUp) || end != nil && errors.Is(err, end)
-}
-
-// A selfError ends a handshake with ourselves, which no other one would mend.
-type selfError struct{ error }
-
-func (e *selfError) Unwrap() error { return e.error }
+// broke reports whether an error is the end of the session.
+func (h handshake) broke(err error) bool { return isClosed(h.over) && errors.Is(err, h.cause) }
 
 // shake makes one handshake, of the newer protocol or the older one.
 func (h handshake) shake(ctx context.Context, modern bool) error {
@@ -148,13 +130,13 @@ func (h handshake) shake(ctx context.Context, modern bool) error {
 }
 
 // hello makes one request of a handshake.
-func (h handshake) hello(ctx context.Context, method string, params, result any) error {
-	raw, err := h.conn.Call(ctx, h.conn.NewID(), method, params)
-	var refusal *jsonrpc.Error
-	switch {
-	case errors.As(err, &refusal):
-		return h.masked(refusal)
-	case err != nil:
+func (h handshake) hello(ctx context.Context, method string, params map[string]any, result any) error {
+	id := h.conn.NewID()
+	if meta := h.metaFor(ctx, id, false); meta != nil {
+		params["_meta"] = meta
+	}
+	raw, err := h.exchange(ctx, id, method, params)
+	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
@@ -164,7 +146,7 @@ func (h handshake) hello(ctx context.Context, method string, params, result any)
 }
 
 func (h handshake) client() mcp.Implementation {
-	return mcp.Implementation{Name: h.cfg.ClientName, Version: h.cfg.ClientVersion}
+	return mcp.Implementation{Name: "mcp-bridge", Version: h.cfg.ClientVersion}
 }
 
 // initialize makes the handshake of the older protocol.
@@ -184,7 +166,7 @@ func (h handshake) initialize(ctx context.Context) error {
 	}
 	h.peer.agreed(version)
 	if err := h.conn.Notify(ctx, string(mcp.MethodNotificationInitialized), nil); err != nil {
-		return err
+		return h.explain(ctx, err)
 	}
 	if result.Capabilities.Logging != nil {
 		if err := h.askForLogs(ctx); err != nil {
@@ -196,39 +178,33 @@ func (h handshake) initialize(ctx context.Context) error {
 
 // askForLogs tells a server what to log. Its answer isn't waited for.
 func (h handshake) askForLogs(ctx context.Context) error {
-	params := fmt.Appendf(nil, `{"level":%q}`, h.cfg.LogLevel)
-	m := &jsonrpc.Message{
-		ID: json.RawMessage(`"b-log"`), Method: "logging/setLevel", Params: params,
-		Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"b-log","method":"logging/setLevel","params":%s}`, params),
-	}
-	if h.peer.left() == nil { // over HTTP sending it means to wait for the answer
+	m, err := jsonrpc.NewRequest(json.RawMessage(`"b-log"`), string(mcp.MethodSetLogLevel),
+		map[string]string{"level": h.cfg.LogLevel})
+	switch {
+	case err != nil:
+		return err
+	case h.peer.left() == nil: // over HTTP sending it means to wait for the answer
 		h.peer.Post(m)
 		return nil
 	}
-	return h.peer.Send(ctx, m)
+	return h.explain(ctx, h.peer.Send(ctx, m))
 }
 
 // discover makes the handshake of the newer protocol.
 func (h handshake) discover(ctx context.Context) error {
-	meta := map[string]any{
+	h.meta = map[string]any{
 		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
 		mcp.MetaKeyClientInfo:      h.client(),
 		mcp.MetaKeyLogLevel:        h.cfg.LogLevel,
 	}
-	greeting := map[string]any{
-		mcp.MetaKeyProtocolVersion: mcp.LATEST_PROTOCOL_VERSION,
-		mcp.MetaKeyClientInfo:      h.client(), mcp.MetaKeyClientCapabilities: Abilities{}.capabilities(),
-	}
 	var result mcp.DiscoverResult
-	err := h.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{"_meta": greeting}, &result)
-	if err != nil {
+	if err := h.hello(ctx, string(mcp.MethodServerDiscover), map[string]any{}, &result); err != nil {
 		return err
 	}
 	if len(result.SupportedVersions) == 0 {
 		return errors.New("its answer to server/discover names no version of the protocol")
 	}
 	h.peer.agreed(mcp.LATEST_PROTOCOL_VERSION)
-	h.meta = meta
 	var info mcp.Implementation
 	if said := result.GetResultMeta().ServerInfo(); said != nil {
 		info = *said
@@ -241,23 +217,23 @@ func (h handshake) met(
 	ctx context.Context, modern bool, who mcp.Implementation, can mcp.ServerCapabilities, instructions string,
 ) error {
 	h.about = about{
-		version: h.mask.text(text.First(who.Name+" "+who.Version, maxTold)),
+		version: h.mask.cut(who.Name+" "+who.Version, maxTold),
 		purpose: purpose(who, instructions, h.mask),
 		tells:   can.Tools != nil && can.Tools.ListChanged,
 	}
 	h.hints.modern, h.hints.older = modern, !modern
-	if loop := h.loopTo(can); loop != nil {
-		return &selfError{loop}
+	if err := h.loopTo(can); err != nil {
+		return err
 	}
 	return ctx.Err() // the last message may have been late
 }
 
 // purpose returns the beginning of what a server says it is for: its instructions, else its
-// description, title or name. Secrets are masked before it is cut, so that no part of one is left.
+// description, title or name.
 func purpose(who mcp.Implementation, instructions string, m *mask) string {
 	for _, said := range []string{instructions, who.Description, who.Title, who.Name} {
 		if said = strings.TrimSpace(said); said != "" {
-			return text.First(m.text(text.First(said, maxMasked)), maxTold)
+			return m.cut(said, maxTold)
 		}
 	}
 	return ""
@@ -265,31 +241,18 @@ func purpose(who mcp.Implementation, instructions string, m *mask) string {
 
 // plain returns an error of the handshake for a caller.
 func (h handshake) plain(ctx context.Context, err error) error {
-	var failed *exchangeError
-	var self *selfError
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &self):
-		return self.error
+	case err == nil, errors.Is(err, ErrSelf):
+		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &failed) && !h.cut(failed):
-		return failed.err
-	case h.broke(err), h.peer.left() == nil && h.isDying(): // a process whose pipes broke is about to
-		return h.ended(ctx)
+	case isA[*exchangeError](err), h.broke(err):
+		return err
 	case len(supported(err)) > 0:
 		return fmt.Errorf("it knows other versions of the protocol than this bridge: %s",
 			h.mask.text(strings.Join(supported(err), ", ")))
-	default:
-		return fmt.Errorf("it answered the handshake wrongly: %s", h.mask.text(err.Error()))
 	}
-}
-
-// cut reports whether an exchange failed because the session is dying, which says nothing of the
-// reason.
-func (s *session) cut(failed *exchangeError) bool {
-	return s.isDying() && errors.Is(failed.err, context.Canceled)
+	return fmt.Errorf("it answered the handshake wrongly: %s", h.mask.text(err.Error()))
 }
 
 // loopTo returns an error where a connection with this answer to the handshake would be one to

@@ -1,16 +1,15 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -47,15 +46,17 @@ type remote struct {
 	posts       chan *jsonrpc.Message
 	work        sync.WaitGroup
 
-	mu       sync.Mutex
+	// Of the goroutine that makes handshakes.
 	sse      bool // the older transport
 	switched bool // sse isn't what is configured
-	conn     connection
+
+	mu   sync.Mutex
+	conn connection
 }
 
 // connection is what was learned since the last handshake began.
 type connection struct {
-	modern   bool   // the newer protocol
+	sse      bool   // as in remote
 	version  string // of the protocol; empty until it is agreed
 	session  string // of Streamable HTTP
 	endpoint string // of the older transport: where messages are posted to
@@ -64,6 +65,8 @@ type connection struct {
 	streams context.Context // of those that stay open
 	end     context.CancelFunc
 }
+
+func (c connection) modern() bool { return mcp.IsModernProtocol(c.version) }
 
 // newRemote makes the connection's parts. It sends nothing.
 func newRemote(s *session) (*remote, error) {
@@ -83,7 +86,7 @@ func newRemote(s *session) (*remote, error) {
 		}
 	}
 	r.credentials = newCredentials(s, u)
-	r.client = &http.Client{Transport: authorized{r}, CheckRedirect: r.redirect}
+	r.client = &http.Client{Transport: r.base, CheckRedirect: r.redirect}
 	return r, nil
 }
 
@@ -102,26 +105,25 @@ func newTransport() *http.Transport {
 	}
 }
 
-// open forgets what was learned by another handshake. Over the older transport it waits for the
-// address that messages go to.
+// open drops what another handshake learned. Over the older transport it waits for the address that
+// messages go to.
 func (r *remote) open(ctx context.Context, modern bool) error {
 	r.leave()
-	now := connection{modern: modern}
+	now := connection{sse: r.sse}
 	now.streams, now.end = context.WithCancel(r.ctx)
+	if modern {
+		now.version = mcp.LATEST_PROTOCOL_VERSION
+	}
 	r.mu.Lock()
 	r.conn = now
-	if modern {
-		r.conn.version = mcp.LATEST_PROTOCOL_VERSION
-	}
-	sse := r.sse
 	r.mu.Unlock()
-	if sse {
+	if r.sse {
 		return r.openStream(ctx, now.streams)
 	}
 	return nil
 }
 
-// leave ends the connection of a handshake: it tells the server, and closes the streams.
+// leave ends the connection of a handshake: it tells the server and closes the streams.
 func (r *remote) leave() {
 	now := r.now()
 	if now.session != "" {
@@ -136,12 +138,13 @@ func (r *remote) leave() {
 	}
 }
 
-// agreed has the version said with every request, and hears of changes over the older protocol.
+// agreed notes the version to send with every request, and opens the older protocol's stream of
+// notifications.
 func (r *remote) agreed(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conn.version = version
-	if !r.sse && !r.conn.modern {
+	if !r.conn.sse && !r.conn.modern() {
 		ctx := r.conn.streams
 		r.work.Go(func() { r.listen(ctx) })
 	}
@@ -154,26 +157,17 @@ func (r *remote) now() connection {
 	return r.conn
 }
 
-func (r *remote) isSSE() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.sse
-}
-
 // instead changes to the other transport, once, where the server refused the configured one in the
 // way that says so.
 func (r *remote) instead(err error) bool {
-	var other *otherTransportError
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.switched || !errors.As(err, &other) {
+	if r.switched || !isA[*otherTransportError](err) {
 		return false
 	}
 	r.switched, r.sse = true, !r.sse
 	return true
 }
 
-func (r *remote) modernFirst() bool { return !r.isSSE() }
+func (r *remote) modernFirst() bool { return !r.sse }
 
 func (r *remote) serve() { r.work.Go(r.sendPosts) }
 
@@ -193,8 +187,7 @@ func (r *remote) Send(ctx context.Context, m *jsonrpc.Message) error {
 		defer stop()
 	}
 	err := x.post(ctx)
-	var known *exchangeError
-	if err == nil || errors.As(err, &known) {
+	if err == nil || isA[*exchangeError](err) {
 		return err
 	}
 	return &exchangeError{err}
@@ -226,7 +219,7 @@ func (r *remote) sendPosts() {
 	}
 }
 
-// describe returns what headers say of a message.
+// describe returns the headers for a message.
 func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	now, h := r.now(), http.Header{}
 	if now.version != "" {
@@ -235,7 +228,7 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	if now.session != "" {
 		h.Set(mcp.HeaderSessionID, now.session)
 	}
-	if !now.modern || m == nil {
+	if !now.modern() || m == nil {
 		return h
 	}
 	for name, value := range mcp.StandardHeaders(now.version, mcp.MCPMethod(m.Method), m.Params) {
@@ -252,35 +245,58 @@ func (r *remote) describe(ctx context.Context, m *jsonrpc.Message) http.Header {
 	return h
 }
 
-// do makes one HTTP request.
+// do makes an HTTP request with the credentials, which go to the configured origin and nowhere
+// else. One that was refused as unauthorized (401), which says that nothing was done, is sent once
+// more where there are new ones.
 func (r *remote) do(ctx context.Context, method string, body []byte, h http.Header) (*http.Response, error) {
 	to := r.url.String()
 	if endpoint := r.now().endpoint; endpoint != "" && method == http.MethodPost {
 		to = endpoint
 	}
-	var content io.Reader
-	if body != nil {
-		content = strings.NewReader(string(body))
+	var refused *http.Response
+	var used sent
+	for {
+		req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+		if err != nil {
+			return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
+		}
+		req.Header = h.Clone()
+		next, err := r.credentials.apply(ctx, req, used)
+		if err == nil && refused != nil && !next.newer(used) {
+			return refused, nil
+		}
+		if refused != nil {
+			_ = refused.Body.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		resp, err := r.client.Do(req)
+		if err != nil {
+			return nil, r.unanswered(ctx, err)
+		}
+		if refused != nil || resp.StatusCode != http.StatusUnauthorized {
+			return resp, nil
+		}
+		refused, used = resp, next
 	}
-	req, err := http.NewRequestWithContext(ctx, method, to, content)
-	if err != nil {
-		return nil, fmt.Errorf("its URL can't be used; correct it in %s", origin(r.s.server))
-	}
-	req.Header = h
-	resp, err := r.client.Do(req)
-	var around *url.Error // which has the URL in it
-	switch {
-	case err == nil:
-		return resp, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &around):
-		return nil, around.Err
-	}
-	return nil, err
 }
 
-// learn keeps what further messages need.
+// unanswered returns why a request has no answer.
+func (r *remote) unanswered(ctx context.Context, err error) error {
+	if around, ok := errors.AsType[*url.Error](err); ok { // it has the URL in it
+		err = around.Err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case isA[*exchangeError](err): // of redirect
+		return err
+	}
+	return &unreachableError{r.s.mask.text(err.Error())}
+}
+
+// learn keeps what later messages need.
 func (r *remote) learn(resp *http.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +35,8 @@ func realServer(t *testing.T) *mcpserver.MCPServer {
 		s.AddTool(mcp.NewTool("grown"), nil)
 		return mcp.NewToolResultText("grown"), nil
 	})
-	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.AddTool(mcp.NewTool("wait"), func(ctx context.Context,
+		_ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {
 		case <-ctx.Done():
 		case <-stop:
@@ -47,14 +50,16 @@ func realServer(t *testing.T) *mcpserver.MCPServer {
 }
 
 // web serves h until the test ends, and is the configuration of a server there.
-func web(t *testing.T, transport discovery.Transport, path string, h http.Handler) (discovery.Server, *httptest.Server) {
+func web(t *testing.T, transport discovery.Transport, path string,
+	h http.Handler) (discovery.Server, *httptest.Server) {
 	t.Helper()
 	ts := httptest.NewServer(h)
 	t.Cleanup(func() {
 		ts.CloseClientConnections()
 		ts.Close()
 	})
-	return discovery.Server{Name: "fake", Transport: transport, URL: ts.URL + path, Source: discovery.Source{Path: "/home/u/servers.json"}}, ts
+	return discovery.Server{Name: "fake", Transport: transport, URL: ts.URL + path,
+		Source: discovery.Source{Path: "/home/u/servers.json"}}, ts
 }
 
 // counter counts the requests that pass it, by method.
@@ -62,7 +67,6 @@ type counter struct {
 	http.Handler
 	mu   sync.Mutex
 	seen map[string]int
-	last http.Header
 }
 
 func counted(h http.Handler) *counter { return &counter{Handler: h, seen: map[string]int{}} }
@@ -70,7 +74,6 @@ func counted(h http.Handler) *counter { return &counter{Handler: h, seen: map[st
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.seen[r.Method+" "+r.URL.Path]++
-	c.last = r.Header.Clone()
 	c.mu.Unlock()
 	c.Handler.ServeHTTP(w, r)
 }
@@ -124,10 +127,14 @@ func TestRealServersOverHTTP(t *testing.T) {
 		{"streamable without sessions", discovery.HTTP, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateLess(true))
 		}},
-		{"sse", discovery.SSE, "/sse", func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
-		{"sse where http is configured", discovery.HTTP, "/sse", func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
+		{"sse", discovery.SSE, "/sse", func(s *mcpserver.MCPServer) http.Handler {
+			return mcpserver.NewSSEServer(s)
+		}},
+		{"sse where http is configured", discovery.HTTP, "/sse",
+			func(s *mcpserver.MCPServer) http.Handler { return mcpserver.NewSSEServer(s) }},
 		{"http where sse is configured", discovery.SSE, "/mcp", func(s *mcpserver.MCPServer) http.Handler {
-			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithDisableStreaming(true))
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
+				mcpserver.WithDisableStreaming(true))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +143,8 @@ func TestRealServersOverHTTP(t *testing.T) {
 			if got := names(t, p); got != "echo fail grow wait" {
 				t.Errorf("tools: %s", got)
 			}
-			if got := call(t, p, "echo", `{"n":9007199254740991}`); !strings.Contains(got, "echo") && !strings.Contains(got, `n\":`) {
+			if got := call(t, p, "echo", `{"n":9007199254740991}`); !strings.Contains(got, "echo") &&
+				!strings.Contains(got, `n\":`) {
 				t.Errorf("got %s", got)
 			}
 			_, err := p.Call(t.Context(), "fake", "fail", nil)
@@ -156,7 +164,8 @@ func TestRealServersOverHTTP(t *testing.T) {
 // older has mcp-go's server know the older protocol alone.
 var older = mcpserver.WithStreamableHTTPProtocolVersions(mcp.LegacyProtocolVersions()...)
 
-// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports and both protocols.
+// TestListChangedOverHTTP: a server's word that its tools changed is heard, over both transports
+// and both protocols.
 func TestListChangedOverHTTP(t *testing.T) {
 	for name, tt := range map[string]struct {
 		transport discovery.Transport
@@ -167,7 +176,8 @@ func TestListChangedOverHTTP(t *testing.T) {
 			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"))
 		}},
 		"older": {discovery.HTTP, "GET /x", func(s *mcpserver.MCPServer) http.Handler {
-			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"), older)
+			return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true), mcpserver.WithEndpointPath("/x"),
+				older)
 		}},
 		"sse": {discovery.SSE, "GET /x", func(s *mcpserver.MCPServer) http.Handler {
 			return mcpserver.NewSSEServer(s, mcpserver.WithSSEEndpoint("/x"))
@@ -219,5 +229,36 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	if c.of("DELETE /mcp") != 1 {
 		t.Error("the server was not told")
+	}
+}
+
+// TestServerOnSocket reaches a server that listens on a Unix socket, over both transports.
+func TestServerOnSocket(t *testing.T) {
+	for _, kind := range []discovery.Transport{discovery.HTTP, discovery.SSE} {
+		t.Run(string(kind), func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "s")
+			l, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := realServer(t)
+			ts := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(s))
+			path := "/mcp"
+			if kind == discovery.SSE {
+				ts.Config.Handler, path = mcpserver.NewSSEServer(s), "/sse"
+			}
+			ts.Listener.Close()
+			ts.Listener = l
+			ts.Start()
+			t.Cleanup(func() {
+				ts.CloseClientConnections()
+				ts.Close()
+			})
+			p := open(t, nil, discovery.Server{Name: "fake", Transport: kind, URL: "http://localhost" + path,
+				Socket: socket})
+			if got := names(t, p); got != "echo fail grow wait" {
+				t.Errorf("tools: %s", got)
+			}
+		})
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-// refused takes an answer of failure to the message, which was sent with the headers h. An error
-// that the server answers a request with is received, and no error here.
+// refused returns the error of a failed HTTP answer to the message, which was sent with the headers
+// h. A JSON-RPC error in it is received as the answer, and nil is returned.
 func (x exchange) refused(h http.Header, resp *http.Response) error {
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	challenge := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
-		return x.r.unauthorized(challengedScope(resp.Header, bearer), false)
-	case resp.StatusCode == http.StatusForbidden &&
-		challengeError.MatchString(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")):
-		return x.r.unauthorized(challengedScope(resp.Header, challengeError), true)
+		return x.r.unauthorized(challenge, false)
+	case resp.StatusCode == http.StatusForbidden && insufficientScope.MatchString(challenge):
+		return x.r.unauthorized(challenge, true)
 	case forgot(h, resp, body):
 		x.r.s.fail(errSessionGone)
 		return errSessionGone
@@ -33,28 +33,24 @@ func (x exchange) refused(h http.Header, resp *http.Response) error {
 		return nil
 	}
 	err := x.r.failure(resp, body)
-	if x.isFirst() && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden &&
+	if !x.r.now().begun && resp.StatusCode/100 == 4 && resp.StatusCode != http.StatusForbidden &&
 		resp.StatusCode != http.StatusTooManyRequests {
 		return &otherTransportError{err}
 	}
 	return err
 }
 
-// isFirst reports whether a request is the first one of its transport.
-func (x exchange) isFirst() bool {
-	x.r.mu.Lock()
-	defer x.r.mu.Unlock()
-	return !x.r.conn.begun && (x.r.sse || x.m.Method == string(mcp.MethodInitialize) ||
-		x.m.Method == string(mcp.MethodServerDiscover))
-}
-
-// unauthorized says what can be done about it.
-func (r *remote) unauthorized(scope string, more bool) error {
+// unauthorized returns an error that says what can be done about a challenge.
+func (r *remote) unauthorized(challenge string, more bool) error {
 	if r.credentials.configured() {
 		return fmt.Errorf("it refused the authorization that its configuration gives; correct that in %s",
 			origin(r.s.server))
 	}
-	return &LoginError{Server: r.s.server.Name, Scope: r.s.mask.text(scope), More: more}
+	scope := ""
+	if m := challengeScope.FindStringSubmatch(challenge); m != nil {
+		scope = r.s.mask.text(text.First(text.Line(m[1]+m[2]), errorText))
+	}
+	return &LoginError{Server: r.s.server.Name, Scope: scope, More: more}
 }
 
 // sessionText tells the servers that answer 400 where the protocol wants 404 for a session they
@@ -75,7 +71,7 @@ func forgot(h http.Header, resp *http.Response, body []byte) bool {
 func (x exchange) isRefusal(resp *http.Response, body []byte) bool {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var said struct{ Error json.RawMessage }
-	if !x.isRequest() || x.r.isSSE() || media != textJSON || json.Unmarshal(body, &said) != nil ||
+	if !x.isRequest() || x.r.now().sse || media != textJSON || json.Unmarshal(body, &said) != nil ||
 		len(said.Error) == 0 || said.Error[0] != '{' {
 		return false
 	}
@@ -97,25 +93,11 @@ func (r *remote) failure(resp *http.Response, body []byte) error {
 	return fmt.Errorf("it answered %s: %s", status, said)
 }
 
+// What challenges say (RFC 6750, 3).
 var (
-	bearer         = regexp.MustCompile(`(?i)\bbearer\b`)
-	challengeError = regexp.MustCompile(`(?i)\berror\s*=\s*"?insufficient_scope\b`)
-	challengeScope = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]{1,500})"|([^\s",]{1,500}))`)
+	insufficientScope = regexp.MustCompile(`(?i)\berror\s*=\s*"?insufficient_scope\b`)
+	challengeScope    = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]{1,500})"|([^\s",]{1,500}))`)
 )
-
-// challengedScope returns the scope that a server asks for (RFC 6750, 3) in a challenge of a kind;
-// empty where it names none.
-func challengedScope(h http.Header, kind *regexp.Regexp) string {
-	for _, challenge := range h.Values("WWW-Authenticate") {
-		if !kind.MatchString(challenge) {
-			continue
-		}
-		if m := challengeScope.FindStringSubmatch(challenge); m != nil {
-			return text.First(text.Line(m[1]+m[2]), errorText)
-		}
-	}
-	return ""
-}
 
 // exchangeError is what went wrong with one HTTP request.
 type exchangeError struct{ err error }
@@ -134,6 +116,7 @@ func (e *otherTransportError) Unwrap() error { return e.err }
 var (
 	errSessionGone = errors.New("it no longer knows the session, as after a restart; " +
 		"the call was not carried out, and the next one begins a new session")
+	errElsewhere   = errors.New("it names an address at another origin, where nothing is sent to")
 	errStreamEnded = &endError{why: "it ended the stream of events", again: "connects again"}
 )
 

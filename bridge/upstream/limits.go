@@ -45,47 +45,30 @@ func (l *limiter) enter(ctx context.Context, over <-chan struct{}) error {
 
 func (l *limiter) leave() { <-l.slots }
 
-// idleTimer ends a session that hasn't been used for a while. It is safe for concurrent use.
+// idleTimer ends a session that hasn't been used for a while. It may be used concurrently.
 type idleTimer struct {
-	after time.Duration // negative: never
+	after time.Duration
 	end   func()
 
 	mu    sync.Mutex
 	users int
-	last  time.Time // when it was last used
-	timer *time.Timer
-	over  bool
+	timer *time.Timer // nil unless the session can be used
 }
 
 // begin starts the timer of a session that can be used from now on.
 func (t *idleTimer) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.after > 0 && !t.over {
-		t.last = time.Now()
-		t.timer = time.AfterFunc(t.after, t.look)
-	}
+	t.timer = time.AfterFunc(t.after, t.look)
 }
 
-// look ends the session if it has rested for long enough, or looks again.
+// look ends the session, unless it is in use, whose end starts the timer again.
 func (t *idleTimer) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	left := t.after - time.Since(t.last)
-	switch {
-	case t.over:
-	case t.users == 0 && left <= 0:
+	if t.users == 0 {
 		t.end()
-	default:
-		t.timer.Reset(max(left, t.after/10))
 	}
-}
-
-// touch notes that the session is about to be used.
-func (t *idleTimer) touch() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = time.Now()
 }
 
 // use keeps the session from being ended until done is called.
@@ -96,18 +79,19 @@ func (t *idleTimer) use() (done func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.users--
-		t.last = time.Now()
+		if t.users--; t.users == 0 && t.timer != nil {
+			t.timer.Reset(t.after)
+		}
 	}
 }
 
-// stop stops the timer.
+// stop stops the timer for good.
 func (t *idleTimer) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over = true
 	if t.timer != nil {
 		t.timer.Stop()
+		t.timer = nil
 	}
 }
 
@@ -123,32 +107,27 @@ var errBarren = errors.New("it started, and ended before it had answered anythin
 // own.
 type backoff struct {
 	failed int // in a row
-	last   error
 	until  time.Time
 }
 
 // failure notes that a start failed.
-func (b *backoff) failure(err error) {
-	b.failed++
-	b.last = err
-	if b.failed > 1 {
+func (b *backoff) failure() {
+	if b.failed++; b.failed > 1 {
 		b.until = time.Now().Add(min(longestBackoff, firstBackoff<<min(b.failed-2, 10)))
 	}
 }
 
-// success notes that the server is of use.
-func (b *backoff) success() { *b = backoff{} }
-
 // pause returns for how long the server isn't started from now on.
 func (b *backoff) pause() time.Duration { return max(0, time.Until(b.until)) }
 
-// refusal returns why the server isn't started now; nil when it may be.
-func (b *backoff) refusal() error {
+// refusal returns why the server isn't started now, whose last failure was last; nil when it may
+// be.
+func (b *backoff) refusal(last *ServerError) error {
 	left := b.pause()
 	if left == 0 {
 		return nil
 	}
-	return &backoffError{b.failed, left, b.last}
+	return last.with(&backoffError{b.failed, left, last.Err})
 }
 
 // backoffError refuses to start a server that has failed again and again.

@@ -6,41 +6,30 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
-	goruntime "runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// TestIdleServerIsEnded, and started again by the next call; one that works on a call isn't ended meanwhile.
+// TestIdleServerIsEnded, and started again by the next call; one that works on a call isn't ended
+// meanwhile.
 func TestIdleServerIsEnded(t *testing.T) {
 	const idle = 300 * time.Millisecond
 	g := &groups{}
 	p := open(t, func(c *Config) { c.IdleTimeout = idle; c.Guard = g }, fake("normal"))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
 	began := time.Now()
-	go func() {
-		defer close(done)
-		_, err := p.Call(ctx, "fake", "never", nil)
-		serverError(t, err, "context canceled")
-	}()
+	done := begin(ctx, p, "fake", "never", nil)
 	first := until(t, p, func(s seen) bool { return len(s.Waiting) > 0 && time.Since(began) > 3*idle }).PID
-	p.mu.Lock()
-	s := p.current.entries["fake"].live
-	p.mu.Unlock()
+	s := live(p)
 	if s.isDying() {
 		t.Error("it was ended in the middle of a call")
 	}
 	cancel()
-	<-done
-	select {
-	case <-s.gone:
-	case <-time.After(30 * time.Second):
-		t.Fatal("it was never ended")
-	}
+	serverError(t, <-done, "context canceled")
+	eventually(t, "its end", func() bool { return isClosed(s.gone) })
 	if !errors.Is(s.cause, errIdle) || !strings.Contains(s.cause.Error(), "for 300ms") {
 		t.Errorf("the cause is %v", s.cause)
 	}
@@ -50,47 +39,8 @@ func TestIdleServerIsEnded(t *testing.T) {
 	}
 }
 
-// TestOwnListsAreNoUse: a server that says again and again that its tools changed is listed anew each time, and is at rest all the same. A
-// caller's list is use, also while it waits for such a one.
-func TestOwnListsAreNoUse(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	names(t, p)
-	s := p.current.entries["fake"].live
-	long := time.Now().Add(-time.Hour)
-	resting := func() bool {
-		s.idle.mu.Lock()
-		defer s.idle.mu.Unlock()
-		return s.idle.users == 0 && s.idle.last.Equal(long)
-	}
-	s.idle.mu.Lock()
-	s.idle.last = long
-	s.idle.mu.Unlock()
-	for range 3 {
-		s.tools.changed()
-		if _, err := s.tools.get(ownWork(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !resting() {
-		t.Error("its own lists were use")
-	}
-	s.tools.turn <- struct{}{} // an own list is under way
-	listed := make(chan error, 1)
-	go func() {
-		_, err := s.tools.get(t.Context())
-		listed <- err
-	}()
-	eventually(t, "a caller that waits is a user", func() bool { return !resting() })
-	<-s.tools.turn
-	if err := <-listed; err != nil || resting() {
-		t.Errorf("the caller's list: %v; at rest: %v", err, resting())
-	}
-	if lists := look(t, p).Lists; lists != 4 {
-		t.Errorf("%d lists, want 4", lists)
-	}
-}
-
-// TestCallsAreLimited: no more than so many reach the server at a time, however many there are, and who waits leaves with its context.
+// TestCallsAreLimited: only MaxCalls reach the server at a time, and a call that waits leaves with
+// its context.
 func TestCallsAreLimited(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 3; c.MaxQueue = 2 }, fake("normal"))
 	look(t, p)
@@ -107,9 +57,10 @@ func TestCallsAreLimited(t *testing.T) {
 	if tools, err := p.Tools(t.Context(), "fake"); err != nil || len(tools) != 1 {
 		t.Errorf("lists don't wait behind calls: got %v, %v", tools, err)
 	}
-	server := p.current.entries["fake"].live
+	server := live(p)
 	eventually(t, "three calls reach the server", func() bool {
-		raw, err := server.request(t.Context(), "tools/call", map[string]any{"name": "seen", "arguments": map[string]any{}}) // past the limit
+		raw, err := server.request(t.Context(), "tools/call",
+			map[string]any{"name": "seen", "arguments": map[string]any{}}) // past the limit
 		var s seen
 		return err == nil && json.Unmarshal(raw, &s) == nil && len(s.Waiting) == 3
 	})
@@ -124,106 +75,57 @@ func TestCallsAreLimited(t *testing.T) {
 	}
 }
 
-// TestWaitingCallsEndWithTheServer: they aren't sent to another process, which may not be what they were meant for.
+// TestWaitingCallsEndWithTheServer: they aren't sent to another process, which may not be what they
+// were meant for.
 func TestWaitingCallsEndWithTheServer(t *testing.T) {
 	p := open(t, func(c *Config) { c.MaxCalls = 2 }, fake("normal"))
 	pid := look(t, p).PID
-	errs := make(chan error, 3)
+	var errs []<-chan error
 	for range 3 {
-		go func() {
-			_, err := p.Call(t.Context(), "fake", "never", nil)
-			errs <- err
-		}()
+		errs = append(errs, begin(t.Context(), p, "fake", "never", nil))
 	}
-	p.mu.Lock()
-	limiter := p.current.entries["fake"].live.limiter
-	p.mu.Unlock()
-	for deadline := time.Now().Add(30 * time.Second); len(limiter.queue) == 0; goruntime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("no call waits")
-		}
-	}
+	eventually(t, "a call waits", func() bool { return len(live(p).limiter.queue) > 0 })
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	for range 3 {
-		serverError(t, <-errs, "signal: killed")
+	for _, err := range errs {
+		serverError(t, <-err, "signal: killed")
 	}
 }
 
 func TestCallDeadline(t *testing.T) {
 	p := open(t, func(c *Config) { c.CallTimeout = 100 * time.Millisecond }, fake("normal"))
 	_, err := p.Call(t.Context(), "fake", "never", nil)
-	if !errors.Is(serverError(t, err, "it did not answer within 100ms and was told to stop"), context.DeadlineExceeded) {
+	if !errors.Is(serverError(t, err, "it did not answer within 100ms and was told to stop"),
+		context.DeadlineExceeded) {
 		t.Errorf("got %v, want a deadline's error", err)
 	}
 	until(t, p, func(s seen) bool { return len(s.Cancelled) == 1 })
 }
 
-// TestFailingStartsAreSpaced: a server that doesn't start is not started by every call anew.
-func TestFailingStartsAreSpaced(t *testing.T) {
-	g := &groups{}
-	p := open(t, func(c *Config) { c.Guard = g }, fake("dies"))
-	for range 50 {
-		_, err := p.Call(t.Context(), "fake", "echo", nil)
-		serverError(t, err, "starting it", "exit status 7", "cannot connect with token ***")
-	}
-	// After the second failure in a row comes a pause of a second, of which the 50 calls need a small part.
-	if n := g.ever.Load(); n > 10 {
-		t.Errorf("it was started %d times", n)
-	}
-	_, err := p.Call(t.Context(), "fake", "echo", nil)
-	if err == nil || !strings.Contains(err.Error(), "in a row") {
-		t.Errorf("got %v, want the reason why it isn't tried", err)
-	}
-}
-
-// TestCrashingServerIsSpaced: nor is one that starts and ends before it has answered anything; one that has answered is, at once.
-func TestCrashingServerIsSpaced(t *testing.T) {
-	g := &groups{}
-	p := open(t, func(c *Config) { c.Guard = g }, fake("normal"))
-	for range 50 {
-		_, err := p.Call(t.Context(), "fake", "die", nil)
-		serverError(t, err, "token is ***")
-	}
-	if n := g.ever.Load(); n < 2 || n > 10 {
-		t.Errorf("it was started %d times", n)
-	}
-	other := open(t, nil, fake("normal"))
-	for range 4 {
-		look(t, other)
-		_, err := other.Call(t.Context(), "fake", "die", nil)
-		serverError(t, err, "exit status 3")
-	}
-}
-
-// TestErrorsSayWhenItIsStartedAgain: with the next call after a first failure, later after others; and never both.
-func TestErrorsSayWhenItIsStartedAgain(t *testing.T) {
-	for _, tt := range []struct{ name, mode, tool string }{{"a start", "dies", "echo"}, {"a call", "normal", "die"}} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := open(t, nil, fake(tt.mode))
-			for i := range 4 {
-				_, err := p.Call(t.Context(), "fake", tt.tool, nil)
-				text := serverError(t, err).Error()
-				atOnce, later := strings.Count(text, "the next call starts it again"), strings.Count(text, "or later")
+// TestFailuresAreSpaced: a server that doesn't start, or ends before it has answered anything, is
+// started again at once after a first failure, and later after others, as each error says.
+func TestFailuresAreSpaced(t *testing.T) {
+	for mode, tool := range map[string]string{"dies": "echo", "normal": "die"} {
+		t.Run(mode, func(t *testing.T) {
+			g := &groups{}
+			p := open(t, func(c *Config) { c.Guard = g }, fake(mode))
+			for i := range 50 { // in a small part of the pause of a second
+				_, err := p.Call(t.Context(), "fake", tool, nil)
+				said := serverError(t, err, "***").Error()
+				atOnce, later := strings.Count(said, "the next call starts it again"), strings.Count(said, "or later")
 				if first := i == 0; first != (atOnce == 1) || first != (later == 0) || atOnce+later != 1 {
-					t.Errorf("failure %d: %s", i+1, text)
+					t.Errorf("failure %d: %s", i+1, said)
 				}
+			}
+			if n := g.ever.Load(); n < 2 || n > 10 {
+				t.Errorf("it was started %d times", n)
 			}
 		})
 	}
-}
-
-// TestLateErrorsJudgeNoOther: a call whose session has ended may say so once there is another, which is judged by its own end all the same.
-func TestLateErrorsJudgeNoOther(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	if _, err := p.session(t.Context(), "fake"); err != nil {
-		t.Fatal(err)
-	}
-	if pause := p.pause(p.current.entries["fake"]); pause != 0 {
-		t.Errorf("a pause of %v before any failure", pause)
-	}
-	for _, want := range []string{"the next call starts it again", "or later"} {
-		_, err := p.Call(t.Context(), "fake", "die", nil)
-		serverError(t, err, want)
+	other := open(t, nil, fake("normal"))
+	for range 4 { // one that has answered is started at once
+		look(t, other)
+		_, err := other.Call(t.Context(), "fake", "die", nil)
+		serverError(t, err, "exit status 3")
 	}
 }
 
@@ -232,16 +134,65 @@ func TestLogIsKept(t *testing.T) {
 		p := open(t, nil, fake(mode))
 		_, err := p.Call(t.Context(), "fake", "log", nil)
 		e := serverError(t, err, "exit status 4", "the last that it logged:")
-		if want := "[info] db: at ***\n[error] {\"n\":1}\n[log]\n[error] level " + level; e.Logged != strings.TrimSpace(want) {
+		if want := "[info] db: at ***\n[error] {\"n\":1}\n[log]\n[error] level " +
+			level; e.Logged != strings.TrimSpace(want) {
 			t.Errorf("%s: kept\n%s, want\n%s", mode, e.Logged, want)
 		}
 	}
 }
 
-// TestFirstFailureIsTriedAgainAtOnce: see TestStartFails for the rest.
-func TestFirstFailureIsTriedAgainAtOnce(t *testing.T) {
-	p := open(t, nil, fake("dies once", filepath.Join(t.TempDir(), "mark")))
-	_, err := p.Call(t.Context(), "fake", "echo", nil)
-	serverError(t, err, "not yet")
-	call(t, p, "echo", "")
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		ended := make(chan time.Duration, 10)
+		r := &idleTimer{after: time.Minute, end: func() { ended <- time.Since(begin) }}
+		defer r.stop()
+		r.begin()
+		time.Sleep(50 * time.Second)
+		r.use()()
+		time.Sleep(50 * time.Second)
+		done, also := r.use(), r.use()
+		done()
+		time.Sleep(10 * time.Minute)
+		also()
+		if got, want := <-ended, 12*time.Minute+40*time.Second; got < want || got > want+10*time.Second {
+			t.Errorf("it ended after %v, want %v or a little more", got, want)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := &idleTimer{after: time.Minute, end: func() { t.Error("it ended") }}
+		r.begin()
+		done := r.use()
+		r.stop()
+		done()
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b backoff
+		broken := errors.New("broken")
+		last := &ServerError{Err: broken}
+		for i, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+			16 * time.Second, 30 * time.Second, 30 * time.Second} {
+			b.failure()
+			if err := b.refusal(last); (err != nil) != (pause > 0) ||
+				err != nil && (!errors.Is(err, broken) || !strings.Contains(err.Error(), "in a row")) {
+				t.Errorf("after failure %d: got %v", i+1, err)
+			}
+			time.Sleep(pause - time.Millisecond)
+			if pause > 0 && b.refusal(last) == nil {
+				t.Errorf("after failure %d: started again before %v", i+1, pause)
+			}
+			time.Sleep(time.Millisecond)
+			if err := b.refusal(last); err != nil {
+				t.Errorf("after failure %d and %v: got %v", i+1, pause, err)
+			}
+		}
+		b = backoff{}
+		if b.failure(); b.refusal(last) != nil {
+			t.Error("a first failure has no pause")
+		}
+	})
 }

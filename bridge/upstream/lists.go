@@ -36,27 +36,11 @@ var (
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) List(ctx context.Context, server string, kind Kind) ([]json.RawMessage, error) {
-	ctx, unpin := p.Pin(ctx)
-	defer unpin()
-	s, err := p.session(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout,
-		fmt.Errorf("it did not list its %s within %v", kind.name, s.cfg.ListTimeout))
-	defer cancel()
-	var all []json.RawMessage
-	_, err = s.pages(ctx, kind, func(item json.RawMessage) int {
-		all = append(all, item)
-		return len(all)
-	})
-	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = context.Cause(ctx)
-		}
-		return nil, s.wrap("listing its "+kind.name, err)
-	}
-	return all, nil
+	return on(ctx, p, server, "listing its "+kind.name,
+		func(ctx context.Context, s *session) ([]json.RawMessage, error) {
+			all, _, err := s.pages(ctx, kind)
+			return all, err
+		})
 }
 
 // ReadResource returns a server's ReadResourceResult as it sent it. Its errors are those of Call.
@@ -87,24 +71,19 @@ func (p *Pool) Complete(ctx context.Context, server string, params map[string]an
 func (p *Pool) ask(
 	ctx context.Context, server, op, method string, params map[string]any,
 ) (json.RawMessage, error) {
-	ctx, unpin := p.Pin(ctx)
-	defer unpin()
-	s, err := p.session(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	result, err := s.work(ctx, method, params)
-	if err != nil {
-		return nil, s.wrap(op, err)
-	}
-	return result, nil
+	return on(ctx, p, server, op, func(ctx context.Context, s *session) (json.RawMessage, error) {
+		return s.work(ctx, method, params)
+	})
 }
 
-// pages reads all pages of a list and hands each item to take, which returns how many it has kept.
-// It returns how long the list is good. A server that doesn't know the method has none.
+// pages returns what a server lists of a kind, of all its pages, and how long that list is good. A
+// server that doesn't know the method has none.
 func (s *session) pages(
-	ctx context.Context, kind Kind, take func(item json.RawMessage) int,
-) (age time.Duration, err error) {
+	ctx context.Context, kind Kind,
+) (all []json.RawMessage, age time.Duration, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ListTimeout,
+		fmt.Errorf("it did not list its %s within %v", kind.name, s.cfg.ListTimeout))
+	defer cancel()
 	cursors, size := map[string]bool{}, 0
 	age = maxAge
 	for cursor := ""; ; {
@@ -113,37 +92,35 @@ func (s *session) pages(
 			params["cursor"] = cursor
 		}
 		raw, err := s.converse(ctx, kind.method, params)
-		var refusal *RPCError
-		if errors.As(err, &refusal) && refusal.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
-			return unheardAge, nil
-		}
-		if err != nil {
-			return 0, err
+		refusal, refused := errors.AsType[*RPCError](err)
+		switch {
+		case refused && refusal.Code == jsonrpc.CodeMethodNotFound && cursor == "":
+			return nil, unheardAge, nil
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, 0, context.Cause(ctx)
+		case err != nil:
+			return nil, 0, err
 		}
 		var page map[string]json.RawMessage
 		var items []json.RawMessage
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return 0, fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
+		if err = json.Unmarshal(raw, &page); err == nil {
+			err = json.Unmarshal(orNull(page[kind.key]), &items)
 		}
-		if err := json.Unmarshal(orNull(page[kind.key]), &items); err != nil {
-			return 0, fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
+		if err != nil {
+			return nil, 0, fmt.Errorf("its list of %s can't be read: %w", kind.name, err)
 		}
-		age = min(age, ageOf(page))
-		kept := 0
-		for _, item := range items {
-			kept = take(item)
-		}
-		if size += len(raw); kept > maxTools || size > s.cfg.MaxList {
-			return 0, fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name,
+		all, age = append(all, items...), min(age, ageOf(page))
+		if size += len(raw); len(all) > maxTools || size > s.cfg.MaxList {
+			return nil, 0, fmt.Errorf("its list of %s is beyond the limit of %d of them and %d bytes", kind.name,
 				maxTools, s.cfg.MaxList)
 		}
-		if cursor = textOf(orNull(page["nextCursor"])); cursor == "" {
-			return age, nil
+		if cursor = jsonrpc.TextOf(page["nextCursor"]); cursor == "" {
+			return all, age, nil
 		}
 		if cursors[cursor] || len(cursors) >= maxPages {
 			s.cfg.Log.Warn("a list doesn't end, and what came until now is used",
 				"server", s.server.Name, "list", kind.name, "pages", len(cursors)+1)
-			return age, nil
+			return all, age, nil
 		}
 		cursors[cursor] = true
 	}

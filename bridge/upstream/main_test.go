@@ -68,7 +68,8 @@ func fake(mode string, args ...string) discovery.Server {
 	}
 }
 
-// editor starts a process in a session of its own, as a server opens an editor for the user, and returns its pid.
+// editor starts a process in a session of its own, as a server opens an editor for the user, and
+// returns its pid.
 func editor() int {
 	c := exec.Command(os.Args[0], "sleeper")
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -121,6 +122,23 @@ func call(t *testing.T, p *Pool, tool, args string) string {
 	return string(raw)
 }
 
+// begin begins a call, and returns a channel that takes its error.
+func begin(ctx context.Context, p *Pool, server, tool string, args json.RawMessage) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Call(ctx, server, tool, args)
+		done <- err
+	}()
+	return done
+}
+
+// live returns the fake's session.
+func live(p *Pool) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.entries["fake"].live
+}
+
 // seen is what the server saw so far.
 type seen struct {
 	Waiting   []string
@@ -151,14 +169,15 @@ func until(t *testing.T, p *Pool, ok func(seen) bool) seen {
 	return seen{}
 }
 
-// vanished waits until a process that needn't be our child is gone, or a zombie that nobody reaps.
+// vanished waits until a process that needn't be our child is gone, or a zombie.
 func vanished(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); goruntime.Gosched() {
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			return
 		}
-		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(b), ") Z ") {
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
+			strings.Contains(string(b), ") Z ") {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -36,9 +37,8 @@ const maxLearned = 64
 var (
 	secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|credential|auth|header|cookie|webhook|dsn)`)
 
-	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error
-	// without them doesn't tell what is wrong. So do addresses in which nothing is hidden; see
-	// plainURL.
+	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error without
+	// them doesn't tell what is wrong. So do addresses in which nothing is hidden; see plainURL.
 	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[-+]?[0-9]*\.?[0-9]+|` +
 		`(?i:true|false)|[a-z-]{1,5}|` +
 		`[a-z]{2,3}_[A-Z]{2}(\.[A-Za-z0-9-]{3,10})?(@[a-z]+)?|C\.(UTF-8|utf8))$`)
@@ -48,27 +48,45 @@ var (
 	word       = regexp.MustCompile(`^[a-z]+([-_.][a-z]+)*$`)
 	authScheme = regexp.MustCompile(`(?i)\b(?:bearer|basic|token)\s+(\S+)`)
 	assignment = regexp.MustCompile(`^(-*[A-Za-z_][A-Za-z0-9_.-]*)=((?s:.*))$`)
-	jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
-// newMask makes a mask for the values of the environment and of the arguments that may be secrets.
-// In the environment that is every value whose name says so, and every other but plain ones. In the
-// arguments it is what an option or a variable is given whose name says so, and every address with
-// a user, a query or a long part in its path. What is hidden in an address is masked also where it
-// comes alone.
-func newMask(env map[string]string, args []string) *mask {
-	var values []string
+// newMask returns a mask of some values.
+func newMask(values []string) *mask {
+	m := &mask{first: values}
+	m.build()
+	return m
+}
+
+// maskOf returns the mask of what a server's configuration gives it.
+func maskOf(s discovery.Server) *mask { return newMask(secrets(s, mayBeSecret)) }
+
+// mayBeSecret reports whether the value of a variable or a header may be a secret: its name says
+// so, or it isn't a plain one.
+func mayBeSecret(name, value string) bool {
+	return isNamed(name, value) || !plainValue.MatchString(value) && !plainURL(value)
+}
+
+// isNamed reports whether the name of a variable or a header says that its value is a secret.
+func isNamed(name, _ string) bool { return secretName.MatchString(name) }
+
+// secrets returns what may be secret of a server's configuration: values of variables and headers,
+// as isSecret has it; of its arguments, what an option or a variable is given whose name says so,
+// and every address with a user, a query or a long part in its path. What is hidden in an address
+// is returned besides, since it may come alone.
+func secrets(s discovery.Server, isSecret func(name, value string) bool) (values []string) {
 	add := func(v string) {
 		values = append(values, v)
 		values = append(values, strings.Split(v, "\n")...)
-		values = append(values, hidden(v)...)
 	}
-	for k, v := range env {
-		if secretName.MatchString(k) || !plainValue.MatchString(v) && !plainURL(v) {
-			add(v)
+	for _, given := range []map[string]string{s.Env, s.Headers} {
+		for name, v := range given {
+			if isSecret(name, v) {
+				add(v)
+			}
+			values = append(values, hidden(v)...)
 		}
 	}
-	for i, a := range args {
+	for i, a := range s.Args {
 		name, value := "", a
 		if m := assignment.FindStringSubmatch(a); m != nil {
 			name, value = m[1], m[2]
@@ -76,46 +94,33 @@ func newMask(env map[string]string, args []string) *mask {
 		switch {
 		case secretName.MatchString(name), address.MatchString(value) && !plainURL(value):
 			add(value)
-		case strings.HasPrefix(a, "-") && secretName.MatchString(a) && i+1 < len(args):
-			add(args[i+1])
+			values = append(values, hidden(value)...)
+		case strings.HasPrefix(a, "-") && secretName.MatchString(a) && i+1 < len(s.Args):
+			add(s.Args[i+1])
+			values = append(values, hidden(s.Args[i+1])...)
 		}
 	}
-	m := &mask{first: values}
-	m.build()
-	return m
+	return append(append(values, hidden(s.URL)...), s.OAuth.ClientSecret)
 }
 
-// HideNamed makes a function that hides, in what a person is shown before deciding on it, what the
-// configuration of some servers says to be secret: the values of variables, headers, options and
-// arguments whose names say so, a registered client's secret, and what is hidden in the addresses
-// among the others. Plain values stay: hidden, they would leave nothing to decide on. The function
-// may be used concurrently.
+// HideNamed returns a function that hides, in what a person is shown before deciding on it, what
+// the configuration of some servers says to be secret: the values of variables, headers, options
+// and arguments whose names say so, a registered client's secret, and what is hidden in addresses.
+// Plain values stay: hidden, they would leave nothing to decide on. The function may be used
+// concurrently.
 func HideNamed(servers map[string]discovery.Server) func(text string) string {
-	var all mask
+	var all []string
 	for _, s := range servers {
-		named, others := map[string]string{}, []string{s.OAuth.ClientSecret}
-		for _, values := range []map[string]string{s.Env, s.Headers} {
-			for name, v := range values {
-				if secretName.MatchString(name) {
-					named[name+"\x00"+v] = v // a variable and a header may have the same name
-				} else {
-					others = append(others, hidden(v)...)
-				}
-			}
-		}
-		all.first = slices.Concat(all.first, newMask(named, s.Args).first, others)
+		all = append(all, secrets(s, isNamed)...)
 	}
-	all.build()
-	return all.text
+	return newMask(all).text
 }
 
-// configure hides further values of the configuration, for good.
-func (m *mask) configure(values ...string) {
+// configure hides one more value of the configuration, for good.
+func (m *mask) configure(value string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, v := range values {
-		m.first = append(append(m.first, v), hidden(v)...)
-	}
+	m.first = append(append(m.first, value), hidden(value)...)
 	m.build()
 }
 
@@ -144,7 +149,10 @@ func (m *mask) build() {
 	var all []string
 	for _, v := range slices.Concat(m.first, m.learned) {
 		if len(strings.TrimSpace(v)) >= minSecret && v != "true" && v != "false" {
-			all = append(append(all, v), escaped(v)...)
+			all = append(all, v)
+			for _, form := range escaped(v) { // and JSON within a string of JSON
+				all = append(append(all, form), escaped(form)...)
+			}
 		}
 	}
 	// The longest first: one value may be the beginning of another.
@@ -156,16 +164,16 @@ func (m *mask) build() {
 	m.replacer.Store(strings.NewReplacer(pairs...))
 }
 
-// plainURL says whether v is an address without a user, a query and long parts in its path.
+// plainURL reports whether v is an address without a user, a query and long parts in its path.
 func plainURL(v string) bool {
 	u, err := url.Parse(v)
 	return err == nil && u.Scheme != "" && u.Host != "" && !strings.ContainsAny(v, "@?# \n") &&
 		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return len(part) >= longPart })
 }
 
-// hidden is what a value that may be secret consists of, as far as that may be secret too when it
-// comes alone: what follows an authentication scheme, and users, passwords, queries and long parts
-// of paths, as written and decoded.
+// hidden returns the parts of a value that may be secret on their own: what follows an
+// authentication scheme, and users, passwords, queries and long parts of paths, as written and
+// decoded.
 func hidden(v string) (parts []string) {
 	for _, m := range authScheme.FindAllStringSubmatch(v, -1) {
 		parts = append(parts, m[1])
@@ -198,14 +206,15 @@ func hidden(v string) (parts []string) {
 	return parts
 }
 
-// escaped is v as it stands in the strings of JSON and of program text, where that is something
-// else.
+// escaped returns v as it stands in the strings of JSON and of program text, where that is
+// something else.
 func escaped(v string) (forms []string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // a string always encodes
-	for _, quoted := range []string{strings.TrimSpace(b.String()), strconv.QuoteToASCII(v)} {
+	html, _ := json.Marshal(v)
+	for _, quoted := range []string{strings.TrimSpace(b.String()), string(html), strconv.QuoteToASCII(v)} {
 		if form := quoted[1 : len(quoted)-1]; form != v {
 			forms = append(forms, form)
 		}
@@ -215,21 +224,15 @@ func escaped(v string) (forms []string) {
 
 func (m *mask) text(s string) string { return m.replacer.Load().Replace(s) }
 
-// json masks valid JSON, in its strings however they are escaped. What is no JSON afterwards, as a
-// number was masked, becomes a string.
+// cut returns the first n bytes of a text without secrets. They are looked for in more than is
+// kept, so that none is cut in two before that.
+func (m *mask) cut(s string, n int) string {
+	return strings.Clone(text.First(m.text(text.First(s, 4*n)), n)) // not all of a line of megabytes
+}
+
+// json masks valid JSON. What is no JSON afterwards, as a number was masked, becomes a string.
 func (m *mask) json(raw json.RawMessage) json.RawMessage {
-	masked := jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
-		var s string
-		if json.Unmarshal(literal, &s) != nil || m.text(s) == s {
-			return literal
-		}
-		b, err := json.Marshal(m.text(s))
-		if err != nil {
-			return []byte(`"***"`)
-		}
-		return b
-	})
-	masked = []byte(m.text(string(masked)))
+	masked := []byte(m.text(string(raw)))
 	if !json.Valid(masked) {
 		masked, _ = json.Marshal(string(masked)) // a string always encodes
 	}
@@ -249,22 +252,18 @@ var (
 // values of its variables and headers, of options whose names say that they are secret, everything
 // in addresses that may be, and what looks like a token.
 func Shown(s discovery.Server) func(string) string {
+	var parts []string // of addresses in arguments, which are not masked whole
 	args := slices.Clone(s.Args)
-	for i, a := range args { // of addresses only parts are masked
+	for i, a := range args {
+		parts = append(parts, hidden(a)...)
 		args[i] = address.ReplaceAllString(a, "")
 	}
-	m := newMask(s.Env, args)
-	for _, a := range s.Args {
-		m.configure(hidden(a)...)
-	}
-	for _, v := range s.Headers {
-		m.configure(v)
-	}
-	m.configure(slices.Concat(hidden(s.URL), []string{s.OAuth.ClientSecret})...)
-	return func(text string) string {
-		text = address.ReplaceAllStringFunc(m.text(text), func(a string) string {
+	s.Args = args
+	m := newMask(append(secrets(s, mayBeSecret), parts...))
+	return func(s string) string {
+		s = address.ReplaceAllStringFunc(m.text(s), func(a string) string {
 			return fragment.ReplaceAllString(queryValue.ReplaceAllString(a, "${1}***"), "#***")
 		})
-		return token.ReplaceAllString(text, "***")
+		return token.ReplaceAllString(s, "***")
 	}
 }

@@ -67,12 +67,14 @@ func (s *server) misbehave(r request) {
 type bad struct {
 	what, mode, tool, args string
 	bound                  func(*Config)
-	play                   func(ctx context.Context, p *Pool) (string, error) // nil: call the tool, or list the tools where there is none
-	next                   bool                                               // the next call has to work
+	// nil: call the tool, or list the tools where there is none
+	play func(ctx context.Context, p *Pool) (string, error)
+	next bool // the next call has to work
 }
 
 // shortly is a context for calls that only end with their own time.
-func shortly(f func(ctx context.Context, p *Pool) (string, error)) func(context.Context, *Pool) (string, error) {
+func shortly(f func(ctx context.Context, p *Pool) (string, error)) func(context.Context,
+	*Pool) (string, error) {
 	return func(ctx context.Context, p *Pool) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		defer cancel()
@@ -106,8 +108,8 @@ func answerSoon(c *Config) { c.CallTimeout = 500 * time.Millisecond }
 
 func small(c *Config) { c.MaxLine, c.MaxList = 1<<20, 1<<20 }
 
-// TestMisbehaviour has each bad server beside a good one, which must be answered throughout, and prints what became of it: the table
-// in docs/upstreams.md.
+// TestMisbehaviour has each bad server beside a good one, which must be answered throughout, and
+// prints what became of it: the table in docs/upstreams.md.
 func TestMisbehaviour(t *testing.T) {
 	rows := make([]string, len(misbehaviours))
 	var wg sync.WaitGroup
@@ -130,7 +132,8 @@ func (b bad) run(t *testing.T) string {
 	good.Name = "good"
 	g := &groups{}
 	p := NewPool(func() Config {
-		c := Config{Servers: append([]discovery.Server{good}, fake(b.mode)), Guard: g, CloseTimeout: 3 * time.Second}
+		c := Config{Servers: append([]discovery.Server{good}, fake(b.mode)), Guard: g,
+			CloseTimeout: 3 * time.Second}
 		if b.bound != nil {
 			b.bound(&c)
 		}
@@ -139,7 +142,8 @@ func (b bad) run(t *testing.T) string {
 	neighbour := func(when string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if raw, err := p.Call(ctx, "good", "echo", json.RawMessage(`{"a":1}`)); err != nil || string(raw) != `{"a":1}` {
+		if raw, err := p.Call(ctx, "good", "echo", json.RawMessage(`{"a":1}`)); err != nil ||
+			string(raw) != `{"a":1}` {
 			t.Errorf("the good server %s: %s, %v", when, raw, err)
 		}
 	}
@@ -183,7 +187,8 @@ func (b bad) after(t *testing.T, p *Pool) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	_, err := p.Call(ctx, "fake", "echo", nil)
-	if err != nil && strings.Contains(err.Error(), "the next call starts it again") { // it may have been dying still
+	// it may have been dying still
+	if err != nil && strings.Contains(err.Error(), "the next call starts it again") {
 		_, err = p.Call(ctx, "fake", "echo", nil)
 	}
 	if (err == nil) != b.next {

@@ -17,7 +17,7 @@ var misbehaviours = []bad{
 	{what: "ends at once, without a word", mode: "leaves"},
 	{what: "never answers the handshake", mode: "silent", bound: startSoon},
 	{what: "answers the handshake with a text as its error, and ends", mode: "refuses"},
-	{what: "answers the handshake with a version that nobody knows", mode: "wrong version"},
+	{what: "answers the handshake with an unknown version", mode: "wrong version"},
 	{what: "answers the handshake with no object", mode: "no result"},
 	{what: "knows only the newer handshake", mode: "modern", next: true},
 	{what: "dies of the newer handshake", mode: "normal", next: true},
@@ -34,40 +34,50 @@ var misbehaviours = []bad{
 	{what: "never answers tools/list", mode: "silent tools", bound: listSoon, next: true},
 	{what: "changes its list whenever it is read", mode: "changing list", next: true},
 	// Answering.
-	{what: "answers with content that nobody knows", mode: "normal", tool: "video", next: true},
+	{what: "answers with an unknown kind of content", mode: "normal", tool: "video", next: true},
 	{what: "answers with structuredContent alone", mode: "normal", tool: "structured only", next: true},
 	{what: "answers null", mode: "normal", tool: "null result", next: true},
 	{what: "answers with neither a result nor an error", mode: "normal", tool: "nothing", next: true},
 	{what: "answers without saying that it is JSON-RPC", mode: "normal", tool: "not jsonrpc", next: true},
-	{what: "answers under an id that nobody has used", mode: "normal", play: shortly(calling("foreign id", "")), next: true},
-	{what: "answers twice, and what nobody asked", mode: "normal", tool: "twice", next: true},
+	{what: "answers under an unknown id", mode: "normal", play: shortly(calling("foreign id", "")),
+		next: true},
+	{what: "answers twice, and what wasn't asked", mode: "normal", tool: "twice", next: true},
 	{what: "answers in a batch", mode: "normal", tool: "batch", next: true},
 	{what: "answers behind a byte order mark", mode: "normal", tool: "byte order mark", next: true},
 	{what: "answers with bytes that are no UTF-8", mode: "normal", tool: "bad utf-8", next: true},
-	{what: "answers with an error that is a text", mode: "normal", tool: "error", args: `{"e":"no s3cr3t-value"}`, next: true},
-	{what: "answers with an error whose code is none", mode: "normal", tool: "error", args: `{"e":{"code":"EFAIL","message":"x"}}`, next: true},
+	{what: "answers with an error that is a text", mode: "normal", tool: "error",
+		args: `{"e":"no s3cr3t-value"}`, next: true},
+	{what: "answers with an error whose code is none", mode: "normal", tool: "error",
+		args: `{"e":{"code":"EFAIL","message":"x"}}`, next: true},
 	{what: "answers with 20,000 lists in each other", mode: "normal", tool: "deep", next: true},
 	{what: "answers with ten megabytes", mode: "normal", tool: "big", next: true},
 	{what: "sends a line beyond the limit", mode: "normal", tool: "huge", bound: small, next: true},
-	{what: "answers 50 calls in the opposite order, once all have come", mode: "normal", play: fifty, next: true},
+	{what: "answers 50 calls in the opposite order, once all have come", mode: "normal", play: fifty,
+		next: true},
 	// Beside answers.
 	{what: "writes to stdout and stderr between messages", mode: "normal", tool: "chatter", next: true},
 	{what: "sends 8,000 notifications before an answer", mode: "normal", tool: "notifications", next: true},
-	{what: "reports progress that nobody asked for", mode: "normal", tool: "wrong progress", next: true},
-	{what: "asks for a form, a model and roots, and there is nobody to ask", mode: "normal", play: asksAll, next: true},
-	{what: "sends requests without end and reads no answer", mode: "normal", tool: "ask without end", bound: readSoon, next: true},
+	{what: "reports progress that wasn't asked for", mode: "normal", tool: "wrong progress", next: true},
+	{what: "asks for a form, a model and roots, without a client to ask", mode: "normal", play: asksAll,
+		next: true},
+	{what: "sends requests without end and reads no answer", mode: "normal", tool: "ask without end",
+		bound: readSoon, next: true},
 	{what: "asks in its results without end", mode: "modern", play: answering("demand always"), next: true},
 	{what: "puts a call off for ever", mode: "modern", play: answering("demand patience"), next: true},
-	{what: "asks in a result, and there is nobody to ask", mode: "modern", tool: "demand always", next: true},
+	{what: "asks in a result, without a client to ask", mode: "modern", tool: "demand always", next: true},
 	{what: "asks nine questions in one result", mode: "modern", play: answering("demand much"), next: true},
-	{what: "asks in a result to be told two megabytes again", mode: "modern", play: answering("demand memory"), next: true},
-	{what: "asks in a result for what no client has", mode: "modern", play: answering("demand the unknown"), next: true},
+	{what: "asks in a result to be told two megabytes again", mode: "modern", play: answering("demand memory"),
+		next: true},
+	{what: "asks in a result for what no client has", mode: "modern", play: answering("demand the unknown"),
+		next: true},
 	{what: "asks in a result for nothing at all", mode: "modern", play: answering("demand nothing"), next: true},
 	{what: "asks in a result by a list", mode: "modern", play: answering("demand no object"), next: true},
-	{what: "answers over the newer protocol with a kind of result that nobody knows", mode: "modern", tool: "demand the future", next: true},
+	{what: "answers over the newer protocol with an unknown kind of result", mode: "modern",
+		tool: "demand the future", next: true},
 	{what: "asks before it lists its tools", mode: "modern asks", next: true},
 	{what: "says that its list is good for no time", mode: "modern stale", play: readOften, next: true},
-	{what: "sends 8,000 changes where it is listened to for changes, and ends that", mode: "modern floods", next: true},
+	{what: "sends 8,000 changes where it is listened to for changes, and ends that", mode: "modern floods",
+		next: true},
 	{what: "takes back that it tells of changes", mode: "modern hangs up", next: true},
 	// Not answering.
 	{what: "never answers a call", mode: "normal", play: shortly(calling("never", "")), next: true},
@@ -85,9 +95,7 @@ var misbehaviours = []bad{
 // answering calls a tool for a client that answers whatever it is asked.
 func answering(tool string) func(context.Context, *Pool) (string, error) {
 	return func(ctx context.Context, p *Pool) (string, error) {
-		return calling(tool, "")(WithClient(ctx, &person{can: Abilities{Roots: true}, answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-			return json.RawMessage(`{"roots":[]}`), nil
-		}}), p)
+		return calling(tool, "")(WithClient(ctx, says(`{"roots":[]}`, nil)), p)
 	}
 }
 
@@ -130,7 +138,8 @@ func asksAll(ctx context.Context, p *Pool) (string, error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &answers)
 	}
-	return fmt.Sprintf("its answer; %d of its %d questions are refused", strings.Count(string(raw), `\"code\":-32601`), len(answers)), err
+	return fmt.Sprintf("its answer; %d of its %d questions are refused",
+		strings.Count(string(raw), `\"code\":-32601`), len(answers)), err
 }
 
 func unread(ctx context.Context, p *Pool) (string, error) {

@@ -16,7 +16,9 @@ func (s *server) discover(r request) {
 		os.Exit(9)
 	}
 	tells := s.mode != "modern" && s.mode != "modern stale"
-	s.result(r, fmt.Sprintf(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":%v}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`, tells))
+	s.result(r, fmt.Sprintf(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":%v}},`+
+		`"resultType":"complete","ttlMs":0,"cacheScope":"private",`+
+		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`, tells))
 }
 
 // listen is asked to tell of changes.
@@ -24,7 +26,9 @@ func (s *server) listen(r request) {
 	s.listens++
 	s.listening = r.ID
 	acknowledge := func() {
-		s.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, r.ID)
+		s.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",`+
+			`"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},`+
+			`"notifications":{"toolsListChanged":true}}}`, r.ID)
 	}
 	switch s.mode {
 	case "modern tells":
@@ -32,7 +36,8 @@ func (s *server) listen(r request) {
 	case "modern floods":
 		acknowledge()
 		for range 8000 {
-			s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, r.ID)
+			s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed",`+
+				`"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, r.ID)
 		}
 		s.result(r, `{"resultType":"complete"}`)
 	case "modern hangs up":
@@ -43,7 +48,8 @@ func (s *server) listen(r request) {
 	}
 }
 
-// input answers with the results that the arguments say, one for each request, and then with what it was told last.
+// input answers with the results that the arguments say, one for each request, and then with what
+// it was told last.
 func (s *server) input(r request) {
 	var a struct{ Rounds []json.RawMessage }
 	_ = json.Unmarshal(r.Params.Arguments, &a)
@@ -57,13 +63,15 @@ func (s *server) input(r request) {
 		Abilities json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
 	}
 	_ = json.Unmarshal(r.Params.Meta, &meta)
-	s.result(r, fmt.Sprintf(`{"resultType":"complete","answers":%s,"state":%s,"can":%s}`, orNull(r.Params.Answers), orNull(r.Params.State), orNull(meta.Abilities)))
+	s.result(r, fmt.Sprintf(`{"resultType":"complete","answers":%s,"state":%s,"can":%s}`,
+		orNull(r.Params.Answers), orNull(r.Params.State), orNull(meta.Abilities)))
 }
 
 // demand is input without end, in the ways that no server should.
 func (s *server) demand(r request) {
 	ask := func(requests, state string) {
-		s.result(r, fmt.Sprintf(`{"resultType":"input_required","inputRequests":%s,"requestState":%s}`, requests, state))
+		s.result(r, fmt.Sprintf(`{"resultType":"input_required","inputRequests":%s,"requestState":%s}`, requests,
+			state))
 	}
 	const roots = `{"method":"roots/list"}`
 	switch strings.TrimPrefix(r.Params.Name, "demand ") {
@@ -74,7 +82,8 @@ func (s *server) demand(r request) {
 	case "memory":
 		ask(`{"r":`+roots+`}`, `"`+strings.Repeat("x", 2<<20)+`"`)
 	case "much":
-		ask(`{"a":`+roots+strings.Join(strings.SplitAfter(`,"b":,"c":,"d":,"e":,"f":,"g":,"h":,"i":`, ":"), roots)+`}`, `null`)
+		ask(`{"a":`+roots+strings.Join(strings.SplitAfter(`,"b":,"c":,"d":,"e":,"f":,"g":,"h":,"i":`, ":"),
+			roots)+`}`, `null`)
 	case "the unknown":
 		ask(`{"r":{"method":"tasks/list"}}`, `null`)
 	case "nothing":

@@ -11,7 +11,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Progress is how far a server says that a call is.
@@ -30,23 +29,23 @@ const logSize = 500
 // observers are told the progress of the requests with an id.
 type observers struct{ byID sync.Map }
 
-// observe has the progress of a request told to f, unless that is nil, until stop is called.
+// observe calls f, unless it is nil, for each report of a request's progress until stop is called.
 func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) {
 	if f == nil {
 		return func() {}
 	}
-	key := textOf(id)
+	key := jsonrpc.TextOf(id)
 	o.byID.Store(key, f)
 	return func() { o.byID.Delete(key) }
 }
 
-// notified takes a notification, or an answer without an id.
+// notified handles a notification, or an answer without an id.
 func (s *session) notified(m *jsonrpc.Message) {
 	switch m.Method {
 	case "":
 		s.peer.noise(m.Raw)
 	case string(mcp.MethodNotificationToolsListChanged):
-		s.tools.changed()
+		s.tools.stale.Add(1)
 	case string(mcp.MethodNotificationCancelled):
 		s.changes.cancelled(m.Params)
 	case mcp.MethodNotificationSubscriptionsAcknowledged:
@@ -58,8 +57,8 @@ func (s *session) notified(m *jsonrpc.Message) {
 	}
 }
 
-// progressed tells a caller how far its call is. A report that isn't one, or that comes for a call
-// that is over, is ignored.
+// progressed passes a report of progress to the caller. A malformed one, or one for a call that is
+// over, is dropped.
 func (s *session) progressed(params json.RawMessage) {
 	var n struct {
 		Token    json.RawMessage `json:"progressToken"`
@@ -71,17 +70,10 @@ func (s *session) progressed(params json.RawMessage) {
 		return
 	}
 	s.conn.Waiting(n.Token, func() {
-		if f, ok := s.progress.byID.Load(textOf(n.Token)); ok {
-			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.said(n.Message)})
+		if f, ok := s.progress.byID.Load(jsonrpc.TextOf(n.Token)); ok {
+			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.mask.cut(n.Message, MaxProgressText)})
 		}
 	})
-}
-
-// said returns a message as it may be shown. Secrets are looked for in more than is kept, so that
-// none is cut in two before that.
-func (s *session) said(message string) string {
-	said := text.First(s.mask.text(text.First(message, 4*MaxProgressText)), MaxProgressText)
-	return strings.Clone(said) // not all of a line of megabytes
 }
 
 // log keeps one line that a server logs by the protocol.
@@ -94,12 +86,12 @@ func (s *session) log(params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	said := textOf(p.Data)
+	said := jsonrpc.TextOf(p.Data)
 	var compact bytes.Buffer
 	if strings.HasPrefix(said, "{") && json.Compact(&compact, p.Data) == nil {
 		said = compact.String()
 	}
 	line := fmt.Sprintf("[%s] %s", cmp.Or(p.Level, "log"), strings.TrimPrefix(p.Logger+": ", ": ")) + said
-	line = text.First(s.mask.text(text.First(line, 4*logSize)), logSize)
-	_, _ = s.logged.Write([]byte(strings.Join(strings.Fields(line), " ") + "\n"))
+	line = strings.Join(strings.Fields(s.mask.cut(line, logSize)), " ")
+	_, _ = s.logged.Write([]byte(line + "\n"))
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -38,7 +40,6 @@ type entry struct {
 
 	backoff backoff
 	failed  *ServerError // the latest failure that counts there
-	judged  *session     // the latest session that was looked at for it
 }
 
 // dial is one attempt to start a server, which any number of callers wait for.
@@ -65,17 +66,9 @@ func NewPool(cfg Config) *Pool {
 //
 // The error is ErrUnknownServer, ErrClosed, or a *ServerError. It returns at once when ctx ends.
 func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
-	ctx, unpin := p.Pin(ctx)
-	defer unpin()
-	s, err := p.session(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	tools, err := s.tools.get(ctx)
-	if err != nil {
-		return nil, s.wrap("listing its tools", err)
-	}
-	return tools, nil
+	return on(ctx, p, server, "listing its tools", func(ctx context.Context, s *session) ([]Tool, error) {
+		return s.listTools(ctx)
+	})
 }
 
 // Call calls a tool with a JSON object, or nil for none, and returns the CallToolResult as the
@@ -88,17 +81,33 @@ func (p *Pool) Tools(ctx context.Context, server string) ([]Tool, error) {
 // error, or what ended the session. When ctx ends Call returns at once and the server is told to
 // stop.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	return on(ctx, p, server, fmt.Sprintf("calling the tool %q", tool),
+		func(ctx context.Context, s *session) (json.RawMessage, error) {
+			args, err := objectOf(args)
+			if err != nil {
+				return nil, err
+			}
+			return s.work(ctx, string(mcp.MethodToolsCall), map[string]any{"name": tool, "arguments": args})
+		})
+}
+
+// on returns what f returns of the session with a server, which is started if need be. The session
+// isn't ended as unused meanwhile.
+func on[T any](
+	ctx context.Context, p *Pool, server, op string, f func(context.Context, *session) (T, error),
+) (result T, err error) {
 	ctx, unpin := p.Pin(ctx)
 	defer unpin()
 	s, err := p.session(ctx, server)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	result, err := s.call(ctx, tool, args)
+	defer s.idle.use()()
+	result, err = f(ctx, s)
 	if err != nil {
-		return nil, s.wrap(callOp(tool), err)
+		err = s.wrap(op, err)
 	}
-	return result, nil
+	return result, err
 }
 
 // Close ends every server with everything it started: it closes their stdin, then sends SIGTERM,
@@ -128,7 +137,7 @@ func (p *Pool) shutDown() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sessions() {
-		if !within(0, s.gone) || s.endErr != nil {
+		if !isClosed(s.gone) || s.endErr != nil {
 			left = append(left, s.server.Name)
 		}
 	}
@@ -185,7 +194,7 @@ func (p *Pool) startable(e *entry) error {
 			return &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 		}
 	}
-	return e.resting()
+	return e.backoff.refusal(e.failed)
 }
 
 // ready reports whether there is a connection that can be used, and keeps it from being ended as
@@ -194,36 +203,23 @@ func (e *entry) ready() bool {
 	if e.live == nil || e.dial != nil {
 		return false
 	}
-	e.live.idle.touch()
+	e.live.idle.use()()
 	return !e.live.isDying()
 }
 
-// resting returns why a server that failed again and again isn't started now; nil when it may be.
-// The caller has p.mu.
-func (e *entry) resting() error {
-	// A session that is being made is judged by connect.
-	if s := e.live; s != nil && s != e.judged && e.dial == nil && s.isDying() {
-		e.judged = s
-		switch {
-		case s.answered.Load():
-			e.backoff.success()
-		case s.endedItself():
-			e.backoff.failure(errBarren)
-			e.failed = s.failure(errBarren)
-		}
-	}
-	if err := e.backoff.refusal(); err != nil {
-		return e.failed.with(err)
-	}
-	return nil
-}
-
-// pause returns for how long a server that failed again and again isn't started from now on.
-func (p *Pool) pause(e *entry) time.Duration {
+// judge counts the end of a session for or against its server, and returns the reason of that end
+// with when the server is started again.
+func (p *Pool) judge(e *entry, s *session) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = e.resting() // looks at the latest session first
-	return e.backoff.pause()
+	switch {
+	case s.answered.Load():
+		e.backoff = backoff{}
+	case isClosed(s.ready) && s.endedItself(): // one that is being made is judged by connect
+		e.backoff.failure()
+		e.failed = s.failure(errBarren)
+	}
+	return onlyAfter(s.cause, e.backoff.pause())
 }
 
 // connect carries out one dial, under the pool's context, also when its callers have left.
@@ -231,18 +227,16 @@ func (p *Pool) connect(e *entry, d *dial) {
 	began := time.Now()
 	s, err := p.start(e, d.able)
 	p.mu.Lock()
-	if err == nil && p.closed {
-		s.fail(ErrClosed)
+	switch {
+	case p.closed:
+		if err == nil {
+			s.fail(ErrClosed)
+		}
 		err = ErrClosed
-	}
-	if err == nil && e.held == 0 { // while it was being started
+	case err == nil && e.held == 0: // it was retired while it was being started
 		s.fail(errRetired)
-	}
-	if err == nil {
-		s.greeted()
-	} else if errors.As(err, &e.failed) {
-		e.backoff.failure(e.failed.Err)
-		e.judged = e.live
+	case errors.As(err, &e.failed):
+		e.backoff.failure()
 		err = e.failed.with(onlyAfter(e.failed.Err, e.backoff.pause()))
 	}
 	e.dial = nil
@@ -259,23 +253,17 @@ func (p *Pool) connect(e *entry, d *dial) {
 // start starts a server and makes the connection. A session that was there before must be gone
 // first: the server may hold something that there is only one of.
 func (p *Pool) start(e *entry, able Abilities) (*session, error) {
-	p.mu.Lock()
-	before := e.live
-	p.mu.Unlock()
-	if before != nil {
-		<-before.gone
+	if e.live != nil { // only dials change that, one at a time
+		<-e.live.gone
 	}
 	if p.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
 	s, err := launch(p.cfg, e.server, e.hints)
-	switch {
-	case err != nil && p.ctx.Err() != nil:
-		return nil, ErrClosed
-	case err != nil:
+	if err != nil {
 		return nil, &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 	}
-	s.can, s.pause = able, func() time.Duration { return p.pause(e) }
+	s.can, s.judged = able, func() error { return p.judge(e, s) }
 	p.work.Go(s.run)
 	p.mu.Lock()
 	e.live = s
@@ -285,6 +273,7 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	err = handshake{s}.connect(ctx)
 	if err == nil {
 		e.hints = s.hints // of this dial alone until it is done
+		s.greeted()
 		return s, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -293,10 +282,6 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 			next = "run " + e.server.Command + " by hand to see what it waits for"
 		}
 		err = fmt.Errorf("it did not answer within %v; %s", p.cfg.StartTimeout, next)
-	}
-	if p.ctx.Err() != nil {
-		s.fail(ErrClosed)
-		return nil, ErrClosed
 	}
 	s.fail(err)
 	return nil, s.failure(err)
@@ -315,19 +300,15 @@ type Health struct {
 // Check starts a server if need be and lists its tools. It returns soon after ctx ends. It may be
 // called concurrently.
 func (p *Pool) Check(ctx context.Context, server string) (h Health) {
-	ctx, unpin := p.Pin(ctx)
-	defer unpin()
 	began := time.Now()
-	s, err := p.session(ctx, server)
-	if err != nil {
-		h.Err = err
-		return h
-	}
-	h.Start = time.Since(began)
-	began = time.Now()
-	tools, err := p.Tools(ctx, server)
-	h.Err, h.Tools, h.List = err, len(tools), time.Since(began)
-	h.Stderr, h.Logged = s.peer.said(), s.logged.tail()
+	h.Tools, h.Err = on(ctx, p, server, "listing its tools",
+		func(ctx context.Context, s *session) (int, error) {
+			h.Start = time.Since(began)
+			tools, err := s.listTools(ctx)
+			h.List = time.Since(began) - h.Start
+			h.Stderr, h.Logged = s.peer.said(), s.logged.tail()
+			return len(tools), err
+		})
 	return h
 }
 

@@ -37,7 +37,9 @@ func TestProgress(t *testing.T) {
 	_, err := p.Call(ctx, "fake", "progress", said(t, 1,
 		`,"progress":1,"total":4,"message":"first"`,
 		`,"progress":0.5`,
-		`,"message":"no number"`, `,"progress":"3"`, `,"progress":null`, `,"progress":[]`, `,"progress":1e999`, `,"progress":3,"message":7`, // no reports
+		// These are no reports.
+		`,"message":"no number"`, `,"progress":"3"`, `,"progress":null`, `,"progress":[]`, `,"progress":1e999`,
+		`,"progress":3,"message":7`,
 		`,"progress":9,"progressToken":"b-1000000"`, `,"progress":9,"progressToken":{}`,
 		`,"progress":2,"total":null,"message":"key s3cr3t-value"`,
 		`,"progress":3,"message":"`+long+`"`))
@@ -51,7 +53,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressOnlyWhenAskedFor: a server is given a token only where somebody listens, and what it reports without one reaches nobody.
+// TestProgressOnlyWhenAskedFor: a server is given a token only where somebody listens, and what it
+// reports without one is dropped.
 func TestProgressOnlyWhenAskedFor(t *testing.T) {
 	for _, mode := range []string{"normal", "modern"} {
 		t.Run(mode, func(t *testing.T) {
@@ -88,34 +91,8 @@ func TestProgressOnlyWhenAskedFor(t *testing.T) {
 	}
 }
 
-// TestFloodOfProgress: a server that reports without measure delays its own answers alone, by the time that reading takes.
-func TestFloodOfProgress(t *testing.T) {
-	other := fake("normal")
-	other.Name = "other"
-	p := open(t, nil, fake("normal"), other)
-	const n = 50_000
-	heard := 0
-	done := make(chan error, 1)
-	began := make(chan struct{})
-	ctx := WithProgress(t.Context(), func(Progress) {
-		if heard++; heard == 1 {
-			close(began)
-		}
-	})
-	go func() {
-		_, err := p.Call(ctx, "fake", "progress", said(t, n, `,"progress":1,"message":"`+strings.Repeat("x", 200)+`"`))
-		done <- err
-	}()
-	<-began
-	if _, err := p.Call(t.Context(), "other", "echo", nil); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil || heard != n {
-		t.Errorf("%d of %d reports were heard, %v", heard, n, err)
-	}
-}
-
-// TestNoProgressAfterTheCall: once Call has returned nothing is told, also when it returned because its context ended.
+// TestNoProgressAfterTheCall: once Call has returned nothing is told, also when it returned because
+// its context ended.
 func TestNoProgressAfterTheCall(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	for range 20 {

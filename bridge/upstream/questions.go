@@ -28,10 +28,10 @@ type Client interface {
 	// Abilities are told to the servers that are started by a call for this client.
 	Abilities() Abilities
 
-	// Answer answers elicitation/create or roots/list with a raw result. Parameters are those of
-	// the server, valid JSON, at most MaxQuestion bytes. It ends soon after ctx, which belongs to
-	// the call during which the server asks. A *RPCError reaches the server as it is, the text of
-	// another error with a code of ours.
+	// Answer answers elicitation/create or roots/list with a raw result. Parameters are those of the
+	// server, valid JSON, at most MaxQuestion bytes. It ends soon after ctx, which belongs to the call
+	// during which the server asks. A *RPCError reaches the server as it is, the text of another error
+	// with a code of ours.
 	Answer(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
@@ -79,8 +79,7 @@ var askable = []string{string(mcp.MethodElicitationCreate), string(mcp.MethodLis
 //
 // A server doesn't say which call a request belongs to. It is taken for one of the youngest call
 // under way, and refused where calls for several clients are, or for one and for none: a question
-// must not reach the wrong person. What a session asks by itself is no call; see ownWork. Neither
-// is one that has been given up.
+// must not reach the wrong person. A call that has been given up doesn't count.
 type questions struct {
 	server string
 
@@ -95,15 +94,8 @@ type caller struct {
 	client Client // nil for none
 }
 
-func newQuestions(server string) *questions {
-	return &questions{server: server, calls: map[int64]caller{}}
-}
-
 // during returns ctx for one call, during which the server may ask until over is called.
 func (q *questions) during(ctx context.Context) (call context.Context, over func()) {
-	if isOwnWork(ctx) {
-		return ctx, func() {}
-	}
 	c := ClientOf(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	q.mu.Lock()
@@ -119,7 +111,7 @@ func (q *questions) during(ctx context.Context) (call context.Context, over func
 	}
 }
 
-// accept takes a request of the server, or anything that can't be read.
+// accept returns what answers a request of the server. It also handles what can't be read.
 func (s *session) accept(r *jsonrpc.Request) jsonrpc.Handler {
 	var long *jsonrpc.TooLongError
 	switch {
@@ -142,19 +134,14 @@ func (s *session) accept(r *jsonrpc.Request) jsonrpc.Handler {
 		asking, cancel := context.WithCancel(who.ctx)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
-		result, err := s.questions.ask(asking, who.client, r.Method, r.Params)
-		var refusal *RPCError
-		if errors.As(err, &refusal) {
-			return nil, &jsonrpc.Error{Code: refusal.Code, Message: refusal.Message}
-		}
-		return result, err
+		return s.questions.ask(asking, who.client, r.Method, r.Params)
 	}
 }
 
 // whose returns the call during which a request is taken to come.
 func (q *questions) whose(method string, params json.RawMessage) (caller, error) {
 	refuse := func(code int, format string, a ...any) (caller, error) {
-		return caller{}, &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, a...)}
+		return caller{}, &RPCError{Code: code, Message: fmt.Sprintf(format, a...)}
 	}
 	switch {
 	case !slices.Contains(askable, method):
@@ -182,10 +169,13 @@ func (q *questions) whose(method string, params json.RawMessage) (caller, error)
 	return youngest, nil
 }
 
-// ask has a client answer what the server asks, during the call that ctx belongs to.
+// ask returns a client's answer to what the server asks, during the call that ctx belongs to.
 func (q *questions) ask(
 	ctx context.Context, c Client, method string, params json.RawMessage,
 ) (json.RawMessage, error) {
+	if c == nil {
+		return nil, errors.New("the call is made for no client that could be asked")
+	}
 	result, err := c.Answer(ctx, q.server, method, orNull(params))
 	switch {
 	case err == nil && !json.Valid(result):

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,16 @@ type person struct {
 
 func (p *person) Abilities() Abilities { return p.can }
 
-func (p *person) Answer(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+func (p *person) Answer(ctx context.Context, server, method string,
+	params json.RawMessage) (json.RawMessage, error) {
 	return p.answer(ctx, server, method, params)
+}
+
+// says returns a client that always answers so.
+func says(result string, err error) *person {
+	return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(result), err
+	}}
 }
 
 type nameKey struct{}
@@ -64,12 +73,8 @@ func questioned(ctx context.Context, p *Pool, c Client, args string) ([]string, 
 
 func TestQuestions(t *testing.T) {
 	p := open(t, nil, fake("normal"))
-	says := func(result string, err error) *person {
-		return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-			return json.RawMessage(result), err
-		}}
-	}
-	echo := &person{answer: func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+	echo := &person{answer: func(ctx context.Context, server, method string,
+		params json.RawMessage) (json.RawMessage, error) {
 		return fmt.Appendf(nil, `[%q,%q,%q,%s]`, ctx.Value(nameKey{}), server, method, params), nil
 	}}
 	const form = `{"method":"elicitation/create","params":{"n":9007199254740993}}`
@@ -81,13 +86,13 @@ func TestQuestions(t *testing.T) {
 	}{
 		{"in the course of its call", echo, form, `["mine","fake","elicitation/create",{"n":9007199254740993}]`},
 		{"no parameters", echo, `{"method":"roots/list"}`, `["mine","fake","roots/list",null]`},
-		{"nobody to ask", nil, form, `{"code":-32601,"message":"the client doesn't support elicitation/create: no call for one that could answer is under way"}`},
-		{"a model", echo, `{"method":"sampling/createMessage","params":{}}`, `{"code":-32601,"message":"the client doesn't support sampling/createMessage"}`},
-		{"another method", echo, `{"method":"tasks/list"}`, `{"code":-32601,"message":"the client doesn't support tasks/list"}`},
+		{"a model", echo, `{"method":"sampling/createMessage","params":{}}`,
+			`{"code":-32601,"message":"the client doesn't support sampling/createMessage"}`},
 		{"a refusal", says("", &RPCError{Code: -1, Message: "no"}), form, `{"code":-1,"message":"no"}`},
 		{"an error", says("", errors.New("broken")), form, `{"code":-32603,"message":"broken"}`},
 		{"no JSON", says("{", nil), form, `{"code":-32603,"message":"the client's answer is no JSON"}`},
-		{"very long", echo, `{"method":"elicitation/create","params":{"m":"` + strings.Repeat("x", MaxQuestion) + `"}}`, `{"code":-32602,"message":"the request is longer than 1048576 bytes"}`},
+		{"very long", echo, `{"method":"elicitation/create","params":{"m":"` + strings.Repeat("x", MaxQuestion) +
+			`"}}`, `{"code":-32602,"message":"the request is longer than 1048576 bytes"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := questioned(context.WithValue(t.Context(), nameKey{}, "mine"), p, tt.client, tt.args)
@@ -102,11 +107,16 @@ func TestQuestions(t *testing.T) {
 	t.Run("a panic is the error of its own request", func(t *testing.T) {
 		var log written
 		p := open(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, fake("normal"))
-		got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { panic("oh") }}, form)
-		if want := []string{`{"code":-32603,"message":"the bridge has failed on this request"}`}; err != nil || !slices.Equal(got, want) {
+		got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string,
+			json.RawMessage) (json.RawMessage, error) {
+			panic("oh")
+		}}, form)
+		if want := []string{`{"code":-32603,"message":"the bridge has failed on this request"}`}; err != nil ||
+			!slices.Equal(got, want) {
 			t.Errorf("got %s, %v", got, err)
 		}
-		if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "questions_test.go") {
+		if text := log.String(); !strings.Contains(text, "panic=oh") ||
+			!strings.Contains(text, "questions_test.go") {
 			t.Errorf("the log: %s", text)
 		}
 	})
@@ -119,7 +129,8 @@ func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
 	}{
 		{Abilities{}, `{}`},
 		{Abilities{Elicitation: true}, `{"elicitation":{"form":{}}}`},
-		{Abilities{Elicitation: true, ElicitationURL: true, Roots: true}, `{"roots":{},"elicitation":{"form":{},"url":{}}}`},
+		{Abilities{Elicitation: true, ElicitationURL: true, Roots: true},
+			`{"roots":{},"elicitation":{"form":{},"url":{}}}`},
 	} {
 		p := open(t, nil, fake("normal"))
 		raw, err := p.Call(WithClient(t.Context(), &person{can: tt.can}), "fake", "abilities", nil)
@@ -132,20 +143,15 @@ func TestAbilitiesAreThoseOfTheFirstClient(t *testing.T) {
 	}
 }
 
-// TestQuestionReachesOneClient: with calls for two under way, or for one and for nobody, nobody is asked.
+// TestQuestionReachesOneClient: with calls for two under way, or for one and for none, no client is
+// asked.
 func TestQuestionReachesOneClient(t *testing.T) {
-	asked := &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-		return json.RawMessage(`{}`), nil
-	}}
-	for name, other := range map[string]context.Context{"another": WithClient(t.Context(), &person{}), "nobody": t.Context()} {
+	asked, another := says(`{}`, nil), WithClient(t.Context(), &person{})
+	for name, other := range map[string]context.Context{"another": another, "none": t.Context()} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, nil, fake("normal"))
 			ctx, cancel := context.WithCancel(other)
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				_, _ = p.Call(ctx, "fake", "never", nil)
-			}()
+			done := begin(ctx, p, "fake", "never", nil)
 			until(t, p, func(s seen) bool { return len(s.Waiting) > 0 })
 			got, err := questioned(t.Context(), p, asked, `{"method":"roots/list"}`)
 			if err != nil || !strings.Contains(got[0], "calls for several clients are under way") {
@@ -157,18 +163,6 @@ func TestQuestionReachesOneClient(t *testing.T) {
 				t.Errorf("with one client left: got %s, %v", got, err)
 			}
 		})
-	}
-}
-
-// TestOwnWorkIsNoCall: what a session asks of itself doesn't keep a server from asking in the course of a call.
-func TestOwnWorkIsNoCall(t *testing.T) {
-	q := newQuestions("fake")
-	_, over := q.during(WithClient(t.Context(), &person{}))
-	defer over()
-	_, listed := q.during(ownWork(t.Context()))
-	defer listed()
-	if _, err := q.whose("roots/list", nil); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -190,10 +184,10 @@ func TestQuestionEnds(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	<-ended
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+	<-ended // only now is the server answered
 	go func() {
 		got, err := questioned(t.Context(), p, slow, `{"method":"roots/list","id":"w","withdraw":true}`)
 		if err == nil && len(got) != 0 {
@@ -208,7 +202,8 @@ func TestQuestionEnds(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreBounded: beyond the limit they are refused, and the others are answered all the same.
+// TestQuestionsAreBounded: beyond the limit they are refused, and the others are answered all the
+// same.
 func TestQuestionsAreBounded(t *testing.T) {
 	p := open(t, nil, fake("normal"))
 	begun, release := make(chan struct{}, 100), make(chan struct{})
@@ -218,14 +213,73 @@ func TestQuestionsAreBounded(t *testing.T) {
 		}
 		close(release)
 	}()
-	got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+	got, err := questioned(t.Context(), p, &person{answer: func(context.Context, string, string,
+		json.RawMessage) (json.RawMessage, error) {
 		begun <- struct{}{}
 		<-release
 		return json.RawMessage(`{}`), nil
 	}}, fmt.Sprintf(`{"method":"roots/list","times":%d}`, 2*maxQuestions))
-	answered, refused := strings.Count(strings.Join(got, ""), "{}"), strings.Count(strings.Join(got, ""), "which is the limit")
+	answered, refused := strings.Count(strings.Join(got, ""), "{}"), strings.Count(strings.Join(got, ""),
+		"which is the limit")
 	// Those that came after the first had been answered found room.
 	if err != nil || answered < maxQuestions || answered+refused != 2*maxQuestions {
 		t.Errorf("%d were answered, %d refused: %v", answered, refused, err)
 	}
+}
+
+// ask asks the client and answers with what it said.
+func (s *server) ask(r request) {
+	var got []string
+	for i, method := range []string{"ping", "sampling/createMessage", "roots/list", "elicitation/create",
+		"nonsense"} {
+		id := strconv.Itoa(i)
+		if i%2 == 1 {
+			id = `"s` + id + `"`
+		}
+		c := make(chan request, 1)
+		s.mu.Lock()
+		s.asked[id] = c
+		s.mu.Unlock()
+		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method)
+		a := <-c
+		got = append(got, method+": "+string(a.Result)+string(a.Error))
+	}
+	b, _ := json.Marshal(got)
+	s.result(r, string(b))
+}
+
+// question sends the client what the arguments say, as often as they say, and answers with what
+// came back. Withdraw: it takes the question back at once.
+func (s *server) question(r request) {
+	var a struct {
+		Method, ID string
+		Params     json.RawMessage
+		Times      int
+		Withdraw   bool
+	}
+	_ = json.Unmarshal(r.Params.Arguments, &a)
+	answers := make(chan request, max(1, a.Times))
+	for i := range max(1, a.Times) {
+		id := fmt.Sprintf("%q", a.ID+strconv.Itoa(i))
+		s.mu.Lock()
+		s.asked[id] = answers
+		s.mu.Unlock()
+		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, a.Method, orNull(a.Params))
+		if a.Withdraw {
+			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
+		}
+	}
+	got := []string{}
+	for range max(1, a.Times) {
+		if a.Withdraw { // what is taken back is not answered: the pong comes alone
+			s.send(`{"jsonrpc":"2.0","id":"w0","method":"ping"}`)
+			if pong := <-answers; string(pong.Result) == "{}" {
+				continue
+			}
+		}
+		answer := <-answers
+		got = append(got, string(answer.Result)+string(answer.Error))
+	}
+	b, _ := json.Marshal(got)
+	s.result(r, string(b))
 }

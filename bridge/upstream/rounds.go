@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Over the newer protocol a server asks in its result: that says what the server wants to know, and
@@ -31,16 +34,15 @@ const firstPut = 100 * time.Millisecond
 var asking = []string{string(mcp.MethodToolsCall), string(mcp.MethodPromptsGet),
 	string(mcp.MethodResourcesRead)}
 
-// A question is one that stands in a result.
-type question struct {
-	method string
-	params json.RawMessage
-}
-
 // inputRequired is a result that asks.
 type inputRequired struct {
 	questions map[string]question // by names of the server's choice
 	state     json.RawMessage     // nil for none
+}
+
+type question struct {
+	Method string
+	Params json.RawMessage
 }
 
 // converse makes a request, and makes it again with the answers as long as its result asks
@@ -55,123 +57,95 @@ func (s *session) converse(
 		if err != nil || s.meta == nil {
 			return result, err
 		}
-		switch kind := typeOf(result); kind {
-		case "", mcp.ResultTypeComplete:
+		asked, err := readInput(method, result)
+		switch {
+		case err != nil:
+			return nil, err
+		case asked == nil:
 			return result, nil
-		case mcp.ResultTypeInputRequired:
-		default:
-			return nil, fmt.Errorf("its answer is of a type that is not known here: %.40q", kind)
-		}
-		if !slices.Contains(asking, method) {
-			return nil, fmt.Errorf("it asks for input in its answer to %s, where the protocol has none", method)
-		}
-		if round == maxRounds {
+		case round == maxRounds:
 			return nil, fmt.Errorf("it has asked for input %d times in the course of one call, which is the limit",
 				maxRounds)
-		}
-		asked, err := readInput(result)
-		if err != nil {
-			return nil, fmt.Errorf("it asks for input, which is refused: %w", err)
 		}
 		if put++; len(asked.questions) > 0 {
 			put = 0
 		}
-		if put > maxPut {
+		switch {
+		case put > maxPut:
 			return nil, fmt.Errorf("it has put the call off %d times in a row, which is the limit; try it later",
 				maxPut)
+		case put > 0:
+			select {
+			case <-time.After(firstPut << (put - 1)):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-s.dying:
+				return nil, s.ended(ctx)
+			}
 		}
-		if put > 0 && !s.waits(ctx, firstPut<<(put-1)) {
-			return nil, s.ended(ctx)
+		delete(params, "inputResponses")
+		delete(params, "requestState")
+		if asked.state != nil {
+			params["requestState"] = asked.state
 		}
-		answers, err := s.answers(ctx, asked.questions)
-		if err != nil {
-			return nil, err
+		if len(asked.questions) > 0 {
+			params["inputResponses"], err = s.answers(ctx, asked.questions)
+			if err != nil {
+				return nil, err
+			}
 		}
-		setOrDelete(params, "inputResponses", answers, answers != nil)
-		setOrDelete(params, "requestState", asked.state, asked.state != nil)
 	}
 }
 
-// waits reports whether nothing has ended meanwhile.
-func (s *session) waits(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-s.dying:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-func setOrDelete(params map[string]any, key string, value any, set bool) {
-	delete(params, key)
-	if set {
-		params[key] = value
-	}
-}
-
-// typeOf returns what kind of result one is; empty where it doesn't say, as in the older protocol.
-func typeOf(result json.RawMessage) mcp.ResultType {
+// readInput returns what a result over the newer protocol asks, within bounds; nil for nothing.
+func readInput(method string, result json.RawMessage) (*inputRequired, error) {
 	var fields map[string]json.RawMessage
 	if !bytes.Contains(result, []byte(`"resultType"`)) || json.Unmarshal(result, &fields) != nil {
-		return ""
+		return nil, nil
 	}
-	return mcp.ResultType(textOf(fields["resultType"]))
-}
-
-// readInput returns what a result asks, within bounds.
-func readInput(result json.RawMessage) (*inputRequired, error) {
-	var fields, questions map[string]json.RawMessage
-	if json.Unmarshal(result, &fields) != nil ||
-		json.Unmarshal(orNull(fields["inputRequests"]), &questions) != nil {
-		return nil, errors.New("its questions are no object")
+	switch kind := jsonrpc.TextOf(fields["resultType"]); {
+	case kind == "" || kind == string(mcp.ResultTypeComplete):
+		return nil, nil
+	case kind != string(mcp.ResultTypeInputRequired):
+		return nil, fmt.Errorf("its answer is of a type that is not known here: %.40q", kind)
+	case !slices.Contains(asking, method):
+		return nil, fmt.Errorf("it asks for input in its answer to %s, where the protocol has none", method)
 	}
-	asked := &inputRequired{questions: map[string]question{}}
-	if state := fields["requestState"]; string(orNull(state)) != "null" {
-		asked.state = state
-	}
-	switch {
-	case len(questions) == 0 && asked.state == nil:
-		return nil, errors.New("it says neither what it asks nor of what it is to be told again")
-	case len(questions) > maxInputs || len(fields["inputRequests"]) > maxAsked:
-		return nil, fmt.Errorf("it asks more than %d questions at once, or in more than %d bytes", maxInputs,
-			maxAsked)
+	asked := &inputRequired{state: text.Given(fields["requestState"])}
+	why := ""
+	switch err := json.Unmarshal(orNull(fields["inputRequests"]), &asked.questions); {
+	case err != nil:
+		why = "its questions are no object"
+	case len(asked.questions) == 0 && asked.state == nil:
+		why = "it says neither what it asks nor of what it is to be told again"
+	case len(asked.questions) > maxInputs || len(fields["inputRequests"]) > maxAsked:
+		why = fmt.Sprintf("it asks more than %d questions at once, or in more than %d bytes", maxInputs, maxAsked)
 	case len(asked.state) > maxState:
-		return nil, fmt.Errorf("what it wants to be told again is longer than %d bytes", maxState)
+		why = fmt.Sprintf("what it wants to be told again is longer than %d bytes", maxState)
 	}
-	for name, raw := range questions {
-		var q map[string]json.RawMessage
-		if json.Unmarshal(raw, &q) != nil || !slices.Contains(askable, textOf(q["method"])) {
-			return nil, fmt.Errorf("the question %.40q is not among %v", name, askable)
+	for name, q := range asked.questions {
+		if why == "" && !slices.Contains(askable, q.Method) {
+			why = fmt.Sprintf("the question %.40q is not among %v", name, askable)
 		}
-		asked.questions[name] = question{textOf(q["method"]), q["params"]}
+	}
+	if why != "" {
+		return nil, errors.New("it asks for input, which is refused: " + why)
 	}
 	return asked, nil
 }
 
-// put has the client of the call answer a question. It ends with the session too.
-func (s *session) put(ctx context.Context, q question) (json.RawMessage, error) {
-	c := ClientOf(ctx)
-	if c == nil {
-		return nil, errors.New("the call is made for no client that could be asked")
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.conn.Context(), cancel)()
-	return s.questions.ask(ctx, c, q.method, q.params)
-}
-
-// answers returns those of the call's client; nil where nothing is asked.
+// answers returns what the client of the call answers, in the order of the questions' names. It
+// ends with the session too.
 func (s *session) answers(
 	ctx context.Context, questions map[string]question,
 ) (map[string]json.RawMessage, error) {
-	if len(questions) == 0 {
-		return nil, nil
-	}
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.conn.Context(), cancel)()
 	all := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[name]
-		answer, err := s.put(ctx, q)
+		answer, err := s.questions.ask(asking, ClientOf(ctx), q.Method, q.Params)
 		var refusal *RPCError
 		switch {
 		case err == nil:
@@ -181,9 +155,9 @@ func (s *session) answers(
 		case s.isDying():
 			return nil, s.ended(ctx)
 		case errors.As(err, &refusal): // not the server's own, as which the code would take it
-			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %s", q.method, refusal.Message)
+			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %s", q.Method, refusal.Message)
 		default:
-			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %w", q.method, err)
+			return nil, fmt.Errorf("to go on it asks for %s, which is refused: %w", q.Method, err)
 		}
 	}
 	return all, nil

@@ -25,18 +25,20 @@ func askedFor(requests, state string) string {
 	return fmt.Sprintf(`{"resultType":"input_required","inputRequests":%s,"requestState":%s}`, requests, state)
 }
 
-// TestQuestionsInResults: what a server asks in a result goes to the client of the call, in the order of the names, and the call is made
-// again with the answers and with what the server wants to be told.
+// TestQuestionsInResults: what a server asks in a result goes to the client of the call, in the
+// order of the names, and the call is made again with the answers and with what the server wants to
+// be told.
 func TestQuestionsInResults(t *testing.T) {
 	p := open(t, nil, fake("modern"))
 	var mu sync.Mutex
 	var heard []string
-	client := &person{can: Abilities{Elicitation: true, Roots: true}, answer: func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		heard = append(heard, fmt.Sprintf("%s %s %s %s", ctx.Value(nameKey{}), server, method, params))
-		return json.RawMessage(fmt.Sprintf(`{"n":%d}`, len(heard))), nil
-	}}
+	client := &person{can: Abilities{Elicitation: true, Roots: true},
+		answer: func(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, fmt.Sprintf("%s %s %s %s", ctx.Value(nameKey{}), server, method, params))
+			return json.RawMessage(fmt.Sprintf(`{"n":%d}`, len(heard))), nil
+		}}
 	const can = `"can":{"roots":{},"elicitation":{"form":{}}}`
 	form := `{"method":"elicitation/create","params":{"n":9007199254740993}}`
 	for _, tt := range []struct {
@@ -52,7 +54,8 @@ func TestQuestionsInResults(t *testing.T) {
 		{"several at once", []string{askedFor(`{"b":{"method":"roots/list"},"a":`+form+`}`, "null")},
 			[]string{`mine fake elicitation/create {"n":9007199254740993}`, `mine fake roots/list null`},
 			`{"resultType":"complete","answers":{"a":{"n":1},"b":{"n":2}},"state":null,` + can + `}`},
-		{"one after the other", []string{askedFor(`{"a":`+form+`}`, `"1"`), askedFor(`{"b":{"method":"roots/list"}}`, "null")},
+		{"one after the other", []string{askedFor(`{"a":`+form+`}`, `"1"`),
+			askedFor(`{"b":{"method":"roots/list"}}`, "null")},
 			[]string{`mine fake elicitation/create {"n":9007199254740993}`, `mine fake roots/list null`},
 			`{"resultType":"complete","answers":{"b":{"n":2}},"state":null,` + can + `}`},
 		{"put off", []string{askedFor("null", `"later"`), askedFor("{}", `"later still"`)}, nil,
@@ -72,21 +75,20 @@ func TestQuestionsInResults(t *testing.T) {
 	}
 }
 
-// TestQuestionsInResultsRefused: the call fails with the reason, in words that are not taken for the server's own.
+// TestQuestionsInResultsRefused: the call fails with the reason, in words that are not taken for
+// the server's own.
 func TestQuestionsInResultsRefused(t *testing.T) {
 	p := open(t, nil, fake("modern"))
-	says := func(err error) Client {
-		return &person{answer: func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { return nil, err }}
-	}
 	for _, tt := range []struct {
 		name   string
 		client Client
 		want   string
 	}{
-		{"nobody to ask", nil, "to go on it asks for roots/list, which is refused: the call is made for no client that could be asked"},
-		{"a refusal", says(&RPCError{Code: -32601, Message: "it has not declared roots"}), "to go on it asks for roots/list, which is refused: it has not declared roots"},
-		{"an error", says(errors.New("broken")), "to go on it asks for roots/list, which is refused: broken"},
-		{"no answer", says(nil), "to go on it asks for roots/list, which is refused: the client's answer is no JSON"},
+		{"a refusal", says("", &RPCError{Code: -32601, Message: "it has not declared roots"}),
+			"to go on it asks for roots/list, which is refused: it has not declared roots"},
+		{"an error", says("", errors.New("broken")), "to go on it asks for roots/list, which is refused: broken"},
+		{"no answer", says("", nil),
+			"to go on it asks for roots/list, which is refused: the client's answer is no JSON"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := t.Context()
@@ -100,10 +102,6 @@ func TestQuestionsInResultsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("of a list", func(t *testing.T) {
-		_, err := open(t, nil, fake("modern asks")).Tools(t.Context(), "fake")
-		serverError(t, err, "it asks for input in its answer to tools/list, where the protocol has none")
-	})
 	t.Run("a session that only says so", func(t *testing.T) { // of the older protocol, where it means nothing
 		p := open(t, nil, fake("normal"))
 		if got := call(t, p, "input", `{"rounds":[`+askedFor("null", `"s"`)+`]}`); got != askedFor("null", `"s"`) {
@@ -147,18 +145,22 @@ func modernOnly(h http.Handler) http.Handler {
 		if r.Header.Get("Mcp-Protocol-Version") != mcp.LATEST_PROTOCOL_VERSION {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported protocol version"}}`)
+			_, _ = io.WriteString(w,
+				`{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"unsupported protocol version"}}`)
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// TestRealServerAsksInResults: one made with mcp-go, over the newer protocol and HTTP, for a tool and a prompt.
+// TestRealServerAsksInResults: one made with mcp-go, over the newer protocol and HTTP, for a tool
+// and a prompt.
 func TestRealServerAsksInResults(t *testing.T) {
-	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithPromptCapabilities(true))
+	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true),
+		mcpserver.WithPromptCapabilities(true))
 	ask := func() *mcpserver.InputRequestBuilder {
-		return mcpserver.NewInputRequestBuilder("state-1").Elicit("name", mcp.ElicitationParams{Message: "Your name?", RequestedSchema: map[string]any{"type": "object"}})
+		return mcpserver.NewInputRequestBuilder("state-1").Elicit("name",
+			mcp.ElicitationParams{Message: "Your name?", RequestedSchema: map[string]any{"type": "object"}})
 	}
 	answer := func(p mcp.MultiRoundTripParams) string {
 		a := mcpserver.ElicitationResponse(p.InputResponses, "name")
@@ -170,7 +172,8 @@ func TestRealServerAsksInResults(t *testing.T) {
 		}
 		return mcp.NewToolResultText(answer(r.Params.MultiRoundTripParams)), nil
 	})
-	s.AddPrompt(mcp.NewPrompt("greet"), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	s.AddPrompt(mcp.NewPrompt("greet"), func(_ context.Context,
+		r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		if r.Params.InputResponses == nil {
 			return ask().PromptResult(), nil
 		}
@@ -178,12 +181,13 @@ func TestRealServerAsksInResults(t *testing.T) {
 	})
 	srv, _ := web(t, discovery.HTTP, "/mcp", modernOnly(mcpserver.NewStreamableHTTPServer(s)))
 	p := open(t, nil, srv)
-	ctx := WithClient(t.Context(), &person{can: Abilities{Elicitation: true}, answer: func(_ context.Context, _, _ string, params json.RawMessage) (json.RawMessage, error) {
-		if !strings.Contains(string(params), "Your name?") {
-			return nil, fmt.Errorf("asked %s", params)
-		}
-		return json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`), nil
-	}})
+	ctx := WithClient(t.Context(), &person{can: Abilities{Elicitation: true},
+		answer: func(_ context.Context, _, _ string, params json.RawMessage) (json.RawMessage, error) {
+			if !strings.Contains(string(params), "Your name?") {
+				return nil, fmt.Errorf("asked %s", params)
+			}
+			return json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`), nil
+		}})
 	const want = "accept map[name:Ada] state-1"
 	if raw, err := p.Call(ctx, "fake", "greet", nil); err != nil || !strings.Contains(string(raw), want) {
 		t.Errorf("the tool: %s, %v", raw, err)

@@ -23,10 +23,12 @@ func bridgeAt(t *testing.T, instance string) discovery.Server {
 		mcpserver.WithExperimental(map[string]any{SelfCapability: map[string]any{"instance": instance}}))
 	h := httptest.NewServer(mcpserver.NewStreamableHTTPServer(s))
 	t.Cleanup(h.Close)
-	return discovery.Server{Name: "fake", Transport: discovery.HTTP, URL: h.URL + "/mcp", Source: discovery.Source{Path: "/home/u/servers.json"}}
+	return discovery.Server{Name: "fake", Transport: discovery.HTTP, URL: h.URL + "/mcp",
+		Source: discovery.Source{Path: "/home/u/servers.json"}}
 }
 
-// TestSelf: a bridge that is reached behind a name that says nothing is known by its answer to the handshake, in either protocol.
+// TestSelf: a bridge that is reached behind a name that says nothing is known by its answer to the
+// handshake, in either protocol.
 func TestSelf(t *testing.T) {
 	ours := func(c *Config) { c.Instance = "ours" }
 	for _, tt := range []struct {
@@ -52,10 +54,12 @@ func TestSelf(t *testing.T) {
 	}
 }
 
-// TestBridgesByURL: a bridge on another machine is a server like any other. One on this machine is none, whatever it is a part of.
+// TestBridgesByURL: a bridge on another machine is a server like any other. One on this machine is
+// none, whatever it is a part of.
 func TestBridgesByURL(t *testing.T) {
 	bridge := func(instance string) mcp.ServerCapabilities {
-		return mcp.ServerCapabilities{Experimental: map[string]any{SelfCapability: map[string]any{"instance": instance}}}
+		said := map[string]any{SelfCapability: map[string]any{"instance": instance}}
+		return mcp.ServerCapabilities{Experimental: said}
 	}
 	tests := []struct {
 		url  string

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// The test binary is also every server that the tests need. os.Args[2] is its mode; what a tool does is its name.
+// The test binary is also every server that the tests need. os.Args[2] is its mode; what a tool
+// does is its name.
 
 type request struct {
 	ID     json.RawMessage `json:"id"`
@@ -102,7 +103,8 @@ func fakeServer(args []string) {
 	}
 }
 
-// park keeps a process there. An empty select wouldn't: the runtime ends a program of which no goroutine can go on.
+// park keeps a process there. An empty select wouldn't: the runtime ends a program of which no
+// goroutine can go on.
 func park() {
 	for {
 		time.Sleep(time.Hour)
@@ -182,10 +184,13 @@ func (s *server) handle(r request) {
 
 func (s *server) initialize(r request) {
 	s.abilities = r.Params.Abilities
-	const result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`
+	const result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake",` +
+		`"version":"1"}}`
 	switch s.mode {
 	case "bridge":
-		s.result(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"experimental":{"mcp-bridge":{"instance":"`+os.Args[3]+`"}}},"serverInfo":{"name":"mcp-bridge","version":"1"}}`)
+		s.result(r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},`+
+			`"experimental":{"mcp-bridge":{"instance":"`+os.Args[3]+`"}}},"serverInfo":{"name":"mcp-bridge",`+
+			`"version":"1"}}`)
 	case "modern", "modern tells", "modern floods", "modern hangs up", "modern stale", "modern asks":
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, r.ID)
 	case "refuses":
@@ -212,7 +217,10 @@ func (s *server) list(r request) {
 	s.lists++
 	switch s.mode {
 	case "odd":
-		s.result(r, `{"tools":[{"name":"a","inputSchema":true},7,{"name":"b","inputSchema":{"type":["object","null"]},"description":5},{"inputSchema":{}},{"name":"c"},{"name":"c","title":"again"},{"name":"d","title":"D\u202e","description":"a\u200b\rb","inputSchema":{"description":"\ud83d\ude00\u3164"},"outputSchema":{"n":9007199254740993}}],"nextCursor":null}`)
+		s.result(r, `{"tools":[{"name":"a","inputSchema":true},7,{"name":"b","inputSchema":{"type":["object",`+
+			`"null"]},"description":5},{"inputSchema":{}},{"name":"c"},{"name":"c","title":"again"},{"name":"d",`+
+			`"title":"D\u202e","description":"a\u200b\rb","inputSchema":{"description":"\ud83d\ude00\u3164"},`+
+			`"outputSchema":{"n":9007199254740993}}],"nextCursor":null}`)
 	case "pages for ever":
 		s.result(r, `{"tools":[{"name":"t`+strconv.Itoa(s.lists)+`"}],"nextCursor":"same"}`)
 	case "new pages for ever":
@@ -229,7 +237,8 @@ func (s *server) list(r request) {
 	case "bad list":
 		s.result(r, `{"tools":"none"}`)
 	case "huge list":
-		s.result(r, `{"tools":[{"name":"t`+strconv.Itoa(s.lists)+`","description":"`+strings.Repeat("x", 200<<10)+`"}],"nextCursor":"`+strconv.Itoa(s.lists)+`"}`)
+		s.result(r, `{"tools":[{"name":"t`+strconv.Itoa(s.lists)+`","description":"`+strings.Repeat("x",
+			200<<10)+`"}],"nextCursor":"`+strconv.Itoa(s.lists)+`"}`)
 	case "countless tools":
 		var b strings.Builder
 		for i := range 11_000 {
@@ -283,7 +292,8 @@ func (s *server) call(r request) {
 		s.mu.Unlock()
 	case "seen":
 		s.mu.Lock()
-		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(), "child": s.child, "lists": s.lists, "listens": s.listens})
+		b, _ := json.Marshal(map[string]any{"waiting": s.waiting, "cancelled": s.cancelled, "pid": os.Getpid(),
+			"child": s.child, "lists": s.lists, "listens": s.listens})
 		s.mu.Unlock()
 		s.result(r, string(b))
 	case "barrier":
@@ -299,7 +309,8 @@ func (s *server) call(r request) {
 	case "batch":
 		s.send(`[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":%s,"result":{"b":1}}]`, r.ID)
 	case "error":
-		s.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, r.ID, r.Params.Arguments[len(`{"e":`):len(r.Params.Arguments)-1])
+		s.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, r.ID,
+			r.Params.Arguments[len(`{"e":`):len(r.Params.Arguments)-1])
 	case "nothing":
 		s.send(`{"jsonrpc":"2.0","id":%s}`, r.ID)
 	case "deep":
@@ -311,7 +322,8 @@ func (s *server) call(r request) {
 		dir, _ := os.Getwd()
 		s.result(r, `{"env":`+string(b)+`,"dir":"`+dir+`"}`)
 	case "change":
-		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, orNull(s.listening))
+		s.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed",`+
+			`"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, orNull(s.listening))
 		s.result(r, `{}`)
 	case "ask without end": // and never read the answers
 		for i := 0; ; i++ {
@@ -320,10 +332,12 @@ func (s *server) call(r request) {
 	case "ask":
 		go s.ask(r)
 	case "log": // and die
-		for _, params := range []string{`{"level":"info","logger":"db","data":"at s3cr3t-value"}`, `{"level":"error","data":{"n": 1}}`, `{"data":null}`, `[]`, `7`} {
+		for _, params := range []string{`{"level":"info","logger":"db","data":"at s3cr3t-value"}`,
+			`{"level":"error","data":{"n": 1}}`, `{"data":null}`, `[]`, `7`} {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/message","params":%s}`, params)
 		}
-		s.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"level %s"}}`, s.level)
+		s.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"level %s"}}`,
+			s.level)
 		os.Exit(4)
 	case "question":
 		go s.question(r)
@@ -331,8 +345,6 @@ func (s *server) call(r request) {
 		s.result(r, string(s.abilities))
 	case "progress":
 		s.progress(r)
-	case "meta":
-		s.result(r, string(r.Params.Meta))
 	case "input":
 		s.input(r)
 	default:
@@ -340,10 +352,11 @@ func (s *server) call(r request) {
 	}
 }
 
-// progress sends what the arguments say before its answer, with the token that it was given, and once more after it.
+// progress sends what the arguments say before its answer, with the token that it was given, and
+// once more after it.
 func (s *server) progress(r request) {
 	var a struct {
-		Said  []string // params but for the token, as JSON text
+		Said  []string // params without the token, as JSON text
 		Times int
 	}
 	_ = json.Unmarshal(r.Params.Arguments, &a)
@@ -352,7 +365,8 @@ func (s *server) progress(r request) {
 	}
 	_ = json.Unmarshal(r.Params.Meta, &meta)
 	say := func(params string) {
-		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s%s}}`, orNull(meta.Token), params)
+		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s%s}}`,
+			orNull(meta.Token), params)
 	}
 	for range max(1, a.Times) {
 		for _, params := range a.Said {
@@ -375,60 +389,4 @@ func (s *server) barrier(r request) {
 		s.result(s.held[i], string(s.held[i].Params.Arguments))
 	}
 	s.held = nil
-}
-
-// ask asks the client and answers with what it said.
-func (s *server) ask(r request) {
-	var got []string
-	for i, method := range []string{"ping", "sampling/createMessage", "roots/list", "elicitation/create", "nonsense"} {
-		id := strconv.Itoa(i)
-		if i%2 == 1 {
-			id = `"s` + id + `"`
-		}
-		c := make(chan request, 1)
-		s.mu.Lock()
-		s.asked[id] = c
-		s.mu.Unlock()
-		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{}}`, id, method)
-		a := <-c
-		got = append(got, method+": "+string(a.Result)+string(a.Error))
-	}
-	b, _ := json.Marshal(got)
-	s.result(r, string(b))
-}
-
-// question sends the client what the arguments say, as often as they say, and answers with what came back. Withdraw: it takes the
-// question back at once.
-func (s *server) question(r request) {
-	var a struct {
-		Method, ID string
-		Params     json.RawMessage
-		Times      int
-		Withdraw   bool
-	}
-	_ = json.Unmarshal(r.Params.Arguments, &a)
-	answers := make(chan request, max(1, a.Times))
-	for i := range max(1, a.Times) {
-		id := fmt.Sprintf("%q", a.ID+strconv.Itoa(i))
-		s.mu.Lock()
-		s.asked[id] = answers
-		s.mu.Unlock()
-		s.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, a.Method, orNull(a.Params))
-		if a.Withdraw {
-			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
-		}
-	}
-	got := []string{}
-	for range max(1, a.Times) {
-		if a.Withdraw { // what is taken back is not answered: the pong comes alone
-			s.send(`{"jsonrpc":"2.0","id":"w0","method":"ping"}`)
-			if pong := <-answers; string(pong.Result) == "{}" {
-				continue
-			}
-		}
-		answer := <-answers
-		got = append(got, string(answer.Result)+string(answer.Error))
-	}
-	b, _ := json.Marshal(got)
-	s.result(r, string(b))
 }

@@ -34,8 +34,8 @@ type peer interface {
 	noise(line []byte)
 	// left is closed when the peer ended by itself; nil for one that doesn't tell.
 	left() <-chan struct{}
-	// autopsy returns why the session ended, in the words for a caller, from the reason given to
-	// fail. It is bounded.
+	// autopsy returns why the session ended, in the words for a caller, from the reason given to fail.
+	// It is bounded.
 	autopsy(reason error) error
 	// hangUp sends no more. It is bounded.
 	hangUp()
@@ -70,9 +70,9 @@ type session struct {
 	limiter   *limiter
 	idle      *idleTimer
 
-	pause    func() time.Duration // until the server is started again, once this has ended
-	logged   *ring                // what the server logs by the protocol
-	answered atomic.Bool          // it has answered something after the handshake
+	judged   func() error // returns cause, with when the server is started again
+	logged   *ring        // what the server logs by the protocol
+	answered atomic.Bool  // it has answered something after the handshake
 
 	ending
 }
@@ -98,17 +98,17 @@ type hints struct {
 // newSession returns a session without a peer.
 func newSession(cfg Config, server discovery.Server, h hints) *session {
 	s := &session{
-		server: server, cfg: cfg, mask: newMask(server.Env, server.Args), hints: h, ready: make(chan struct{}),
+		server: server, cfg: cfg, mask: maskOf(server), hints: h, ready: make(chan struct{}),
 		ending: ending{dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{})},
 	}
-	s.tools.s, s.tools.turn, s.tools.news = s, make(chan struct{}, 1), make(chan struct{}, 1)
+	s.tools.s, s.tools.turn = s, make(chan struct{}, 1)
 	s.changes.s = s
 	s.limiter = newLimiter(cfg.MaxCalls, cfg.MaxQueue)
 	s.idle = &idleTimer{after: cfg.IdleTimeout, end: func() {
 		s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout))
 	}}
 	s.logged = &ring{mask: s.mask}
-	s.questions = newQuestions(server.Name)
+	s.questions = &questions{server: server.Name, calls: map[int64]caller{}}
 	return s
 }
 
@@ -143,7 +143,7 @@ func launch(cfg Config, server discovery.Server, h hints) (*session, error) {
 	return s, nil
 }
 
-// greeted is called once the connection is made: the session can be used.
+// greeted opens the session to callers, once the connection is made.
 func (s *session) greeted() {
 	close(s.ready)
 	s.idle.begin()
@@ -172,25 +172,13 @@ func (s *session) failure(err error) *ServerError {
 // wrap adds what this layer knows to an error of the session.
 func (s *session) wrap(op string, err error) error {
 	e := &ServerError{Server: s.server.Name, Op: op, Err: err}
-	select {
-	case <-s.over:
-		if !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
-			e.Err = onlyAfter(err, s.pause())
-			e.Stderr, e.Logged = s.peer.said(), s.logged.tail()
-		}
-	default:
+	if isClosed(s.over) && !errors.Is(s.cause, ErrClosed) && errors.Is(err, s.cause) {
+		e.Stderr, e.Logged = s.peer.said(), s.logged.tail()
 	}
 	return e
 }
 
-func (s *session) isDying() bool {
-	select {
-	case <-s.dying:
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) isDying() bool { return isClosed(s.dying) }
 
 // ended waits until it is known why the session ended and returns that, or the context's error.
 func (s *session) ended(ctx context.Context) error {
@@ -209,9 +197,6 @@ func (s *session) run() {
 	listening, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	following.Go(func() { s.changes.listen(listening) })
-	if s.cfg.Listed != nil {
-		following.Go(s.tools.follow)
-	}
 	defer following.Wait()
 	select {
 	case <-s.dying:
@@ -221,6 +206,7 @@ func (s *session) run() {
 	cancel()
 	s.idle.stop()
 	s.cause = s.peer.autopsy(s.reason)
+	s.cause = s.judged()
 	close(s.over)
 	s.conn.Close(s.cause)
 	s.peer.hangUp()
@@ -236,10 +222,13 @@ func within(d time.Duration, c <-chan struct{}) bool {
 	defer timeout.Stop()
 	select {
 	case <-c:
-		return true
 	case <-timeout.C:
 	}
-	select { // both may have been ready
+	return isClosed(c) // both may have been ready
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
 	case <-c:
 		return true
 	default:

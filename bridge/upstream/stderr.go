@@ -52,7 +52,7 @@ func (r *ring) drain(src io.Reader) { _, _ = io.Copy(r, src) }
 
 var ansi = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
-// tail is the last lines, as text that can be shown.
+// tail returns the last lines, as text that can be shown.
 func (r *ring) tail() string {
 	r.mu.Lock()
 	last, cut := string(r.buf), r.cut

@@ -36,11 +36,7 @@ type process struct {
 
 // startProcess starts the server's process and makes everything that reads and writes for it.
 func startProcess(s *session) (*process, error) {
-	environ := s.cfg.Environ
-	if environ == nil {
-		environ = os.Environ()
-	}
-	cmd, err := command(s.server, environ)
+	cmd, err := command(s.server, s.cfg.Environ)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +129,7 @@ func (p *process) left() <-chan struct{} { return p.proc.Exited() }
 // hangUp closes the server's input. What still waits to be written is dropped.
 func (p *process) hangUp() {
 	_ = p.stdin.Close()
-	_ = p.lines.HangUp(0)
+	_ = p.lines.HangUp(p.s.dying, 0)
 }
 
 func (p *process) said() string { return p.errors.tail() }

@@ -3,16 +3,13 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-)
 
-// goodHold is from when on a request that was held open for changes counts as a good one.
-const goodHold = 10 * time.Second
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+)
 
 // A subscription is the request by which changes are heard. Over the newer protocol a server tells
 // of them only in answer to one that is held open (MCP 2026-07-28, subscriptions/listen).
@@ -20,9 +17,8 @@ type subscription struct {
 	s *session
 
 	mu    sync.Mutex
-	id    string       // of the request; empty for none
-	count int64        // that have been acknowledged
-	heard atomic.Int64 // which of them the server has acknowledged; 0 while there is none
+	id    string // of the request; empty for none
+	heard bool   // the server has acknowledged it, and tells of each change
 }
 
 // begin notes by which request changes are heard; empty for none. It reports whether the one before
@@ -30,11 +26,12 @@ type subscription struct {
 func (c *subscription) begin(id string) (heard bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.id = id
-	return c.heard.Swap(0) != 0
+	heard, c.id, c.heard = c.heard, id, false
+	return heard
 }
 
-// acknowledged takes a server's word that it will tell of changes of its tools.
+// acknowledged notes that the server reports changes of its tools from now on. They may have
+// changed before.
 func (c *subscription) acknowledged(params json.RawMessage) {
 	var n struct {
 		Meta          map[string]json.RawMessage `json:"_meta"`
@@ -45,17 +42,17 @@ func (c *subscription) acknowledged(params json.RawMessage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.id != "" && textOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && c.heard.Load() == 0 {
-		c.count++
-		c.heard.Store(c.count)
+	if c.id != "" && jsonrpc.TextOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && !c.heard {
+		c.heard = true
+		c.s.tools.stale.Add(1)
 	}
 }
 
-// is reports whether id is that of the request.
-func (c *subscription) is(id string) bool {
+// isHeard reports whether the server tells of each change.
+func (c *subscription) isHeard() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return id != "" && id == c.id
+	return c.heard
 }
 
 // cancelled ends the request by which changes are heard, where a server over pipes says that it
@@ -64,7 +61,11 @@ func (c *subscription) cancelled(params json.RawMessage) {
 	var n struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(params, &n) == nil && c.is(textOf(n.ID)) {
+	_ = json.Unmarshal(params, &n)
+	c.mu.Lock()
+	ours := c.id != "" && jsonrpc.TextOf(n.ID) == c.id
+	c.mu.Unlock()
+	if ours {
 		c.s.conn.Resolve(n.ID, json.RawMessage("{}"), nil)
 	}
 }
@@ -72,21 +73,27 @@ func (c *subscription) cancelled(params json.RawMessage) {
 // listen hears of changes of the tools, if the server is one that tells them, until ctx ends, as
 // the session does. It isn't use: a server that is never called is ended all the same.
 func (c *subscription) listen(ctx context.Context) {
-	if !outlasts(c.s, c.s.ready) || c.s.meta == nil || !c.s.about.tells {
+	select {
+	case <-c.s.ready:
+	case <-ctx.Done():
 		return
 	}
-	for pause := time.Duration(0); outlasts(c.s, time.After(pause)); {
-		began := time.Now()
+	if c.s.meta == nil || !c.s.about.tells {
+		return
+	}
+	for pause := firstPause; ; pause = nextPause(pause) {
 		heard, err := c.subscribe(ctx)
-		var refusal *RPCError
-		var login *LoginError
-		if errors.As(err, &refusal) || errors.As(err, &login) { // then age is what there is
+		if isA[*RPCError](err) || isA[*LoginError](err) { // then age is what there is
 			return
 		}
-		if heard && time.Since(began) >= goodHold {
-			pause = 0
+		if heard {
+			pause = firstPause
 		}
-		pause = nextPause(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -94,20 +101,10 @@ func (c *subscription) listen(ctx context.Context) {
 // the server has acknowledged it.
 func (c *subscription) subscribe(ctx context.Context) (heard bool, err error) {
 	id := c.s.conn.NewID()
-	c.begin(textOf(id))
+	c.begin(jsonrpc.TextOf(id))
 	defer func() { heard = c.begin("") }()
 	_, err = c.s.exchange(ctx, id, string(mcp.MethodSubscriptionsListen), map[string]any{
 		"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}, "_meta": c.s.metaFor(ctx, id, false),
 	})
 	return heard, err
-}
-
-// outlasts waits for something, or for the end of the session: then it reports false.
-func outlasts[T any](s *session, c <-chan T) bool {
-	select {
-	case <-s.dying:
-		return false
-	case <-c:
-		return true
-	}
 }

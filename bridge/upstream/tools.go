@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,9 +17,6 @@ const (
 	maxPages = 1000
 	maxTools = 10_000
 
-	settle     = time.Second      // after a server has said that its tools changed, for it to say so again
-	relistRest = 10 * time.Second // between two lists that only the server's word has caused
-
 	// How long a list over the newer protocol is good, where the server doesn't tell of changes.
 	unheardAge = 5 * time.Minute  // of which the server doesn't say it (ttlMs)
 	minAge     = 30 * time.Second // however short it says it is
@@ -30,22 +25,19 @@ const (
 
 // toolCache keeps a session's tools until the server says that they changed.
 type toolCache struct {
-	s     *session
-	stale atomic.Int64  // raised by every notification
-	news  chan struct{} // has room for one: the tools have changed
-	turn  chan struct{} // has room for one: who lists. It guards what follows
-	valid bool
-	asOf  int64 // stale when the list was begun
-	list  []Tool
-	at    time.Time
-	age   time.Duration // for which the list is good from then on; see fresh
-	heard int64         // the subscription when the list was begun
+	s         *session
+	stale     atomic.Int64  // raised when the tools may have changed
+	turn      chan struct{} // has room for one: who lists. It guards what follows
+	valid     bool
+	asOf      int64 // stale when the list was begun
+	list      []Tool
+	goodUntil time.Time // where the server doesn't tell of changes
 }
 
-// get returns the server's tools, from the cache if they didn't change. Of several callers one
-// lists, under its own context, and the others wait under theirs.
-func (c *toolCache) get(ctx context.Context) ([]Tool, error) {
-	defer c.s.used(ctx)() // also while another one lists
+// listTools returns the server's tools, from the cache if they didn't change. Of several callers
+// one lists, under its own context, and the others wait under theirs.
+func (s *session) listTools(ctx context.Context) ([]Tool, error) {
+	c := &s.tools
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -55,44 +47,36 @@ func (c *toolCache) get(ctx context.Context) ([]Tool, error) {
 	if c.fresh() {
 		return slices.Clone(c.list), nil
 	}
-	now, heard := c.stale.Load(), c.s.changes.heard.Load()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.s.cfg.ListTimeout,
-		fmt.Errorf("it did not list its tools within %v", c.s.cfg.ListTimeout))
-	defer cancel()
-	list, age, err := c.fetch(ctx)
+	asOf := c.stale.Load()
+	raw, age, err := s.pages(ctx, tools)
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = context.Cause(ctx)
-		}
 		return nil, err
 	}
-	c.valid, c.asOf, c.list, c.at, c.age, c.heard = true, now, list, time.Now(), age, heard
-	c.listed(slices.Clone(list))
+	list := s.readTools(raw)
+	c.valid, c.asOf, c.list, c.goodUntil = true, asOf, list, time.Now().Add(age)
+	if s.cfg.Listed != nil { // in turn: lists are told in their order
+		s.cfg.Listed(s.server, s.about.version, s.about.purpose, slices.Clone(list))
+	}
 	return slices.Clone(list), nil
 }
 
-// fetch reads all pages, and says how long they are good.
-func (c *toolCache) fetch(ctx context.Context) (list []Tool, age time.Duration, err error) {
-	names, position := map[string]bool{}, 0
-	age, err = c.s.pages(ctx, tools, func(raw json.RawMessage) int {
+// readTools returns the tools of a list, without those that have no name or another's.
+func (s *session) readTools(raw []json.RawMessage) (list []Tool) {
+	names := map[string]bool{}
+	for i, raw := range raw {
 		t, ok := readTool(raw)
-		if c.s.inHeaders() {
+		if s.inHeaders() {
 			t.Invalid = badHeaders(t)
 		}
 		if !ok || names[t.Name] {
-			c.s.cfg.Log.Warn("a tool without a name, or with another's, is left out",
-				"server", c.s.server.Name, "position", position, "tool", t.Name)
-		} else {
-			names[t.Name] = true
-			list = append(list, t)
+			s.cfg.Log.Warn("a tool without a name, or with another's, is left out",
+				"server", s.server.Name, "position", i, "tool", t.Name)
+			continue
 		}
-		position++
-		return len(list)
-	})
-	if err != nil {
-		return nil, 0, err
+		names[t.Name] = true
+		list = append(list, t)
 	}
-	return list, age, nil
+	return list
 }
 
 // badHeaders returns why a tool can't be called over HTTP by the newer protocol, which would have
@@ -151,70 +135,17 @@ func (c *toolCache) definition(ctx context.Context, tool string) *mcp.Tool {
 // fresh reports whether the list is as the server would give it now, as far as can be known. The
 // caller has the cache's turn.
 func (c *toolCache) fresh() bool {
-	switch {
-	case !c.valid || c.asOf != c.stale.Load():
-		return false
-	case c.s.meta == nil: // it tells of changes by itself
-		return true
-	case c.heard != 0 && c.heard == c.s.changes.heard.Load(): // it would have told since
-		return true
-	}
-	return time.Since(c.at) < c.age
+	// By the older protocol it tells of changes by itself.
+	return c.valid && c.asOf == c.stale.Load() &&
+		(c.s.meta == nil || c.s.changes.isHeard() || time.Now().Before(c.goodUntil))
 }
 
 // ageOf returns how long a page of a list is good.
 func ageOf(page map[string]json.RawMessage) time.Duration {
 	var ms *float64
-	if json.Unmarshal(orNull(page["ttlMs"]), &ms) != nil || ms == nil {
+	if json.Unmarshal(page["ttlMs"], &ms) != nil || ms == nil {
 		return unheardAge
 	}
 	return time.Duration(min(max(*ms, float64(minAge.Milliseconds())),
 		float64(maxAge.Milliseconds()))) * time.Millisecond
-}
-
-// listed tells of a list that the server has just given. The caller has the cache's turn: lists are
-// told in their order.
-func (c *toolCache) listed(list []Tool) {
-	if c.s.cfg.Listed != nil {
-		c.s.cfg.Listed(c.s.server, c.s.about.version, c.s.about.purpose, list)
-	}
-}
-
-// changed notes that the server's tools have changed. It doesn't block.
-func (c *toolCache) changed() {
-	c.stale.Add(1)
-	select {
-	case c.news <- struct{}{}:
-	default:
-	}
-}
-
-// follow lists the tools again when the server says that they changed, once they have been listed,
-// until the session is dying. So what keeps lists for later needn't wait for the next caller. A
-// burst of changes is one list.
-func (c *toolCache) follow() {
-	for outlasts(c.s, c.news) {
-		if !outlasts(c.s, time.After(settle)) {
-			return
-		}
-		ctx, cancel := context.WithTimeout(ownWork(context.Background()), c.s.cfg.ListTimeout)
-		if c.wasAsked() {
-			_, _ = c.get(ctx) // the next caller hears of an error; the end of the session ends it too
-		}
-		cancel()
-		if !outlasts(c.s, time.After(relistRest)) {
-			return
-		}
-	}
-}
-
-// wasAsked reports whether the tools were ever asked for. It doesn't wait for a list under way.
-func (c *toolCache) wasAsked() bool {
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-		return c.valid
-	default:
-		return true
-	}
 }

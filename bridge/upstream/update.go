@@ -18,18 +18,18 @@ type generation struct {
 	pins    int
 }
 
-// Pin has everything done under the context that it returns be done with the servers as they are
-// configured now, until release is called, which has to be. A context that has a pin already keeps
-// that one. It may be called concurrently; release may be called more than once.
+// Pin returns a context under which the pool uses the servers as they are configured now, until
+// release is called, which must be. A context that has a pin already keeps it. Pin may be called
+// concurrently, and release more than once.
 func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func()) {
-	if o := optionsOf(ctx); o.pool == p {
+	if optionsOf(ctx).servers != nil {
 		return ctx, func() {}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.current
 	g.pins++
-	ctx = with(ctx, func(o *options) { o.pool, o.servers = p, g })
+	ctx = with(ctx, func(o *options) { o.servers = g })
 	return ctx, sync.OnceFunc(func() { p.unpin(g) })
 }
 
@@ -50,8 +50,8 @@ func (p *Pool) Update(servers []discovery.Server) {
 	p.release(before)
 }
 
-// generation takes over the entries of old whose definitions are the same. The caller has p.mu, or
-// is NewPool.
+// generation returns a generation of these servers, with the entries of old whose definitions are
+// the same. The caller has p.mu, or is NewPool.
 func (p *Pool) generation(servers []discovery.Server, old map[string]*entry) *generation {
 	g := &generation{entries: make(map[string]*entry, len(servers))}
 	for _, s := range servers {
@@ -74,8 +74,8 @@ func (p *Pool) unpin(g *generation) {
 	p.release(g)
 }
 
-// release takes one pin away, and with the last one the hold on the entries, unless the generation
-// is the current one. The caller has p.mu.
+// release removes one pin. Without pins a generation that isn't the current one lets its entries
+// go. The caller has p.mu.
 func (p *Pool) release(g *generation) {
 	if g.pins--; g.pins > 0 || g == p.current {
 		return
@@ -86,7 +86,7 @@ func (p *Pool) release(g *generation) {
 		}
 	}
 	for e := range p.known {
-		if e.held == 0 && e.dial == nil && (e.live == nil || within(0, e.live.gone) && e.live.endErr == nil) {
+		if e.held == 0 && e.dial == nil && (e.live == nil || isClosed(e.live.gone) && e.live.endErr == nil) {
 			delete(p.known, e)
 		}
 	}
@@ -105,8 +105,8 @@ func (p *Pool) sessions() (all []*session) {
 // find returns the entry of a server, in the generation that ctx has pinned or else in the current
 // one. The caller has p.mu.
 func (p *Pool) find(ctx context.Context, server string) *entry {
-	if o := optionsOf(ctx); o.pool == p {
-		return o.servers.entries[server]
+	if pinned := optionsOf(ctx).servers; pinned != nil {
+		return pinned.entries[server]
 	}
 	return p.current.entries[server]
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -59,7 +61,8 @@ func TestUpdate(t *testing.T) {
 	vanished(t, before["gone"])
 }
 
-// What has pinned the servers goes on with them, calls under way and those still to come; the rest is closed with the last pin.
+// What has pinned the servers goes on with them, calls under way and those still to come; the rest
+// is closed with the last pin.
 func TestUpdateWhilePinned(t *testing.T) {
 	p := open(t, nil, named("changed", "normal"), named("gone", "normal"), named("unused", "normal"))
 	first, releaseFirst := p.Pin(t.Context())
@@ -75,7 +78,8 @@ func TestUpdateWhilePinned(t *testing.T) {
 	releaseNested() // it was no pin of its own
 	releaseFirst()
 	releaseFirst() // counts once
-	if pid(second, t, p, "changed") != changed || pid(second, t, p, "gone") != gone || pid(nested, t, p, "gone") != gone {
+	if pid(second, t, p, "changed") != changed || pid(second, t, p, "gone") != gone ||
+		pid(nested, t, p, "gone") != gone {
 		t.Error("a pinned call went to another server")
 	}
 	if pid(second, t, p, "unused") == 0 { // started only now
@@ -87,31 +91,6 @@ func TestUpdateWhilePinned(t *testing.T) {
 	if n := len(p.current.entries); n != 1 {
 		t.Errorf("%d servers are configured, want 1", n)
 	}
-}
-
-// A call that is under way is not cut off.
-func TestUpdateDuringCall(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	old := look(t, p).PID
-	var all sync.WaitGroup
-	ctx, release := p.Pin(t.Context())
-	answers := make(chan error, 1)
-	all.Go(func() {
-		defer release()
-		_, err := p.Call(ctx, "fake", "barrier", json.RawMessage(`{"n":2}`))
-		answers <- err
-	})
-	again, releaseAgain := p.Pin(t.Context())
-	p.Update(nil)
-	if _, err := p.Call(again, "fake", "barrier", json.RawMessage(`{"n":2}`)); err != nil {
-		t.Error(err)
-	}
-	if err := <-answers; err != nil {
-		t.Error(err)
-	}
-	all.Wait()
-	releaseAgain()
-	vanished(t, old)
 }
 
 func TestUpdateAfterClose(t *testing.T) {
@@ -155,4 +134,38 @@ func TestUpdatesAndCallsAtOnce(t *testing.T) {
 		p.Update([]discovery.Server{fake("normal", string(rune('1'+i)))})
 	}
 	all.Wait()
+}
+
+// TestRefuse: a server that may not be started isn't, whatever is asked of it, and is once it may.
+func TestRefuse(t *testing.T) {
+	held := errors.New("it is held")
+	var may atomic.Bool
+	p := open(t, func(c *Config) {
+		c.Refuse = func(s discovery.Server) error {
+			if s.Name == "new" && !may.Load() {
+				return held
+			}
+			return nil
+		}
+	}, named("new", "normal"), named("old", "normal"))
+	var refused *ServerError
+	if _, err := p.Call(t.Context(), "new", "echo", nil); !errors.Is(err, held) || !errors.As(err, &refused) {
+		t.Errorf("a call: %v", err)
+	}
+	if _, err := p.Tools(t.Context(), "new"); !errors.Is(err, held) {
+		t.Errorf("a list: %v", err)
+	}
+	if _, err := p.List(t.Context(), "new", Prompts); !errors.Is(err, held) {
+		t.Errorf("a list of prompts: %v", err)
+	}
+	if h := p.Check(t.Context(), "new"); !errors.Is(h.Err, held) || !strings.Contains(h.Err.Error(), "new") {
+		t.Errorf("a check: %v", h.Err)
+	}
+	if pid(t.Context(), t, p, "old") == 0 {
+		t.Error("another one isn't started")
+	}
+	may.Store(true)
+	if pid(t.Context(), t, p, "new") == 0 {
+		t.Error("it isn't started now that it may be")
+	}
 }

@@ -2,10 +2,10 @@
 // client for each, shared by all calls. It hands out what a server said as it said it: raw tool
 // definitions, raw results, raw errors.
 //
-// A Pool starts a server with the first call that needs it, under its own context; who waits for
-// that waits under the caller's. A server that died is started again by the next call, and no call
-// is ever repeated of which nothing was heard: a tool may have done its work before the connection
-// broke. Close ends every server with everything it started, within a bound.
+// A Pool starts a server with the first call that needs it, under its own context; callers wait for
+// that under theirs. A server that died is started again by the next call, and no call is ever
+// repeated of which nothing was heard: a tool may have done its work before the connection broke.
+// Close ends every server with everything it started, within a bound.
 //
 // A server is a program of ours (stdio.go) or at a URL (http.go): a session has one peer, and is
 // the same over both.
@@ -20,6 +20,7 @@ package upstream
 import (
 	"encoding/json"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -30,16 +31,15 @@ import (
 type Config struct {
 	Servers []discovery.Server // by unique names
 
-	// Guard is told the process group of every server, so that they end with the bridge even when
-	// it is killed. Nil: there is no guard.
+	// Guard is told the process group of every server, so that they end with the bridge even when it
+	// is killed. Nil: there is no guard.
 	Guard Guard
 	// Logins has the tokens for servers that want a login; the pool closes it. Nil: there are no
 	// logins.
 	Logins Logins
-	// Listed is told the tools of a server each time when it has listed them, by request or because
-	// they changed, with the name and version that it gave itself, and the beginning of what it
-	// says it is for. It is called concurrently and must not block long, since the caller of the
-	// list waits. It may be nil.
+	// Listed is told the tools of a server each time when it has listed them, with the name and
+	// version that it gave itself, and the beginning of what it says it is for. It is called
+	// concurrently and must not block long, since the caller of the list waits. It may be nil.
 	Listed func(server discovery.Server, version, purpose string, tools []Tool)
 	// Refuse says why a server may not be started, or nil. It is called before each start,
 	// concurrently, and must not block. Nil refuses none.
@@ -51,7 +51,7 @@ type Config struct {
 	ListTimeout  time.Duration // for all pages of one list; 20 s
 	StallTimeout time.Duration // how long a server may leave its input unread while there is some; 60 s
 	CallTimeout  time.Duration // for one call, beside its context; 10 min
-	IdleTimeout  time.Duration // without use, until a server is ended; 15 min; negative: never
+	IdleTimeout  time.Duration // without use, until a server is ended; 15 min
 	CloseTimeout time.Duration // for Close as a whole; 5 s
 
 	MaxCalls int // of one server at a time, lists not counted; further ones wait. 64
@@ -62,7 +62,6 @@ type Config struct {
 
 	LogLevel string // from which on a server is asked to log, where it can: debug … emergency; "warning"
 
-	ClientName    string   // said to servers; "mcp-bridge"
 	ClientVersion string   // said to servers; "dev"
 	Instance      string   // by which this process knows itself when it is a server's; see SelfCapability
 	Environ       []string // the environment to take the few variables from that every server gets; os.Environ()
@@ -86,33 +85,22 @@ type Tool struct {
 	Invalid      string          `json:"invalid,omitempty"` // why it can't be called; empty where it can
 }
 
-const (
-	defaultStart  = 20 * time.Second
-	defaultList   = 20 * time.Second
-	defaultStall  = 60 * time.Second
-	defaultCall   = 10 * time.Minute
-	defaultIdle   = 15 * time.Minute
-	defaultClose  = 5 * time.Second
-	defaultCalls  = 64
-	defaultQueue  = 1024
-	defaultLine   = 32 << 20
-	defaultListed = 64 << 20
-)
-
 func (c Config) withDefaults() Config {
-	setDefault(&c.StartTimeout, defaultStart)
-	setDefault(&c.ListTimeout, defaultList)
-	setDefault(&c.StallTimeout, defaultStall)
-	setDefault(&c.CallTimeout, defaultCall)
-	setDefault(&c.IdleTimeout, defaultIdle)
-	setDefault(&c.CloseTimeout, defaultClose)
-	setDefault(&c.MaxCalls, defaultCalls)
-	setDefault(&c.MaxQueue, defaultQueue)
+	setDefault(&c.StartTimeout, 20*time.Second)
+	setDefault(&c.ListTimeout, 20*time.Second)
+	setDefault(&c.StallTimeout, time.Minute)
+	setDefault(&c.CallTimeout, 10*time.Minute)
+	setDefault(&c.IdleTimeout, 15*time.Minute)
+	setDefault(&c.CloseTimeout, 5*time.Second)
+	setDefault(&c.MaxCalls, 64)
+	setDefault(&c.MaxQueue, 1024)
 	setDefault(&c.LogLevel, "warning")
-	setDefault(&c.MaxLine, defaultLine)
-	setDefault(&c.MaxList, defaultListed)
-	setDefault(&c.ClientName, "mcp-bridge")
+	setDefault(&c.MaxLine, 32<<20)
+	setDefault(&c.MaxList, 64<<20)
 	setDefault(&c.ClientVersion, "dev")
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -39,7 +39,7 @@ func loginSource() (*oauth.Source, error) {
 	if store == nil {
 		return nil, errNoState
 	}
-	return oauth.NewSource(oauth.NewClient("mcp-bridge"), store), nil
+	return oauth.NewSource(store), nil
 }
 
 // logins returns what upstream.Config.Logins is.

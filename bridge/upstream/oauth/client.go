@@ -26,13 +26,12 @@ const (
 
 // Client speaks to authorization servers. Its methods may be called concurrently.
 type Client struct {
-	name     string          // of the program, as the user sees it
 	any, far *http.Transport // far connects to no address of this machine or its link
 }
 
-// NewClient returns a client for a program of that name.
-func NewClient(name string) *Client {
-	return &Client{name: name, any: transport(nil), far: transport(refuseNear)}
+// NewClient returns a client.
+func NewClient() *Client {
+	return &Client{any: transport(nil), far: transport(refuseNear)}
 }
 
 func transport(control func(network, address string, _ syscall.RawConn) error) *http.Transport {

@@ -41,16 +41,13 @@ type Login struct {
 	Confirm func(ctx context.Context, p Parties) (bool, error)
 }
 
-// Login has the user agree and returns what was given. It waits for the user until ctx ends.
+// Login asks the user to agree and returns the grant. It waits for the user until ctx ends.
 func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	a, err := c.find(ctx, l.Server)
 	if err != nil {
 		return Grant{}, err
 	}
-	p, err := a.parties()
-	if err != nil {
-		return Grant{}, err
-	}
+	p := a.parties()
 	if err := l.agreed(ctx, p); err != nil {
 		return Grant{}, err
 	}
@@ -61,9 +58,9 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	defer func() { _ = listener.Close() }()
 	o := l.Server.OAuth
 	g := Grant{
-		Server: l.Server.Name, URL: l.Server.URL, Resource: a.resource, Issuer: a.issuer, Token: a.token,
-		Revoke: a.revoke, Scope: l.scope(a), ClientID: o.ClientID, ClientSecret: o.ClientSecret,
-		AuthMethod: authMethod(o.ClientSecret, "", a.methods),
+		Server: l.Server.Name, URL: l.Server.URL, Resource: a.resource, Issuer: a.Issuer, Token: a.Token,
+		Revoke: a.Revoke, Scope: l.scope(a), ClientID: o.ClientID, ClientSecret: o.ClientSecret,
+		AuthMethod: authMethod(o.ClientSecret, "", a.Methods),
 	}
 	if g.ClientID == "" {
 		if err := c.register(ctx, a, &g, redirect); err != nil {
@@ -72,9 +69,9 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	}
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	options := parameters(map[string]string{"scope": g.Scope, "resource": g.Resource})
-	page := g.config(a.authorize, redirect).AuthCodeURL(state,
+	page := g.config(a.Authorize, redirect).AuthCodeURL(state,
 		append(options, oauth2.S256ChallengeOption(verifier))...)
-	w := &waiter{state: state, issuer: a.issuer, issNeeded: a.issInAnswer, done: make(chan outcome, 1)}
+	w := &waiter{state: state, issuer: a.Issuer, issNeeded: a.IssInAnswer, done: make(chan outcome, 1)}
 	code, err := l.await(ctx, w, listener, page, p)
 	if err != nil {
 		return Grant{}, err
@@ -90,7 +87,7 @@ func (l Login) scope(a *authority) string {
 			scopes = append(scopes, s)
 		}
 	}
-	if a.offline && len(scopes) > 0 && l.Server.OAuth.Scopes == nil &&
+	if slices.Contains(a.Supported, "offline_access") && len(scopes) > 0 && l.Server.OAuth.Scopes == nil &&
 		!slices.Contains(scopes, "offline_access") {
 		scopes = append(scopes, "offline_access") // else some servers give no refresh token
 	}
@@ -112,7 +109,7 @@ func listen(o discovery.OAuth) (net.Listener, string, error) {
 	return l, "http://" + host + ":" + port + callbackPath, nil
 }
 
-// outcome is what the browser brought back.
+// outcome is the answer that the browser brought.
 type outcome struct {
 	code string
 	err  error

@@ -3,7 +3,9 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,12 +19,12 @@ import (
 )
 
 // protected is an authorization server in front of one that says hello.
-func protected(t *testing.T, change func(*oauthtest.Traps)) (*oauthtest.Server, discovery.Server) {
+func protected(t *testing.T, traps oauthtest.Traps) (*oauthtest.Server, discovery.Server) {
 	t.Helper()
-	s := oauthtest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
-	if change != nil {
-		s.Set(change)
-	}
+	s := oauthtest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "hello")
+	}))
+	s.Set(func(tr *oauthtest.Traps) { *tr = traps })
 	return s, discovery.Server{Name: "far", Transport: discovery.HTTP, URL: s.URL + oauthtest.Path}
 }
 
@@ -42,22 +44,22 @@ func login(t *testing.T, srv discovery.Server, more ...string) (Grant, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return NewClient("test").Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {}, Open: browse(t)})
+	return NewClient().Login(ctx, Login{Server: srv, Scopes: more, Show: func(string, Parties) {},
+		Open: browse(t)})
 }
 
 // TestLogin: a token is given, and is good, with every kind of server that is right in its own way.
 func TestLogin(t *testing.T) {
-	for name, change := range map[string]func(*oauthtest.Traps){
-		"":                             nil,
-		"without resource metadata":    func(tr *oauthtest.Traps) { tr.NoResourceMetadata = true },
-		"OpenID Connect":               func(tr *oauthtest.Traps) { tr.OpenIDOnly = true },
-		"clients with a secret":        func(tr *oauthtest.Traps) { tr.Secret = true },
-		"an expiry that is a string":   func(tr *oauthtest.Traps) { tr.ExpiresIn = "1800" },
-		"metadata at a foreign origin": func(tr *oauthtest.Traps) { tr.MetadataElsewhere = "https://evil.example/metadata" },
-		"lower case bearer":            func(tr *oauthtest.Traps) { tr.TokenType = "bearer" },
+	for name, traps := range map[string]oauthtest.Traps{
+		"":                             {},
+		"without resource metadata":    {NoResourceMetadata: true},
+		"OpenID Connect":               {OpenIDOnly: true},
+		"clients with a secret":        {Secret: true},
+		"metadata at a foreign origin": {MetadataElsewhere: "https://evil.example/metadata"},
+		"lower case bearer":            {TokenType: "bearer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, srv := protected(t, change)
+			s, srv := protected(t, traps)
 			g, err := login(t, srv)
 			if err != nil {
 				t.Fatal(err)
@@ -69,11 +71,39 @@ func TestLogin(t *testing.T) {
 				t.Fatalf("the token is no good: %v %v", resp.Status, err)
 			}
 			_ = resp.Body.Close()
-			if g.Expires.IsZero() || g.RefreshToken == "" || g.Issuer != s.URL {
+			if g.RefreshToken == "" || g.Issuer != s.URL {
 				t.Errorf("got %+v", g)
 			}
 			if strings.Contains(g.String(), g.AccessToken) {
 				t.Error("String tells the token")
+			}
+		})
+	}
+}
+
+// TestExpiry: a login works however a server says when its token ends (RFC 6749, 5.1), and ends
+// then.
+func TestExpiry(t *testing.T) {
+	for _, tt := range []struct {
+		says any
+		want time.Duration // until it ends; 0 for no end
+	}{
+		{3600, time.Hour}, {1800.5, 30 * time.Minute}, {"1800", 30 * time.Minute}, {"1799.99", 1799 * time.Second},
+		{1e300, math.MaxInt32 * time.Second}, {"soon", 0}, {-5, 0}, {"NaN", 0}, {true, 0},
+		{map[string]int{"a": 1}, 0},
+	} {
+		t.Run(fmt.Sprint(tt.says), func(t *testing.T) {
+			_, srv := protected(t, oauthtest.Traps{ExpiresIn: tt.says})
+			began := time.Now()
+			g, err := login(t, srv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Expires is cut to whole seconds.
+			earliest, latest := began.Add(tt.want-time.Second), time.Now().Add(tt.want)
+			if tt.want == 0 != g.Expires.IsZero() || tt.want > 0 &&
+				(g.Expires.Before(earliest) || g.Expires.After(latest)) {
+				t.Errorf("it ends at %v, want %v from now on", g.Expires, tt.want)
 			}
 		})
 	}
@@ -89,27 +119,29 @@ func TestLoginRefused(t *testing.T) {
 	}))
 	defer evil.Close()
 	for _, tt := range []struct {
-		name   string
-		change func(*oauthtest.Traps)
-		want   string
+		name  string
+		traps oauthtest.Traps
+		want  string
 	}{
-		{"metadata of another issuer", func(tr *oauthtest.Traps) { tr.Issuer = "https://evil.example" }, "another issuer"},
-		{"metadata for another resource", func(tr *oauthtest.Traps) { tr.Resource = "https://evil.example/mcp" }, "another resource"},
-		{"no PKCE", func(tr *oauthtest.Traps) { tr.NoPKCE = true }, "PKCE"},
-		{"mix-up", func(tr *oauthtest.Traps) { tr.Iss = "https://evil.example" }, "another authorization server"},
-		{"no issuer in the answer", func(tr *oauthtest.Traps) { tr.NoIss = true }, "another authorization server"},
-		{"the user refuses", func(tr *oauthtest.Traps) { tr.Deny = true }, "access_denied): not today"},
-		{"no registration", func(tr *oauthtest.Traps) { tr.NoRegistration = true }, "clientId"},
-		{"registration refused", func(tr *oauthtest.Traps) { tr.RefuseRegistration = true }, "no strangers"},
-		{"token of another type", func(tr *oauthtest.Traps) { tr.TokenType = "DPoP" }, "Bearer"},
-		{"token endpoint without end", func(tr *oauthtest.Traps) { tr.Huge = true }, "longer than"},
-		{"token endpoint broken", func(tr *oauthtest.Traps) { tr.Broken = true }, "503"},
-		{"token endpoint elsewhere by a redirection", func(tr *oauthtest.Traps) { tr.Redirect = evil.URL + "/token" }, "307"},
-		{"token endpoint without TLS", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "http://evil.example/token" }, "not of https"},
-		{"token endpoint that is no URL", func(tr *oauthtest.Traps) { tr.TokenEndpoint = "javascript:alert(1)" }, "no plain absolute URL"},
+		{"metadata of another issuer", oauthtest.Traps{Issuer: "https://evil.example"}, "another issuer"},
+		{"metadata for another resource", oauthtest.Traps{Resource: "https://evil.example/mcp"},
+			"another resource"},
+		{"no PKCE", oauthtest.Traps{NoPKCE: true}, "PKCE"},
+		{"mix-up", oauthtest.Traps{Iss: "https://evil.example"}, "another authorization server"},
+		{"no issuer in the answer", oauthtest.Traps{NoIss: true}, "another authorization server"},
+		{"the user refuses", oauthtest.Traps{Deny: true}, "access_denied): not today"},
+		{"no registration", oauthtest.Traps{NoRegistration: true}, "clientId"},
+		{"registration refused", oauthtest.Traps{RefuseRegistration: true}, "no strangers"},
+		{"token of another type", oauthtest.Traps{TokenType: "DPoP"}, "Bearer"},
+		{"token endpoint without end", oauthtest.Traps{Huge: true}, "longer than"},
+		{"token endpoint broken", oauthtest.Traps{Broken: true}, "503"},
+		{"token endpoint elsewhere by a redirection", oauthtest.Traps{Redirect: evil.URL + "/token"}, "307"},
+		{"token endpoint without TLS", oauthtest.Traps{TokenEndpoint: "http://evil.example/token"}, "not of https"},
+		{"token endpoint that is no URL", oauthtest.Traps{TokenEndpoint: "javascript:alert(1)"},
+			"no plain absolute URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, srv := protected(t, tt.change)
+			s, srv := protected(t, tt.traps)
 			g, err := login(t, srv)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("got %v, want %q", err, tt.want)
@@ -123,15 +155,18 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
-// TestLoginInTheClear: nobody logs in to a server where others could read the token on its way; it isn't even asked.
+// TestLoginInTheClear: no login is made at a server where others could read the token on its way;
+// it isn't even asked.
 func TestLoginInTheClear(t *testing.T) {
-	_, err := login(t, discovery.Server{Name: "far", URL: "http://mcp.invalid/mcp", Source: discovery.Source{Path: "/home/u/servers.json"}})
+	_, err := login(t, discovery.Server{Name: "far", URL: "http://mcp.invalid/mcp",
+		Source: discovery.Source{Path: "/home/u/servers.json"}})
 	if err == nil || !strings.Contains(err.Error(), "write its https address in /home/u/servers.json") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestEndpoints: a server elsewhere can't have us reach into this machine, or send anything in the clear.
+// TestEndpoints: a server elsewhere can't have us reach into this machine, or send anything in the
+// clear.
 func TestEndpoints(t *testing.T) {
 	far, _ := url.Parse("https://mcp.example/mcp")
 	near, _ := url.Parse("http://127.0.0.1:8080/mcp")
@@ -167,7 +202,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestNamesThatLeadHere: what a server elsewhere names isn't asked where its name leads to this machine, in a login or later.
+// TestNamesThatLeadHere: what a server elsewhere names isn't asked where its name leads to this
+// machine, in a login or later.
 func TestNamesThatLeadHere(t *testing.T) {
 	var asked atomic.Int32
 	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -175,13 +211,14 @@ func TestNamesThatLeadHere(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer here.Close()
-	c := NewClient("test")
+	c := NewClient()
 	far, _ := url.Parse("https://mcp.example/mcp")
 	near, _ := url.Parse("http://localhost:1/mcp")
 	var into struct{}
 	_, getting := c.get(t.Context(), here.URL, far, &into)
 	g := Grant{URL: far.String(), Token: here.URL, Revoke: here.URL, RefreshToken: "s3cr3t"}
-	registering := c.register(t.Context(), &authority{server: far, register: here.URL}, &Grant{}, "http://127.0.0.1/callback")
+	registering := c.register(t.Context(), &authority{server: far,
+		serverMetadata: serverMetadata{Register: here.URL}}, &Grant{}, "http://127.0.0.1/callback")
 	for _, err := range []error{getting, registering, c.refresh(t.Context(), &g), c.revoke(t.Context(), g)} {
 		if !errors.Is(err, errNear) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("got %v", err)
@@ -202,8 +239,10 @@ func TestNamesThatLeadHere(t *testing.T) {
 func TestCovers(t *testing.T) {
 	server, _ := url.Parse("https://mcp.example/a/b")
 	for resource, want := range map[string]bool{
-		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true, "https://mcp.example": true, "https://MCP.example/a/": true, "https://mcp.example:443/a": true,
-		"https://mcp.example/a/bc": false, "https://mcp.example/aa": false, "http://mcp.example/a/b": false, "https://mcp.example:8443/a/b": false, "https://evil.example/a/b": false, "": false,
+		"https://mcp.example/a/b": true, "https://mcp.example/a": true, "https://mcp.example/": true,
+		"https://mcp.example": true, "https://MCP.example/a/": true, "https://mcp.example:443/a": true,
+		"https://mcp.example/a/bc": false, "https://mcp.example/aa": false, "http://mcp.example/a/b": false,
+		"https://mcp.example:8443/a/b": false, "https://evil.example/a/b": false, "": false,
 	} {
 		if got := covers(resource, server); got != want {
 			t.Errorf("%q: %v", resource, got)
@@ -228,19 +267,21 @@ func status(c *http.Client, method, to, host string) (code int, header http.Head
 
 // TestForeignAnswers: answers without our state are not taken, and don't end the login.
 func TestForeignAnswers(t *testing.T) {
-	_, srv := protected(t, nil)
+	_, srv := protected(t, oauthtest.Traps{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	l := Login{Server: srv, Show: func(page string, _ Parties) {
 		u, _ := url.Parse(page)
 		redirect := u.Query().Get("redirect_uri")
 		for _, foreign := range []string{"?code=x", "?code=x&state=guess", "?error=access_denied&state="} {
-			if got, _ := status(http.DefaultClient, http.MethodGet, redirect+foreign, ""); got != http.StatusBadRequest {
+			if got, _ := status(http.DefaultClient, http.MethodGet, redirect+foreign,
+				""); got != http.StatusBadRequest {
 				t.Errorf("%s: %d", foreign, got)
 			}
 		}
 		good := redirect + "?code=x&state=" + u.Query().Get("state")
-		if got, _ := status(http.DefaultClient, http.MethodGet, good, "rebound.example"); got != http.StatusNotFound {
+		if got, _ := status(http.DefaultClient, http.MethodGet, good,
+			"rebound.example"); got != http.StatusNotFound {
 			t.Errorf("another name of this machine: %d", got)
 		}
 		if got, _ := status(http.DefaultClient, http.MethodPost, good, ""); got != http.StatusMethodNotAllowed {
@@ -248,27 +289,30 @@ func TestForeignAnswers(t *testing.T) {
 		}
 		browse(t)(page)
 	}}
-	if _, err := NewClient("test").Login(ctx, l); err != nil {
+	if _, err := NewClient().Login(ctx, l); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestPaste: without a browser on this machine the address that another one was sent to is pasted.
 func TestPaste(t *testing.T) {
-	_, srv := protected(t, nil)
+	_, srv := protected(t, oauthtest.Traps{})
 	r, w := io.Pipe()
 	defer r.Close()
-	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	elsewhere := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	g, err := NewClient("test").Login(ctx, Login{Server: srv, Paste: r, Show: func(page string, _ Parties) {
+	g, err := NewClient().Login(ctx, Login{Server: srv, Paste: r, Show: func(page string, _ Parties) {
 		_, header := status(elsewhere, http.MethodGet, page, "")
 		go func() { _, _ = io.WriteString(w, "what?\n\n"+header.Get("Location")+"\n") }() // ends with r
 	}})
 	if err != nil || g.AccessToken == "" {
 		t.Fatalf("got %v, %v", g, err)
 	}
-	_, err = NewClient("test").Login(ctx, Login{Server: srv, Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string, Parties) {}})
+	_, err = NewClient().Login(ctx, Login{Server: srv,
+		Paste: strings.NewReader("http://127.0.0.1/callback?state=other&code=x\n"), Show: func(string, Parties) {}})
 	if err == nil || !strings.Contains(err.Error(), "another login") {
 		t.Errorf("the answer to another login: %v", err)
 	}
@@ -276,10 +320,10 @@ func TestPaste(t *testing.T) {
 
 // TestLoginWaitsForNobody: a login ends with its context, and its port with it.
 func TestLoginWaitsForNobody(t *testing.T) {
-	_, srv := protected(t, nil)
+	_, srv := protected(t, oauthtest.Traps{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var redirect string
-	_, err := NewClient("test").Login(ctx, Login{Server: srv, Show: func(page string, _ Parties) {
+	_, err := NewClient().Login(ctx, Login{Server: srv, Show: func(page string, _ Parties) {
 		u, _ := url.Parse(page)
 		redirect = u.Query().Get("redirect_uri")
 		cancel()
@@ -292,7 +336,8 @@ func TestLoginWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestNoLogin: a server that names nobody can't be logged in to. What it answers is said, and "doesn't ask" only of one that doesn't.
+// TestNoLogin: a server that names no authorization server can't be logged in to. What it answers
+// is said, and "doesn't ask" only of one that doesn't.
 func TestNoLogin(t *testing.T) {
 	const doesNotAsk = "doesn't ask for a login"
 	for _, tc := range []struct {
@@ -302,11 +347,17 @@ func TestNoLogin(t *testing.T) {
 	}{
 		{"open", 200, 200, "", doesNotAsk},
 		{"open, of the older transport", 405, 200, "", doesNotAsk},
-		{"asks", 401, 401, "", "it answers 401 and names no authorization server; write a token into the headers of its entry in servers.json"},
+		{"asks", 401, 401, "",
+			"it answers 401 and names no authorization server; write a token into the headers of its entry in " +
+				"servers.json"},
 		{"asks, of the older transport", 405, 401, "", "it answers 401 and names"},
-		{"broken", 500, 200, "", "it answers 500, which asks for no login, and names no authorization server; see whether the URL is right in its entry in servers.json"},
+		{"broken", 500, 200, "",
+			"it answers 500, which asks for no login, and names no authorization server; see whether the URL is " +
+				"right in its entry in servers.json"},
 		{"not there", 404, 404, "", "it answers 404, which"},
-		{"moved", 307, 307, "https://far.example/s3cr3t", "it answers 307, a redirection to https://far.example, and names no authorization server; if that is right, write"},
+		{"moved", 307, 307, "https://far.example/s3cr3t",
+			"it answers 307, a redirection to https://far.example, and names no authorization server; if that is " +
+				"right, write"},
 		{"moved within", 307, 307, "/s3cr3t", "it answers 307, which"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -323,7 +374,8 @@ func TestNoLogin(t *testing.T) {
 				}
 			}))
 			defer far.Close()
-			_, err := login(t, discovery.Server{Name: "far", URL: far.URL + "/mcp", Source: discovery.Source{Path: "servers.json"}})
+			_, err := login(t, discovery.Server{Name: "far", URL: far.URL + "/mcp",
+				Source: discovery.Source{Path: "servers.json"}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("got %v", err)
 			}
@@ -357,7 +409,8 @@ func TestConfiguredClient(t *testing.T) {
 	}
 }
 
-// TestSlowServers: one that doesn't begin to answer is given up, and what is said of it holds nothing of its address but the origin.
+// TestSlowServers: one that doesn't begin to answer is given up, and what is said of it holds
+// nothing of its address but the origin.
 func TestSlowServers(t *testing.T) {
 	stuck := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -372,14 +425,16 @@ func TestSlowServers(t *testing.T) {
 	}))
 	defer slow.Close()
 	defer close(stuck)
-	c := NewClient("test")
+	c := NewClient()
 	if c.any.ResponseHeaderTimeout != headerTimeout || c.far.ResponseHeaderTimeout != headerTimeout ||
 		c.to(new(url.URL)).Timeout != totalTimeout {
 		t.Fatal("the client has no limits")
 	}
 	c.any.ResponseHeaderTimeout = 50 * time.Millisecond
-	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow", URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string, Parties) {}})
-	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") || strings.Contains(err.Error(), "s3cr3t") {
+	_, err := c.Login(t.Context(), Login{Server: discovery.Server{Name: "slow",
+		URL: slow.URL + "/s3cr3t?token=s3cr3t"}, Show: func(string, Parties) {}})
+	if err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") ||
+		strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("got %v", err)
 	}
 }

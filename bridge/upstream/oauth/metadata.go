@@ -16,12 +16,7 @@ type authority struct {
 	server   *url.URL
 	resource string   // to name in requests (RFC 8707)
 	scopes   []string // to ask for, as the server says; nil: it says nothing
-
-	issuer, authorize, token, register, revoke string
-
-	issInAnswer bool     // the answer to an authorization request names its issuer
-	methods     []string // of authenticating a client; nil: client_secret_basic (RFC 8414)
-	offline     bool     // it knows the scope offline_access
+	serverMetadata
 }
 
 // resourceMetadata is what a server says of itself (RFC 9728).
@@ -40,8 +35,8 @@ type serverMetadata struct {
 	Register    string   `json:"registration_endpoint"`
 	Revoke      string   `json:"revocation_endpoint"`
 	Challenges  []string `json:"code_challenge_methods_supported"`
-	Methods     []string `json:"token_endpoint_auth_methods_supported"`
-	Scopes      []string `json:"scopes_supported"`
+	Methods     []string `json:"token_endpoint_auth_methods_supported"` // nil: client_secret_basic
+	Supported   []string `json:"scopes_supported"`
 	IssInAnswer bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
@@ -201,7 +196,6 @@ func (a *authority) take(m serverMetadata, issuer string) error {
 			return fmt.Errorf("the authorization server's %s can't be used: %w", e.name, err)
 		}
 	}
-	a.issuer, a.authorize, a.token, a.register, a.revoke = m.Issuer, m.Authorize, m.Token, m.Register, m.Revoke
-	a.issInAnswer, a.methods, a.offline = m.IssInAnswer, m.Methods, slices.Contains(m.Scopes, "offline_access")
+	a.serverMetadata = m
 	return nil
 }

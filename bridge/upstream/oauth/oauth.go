@@ -50,9 +50,8 @@ func (e *Error) Error() string {
 // URL, which may hold a secret.
 func (c *Client) send(req *http.Request, server *url.URL) (*http.Response, error) {
 	resp, err := c.to(server).Do(req)
-	var u *url.Error
-	if errors.As(err, &u) {
-		return nil, fmt.Errorf("asking %s: %w", hostOf(req.URL), u.Err)
+	if around, ok := errors.AsType[*url.Error](err); ok {
+		return nil, fmt.Errorf("asking %s: %w", hostOf(req.URL), around.Err)
 	}
 	return resp, err
 }

@@ -20,26 +20,18 @@ type Parties struct {
 	Issuer string   // as it calls itself
 }
 
-// parties returns who takes part in a login.
-func (a *authority) parties() (p Parties, err error) {
-	page, err := url.Parse(a.authorize)
-	if err != nil {
-		return p, errors.New("the authorization endpoint can't be used")
-	}
-	p.Page, p.Issuer = legible(hostOf(page)), legible(a.issuer)
-	for _, raw := range []string{a.token, a.revoke} {
-		if raw == "" {
-			continue
-		}
-		u, err := url.Parse(raw)
-		if err != nil {
-			return p, errors.New("an endpoint of the authorization server can't be used")
-		}
-		if name := legible(hostOf(u)); !sameOrigin(u, page) && !slices.Contains(p.Others, name) {
+// parties returns who takes part in a login. The endpoints are URLs, as take has seen.
+func (a *authority) parties() Parties {
+	page, _ := url.Parse(a.Authorize)
+	p := Parties{Page: legible(hostOf(page)), Issuer: legible(a.Issuer)}
+	for _, raw := range []string{a.Token, a.Revoke} {
+		u, _ := url.Parse(raw)
+		name := legible(hostOf(u))
+		if raw != "" && !sameOrigin(u, page) && !slices.Contains(p.Others, name) {
 			p.Others = append(p.Others, name)
 		}
 	}
-	return p, nil
+	return p
 }
 
 // legible returns a server's text with what may look like other text spelled out. The longest name

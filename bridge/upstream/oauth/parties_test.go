@@ -16,21 +16,22 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 )
 
-// TestCodeForAnother: a server may have its user log in at a place that is trusted and name another to take the code. Nobody is sent to
-// that page, and nothing to the other, unless the user has been told and has said yes.
+// TestCodeForAnother: a server may have its user log in at a place that is trusted and name another
+// to take the code. No user is sent to that page, and nothing to the other, unless the user has
+// been told and has said yes.
 func TestCodeForAnother(t *testing.T) {
 	broken := errors.New("no terminal")
 	for _, tt := range []struct {
 		name    string
-		trap    func(tr *oauthtest.Traps, evil string)
+		revoke  bool // the other takes tokens to revoke, and no code
 		confirm func(context.Context, Parties) (bool, error)
 		want    string // in the error; empty: the code goes to the other
 	}{
-		{"nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, nil, "there is no terminal to ask"},
-		{"no", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
-		{"no answer", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
-		{"tokens to revoke, nobody to ask", func(tr *oauthtest.Traps, evil string) { tr.RevokeEndpoint = evil + "/revoke" }, nil, "there is no terminal to ask"},
-		{"yes", func(tr *oauthtest.Traps, evil string) { tr.TokenEndpoint = evil + "/token" }, func(context.Context, Parties) (bool, error) { return true, nil }, ""},
+		{"no terminal", false, nil, "there is no terminal to ask"},
+		{"no", false, func(context.Context, Parties) (bool, error) { return false, nil }, "didn't agree"},
+		{"no answer", false, func(context.Context, Parties) (bool, error) { return false, broken }, "no terminal"},
+		{"no terminal, for tokens to revoke", true, nil, "there is no terminal to ask"},
+		{"yes", false, func(context.Context, Parties) (bool, error) { return true, nil }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			codes := make(chan string, 10)
@@ -40,7 +41,11 @@ func TestCodeForAnother(t *testing.T) {
 				_, _ = io.WriteString(w, `{"access_token":"x","token_type":"Bearer"}`)
 			}))
 			defer evil.Close()
-			s, srv := protected(t, func(tr *oauthtest.Traps) { tt.trap(tr, evil.URL) })
+			traps := oauthtest.Traps{TokenEndpoint: evil.URL + "/token"}
+			if tt.revoke {
+				traps = oauthtest.Traps{RevokeEndpoint: evil.URL + "/revoke"}
+			}
+			s, srv := protected(t, traps)
 			want := Parties{Page: s.URL, Others: []string{evil.URL}, Issuer: s.URL}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -60,14 +65,15 @@ func TestCodeForAnother(t *testing.T) {
 					return tt.confirm(ctx, p)
 				}
 			}
-			_, err := NewClient("test").Login(ctx, l)
+			_, err := NewClient().Login(ctx, l)
 			if tt.want == "" {
 				if err != nil || len(codes) != 1 || <-codes == "" {
 					t.Errorf("got %v", err)
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), evil.URL) || !strings.Contains(err.Error(), s.URL) {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), evil.URL) ||
+				!strings.Contains(err.Error(), s.URL) {
 				t.Errorf("got %v, want %q and both places", err, tt.want)
 			}
 			if n := s.Requests("register") + s.Requests("authorize") + len(codes); n > 0 {
@@ -77,20 +83,25 @@ func TestCodeForAnother(t *testing.T) {
 	}
 }
 
-// TestPartiesAreLegible: what a server has in its names can't pass for others, and all of a name that can be reached is shown.
+// TestPartiesAreLegible: what a server has in its names can't pass for others, and all of a name
+// that can be reached is shown.
 func TestPartiesAreLegible(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 62)+".", 3) + strings.Repeat("b", 54) + ".example"
-	a := &authority{issuer: "https://\u202eelpmaxe\n[y]", authorize: "https://g\u043e\u043egle.example/a", token: "https://" + long + ":65535/t", revoke: "https://G\u043e\u043egle.EXAMPLE:443/r"}
-	got, err := a.parties()
-	want := Parties{Page: `https://g\u043e\u043egle.example`, Others: []string{"https://" + long + ":65535"}, Issuer: `https://\u202eelpmaxe [y]`}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Error(err, diff)
+	a := &authority{serverMetadata: serverMetadata{Issuer: "https://\u202eelpmaxe\n[y]",
+		Authorize: "https://g\u043e\u043egle.example/a", Token: "https://" + long +
+			":65535/t", Revoke: "https://G\u043e\u043egle.EXAMPLE:443/r"}}
+	got := a.parties()
+	want := Parties{Page: `https://g\u043e\u043egle.example`, Others: []string{"https://" + long + ":65535"},
+		Issuer: `https://\u202eelpmaxe [y]`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 	if u, err := url.Parse("https://" + long); err != nil || len(u.Hostname()) < 250 {
 		t.Errorf("the name is of %d bytes only", len(long))
 	}
-	one := &authority{issuer: "https://a.example", authorize: "https://a.example/a", token: "https://A.example:443/t"}
-	if got, err := one.parties(); err != nil || got.Receivers() != "https://a.example" || len(got.Others) > 0 {
-		t.Errorf("got %+v, %v", got, err)
+	one := &authority{serverMetadata: serverMetadata{Issuer: "https://a.example",
+		Authorize: "https://a.example/a", Token: "https://A.example:443/t"}}
+	if got := one.parties(); got.Receivers() != "https://a.example" || len(got.Others) > 0 {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -30,13 +30,12 @@ var (
 
 func readChallenge(resp *http.Response) challenge {
 	c := challenge{status: resp.StatusCode}
-	for _, v := range resp.Header.Values("WWW-Authenticate") {
-		if m := challengeMetadata.FindStringSubmatch(v); m != nil && c.metadata == "" {
-			c.metadata = m[1] + m[2]
-		}
-		if m := challengeScope.FindStringSubmatch(v); m != nil && c.scope == "" {
-			c.scope = m[1] + m[2]
-		}
+	said := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
+	if m := challengeMetadata.FindStringSubmatch(said); m != nil {
+		c.metadata = m[1] + m[2]
+	}
+	if m := challengeScope.FindStringSubmatch(said); m != nil {
+		c.scope = m[1] + m[2]
 	}
 	return c
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestProbeGoesOn holds that a login asks for the scope that a server names, whichever request it refuses first.
+// TestProbeGoesOn holds that a login asks for the scope that a server names, whichever request it
+// refuses first.
 func TestProbeGoesOn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -62,7 +63,7 @@ func TestProbeGoesOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ch, err := NewClient("test").probe(t.Context(), discovery.Server{Name: "s", URL: server.String()}, server)
+			ch, err := NewClient().probe(t.Context(), discovery.Server{Name: "s", URL: server.String()}, server)
 			if err != nil || ch.status != tt.status || (ch.scope == "files:read") != (tt.status == 401) {
 				t.Errorf("got %+v, %v", ch, err)
 			}

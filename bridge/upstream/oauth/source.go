@@ -49,13 +49,13 @@ type held struct {
 }
 
 // NewSource returns a source of what a store has.
-func NewSource(c *Client, s *Store) *Source {
+func NewSource(s *Store) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Source{client: c, store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait,
+	return &Source{client: NewClient(), store: s, now: time.Now, ctx: ctx, cancel: cancel, last: closeWait,
 		held: map[string]*held{}}
 }
 
-// Login has the user agree, and keeps what that gives; in says where.
+// Login asks the user to agree and keeps the grant; in says where.
 func (s *Source) Login(ctx context.Context, l Login) (in string, err error) {
 	if l.Server.OAuth.Off {
 		return "", ErrOff
@@ -72,7 +72,7 @@ func (s *Source) Login(ctx context.Context, l Login) (in string, err error) {
 	return s.store.Put(l.Server, g)
 }
 
-// LoginByPage is a login in the course of a call, to which the user agrees at a page alone. agree
+// LoginByPage logs in during a call, with a page as the only place where the user agrees. agree
 // shows the page, and fails if the user declines. A login whose parties are of several origins
 // fails: that takes a question of its own.
 func (s *Source) LoginByPage(ctx context.Context, srv discovery.Server, scope string,

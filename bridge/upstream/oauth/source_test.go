@@ -10,12 +10,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 )
 
-// TestWhoGivesUpIsNotHeld: a caller is free as soon as its context ends, and what it had begun goes on, for the next one and before
-// Close returns.
+// TestWhoGivesUpIsNotHeld: a caller is free as soon as its context ends, and what it had begun goes
+// on, for the next one and before Close returns.
 func TestWhoGivesUpIsNotHeld(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	as, srv, store, s := loggedIn(t)
 	s.last = time.Minute
 	first := token(t, s, srv, "")
 	hold := make(chan struct{})
@@ -57,7 +55,8 @@ func TestWhoGivesUpIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestLogoutWithALockedKeyring: it fails and says why, and succeeds once the keyring is open, whatever was logged in to meanwhile.
+// TestLogoutWithALockedKeyring: it fails and says why, and succeeds once the keyring is open,
+// whatever was logged in to meanwhile.
 func TestLogoutWithALockedKeyring(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -65,7 +64,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 		after error // of Get, after the logout that fails
 	}{{"a login in the keyring", false, nil}, {"and another one in the file", true, ErrNone}} {
 		t.Run(tt.name, func(t *testing.T) {
-			as, srv := protected(t, nil)
+			as, srv := protected(t, oauthtest.Traps{})
 			ring := &keys{all: map[string]string{}}
 			store := &Store{Dir: t.TempDir(), Keyring: ring}
 			login := func() {
@@ -78,14 +77,15 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := NewSource(NewClient("test"), store)
+			s := NewSource(store)
 			defer s.Close()
 			login()
 			ring.set(errors.New("locked"))
 			if tt.again {
 				login()
 			}
-			if err := s.Logout(t.Context(), srv); err == nil || !strings.Contains(err.Error(), "locked; unlock it, and log out again") {
+			if err := s.Logout(t.Context(), srv); err == nil ||
+				!strings.Contains(err.Error(), "locked; unlock it, and log out again") {
 				t.Errorf("from a locked keyring: %v", err)
 			}
 			ring.set(nil)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -109,23 +108,17 @@ func (s *Store) stamp(srv discovery.Server) os.FileInfo {
 }
 
 func (s *Store) read(name string) (r record, err error) {
-	f, err := os.Open(s.file(name))
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(s.file(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return r, ErrNone
-	}
-	if err != nil {
+	case err != nil:
 		return r, fmt.Errorf("reading the login: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return r, fmt.Errorf("%s is no regular file", s.file(name))
-	}
-	if goruntime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+	case goruntime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return r, fmt.Errorf("others can read %s; make it yours alone (chmod 600), or log in again", s.file(name))
 	}
-	b, err := io.ReadAll(io.LimitReader(f, bodyLimit+1))
-	if err != nil || len(b) > bodyLimit || json.Unmarshal(b, &r) != nil {
+	b, err := os.ReadFile(s.file(name))
+	if err != nil || json.Unmarshal(b, &r) != nil {
 		return r, fmt.Errorf("%s can't be read; log out and in again", s.file(name))
 	}
 	return r, nil
@@ -184,11 +177,9 @@ func unfinished(account string) string { return "." + account + ".new-" }
 
 // sweep removes what killed writers have left, which holds tokens. The caller has the grant's lock.
 func (s *Store) sweep(name string) {
-	entries, _ := os.ReadDir(s.Dir)
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), unfinished(name)) {
-			_ = os.Remove(filepath.Join(s.Dir, e.Name()))
-		}
+	left, _ := fs.Glob(os.DirFS(s.Dir), unfinished(name)+"*")
+	for _, file := range left {
+		_ = os.Remove(filepath.Join(s.Dir, file))
 	}
 }
 

@@ -20,13 +20,13 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// child is the variable by which this test's binary knows that it is a second process of the user: it prints the token that it gets
-// for the server at that URL, from the store in its argument.
+// child is the variable by which this test's binary knows that it is a second process of the user:
+// it prints the token that it gets for the server at that URL, from the store in its argument.
 const child = "OAUTH_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if to := os.Getenv(child); to != "" {
-		source := NewSource(NewClient("test"), &Store{Dir: os.Args[1]})
+		source := NewSource(&Store{Dir: os.Args[1]})
 		srv := discovery.Server{Name: "far", URL: to}
 		in := bufio.NewScanner(os.Stdin)
 		for in.Scan() { // each line is a token that was refused
@@ -85,7 +85,10 @@ func TestStore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keyring Keyring
 		in      string
-	}{"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring}, "locked keyring": {locked, InFile}} {
+	}{
+		"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring},
+		"locked keyring": {locked, InFile},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Store{Dir: filepath.Join(t.TempDir(), "a", "logins"), Keyring: tt.keyring}
 			if _, _, err := s.Get(srv); !errors.Is(err, ErrNone) {
@@ -119,8 +122,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestNothingStaysInTheKeyring: neither a grant that was renewed while the keyring was locked, nor one that no file tells of; and a
-// logout that leaves one there says so.
+// TestNothingStaysInTheKeyring: neither a grant that was renewed while the keyring was locked, nor
+// one that no file tells of; and a logout that leaves one there says so.
 func TestNothingStaysInTheKeyring(t *testing.T) {
 	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
 	put := func(s *Store, token string) {
@@ -181,12 +184,14 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: what a process left that was killed while it kept a login, which holds tokens, goes with the next one kept, and when the
-// login is forgotten; another server's is left alone.
+// TestKilledWriter: what a process left that was killed while it kept a login, which holds tokens,
+// goes with the next one kept, and when the login is forgotten; another server's is left alone.
 func TestKilledWriter(t *testing.T) {
-	srv, other := discovery.Server{Name: "far", URL: "https://mcp.example"}, discovery.Server{Name: "far2", URL: "https://mcp.example"}
+	srv, other := discovery.Server{Name: "far", URL: "https://mcp.example"}, discovery.Server{Name: "far2",
+		URL: "https://mcp.example"}
 	s := &Store{Dir: t.TempDir()}
-	half, others := filepath.Join(s.Dir, unfinished(account(srv))+"17"), filepath.Join(s.Dir, unfinished(account(other))+"17")
+	half, others := filepath.Join(s.Dir, unfinished(account(srv))+"17"), filepath.Join(s.Dir,
+		unfinished(account(other))+"17")
 	for _, do := range []func() error{
 		func() error { _, err := s.Put(srv, Grant{URL: srv.URL}); return err },
 		func() error { return s.Delete(srv) },
@@ -208,26 +213,6 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestLock: one at a time, and the others until their contexts end.
-func TestLock(t *testing.T) {
-	s, srv := &Store{Dir: t.TempDir()}, discovery.Server{Name: "far"}
-	unlock, err := s.Lock(t.Context(), srv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := s.Lock(ctx, srv); err == nil {
-		t.Fatal("two have the lock")
-	}
-	unlock()
-	unlock, err = s.Lock(t.Context(), srv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
-}
-
 // kept is a store with the grant of a login.
 func kept(t *testing.T, srv discovery.Server) *Store {
 	t.Helper()
@@ -242,6 +227,14 @@ func kept(t *testing.T, srv discovery.Server) *Store {
 	return s
 }
 
+// loggedIn returns a source with a login to a protected server.
+func loggedIn(t *testing.T) (*oauthtest.Server, discovery.Server, *Store, *Source) {
+	t.Helper()
+	as, srv := protected(t, oauthtest.Traps{})
+	store := kept(t, srv)
+	return as, srv, store, NewSource(store)
+}
+
 func token(t *testing.T, s *Source, srv discovery.Server, refused string) string {
 	t.Helper()
 	got, err := s.Token(t.Context(), srv, refused)
@@ -253,9 +246,7 @@ func token(t *testing.T, s *Source, srv discovery.Server, refused string) string
 
 // TestTokensAreRenewed: when they end, when they were refused, and never twice for the same reason.
 func TestTokensAreRenewed(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	as, srv, store, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	if again := token(t, s, srv, ""); again != first || as.Requests("refresh") != 0 {
 		t.Error("a good token was renewed")
@@ -285,9 +276,7 @@ func TestTokensAreRenewed(t *testing.T) {
 
 // TestLoginAnew: a source notices who logged in or out beside it, though its token is still good.
 func TestLoginAnew(t *testing.T) {
-	_, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	_, srv, store, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	g, err := login(t, srv)
 	if err != nil {
@@ -299,7 +288,7 @@ func TestLoginAnew(t *testing.T) {
 	if got := token(t, s, srv, ""); got == first || got != g.AccessToken {
 		t.Error("the token from before was handed out")
 	}
-	if err := NewSource(NewClient("test"), store).Logout(t.Context(), srv); err != nil {
+	if err := NewSource(store).Logout(t.Context(), srv); err != nil {
 		t.Fatal(err)
 	}
 	if got := token(t, s, srv, ""); got != "" {
@@ -309,9 +298,7 @@ func TestLoginAnew(t *testing.T) {
 
 // TestLoginIsOver: where the refresh token is refused nothing is handed out, and nothing kept.
 func TestLoginIsOver(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
+	as, srv, store, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	as.Forget()
 	if got := token(t, s, srv, first); got != "" {
@@ -324,11 +311,11 @@ func TestLoginIsOver(t *testing.T) {
 
 // TestRenewalFails: a server that is away doesn't end a login.
 func TestRenewalFails(t *testing.T) {
-	as, srv := protected(t, nil)
-	s := NewSource(NewClient("test"), kept(t, srv))
+	as, srv, _, s := loggedIn(t)
 	first := token(t, s, srv, "")
 	as.Set(func(tr *oauthtest.Traps) { tr.Broken = true })
-	if got, err := s.Token(t.Context(), srv, first); err == nil || got != "" || !strings.Contains(err.Error(), "503") {
+	if got, err := s.Token(t.Context(), srv, first); err == nil || got != "" ||
+		!strings.Contains(err.Error(), "503") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	as.Set(func(tr *oauthtest.Traps) { tr.Broken = false })
@@ -337,27 +324,11 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
-func TestLogout(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	s := NewSource(NewClient("test"), store)
-	if err := s.Logout(t.Context(), srv); err != nil || as.Requests("revoke") != 1 {
-		t.Errorf("%v, %d told", err, as.Requests("revoke"))
-	}
-	if got := token(t, s, srv, ""); got != "" {
-		t.Errorf("got %q", got)
-	}
-	if err := s.Logout(t.Context(), srv); !errors.Is(err, ErrNone) {
-		t.Errorf("a second time: %v", err)
-	}
-}
-
-// TestProcessesShareALogin: of two processes whose token was refused at the same time one renews it, though the refresh token is good
-// only once, and both end up with the same one, over and over.
+// TestProcessesShareALogin: of two processes whose token was refused at the same time one renews
+// it, though the refresh token is good only once, and both end up with the same one, over and over.
 func TestProcessesShareALogin(t *testing.T) {
-	as, srv := protected(t, nil)
-	store := kept(t, srv)
-	refused := token(t, NewSource(NewClient("test"), store), srv, "")
+	as, srv, store, s := loggedIn(t)
+	refused := token(t, s, srv, "")
 	type process struct {
 		in  *os.File
 		out *bufio.Scanner
@@ -432,9 +403,6 @@ func TestNoBusNoKeyring(t *testing.T) {
 func TestSystemKeyring(t *testing.T) {
 	keyring.MockInit()
 	k := system{}
-	if _, err := k.Get("a"); !errors.Is(err, ErrNone) {
-		t.Errorf("an empty one: %v", err)
-	}
 	if err := k.Set("a", "s"); err != nil {
 		t.Fatal(err)
 	}
@@ -443,6 +411,9 @@ func TestSystemKeyring(t *testing.T) {
 	}
 	if err := k.Delete("a"); err != nil {
 		t.Error(err)
+	}
+	if _, err := k.Get("a"); !errors.Is(err, ErrNone) {
+		t.Errorf("after Delete: %v", err)
 	}
 	if err := k.Delete("a"); !errors.Is(err, ErrNone) {
 		t.Errorf("a second Delete: %v", err)

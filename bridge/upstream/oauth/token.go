@@ -1,12 +1,17 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +61,8 @@ func (g Grant) config(authorize, redirect string) *oauth2.Config {
 		Endpoint: oauth2.Endpoint{AuthURL: authorize, TokenURL: g.Token, AuthStyle: style}}
 }
 
-// parameters are further ones of a request to an authorization server. Empty values are left out.
+// parameters returns additional parameters of a request to an authorization server. Empty values
+// are left out.
 func parameters(values map[string]string) (opts []oauth2.AuthCodeOption) {
 	for name, v := range values {
 		if v != "" {
@@ -86,7 +92,9 @@ func (c *Client) fetch(ctx context.Context, g *Grant, redirect, code string, mor
 	}
 	secrets := []string{code, more["code_verifier"], g.RefreshToken, g.ClientSecret}
 	more["resource"] = g.Resource
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, c.to(server)) // the library takes it by no other way
+	client := c.to(server)
+	client.Transport = lenient{client.Transport}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, client) // the library takes it by no other way
 	t, err := g.config("", redirect).Exchange(ctx, code, parameters(more)...)
 	if err != nil {
 		return tokenError(err, g.Token, secrets)
@@ -108,6 +116,37 @@ func (c *Client) fetch(ctx context.Context, g *Grant, redirect, code string, mor
 		g.Scope = plain(scope)
 	}
 	return nil
+}
+
+// lenient is a transport for answers of token endpoints. Servers have been seen to send expires_in
+// as a fraction or in words, for which x/oauth2 refuses the token. It becomes a whole number, or is
+// left out: without it a token is renewed when it is refused.
+type lenient struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l lenient) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) == nil && fields["expires_in"] != nil {
+		said := strings.Trim(string(fields["expires_in"]), `" `)
+		delete(fields, "expires_in")
+		if seconds, err := strconv.ParseFloat(said, 64); err == nil && seconds >= 1 {
+			fields["expires_in"] = strconv.AppendInt(nil, int64(min(seconds, math.MaxInt32)), 10)
+		}
+		if body, err = json.Marshal(fields); err != nil {
+			return nil, err
+		}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
 }
 
 // tokenError returns why the token endpoint gave no token, without the secrets that we had sent.
@@ -147,15 +186,15 @@ func authMethod(secret, chosen string, supported []string) string {
 	}
 }
 
-// register has the authorization server make g's client for one login, with its very redirect URI:
-// not all servers allow for another port (RFC 8252, 7.3).
+// register registers g's client for one login, with the exact redirect URI: not all servers allow
+// another port (RFC 8252, 7.3).
 func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect string) error {
-	if a.register == "" {
+	if a.Register == "" {
 		return errors.New("the authorization server doesn't register programs by itself; register one there " +
 			"by hand, and write its client id into the server's entry (oauth: clientId, callbackPort)")
 	}
 	ask := map[string]any{
-		"client_name": c.name, "redirect_uris": []string{redirect}, "response_types": []string{"code"},
+		"client_name": "mcp-bridge", "redirect_uris": []string{redirect}, "response_types": []string{"code"},
 		"grant_types":                []string{"authorization_code", "refresh_token"},
 		"token_endpoint_auth_method": noAuth, "application_type": "native",
 	}
@@ -166,7 +205,7 @@ func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect 
 	if err != nil {
 		return err
 	}
-	answer, err := c.post(ctx, a.register, "application/json", string(body), a.server, &Grant{})
+	answer, err := c.post(ctx, a.Register, "application/json", string(body), a.server, &Grant{})
 	var got struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
@@ -181,7 +220,7 @@ func (c *Client) register(ctx context.Context, a *authority, g *Grant, redirect 
 	if got.Method == noAuth {
 		got.Secret = ""
 	}
-	g.ClientID, g.ClientSecret, g.AuthMethod = got.ID, got.Secret, authMethod(got.Secret, got.Method, a.methods)
+	g.ClientID, g.ClientSecret, g.AuthMethod = got.ID, got.Secret, authMethod(got.Secret, got.Method, a.Methods)
 	return nil
 }
 

@@ -1,5 +1,6 @@
-// Package oauthtest is an authorization server, and a guard for MCP servers that asks for its tokens, for tests: strict where
-// the rules bind a client, and wrong in every way that a client must bear, by switches.
+// Package oauthtest is an authorization server, and a guard for MCP servers that asks for its
+// tokens, for tests: strict where the rules bind a client, and wrong in every way that a client
+// must bear, by switches.
 package oauthtest
 
 import (
@@ -16,8 +17,8 @@ import (
 	"testing"
 )
 
-// Server is one authorization server and the resource that it protects, at one origin. Its switches may be changed while it runs,
-// by Set.
+// Server is one authorization server and the resource that it protects, at one origin. Its switches
+// may be changed while it runs, by Set.
 type Server struct {
 	URL string // of both; the protected server is at URL + Path
 
@@ -64,11 +65,13 @@ type Traps struct {
 
 type code struct{ client, redirect, challenge, scope string }
 
-// New starts a server in front of h, the protected one, and stops it with the test, which fails if a client broke a rule.
+// New starts a server in front of h, the protected one, and stops it with the test, which fails if
+// a client broke a rule.
 func New(t *testing.T, h http.Handler) *Server {
 	t.Helper()
 	s := &Server{
-		clients: map[string]string{}, codes: map[string]code{}, access: map[string]string{}, refresh: map[string]string{}, requests: map[string]int{},
+		clients: map[string]string{}, codes: map[string]code{}, access: map[string]string{},
+		refresh: map[string]string{}, requests: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-protected-resource"+Path, s.resourceMetadata)
@@ -113,7 +116,8 @@ func (s *Server) Forget() {
 	s.refresh = map[string]string{}
 }
 
-// Requests is how often an endpoint was asked: "token", "refresh", "register", "authorize", "revoke", "refused".
+// Requests is how often an endpoint was asked: "token", "refresh", "register", "authorize",
+// "revoke", "refused".
 func (s *Server) Requests(endpoint string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +149,8 @@ func (s *Server) wrong(w http.ResponseWriter, format string, args ...any) {
 	s.mu.Lock()
 	s.errors = append(s.errors, fmt.Sprintf(format, args...))
 	s.mu.Unlock()
-	reply(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": fmt.Sprintf(format, args...)})
+	reply(w, http.StatusBadRequest, map[string]any{"error": "invalid_request",
+		"error_description": fmt.Sprintf(format, args...)})
 }
 
 func reply(w http.ResponseWriter, status int, v any) {
@@ -168,7 +173,8 @@ func (s *Server) resourceMetadata(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{
-		"resource": or(t.Resource, s.URL+Path), "authorization_servers": []string{s.URL}, "scopes_supported": []string{"tools"},
+		"resource": or(t.Resource, s.URL+Path), "authorization_servers": []string{s.URL},
+		"scopes_supported": []string{"tools"},
 	})
 }
 
@@ -180,10 +186,12 @@ func (s *Server) metadata(openID bool) http.HandlerFunc {
 			return
 		}
 		m := map[string]any{
-			"issuer": or(t.Issuer, s.URL), "authorization_endpoint": s.URL + "/authorize?tenant=1", "token_endpoint": or(t.TokenEndpoint, s.URL+"/token"),
+			"issuer": or(t.Issuer, s.URL), "authorization_endpoint": s.URL + "/authorize?tenant=1",
+			"token_endpoint":        or(t.TokenEndpoint, s.URL+"/token"),
 			"registration_endpoint": s.URL + "/register", "revocation_endpoint": or(t.RevokeEndpoint, s.URL+"/revoke"),
-			"code_challenge_methods_supported": []string{"plain", "S256"}, "authorization_response_iss_parameter_supported": true,
-			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_post"},
+			"code_challenge_methods_supported":               []string{"plain", "S256"},
+			"authorization_response_iss_parameter_supported": true,
+			"token_endpoint_auth_methods_supported":          []string{"none", "client_secret_post"},
 		}
 		if t.NoPKCE {
 			delete(m, "code_challenge_methods_supported")
@@ -206,7 +214,8 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if t.RefuseRegistration {
-		reply(w, http.StatusForbidden, map[string]any{"error": "invalid_client_metadata", "error_description": "no strangers"})
+		reply(w, http.StatusForbidden, map[string]any{"error": "invalid_client_metadata",
+			"error_description": "no strangers"})
 		return
 	}
 	id := "client-" + rand.Text()
@@ -235,7 +244,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	case to.Scheme != "http" || to.Hostname() != "127.0.0.1" || to.Port() == "":
 		s.wrong(w, "a redirect URI that is not of 127.0.0.1: %q", to)
 		return
-	case q.Get("response_type") != "code", q.Get("code_challenge_method") != "S256", len(q.Get("code_challenge")) != 43, len(q.Get("state")) < 22,
+	case q.Get("response_type") != "code", q.Get("code_challenge_method") != "S256",
+		len(q.Get("code_challenge")) != 43, len(q.Get("state")) < 22,
 		q.Get("resource") != s.URL+Path, q.Get("tenant") != "1":
 		s.wrong(w, "a wrong request for authorization: %v", q)
 		return
@@ -296,7 +306,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	delete(s.codes, r.PostForm.Get("code"))
 	s.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
-	if !ok || c.client != client || c.redirect != r.PostForm.Get("redirect_uri") || c.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
+	if !ok || c.client != client || c.redirect != r.PostForm.Get("redirect_uri") ||
+		c.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
 		s.wrong(w, "a code that isn't its own, or a wrong verifier")
 		return
 	}
@@ -312,7 +323,8 @@ func (s *Server) renew(w http.ResponseWriter, form url.Values, t Traps) {
 	}
 	s.mu.Unlock()
 	if !ok || client != form.Get("client_id") {
-		reply(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "no such token " + form.Get("refresh_token")})
+		reply(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant",
+			"error_description": "no such token " + form.Get("refresh_token")})
 		return
 	}
 	s.give(w, client, "", t)
@@ -324,7 +336,8 @@ func (s *Server) give(w http.ResponseWriter, client, scope string, t Traps) {
 	if expires == nil {
 		expires = 3600
 	}
-	answer := map[string]any{"access_token": access, "token_type": or(t.TokenType, "Bearer"), "expires_in": expires}
+	answer := map[string]any{"access_token": access, "token_type": or(t.TokenType, "Bearer"),
+		"expires_in": expires}
 	s.mu.Lock()
 	s.access[access] = scope
 	if !t.NoRotation || len(s.refresh) == 0 {
@@ -358,10 +371,12 @@ func (s *Server) guarded(h http.Handler) http.Handler {
 		switch {
 		case !ok || t.RefuseAll:
 			s.begin("refused")
-			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="invalid_token", resource_metadata=%q`, where))
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="invalid_token", resource_metadata=%q`,
+				where))
 			w.WriteHeader(http.StatusUnauthorized)
 		case t.NeedScope != "" && !strings.Contains(" "+scope+" ", " "+t.NeedScope+" "):
-			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q, resource_metadata=%q`, t.NeedScope, where))
+			w.Header().Set("WWW-Authenticate",
+				fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q, resource_metadata=%q`, t.NeedScope, where))
 			w.WriteHeader(http.StatusForbidden)
 		default:
 			h.ServeHTTP(w, r)
