@@ -92,7 +92,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		return b.failed(ctx, id, err)
 	}
 	r.Afterwards(c.SaveNoted)
-	o := outcomeOf(id, a, res, b.limits.Output)
+	o := outcomeOf(id, a, res, int(b.limits.Output))
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.files != nil {
@@ -167,7 +167,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 }
 
 // outcomeOf returns the outcome of a run, with what there is to say of its arguments.
-func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Outcome {
+func outcomeOf(id string, a arguments, r sandbox.Result, limit int) output.Outcome {
 	o := output.New(id, r, a.timeout, limit)
 	if r.Error != nil {
 		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {
