@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Bounds of what is kept.
@@ -51,8 +51,8 @@ type List struct {
 // file, named by a hash of its definition: another command, argument, variable or directory makes
 // another server, and no secret in these is in a file.
 //
-// What it reads is only shown. A file that is broken, that another user may write, or of another
-// format is ignored, and replaced by the next Save. A Store is safe for concurrent use, by several
+// What it reads is only shown. A file that is broken or of another format is ignored, as are all in
+// a directory that others may write, and replaced by the next Save. A Store is safe for concurrent use, by several
 // processes too. A nil Store keeps nothing.
 type Store struct {
 	dir   string
@@ -144,46 +144,17 @@ func (s *Store) open(key string, most int64) (h head, rest []byte) {
 	return h, rest
 }
 
-// content returns up to most bytes of a file. The file and its directory must belong to the user,
-// and be writable by no other.
+// content returns up to most bytes of a file. Its directory must be the user's alone.
 func (s *Store) content(name string, most int64) ([]byte, error) {
-	root, err := os.OpenRoot(s.dir)
-	if err != nil {
+	if err := trust.System().OwnDirectory(s.dir); err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }()
-	for _, each := range []string{".", name} {
-		about, err := root.Lstat(each)
-		if err == nil {
-			err = private(about)
-		}
-		if err == nil && each == name && !about.Mode().IsRegular() { // a link, or a pipe, which could block
-			err = errors.New("it is no plain file")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	f, err := root.Open(name)
+	f, err := os.Open(filepath.Join(s.dir, name))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// othersMayWrite are the permissions that other users must not have. Windows doesn't have them.
-const othersMayWrite = 0o022
-
-// private returns an error if another user owns a file or directory, or may write it.
-func private(about fs.FileInfo) error {
-	if !ours(about) {
-		return fmt.Errorf("%s belongs to another user", about.Name())
-	}
-	if runtime.GOOS != "windows" && about.Mode().Perm()&othersMayWrite != 0 {
-		return fmt.Errorf("others may write %s", about.Name())
-	}
-	return nil
 }
 
 // Save keeps a list, in the place of the one that was there, and drops the shapes of tools that it
@@ -277,14 +248,12 @@ func (s *Store) makeDir() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	about, err := os.Stat(s.dir)
-	switch {
-	case err != nil || private(about) == nil:
+	owners := trust.System()
+	err := owners.OwnDirectory(s.dir)
+	if err == nil || owners.Foreign(s.dir) {
 		return err
-	case !ours(about):
-		return private(about)
 	}
-	return os.Chmod(s.dir, 0o700)
+	return errors.Join(os.Chmod(s.dir, 0o700), owners.OwnDirectory(s.dir))
 }
 
 // prune removes the oldest files beyond the bounds, except the one just written. Those of a process

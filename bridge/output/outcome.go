@@ -45,8 +45,8 @@ type Outcome struct {
 	Notices        []string  `json:"notices,omitempty"`
 	Durations      durations `json:"durations"`
 
-	limit string  // a sentence on the limit that the exception came from; in Message too
-	all   string  // the whole output
+	limit string // a sentence on the limit that the exception came from; in Message too
+	all   string // the whole output
 	files []sandbox.Artifact
 	shown []mcp.Content // what stands for the files
 }
