@@ -82,12 +82,12 @@ func found(t testing.TB, b *Bridge, args string) string {
 func TestSearchTools(t *testing.T) {
 	b := build(t, ofServers(t, recordedLists(t)))
 	for _, tc := range []struct{ name, args, want string }{
-		{"names", `{"query":"create_issue","detail":"names","limit":2}`, "^mcp_github.create_issue\nmcp_.*\n\\[1 to 2 of \\d+; cursor=\"2-\\w+\" goes on\\]$"},
+		{"names", `{"query":"create_issue","detail":"names","limit":2}`, "^mcp_github.create_issue\nmcp_.*\n\\[1 to 2 of \\d+; cursor=\"2\" goes on\\]$"},
 		{"brief", `{"query":"create issue","limit":1}`, `^mcp_github.create_issue\(owner: str, .*\) -> Any\n  Create a new issue in a GitHub repository\n\[1 to 1 of`},
 		{"full", `{"query":"get_current_time","detail":"full","limit":1}`, `(?s)^# called as mcp_time\.<name>\(…\)\nclass .*\ndef get_current_time\(timezone: str\) -> .*Get current time.*\n    \.\.\.\n\[1 to 1 of`},
 		{"one server", `{"query":"create branch","server":"git","detail":"names","limit":1}`, `^mcp_git\.git_create_branch\n`},
 		{"by alias", `{"server":"mcp_time"}`, `^mcp_time\.get_current_time\nmcp_time\.convert_time$`},
-		{"all", `{}`, `(?s)^mcp_context7\..*\[1 to 40 of 142; cursor="40-\w+" goes on\]$`},
+		{"all", `{}`, `(?s)^mcp_context7\..*\[1 to 40 of 142; cursor="40" goes on\]$`},
 		{"nothing", `{"query":"zzzzzz"}`, `^Nothing fits "zzzzzz"\. Try other words`},
 		{"null counts as absent", `{"query":"create_issue","server":null,"limit":null,"detail":"names"}`, `^mcp_github\.create_issue\n`},
 		{"number as text", `{"query":"create_issue","limit":"1","detail":"names"}`, "^mcp_github.create_issue\n\\["},
@@ -96,7 +96,7 @@ func TestSearchTools(t *testing.T) {
 		{"wrong query", `{"query":["x"]}`, `^status: validation_error — argument "query" must be a string, not a list`},
 		{"wrong limit", `{"limit":0}`, `^status: validation_error — argument "limit" must be a positive number`},
 		{"wrong name", `{"q":"x"}`, `^status: validation_error — search_tools has no argument "q"`},
-		{"wrong cursor", `{"query":"issue","cursor":"5-abc"}`, `^status: validation_error — argument "cursor" is of another search`},
+		{"wrong cursor", `{"query":"issue","cursor":"5000"}`, `^status: validation_error — argument "cursor" is of another search`},
 		{"no cursor at all", `{"query":"issue","cursor":"next"}`, `^status: validation_error — argument "cursor"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

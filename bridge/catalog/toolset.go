@@ -15,15 +15,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
 
-// What a guest is told of a server has to fit into a frame, entrypoint.MaxFrame, as JSON: text
-// counts as it is escaped there. Names come first. A schema that doesn't fit is left out: the tool
-// takes any arguments then, and its server checks them. So is a description, and a tool whose very
-// name doesn't fit, which code can still call by runtime.call_tool.
+// Bounds of what a guest is told of a server, which has to fit into a frame (entrypoint.MaxFrame).
 const (
-	maxProvider    = 12 << 20 // bytes of all of it
-	maxStub        = 2 << 20  // bytes of these that the declarations may take
-	maxSchema      = 1 << 20  // bytes of one schema, before and after it is escaped, or of one name
-	maxDescription = 16 << 10 // bytes of one description, before it is escaped
+	maxProvider    = 12 << 20 // bytes of all of it as JSON
+	maxSchema      = 1 << 20  // bytes of one schema
+	maxDescription = 16 << 10 // bytes of one description
 )
 
 // A Toolset is the tools of one server with what is made of them. It doesn't change.
@@ -123,61 +119,34 @@ func (c *Catalog) Provider(t *Toolset) entrypoint.Provider {
 	return p
 }
 
+// makeProvider leaves out of what is too long first the schemas, whose tools then take any arguments
+// that their server takes, then declarations and descriptions, and last the tools, which code can
+// still call by runtime.call_tool.
 func (t *Toolset) makeProvider() entrypoint.Provider {
 	p := provider(t.Server)
 	p.Tools = make(map[string]entrypoint.Tool, len(t.tools))
-	room := budget(maxProvider - maxStub)
-	var named []entrypoint.Tool
 	for _, tool := range t.tools {
-		name := entrypoint.Tool{SafeName: t.aliases[tool.Name], OriginalName: tool.Name}
-		if room.takes(map[string]entrypoint.Tool{name.SafeName: name}, maxSchema) {
-			named = append(named, t.told(tool))
-		}
-	}
-	if !room.takes(p.Description, maxProvider) {
-		p.Description = ""
-	}
-	for _, tool := range named {
-		for _, schema := range []*json.RawMessage{&tool.InputSchema, &tool.OutputSchema} {
-			if len(*schema) > 0 && !room.takes(*schema, maxSchema) {
-				*schema = nil
-			}
-		}
-		if !room.takes(tool.Description, maxProvider) {
-			tool.Description = ""
-		}
-		p.Tools[tool.SafeName] = tool
+		told := t.told(tool)
+		p.Tools[told.SafeName] = told
 	}
 	stubs.Declare(&p)
-	room = maxStub
-	if !room.takes(p.Stub, maxStub) {
-		p.Stub = ""
-	}
-	for _, tool := range named {
-		if told := p.Tools[tool.SafeName]; !room.takes([]any{told.Stub, told.Keys}, maxStub) {
-			told.Stub, told.Keys = "", nil
-			p.Tools[told.SafeName] = told
+	for _, strip := range []func(*entrypoint.Tool){
+		func(tool *entrypoint.Tool) { tool.InputSchema, tool.OutputSchema = nil, nil },
+		func(tool *entrypoint.Tool) { tool.Stub, tool.Keys = "", nil },
+		func(tool *entrypoint.Tool) { tool.Description = "" },
+	} {
+		if len(text.JSON(p)) <= maxProvider {
+			return p
+		}
+		for alias, tool := range p.Tools {
+			strip(&tool)
+			p.Tools[alias] = tool
 		}
 	}
-	return p
-}
-
-// budget is how many bytes of JSON there is room for.
-type budget int
-
-// keyRoom is more than a member of an object takes besides its value.
-const keyRoom = 20
-
-// takes reports whether there is room for a value of at most that many bytes, and takes it. What is
-// not JSON has no room.
-func (b *budget) takes(v any, most int) bool {
-	text, err := json.Marshal(v)
-	size := len(text) + keyRoom
-	if err != nil || size > min(most+keyRoom, int(*b)) {
-		return false
+	if len(text.JSON(p)) > maxProvider {
+		clear(p.Tools)
 	}
-	*b -= budget(size)
-	return true
+	return p
 }
 
 // told returns a tool in the words of the protocol, without schemas that are too long.
