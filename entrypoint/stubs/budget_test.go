@@ -47,8 +47,8 @@ func TestSteps(t *testing.T) {
 // TestSpent: what is beyond the budget makes a schema say less, never that it takes no more than
 // what was read.
 func TestSpent(t *testing.T) {
-	long := strings.Repeat("x", textStep*maxSteps)
-	input := `{"anyOf":[{"properties":{"a":{"const":1}}},{"properties":{"b":{"description":"` + long + `"}}},{"properties":{"c":{}}}]}`
+	long := repeated(maxSteps, `"x"`)
+	input := `{"anyOf":[{"properties":{"a":{"const":1}}},{"required":[` + long + `]},{"properties":{"c":{}}}]}`
 	got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(input)})
 	if want := `f(a: Any = None, **kwargs: Any) -> Any`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
