@@ -153,7 +153,7 @@ func (h *host) loadServer(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.catalog.Provider(t), nil
+	return t.Provider(), nil
 }
 
 func (h *host) listTools(ctx context.Context, name string) (any, error) {

@@ -114,7 +114,7 @@ func (h *host) callTo(
 		if d, denied := t.Denied(name); denied {
 			judged(r, d)
 		}
-		return nil, h.catalog.NoTool(t, name)
+		return nil, t.NoTool(name)
 	}
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
@@ -257,5 +257,5 @@ func (h *host) allowed(ctx context.Context, s catalog.Server) error {
 	if !s.Held {
 		return nil
 	}
-	return h.starts.Allow(ctx, h.catalog.Definition(s.Name), h.asker.Consent)
+	return h.starts.Allow(ctx, h.catalog.Definitions()[s.Name], h.asker.Consent)
 }

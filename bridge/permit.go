@@ -82,7 +82,7 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server,
 func question(
 	c *catalog.Catalog, server string, t upstream.Tool, args json.RawMessage, d policy.Decision,
 ) elicit.Call {
-	definition := c.Definition(server)
+	definition := c.Definitions()[server]
 	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.Definitions()) })
 	return elicit.Call{
 		Arguments: args, Decision: d, Grant: GrantOf(definition, t),

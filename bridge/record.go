@@ -78,7 +78,8 @@ func recorded[T any](
 	defer func() {
 		r.Server, r.Tool = named(r.Server), named(r.Tool)
 		h.books.enter(context.WithoutCancel(ctx), r, began) // the call may have ended with ctx
-		end(r, h.catalog.Has(r.Server), time.Since(began))
+		_, known := h.catalog.Definitions()[r.Server]
+		end(r, known, time.Since(began))
 	}()
 	result, err = do(ctx, &r)
 	r.Outcome = codeOf(err)

@@ -120,10 +120,6 @@ func provider(s Server) entrypoint.Provider {
 	return entrypoint.Provider{Name: s.Name, Alias: s.Alias, Description: s.Description}
 }
 
-// Definition returns how the server of a name is configured; the zero value for a name that none
-// has.
-func (c *Catalog) Definition(name string) discovery.Server { return c.definitions[name] }
-
 // Definitions returns how all servers are configured, by name. The caller doesn't change them.
 func (c *Catalog) Definitions() map[string]discovery.Server { return c.definitions }
 
@@ -132,8 +128,8 @@ func (c *Catalog) Policy() *policy.Policy { return c.cfg.Policy }
 
 // open returns the servers that are not held. The others' names stay out of the tool's definition,
 // since code may have written them.
-func (c *Catalog) open() []Server {
-	return slices.DeleteFunc(slices.Clone(c.servers), func(s Server) bool { return s.Held })
+func open(servers []Server) []Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Held })
 }
 
 // Find takes a real name, an alias or mcp_<alias>, in that order.
@@ -146,12 +142,6 @@ func (c *Catalog) Find(name string) (Server, bool) {
 	}
 	s, ok := c.byAlias[strings.TrimPrefix(name, "mcp_")]
 	return s, ok
-}
-
-// Has reports whether a server has this real name.
-func (c *Catalog) Has(name string) bool {
-	_, ok := c.byName[name]
-	return ok
 }
 
 // Unknown says what to do about a name that Find doesn't know, when only the servers of among may
@@ -167,16 +157,16 @@ func (c *Catalog) Unknown(name string, among []Server) string {
 	names := Names(among)
 	if len(names) == 0 {
 		return fmt.Sprintf("there is no server %q, and none that can be used%s; "+
-			"`mcp-bridge servers` shows what was found where", name, c.unread())
+			"`mcp-bridge servers` shows what was found where", name, unread(c.problems))
 	}
 	return fmt.Sprintf("there is no server %q%s; there are: %s%s",
-		name, text.DidYouMean(name, names), text.List(names), c.unread())
+		name, text.DidYouMean(name, names), text.List(names), unread(c.problems))
 }
 
 // unread returns a clause about the first file that can't be read, which may define any server, or
 // nothing.
-func (c *Catalog) unread() string {
-	for _, p := range c.problems {
+func unread(problems []discovery.Problem) string {
+	for _, p := range problems {
 		if p.Server == "" && p.State == discovery.Broken {
 			return fmt.Sprintf("; what %s defines isn't known: %s", text.Line(p.Source.Path), text.Line(p.Reason))
 		}

@@ -107,7 +107,7 @@ func TestClaims(t *testing.T) {
 		{"Self", ""},
 		{"", ""},
 	} {
-		if got := c.claim(tt.said, "self"); got != tt.want {
+		if got := claim(c, tt.said, "self"); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.said, got, tt.want)
 		}
 	}

@@ -72,7 +72,7 @@ func (v View) SearchTools(
 }
 
 // decodeQuery checks the arguments of search_tools by hand, as those of run_python.
-func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
+func (v View) decodeQuery(raw json.RawMessage) (q query, err error) {
 	given, err := args.Fields(raw, SearchTools, []string{"query", "server", "detail", "limit", "cursor"})
 	if err != nil {
 		return q, err
@@ -80,15 +80,15 @@ func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
 	var server string
 	texts := map[string]*string{"query": &q.text, "server": &server, "detail": &q.detail, "cursor": &q.cursor}
 	for name, to := range texts {
-		if v := given[name]; v != nil && json.Unmarshal(v, to) != nil {
-			return q, args.Errorf("argument %q must be a string, not %s", name, args.Kind(v))
+		if raw := given[name]; raw != nil && json.Unmarshal(raw, to) != nil {
+			return q, args.Errorf("argument %q must be a string, not %s", name, args.Kind(raw))
 		}
 	}
-	q.text, q.among = strings.TrimSpace(q.text), c.servers
+	q.text, q.among = strings.TrimSpace(q.text), v.servers
 	if server != "" {
-		s, ok := c.Find(server)
+		s, ok := v.Find(server)
 		if !ok {
-			return q, args.Error(c.Unknown(server, c.servers))
+			return q, args.Error(v.Unknown(server, v.servers))
 		}
 		q.among = []Server{s}
 	}

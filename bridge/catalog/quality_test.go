@@ -225,7 +225,7 @@ func TestQuality(t *testing.T) {
 	last := row("ranked, held out", measure(find, kept, nil))
 	row("substring, held out", measure(substring(servers), kept, nil))
 	t.Log("\n" + table.String())
-	if whole.first < 0.80 || whole.five < 0.95 || held.five < 0.93 || whole.mrr < 0.87 || whole.five < plain.five+0.25 || late.five < 0.63 || last.five < 0.82 {
+	if whole.first < 0.82 || whole.five < 0.95 || held.five < 0.93 || whole.mrr < 0.88 || whole.five < plain.five+0.25 || late.five < 0.63 || last.five < 0.81 {
 		t.Error("the ranking is worse than it was: go test -v -run TestQuality shows which queries")
 	}
 }
@@ -253,8 +253,8 @@ func TestNothingFits(t *testing.T) {
 		{"absent, tuned half", tuned, 0.70, 1},
 		{"absent, other half", other, 0.85, 1},
 		{"queries", queries(t, "queries.txt"), 0, 0.05},
-		{"fresh", queries(t, "fresh.txt"), 0, 0.22},
-		{"held", queries(t, "held.txt"), 0, 0.12},
+		{"fresh", queries(t, "fresh.txt"), 0, 0.24},
+		{"held", queries(t, "held.txt"), 0, 0.11},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nothing := 0

@@ -14,7 +14,10 @@ import (
 // fitsFrom is the fit from which on a tool is taken to do what was asked for. Of the labelled
 // queries one in twenty has no tool that good; of those for tools that aren't there three in four
 // (TestNothingFits).
-const fitsFrom = 0.29
+const fitsFrom = 0.31
+
+// cover is how much a tool loses that has only some of the query's words.
+const cover = 0.7
 
 // mostLooked is how many of the best hits fitting looks at.
 const mostLooked = 5
@@ -61,6 +64,7 @@ func (x *index) search(ctx context.Context, query string) ([]hit, error) {
 	for i, d := range x.tools {
 		h := &hits[i]
 		h.fit /= max(total, math.SmallestNonzeroFloat64)
+		h.score *= 1 - cover + cover*h.fit
 		if whole != "" && (whole == d.folded || whole == d.full) {
 			h.score, h.fit = h.score+wholeName, 1
 		}

@@ -33,6 +33,8 @@ type Toolset struct {
 	byAlias map[string]string          // real name by alias
 	asOf    time.Time                  // when the server told an earlier process; zero: it has told this one
 
+	before *Toolset // what it has replaced, where the server's tools have changed; nil for none
+
 	// seen returns the shape of a tool's results in about most bytes, or nothing.
 	seen     func(tool string, most int) string
 	provider func() entrypoint.Provider
@@ -113,10 +115,52 @@ func (t *Toolset) refusals() map[string]string {
 
 // Provider returns the server as the guest is told of it at the first touch: with its tools, and
 // their declarations to read.
-func (c *Catalog) Provider(t *Toolset) entrypoint.Provider {
+func (t *Toolset) Provider() entrypoint.Provider {
 	p := t.provider()
-	p.Gone, p.Denied = c.gone(t), t.refusals()
+	p.Gone, p.Denied = t.gone(), t.refusals()
 	return p
+}
+
+// NoTool returns the error of a call of a tool that isn't in the set, which is the server's latest
+// list. Code that has found it in an earlier list is told that this was out of date.
+func (t *Toolset) NoTool(name string) error {
+	if d, ok := t.Denied(name); ok {
+		return Denied(t.Server.Name, t.Real(name), d)
+	}
+	if t.before != nil {
+		if _, had := t.before.Find(name); had {
+			when := "before"
+			if !t.before.asOf.IsZero() {
+				when = age(t.before.asOf) + " ago"
+			}
+			return invalid("server %q has no tool %q any more: the list of %s was out of date; search again. "+
+				"It now has: %s", t.Server.Name, name, when, text.List(t.Names()))
+		}
+	}
+	return invalid("server %q has no tool %q%s; it has: %s",
+		t.Server.Name, name, text.DidYouMean(name, t.Names()), text.List(t.Names()))
+}
+
+// maxGone bounds the names of tools that a guest is told to be gone, in number and in bytes each.
+const (
+	maxGone     = 200
+	maxGoneName = 200
+)
+
+// gone returns the names and aliases of tools that the server had before its latest list, the set.
+func (t *Toolset) gone() (names []string) {
+	if t.before == nil {
+		return nil
+	}
+	for _, tool := range t.before.tools {
+		for _, name := range slices.Compact([]string{tool.Name, t.before.aliases[tool.Name]}) {
+			_, denied := t.Denied(name)
+			if _, ok := t.Find(name); !ok && !denied && len(name) <= maxGoneName && len(names) < maxGone {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // makeProvider leaves out of what is too long first the schemas, whose tools then take any arguments

@@ -80,7 +80,7 @@ func (c *Catalog) LastListed(server, tool string) (t upstream.Tool, known bool) 
 func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure bool) {
 	var all []string
 	for _, name := range servers {
-		if !c.Has(name) {
+		if _, ok := c.byName[name]; !ok {
 			return c.Unknown(name, c.servers), true
 		}
 		if isMethod(tool) {
