@@ -150,7 +150,7 @@ type Bridge struct {
 	inputs     *files.Inputs
 	starts     *elicit.Starts
 	audit      *audit.Log
-	signals    *signals
+	telemetry  *telemetry
 	limits     catalog.Limits
 	structured bool
 	shareRoots bool
@@ -194,7 +194,7 @@ func New(cfg Config) (*Bridge, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	told, err := newSignals(cfg.Traces, cfg.Metrics, cfg.Version)
+	told, err := newTelemetry(cfg.Traces, cfg.Metrics, cfg.Version)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
 	}
@@ -204,7 +204,7 @@ func New(cfg Config) (*Bridge, error) {
 		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError,
 		grants: cfg.Grants, login: cfg.Login, starts: starts,
 		latest: catalog.New(known, cfg.Servers, cfg.Problems),
-		files:  cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
+		files:  cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, telemetry: told,
 		limits: catalog.Limits{
 			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
 			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),

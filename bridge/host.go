@@ -34,8 +34,8 @@ type host struct {
 	permits   *permits         // of this run
 	starts    *elicit.Starts
 	run       string // its id
-	books     books
-	signals   *signals
+	auditor   auditor
+	telemetry *telemetry
 	execution *execution // nil where no code is run
 	login     Login      // nil: the user logs in by a command
 	logins    *logins    // of this run
@@ -49,8 +49,8 @@ func (b *Bridge) host(
 	log := b.log.With("run", id)
 	h := &host{
 		catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log},
-		signals: b.signals, execution: e, login: b.login,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: auditor{b.audit, log},
+		telemetry: b.telemetry, execution: e, login: b.login,
 		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
 	}
 	h.view = catalog.View{
@@ -73,7 +73,7 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 		}
 	}()
 	if c.Provider == entrypoint.RuntimeProvider {
-		return h.helper(ctx, c)
+		return h.runtimeTool(ctx, c)
 	}
 	return h.call(ctx, c.Provider, c.Tool, c.Input, c.Progress)
 }
@@ -84,7 +84,7 @@ func (h *host) call(
 	ctx context.Context, server, name string, input json.RawMessage, toCode func(sandbox.Progress),
 ) (json.RawMessage, error) {
 	return recorded(ctx, h, server, name, func(ctx context.Context, r *audit.Record) (json.RawMessage, error) {
-		h.books.arguments(r, input)
+		h.auditor.arguments(r, input)
 		res, err := h.callTo(ctx, r, server, name, input, toCode)
 		r.ResultBytes = len(res)
 		return res, err
@@ -123,7 +123,7 @@ func (h *host) callTo(
 		return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.Name, tool.Name, args)
 	}
 	res, err := withLogin(ctx, h, s, func() (json.RawMessage, error) {
-		return upstreamSpan(ctx, h.signals, s.Name, "tools/call", tool.Name, ask)
+		return upstreamSpan(ctx, h.telemetry, s.Name, "tools/call", tool.Name, ask)
 	})
 	if err != nil {
 		return nil, callError(ctx, s, err)

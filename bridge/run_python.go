@@ -37,7 +37,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	p := r.Report(ctx)
 	defer p.Finish() // before the answer is sent, and when the call panics
 	t := output.Times{}
-	ctx, end := b.signals.begin(ctx, id)
+	ctx, end := b.telemetry.begin(ctx, id)
 	defer func() {
 		if status == statusPanic {
 			t.Total = time.Since(began)
@@ -53,7 +53,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	t.Total = time.Since(began)
 	o.Timed(t)
 	status = o.Status
-	b.books(b.log.With("run", id)).ran(ctx, id, raw, o, began)
+	b.auditor(b.log.With("run", id)).ran(ctx, id, raw, o, began)
 	return o.Result(b.structured)
 }
 
@@ -107,7 +107,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 // execute has the sandbox run the code, and tells of it.
 func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, r request,
 	p *client.Progress) (sandbox.Result, error) {
-	e := b.signals.execution(ctx)
+	e := b.telemetry.execution(ctx)
 	status := statusPanic
 	defer func() { e.end(status) }()
 	open := req.Files
@@ -131,8 +131,8 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	return res, err
 }
 
-// books are those of the bridge, which speak of trouble with them to log.
-func (b *Bridge) books(log *slog.Logger) books { return books{b.audit, log} }
+// auditor returns what records runs and calls. What it can't record it says to log.
+func (b *Bridge) auditor(log *slog.Logger) auditor { return auditor{b.audit, log} }
 
 // unready says why no code may run whatever the engine says: what it may call isn't known, or what
 // it does can't be recorded.
@@ -140,7 +140,7 @@ func (b *Bridge) unready(ctx context.Context) error {
 	if b.broken != nil {
 		return b.broken
 	}
-	return b.books(b.log).ready(ctx)
+	return b.auditor(b.log).ready(ctx)
 }
 
 // sandboxRequest returns the run that a call asks for.
