@@ -129,36 +129,6 @@ func TestHangUpWithoutALogReader(t *testing.T) {
 	})
 }
 
-// TestAnswerComesBeforeItsLine: the line of a call is written when its answer has been.
-func TestAnswerComesBeforeItsLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log, read := blocked()
-		b := build(t, func(c *Config) { c.Log = log })
-		in, client := io.Pipe()
-		answers, out := io.Pipe()
-		served := make(chan error)
-		go func() { served <- b.Serve(t.Context(), in, out) }()
-		fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
-		synctest.Wait()
-		select {
-		case l := <-read:
-			t.Errorf("%v is on its way, and the answer is not read yet", l)
-		default:
-		}
-		r := bufio.NewReader(answers)
-		if _, err := r.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		if l := <-read; l["msg"] != "run_python" {
-			t.Errorf("logged %v", l)
-		}
-		client.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestMessageAfterTheEnd: the Read that Serve can't interrupt may still bring a message, which is
 // not worked on, and is the last one read.
 func TestMessageAfterTheEnd(t *testing.T) {

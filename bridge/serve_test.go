@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/client"
-	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -97,23 +95,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestIDInUse: the second of two requests with one id is refused, and the first is neither
-// disturbed nor uncancellable.
-func TestIDInUse(t *testing.T) {
-	started, ended := make(chan string, 2), make(chan string, 2)
-	p := connect(t, running(t, untilCancelled(started, ended)))
-	p.run(1, `{"code":"first"}`, "")
-	<-started
-	p.run(1, `{"code":"second"}`, "")
-	if f := p.next(); f.Error == nil || f.Error.Code != -32600 || string(f.ID) != "null" || !strings.Contains(f.Error.Message, "id 1 ") {
-		t.Errorf("got %+v, want a refusal that names the id and doesn't have it", f)
-	}
-	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if got := <-ended; got != "first" || len(started) != 0 {
-		t.Errorf("%s was cancelled, and %d more were started", got, len(started))
-	}
-}
-
 func TestEndOfInput(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	p := connect(t, running(t, untilCancelled(started, ended)))
@@ -159,46 +140,6 @@ func TestContextEndsServe(t *testing.T) {
 	cancel(stop)
 	if err := <-served; !errors.Is(err, stop) || len(ended) != 1 {
 		t.Errorf("Serve: %v with %d runs ended", err, len(ended))
-	}
-}
-
-// TestClientStopsReading: it can't hold up the end of the bridge.
-func TestClientStopsReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := build(t, nil)
-		inR, inW := io.Pipe()
-		outR, outW := io.Pipe()
-		served := make(chan error, 1)
-		go func() { served <- b.Serve(context.Background(), inR, outW) }()
-		for i := range 20 {
-			fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"},"_meta":{"progressToken":1}}}`+"\n", i)
-		}
-		synctest.Wait()
-		inW.Close()
-		began := time.Now()
-		if err := <-served; !errors.Is(err, jsonrpc.ErrNotReading) {
-			t.Errorf("Serve: %v", err)
-		}
-		if took := time.Since(began); took > 9*time.Second {
-			t.Errorf("Serve took %v to end", took)
-		}
-		outR.Close() // ends the one write that can't be interrupted
-	})
-}
-
-type failingWriter struct{ err error }
-
-func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
-
-func TestClientIsGone(t *testing.T) {
-	in, w := io.Pipe()
-	defer w.Close()
-	gone := errors.New("broken pipe")
-	served := make(chan error, 1)
-	go func() { served <- build(t, nil).Serve(t.Context(), in, failingWriter{gone}) }()
-	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	if err := <-served; !errors.Is(err, gone) {
-		t.Errorf("Serve: %v", err)
 	}
 }
 
@@ -267,47 +208,6 @@ func panicIsOneAnswer(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	if f := p.next(); f.Error != nil || len(p.frames) != 0 {
 		t.Errorf("got %+v, and %d more", f, len(p.frames))
-	}
-}
-
-// TestBeyondTheLimit: what is too much is refused, and a cancel behind it is read.
-func TestBeyondTheLimit(t *testing.T) {
-	started, ended := make(chan string, client.MaxRequests), make(chan string, client.MaxRequests)
-	p := connect(t, build(t, func(c *Config) {
-		c.Runner = fakeRunner{run: untilCancelled(started, ended)}
-	}))
-	for i := range client.MaxRequests {
-		p.run(i, `{"code":"x"}`, "")
-	}
-	for range client.MaxRequests {
-		<-started
-	}
-	p.send(`{"jsonrpc":"2.0","method":"notifications/whatever"}`)
-	for i := range 3 {
-		p.run(1000+i, `{"code":"x"}`, "")
-	}
-	seen := map[string]bool{}
-	for range 3 {
-		f := p.next()
-		if f.Error == nil || f.Error.Code != jsonrpc.CodeBusy || !strings.Contains(f.Error.Message, "256 requests are under way") {
-			t.Errorf("got %+v", f)
-		}
-		seen[string(f.ID)] = true
-	}
-	if len(seen) != 3 || !seen["1000"] {
-		t.Errorf("refused: %v", seen)
-	}
-	for i := range client.MaxRequests {
-		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
-	}
-	for range client.MaxRequests {
-		<-ended
-	}
-	for f := (frame{}); string(f.ID) != "2000"; { // as soon as one slot is given back
-		p.send(`{"jsonrpc":"2.0","id":2000,"method":"ping"}`)
-		if f = p.next(); f.Error != nil {
-			f.ID = nil
-		}
 	}
 }
 
