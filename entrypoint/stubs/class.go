@@ -60,7 +60,6 @@ var neverClasses = []string{"True", "False", "None"}
 // record makes the class of an object. Its place among the classes is after those that it needs, as
 // far as they don't need it.
 func (b *builder) record(s *object, name string, depth int) {
-	b.module.record = true
 	required := b.document.required(s)
 	c := class{name: name}
 	hint := strings.TrimPrefix(name, b.base)
@@ -71,18 +70,9 @@ func (b *builder) record(s *object, name string, depth int) {
 		}
 		property := properties.get(key)
 		t := b.typeOf(property, hint+" "+key, depth+1)
-		b.module.note(t)
 		c.members = append(c.members, member{key, t.text(), required[key], b.document.remark(property)})
 	}
 	b.classes = append(b.classes, c)
-}
-
-// note keeps in mind which names a type needs.
-func (m *module) note(t pyType) {
-	for _, p := range t {
-		m.literal = m.literal || strings.Contains(p.text(), "Literal[")
-		m.anyType = m.anyType || strings.Contains(p.text(), "Any")
-	}
 }
 
 // shadowing are names that the types of other members need; a member of that name would take their

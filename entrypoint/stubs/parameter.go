@@ -24,7 +24,7 @@ func (p parameter) declared() string {
 	switch {
 	case p.required:
 		return p.name + ": " + p.typ.text()
-	case p.standard == "None" && !p.typ.has("None") && !p.typ.has("Any"):
+	case p.standard == "None" && !p.typ.none && !p.typ.has("Any"):
 		return p.name + ": " + p.typ.text() + " | None = None"
 	}
 	return p.name + ": " + p.typ.text() + " = " + p.standard
@@ -72,7 +72,6 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 		} else {
 			p.notes = p.standardOf(b.document)
 		}
-		b.module.note(p.typ)
 		out = append(out, p)
 	}
 	if more {
@@ -108,7 +107,7 @@ func (p *parameter) standardOf(d *document) string {
 func (t pyType) standard(v any) (string, bool) {
 	text, kind := literalText(v)
 	switch {
-	case text != "" && (t.has(kind) || t.has("Any") || t.hasLiteral(text)):
+	case text != "" && (t.has(kind) || t.has("Any") || slices.Contains(t.literals, text)):
 		return text, true
 	case kind == "int" && t.has("float"):
 		return text, true

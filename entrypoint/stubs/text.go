@@ -3,9 +3,8 @@ package stubs
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -17,33 +16,9 @@ const (
 	maxDescription = 8 << 10 // bytes of a tool's description
 )
 
-// quote is text as a Python string literal on one line. What doesn't print, or is taken for a
-// line's end or a change of direction, is escaped.
-func quote(s string) string {
-	var out strings.Builder
-	out.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			out.WriteByte('\\')
-			out.WriteRune(r)
-		case r == '\n':
-			out.WriteString(`\n`)
-		case r == '\t':
-			out.WriteString(`\t`)
-		case r < 0x20 || r == 0x7f:
-			fmt.Fprintf(&out, `\x%02x`, r)
-		case r != ' ' && !unicode.IsPrint(r) && r <= 0xffff:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		case !unicode.IsPrint(r) && r > 0xffff:
-			fmt.Fprintf(&out, `\U%08x`, r)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	out.WriteByte('"')
-	return text.Escape(out.String()) // fillers and selectors count as printable
-}
+// quote returns s as a Python string literal on one line. What doesn't print, or is taken for a
+// line's end or a change of direction, is escaped: Go's escapes are Python's too.
+func quote(s string) string { return text.Escape(strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))) }
 
 // docstring is text between triple quotes, each of its lines after the first indented. It ends
 // where it should whatever the text holds.
@@ -120,18 +95,8 @@ func encodeTo(out *bytes.Buffer, e *json.Encoder, v any) {
 
 // bounds are the keywords that say more than a type can, in the order in which they are told.
 var bounds = []string{
-	"format",
-	"pattern",
-	"minimum",
-	"exclusiveMinimum",
-	"maximum",
-	"exclusiveMaximum",
-	"multipleOf",
-	"minLength",
-	"maxLength",
-	"minItems",
-	"maxItems",
-	"uniqueItems",
+	"format", "pattern", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf",
+	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
 }
 
 // remark is what a schema says besides its type: its description and bounds, on one line.
@@ -172,9 +137,8 @@ func documentation(alias string, t entrypoint.Tool, parameters []parameter) stri
 		said = text.First(said, maxDescription) + " […]"
 	}
 	if t.OriginalName != "" && t.OriginalName != alias {
-		said = strings.TrimSpace(
-			said + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".",
-		)
+		own := quote(oneLine(t.OriginalName, maxLine))
+		said = strings.TrimSpace(said + "\n\nThe server's own name of it is " + own + ".")
 	}
 	var lines []string
 	for _, p := range parameters {
