@@ -217,12 +217,12 @@ func TestBrokenPolicy(t *testing.T) {
 func TestGrantInAnotherDirectory(t *testing.T) {
 	s := discovery.Server{Name: "project", Transport: discovery.Stdio, Command: "python3", Args: []string{"tools/mcp.py"}}
 	t.Chdir(t.TempDir())
-	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), catalog.Key(s)
-	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || catalog.Key(s) != key {
+	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), s.Identity()
+	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || s.Identity() != key {
 		t.Error("in the same directory it is another one")
 	}
 	t.Chdir(t.TempDir())
-	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || catalog.Key(s) == key {
+	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || s.Identity() == key {
 		t.Error("in another directory the grant, or what is known of its tools, is the same")
 	}
 }

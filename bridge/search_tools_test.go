@@ -286,7 +286,7 @@ func TestSearchOfSavedTools(t *testing.T) {
 	store := catalog.OpenStore(filepath.Join(t.TempDir(), "tools"))
 	definition := discovery.Server{Name: "github", Command: "gh"}
 	old := []upstream.Tool{{Name: "list-issues", Description: "List issues."}, {Name: "close-issue"}}
-	if err := store.Save(catalog.Key(definition), catalog.List{AsOf: time.Now().Add(-50 * time.Hour), Tools: old}); err != nil {
+	if err := store.Save(definition.Identity(), catalog.List{AsOf: time.Now().Add(-50 * time.Hour), Tools: old}); err != nil {
 		t.Fatal(err)
 	}
 	up := slowUpstreams{asked: new(atomic.Int64), fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": old[:1]}}}

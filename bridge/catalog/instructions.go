@@ -79,7 +79,7 @@ func (c *Catalog) purpose(s Server) string {
 	if words := purposeWords(s.Description, s.Name); words != "" && !d.OfProject {
 		return words
 	}
-	for _, said := range []string{s.Description, c.cfg.Store.Purpose(Key(d))} {
+	for _, said := range []string{s.Description, c.cfg.Store.Purpose(d.Identity())} {
 		if words := claim(c, said, s.Name); words != "" {
 			return `"` + words + `"`
 		}

@@ -42,7 +42,7 @@ func TestInstructionsSayPurposes(t *testing.T) {
 	}
 	saved := OpenStore(t.TempDir())
 	cfg := Config{Store: saved, Log: quiet.Log}
-	if err := saved.Save(Key(servers[1]), List{Purpose: "Sends\tmail and faxes. More."}); err != nil {
+	if err := saved.Save(servers[1].Identity(), List{Purpose: "Sends\tmail and faxes. More."}); err != nil {
 		t.Fatal(err)
 	}
 	got := New(cfg, servers, nil).Instructions()

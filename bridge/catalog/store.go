@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -48,8 +47,8 @@ type List struct {
 
 // A Store keeps in a directory what servers have said of their tools, and what the tools' results
 // were seen to be, so that these can be searched and read while no server runs. Each server has a
-// file, named by a hash of its definition: another command, argument, variable or directory makes
-// another server, and no secret in these is in a file.
+// file, named by its discovery.Server's Identity: another command, argument, variable or directory
+// makes another server, and no secret in these is in a file.
 //
 // What it reads is only shown. A file that is broken or of another format is ignored, as are all in
 // a directory that others may write, and replaced by the next Save. A Store is safe for concurrent use, by several
@@ -65,10 +64,6 @@ type Store struct {
 func OpenStore(dir string) *Store {
 	return &Store{dir: dir, files: maxFiles, size: maxFile, total: maxTotal}
 }
-
-// Key names a server's file: a hash of everything that decides which program is started, or which
-// server is reached, and with what.
-func Key(s discovery.Server) string { return s.Identity() }
 
 // head is the first line of a file, which is read by itself.
 type head struct {

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 var asOf = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
@@ -238,36 +237,6 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// TestKey: what is started, or reached, and with what, is in the key, and no secret can be read in
-// it.
-func TestKey(t *testing.T) {
-	base := discovery.Server{Name: "a", Transport: discovery.Stdio, Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"TOKEN": "hunter2"}}
-	same := base
-	same.Name, same.Description, same.Source = "b", "what it does", discovery.Source{Host: "Cursor"}
-	if Key(base) != Key(same) {
-		t.Error("a name makes it another server")
-	}
-	seen := map[string]bool{Key(base): true}
-	for _, change := range []func(*discovery.Server){
-		func(s *discovery.Server) { s.Command = "node" },
-		func(s *discovery.Server) { s.Args = []string{"-y x"} },
-		func(s *discovery.Server) { s.Env = map[string]string{"TOKEN": "other"} },
-		func(s *discovery.Server) { s.Dir = "/tmp" },
-		func(s *discovery.Server) { s.URL = "https://example.com/mcp" },
-		func(s *discovery.Server) { s.Headers = map[string]string{"Authorization": "x"} },
-		func(s *discovery.Server) { s.Transport = discovery.HTTP },
-		func(s *discovery.Server) { s.OAuth.ClientID = "me" },
-	} {
-		s := base
-		change(&s)
-		key := Key(s)
-		if seen[key] || len(key) != 64 || strings.Contains(key, "hunter2") {
-			t.Errorf("the key of %+v is %s", s, key)
-		}
-		seen[key] = true
-	}
 }
 
 // TestPurposeAlone: what a server is for is read without its list, as that was saved.
