@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
-	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
