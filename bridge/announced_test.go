@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestConfiguredServersCostNothing to ask for a run that names none: what the guest is told of them is made once.
+// TestConfiguredServersCostNothing to ask for a run that names none: what the guest is told of them
+// is made once.
 func TestConfiguredServersCostNothing(t *testing.T) {
 	made := func(servers int) float64 {
 		var list []discovery.Server
@@ -20,7 +21,8 @@ func TestConfiguredServersCostNothing(t *testing.T) {
 		c := catalog.New(catalog.Config{}, list, nil)
 		return testing.AllocsPerRun(100, func() {
 			a, err := b.decode(c, []byte(`{"code":"1"}`))
-			if r := sandboxRequest("id", a, nil); err != nil || len(r.Providers) != servers || len(r.Discovered) != servers {
+			if r := sandboxRequest("id", a, nil); err != nil || len(r.Providers) != servers ||
+				len(r.Discovered) != servers {
 				t.Errorf("got %d and %d of %d servers, %v", len(r.Providers), len(r.Discovered), servers, err)
 			}
 		})

@@ -11,19 +11,23 @@ import (
 // TestBatch: a client of 2025-03-26 may send several messages in one, and has their answers in one.
 // No other client may.
 func TestBatch(t *testing.T) {
-	const pings = `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},` +
-		`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}},5]`
+	const pings = `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0",` +
+		`"method":"notifications/initialized"},` +
+		`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"run_python",` +
+		`"arguments":{"code":"x"}}},5]`
 	for _, tc := range []struct {
 		version, batch string
 		want           []string // in the one line that answers it
 	}{
 		{"2025-03-26", pings, []string{`[{"`, `"id":1,"result"`, `"id":"b","result"`, `"id":null,"error"`}},
 		{"2025-03-26", `[]`, []string{`"id":null`, `"code":-32600`}},
-		{"2025-03-26", `[` + strings.Repeat(`1,`, client.MaxRequests) + `1]`, []string{`"id":null`, `"code":-32600`}},
+		{"2025-03-26", `[` + strings.Repeat(`1,`, client.MaxRequests) + `1]`,
+			[]string{`"id":null`, `"code":-32600`}},
 		{"2025-06-18", pings, []string{`{"jsonrpc":"2.0","id":null`, `"code":-32600`}},
 	} {
 		var out strings.Builder
-		in := fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{}}}`+
+		in := fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
+			`"capabilities":{}}}`+
 			"\n%s\n", tc.version, tc.batch)
 		if err := build(t, nil).Serve(t.Context(), strings.NewReader(in), &out); err != nil {
 			t.Fatal(err)

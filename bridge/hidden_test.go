@@ -31,8 +31,10 @@ func TestHiddenText(t *testing.T) {
 					t.Errorf("%s: %+q", where, text)
 				}
 			}
-			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted +
-				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`
+			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` +
+				quoted +
+				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted +
+				`]}}}}`
 			asked, err := elicit.Question("s"+veiled, json.RawMessage(params))
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +46,8 @@ func TestHiddenText(t *testing.T) {
 					t.Errorf("%s is asked for", exact)
 				}
 			}
-			tool := upstream.Tool{Name: "t", Description: veiled, InputSchema: json.RawMessage(`{"properties":{"p":{"type":"string","description":` + quoted + `}}}`)}
+			tool := upstream.Tool{Name: "t", Description: veiled, InputSchema: json.RawMessage(
+				`{"properties":{"p":{"type":"string","description":` + quoted + `}}}`)}
 			b := build(t, func(c *Config) {
 				c.Servers = []discovery.Server{{Name: "s", Command: "s", Description: veiled}}
 				c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"s": {tool}}}

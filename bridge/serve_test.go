@@ -17,7 +17,8 @@ import (
 )
 
 // untilCancelled is a run that ends with its context only.
-func untilCancelled(started chan<- string, ended chan<- string) func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+func untilCancelled(started chan<- string, ended chan<- string) func(context.Context, sandbox.Request,
+	sandbox.Host) (sandbox.Result, error) {
 	return func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 		started <- r.Code
 		<-ctx.Done()
@@ -30,10 +31,12 @@ func TestCancelEndsTheRun(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	p := connect(t, running(t, untilCancelled(started, ended)))
 	for _, id := range []string{`7`, `"7"`, `9007199254740993`} {
-		p.send(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`, id)
+		p.send(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_python",`+
+			`"arguments":{"code":"x"}}}`, id)
 		<-started
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"no such"}}`)
-		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"bored"}}`, id)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"bored"}}`,
+			id)
 		<-ended
 		p.send(`{"jsonrpc":"2.0","id":"after","method":"ping"}`)
 		if f := p.next(); string(f.ID) != `"after"` {
@@ -68,7 +71,8 @@ func TestManyAtOnce(t *testing.T) {
 	const calls = 30
 	var all sync.WaitGroup
 	all.Add(calls)
-	p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+	p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+		error) {
 		if r.Code == "hang" {
 			<-ctx.Done()
 			return sandbox.Result{Status: sandbox.StatusCancelled}, nil
@@ -116,12 +120,16 @@ func TestEndOfInput(t *testing.T) {
 // way to look at a server.
 func TestPipedInput(t *testing.T) {
 	var out strings.Builder
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n\n" +
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+		`"params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` +
+		"\n\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	if err := build(t, nil).Serve(t.Context(), in, &out); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":1,`) || !strings.Contains(got, `"id":2,`) {
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":1,`) ||
+		!strings.Contains(got, `"id":2,`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -134,7 +142,8 @@ func TestContextEndsServe(t *testing.T) {
 	defer w.Close()
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(ctx, in, io.Discard) }()
-	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
+	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python",`+
+		`"arguments":{"code":"x"}}}`)
 	<-started
 	stop := errors.New("SIGTERM")
 	cancel(stop)
@@ -150,11 +159,15 @@ func TestOddMessages(t *testing.T) {
 		{"a batch", `[]`, `null -32600`},
 		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"tools/cull"}`, `"a" -32601`},
 		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_perl"}}`, `1 -32602`},
-		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`, `1 -32002`},
-		{"the manual", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"resource://mcp-bridge/capabilities"}}`, `1 0`},
-		{"the manual by the Python project's name", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"resource://mcp-server-code-execution-mode/capabilities"}}`, `1 0`},
+		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`,
+			`1 -32002`},
+		{"the manual", `{"jsonrpc":"2.0","id":1,"method":"resources/read",` +
+			`"params":{"uri":"resource://mcp-bridge/capabilities"}}`, `1 0`},
+		{"the manual by the Python project's name", `{"jsonrpc":"2.0","id":1,"method":"resources/read",` +
+			`"params":{"uri":"resource://mcp-server-code-execution-mode/capabilities"}}`, `1 0`},
 		{"params of another type", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}`, `5 -32600`},
-		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 16<<20) + `"}}`, `1 -32600`},
+		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 16<<20) +
+			`"}}`, `1 -32600`},
 		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -182,7 +195,8 @@ func panicIsOneAnswer(t *testing.T) {
 	log := &lines{}
 	p := connect(t, build(t, func(c *Config) {
 		c.Log = log.logger()
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			if r.Output != nil {
 				r.Output(sandbox.Chunk{Stream: "stdout", Text: "before\n"})
 				time.Sleep(100 * time.Millisecond)
@@ -223,7 +237,8 @@ func TestOneLogLine(t *testing.T) {
 		if err := json.Unmarshal([]byte(log.text.String()), &line); err != nil {
 			t.Fatalf("%v in %s", err, log.text.String())
 		}
-		if line["status"] != "ok" || line["run"] == nil || line["took"] == nil || strings.Contains(log.text.String(), "SECRET") {
+		if line["status"] != "ok" || line["run"] == nil || line["took"] == nil ||
+			strings.Contains(log.text.String(), "SECRET") {
 			t.Errorf("got %s", log.text.String())
 		}
 	})

@@ -125,7 +125,8 @@ func (g *guest) execute(b *testing.B, code string) {
 			InputSchema:  json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`),
 		},
 	}}
-	if err := g.w.Write(Execute{Type: TypeExecute, ID: "r", Code: code, Providers: []Provider{shop}}); err != nil {
+	if err := g.w.Write(Execute{Type: TypeExecute, ID: "r", Code: code,
+		Providers: []Provider{shop}}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -213,8 +214,10 @@ func BenchmarkCall(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, baseline := range []struct{ name, code string }{
-			{"pipe", "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(b'x\\n'); sys.stdout.buffer.flush()"},
-			{"pipe_and_json.loads", "import sys, json\nfor line in sys.stdin.buffer: json.loads(line); sys.stdout.buffer.write(b'x\\n'); sys.stdout.buffer.flush()"},
+			{"pipe", "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(b'x\\n'); " +
+				"sys.stdout.buffer.flush()"},
+			{"pipe_and_json.loads", "import sys, json\nfor line in sys.stdin.buffer: json.loads(line); " +
+				"sys.stdout.buffer.write(b'x\\n'); sys.stdout.buffer.flush()"},
 		} {
 			b.Run(fmt.Sprintf("baseline/%d_%s", size, baseline.name), func(b *testing.B) {
 				p := startProcess(b, "python3", "-I", "-c", baseline.code)

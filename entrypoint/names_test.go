@@ -16,9 +16,12 @@ import (
 // Python or to the guest.
 func oddNames() []string {
 	names := []string{
-		"", " ", "_", "__", "___", "-", ".", "/", "1", "1_", "__1", "a", "A", "ａ", "K", "\u212a", "ſ", "ﬁ", "İ", "ß", "été", "e\u0301te\u0301", "读", "写", "读 file",
-		"__class__", "__dict__", "__getattr__", "__init__", "__CLASS__", "--class--", "__x", "x__", "_load", "_made", "_name", "import", "class", "None", "print", "any",
-		"list_tools", "resources", "prompts", "tool", "tool__2", "server", "github", "GitHub", "GITHUB", "git hub", "git_hub", "git-hub", "a\x00b", "a\nb", "\xff", "👩‍💻", "🇪🇺",
+		"", " ", "_", "__", "___", "-", ".", "/", "1", "1_", "__1", "a", "A", "ａ", "K", "\u212a", "ſ", "ﬁ", "İ",
+		"ß", "été", "e\u0301te\u0301", "读", "写", "读 file",
+		"__class__", "__dict__", "__getattr__", "__init__", "__CLASS__", "--class--", "__x", "x__", "_load",
+		"_made", "_name", "import", "class", "None", "print", "any",
+		"list_tools", "resources", "prompts", "tool", "tool__2", "server", "github", "GitHub", "GITHUB", "git hub",
+		"git_hub", "git-hub", "a\x00b", "a\nb", "\xff", "👩‍💻", "🇪🇺",
 	}
 	for _, tables := range []map[string]*unicode.RangeTable{unicode.Scripts, unicode.Categories} {
 		for _, table := range tables {

@@ -65,7 +65,8 @@ func TestFirst(t *testing.T) {
 	x := indexOf(t, "shop",
 		upstream.Tool{Name: "get", Description: "Get an order."},
 		upstream.Tool{Name: "get_order", Description: "Orders."},
-		upstream.Tool{Name: "get_order_items", Description: "Get order, get order items, get order, get order items of an order."},
+		upstream.Tool{Name: "get_order_items", Description: "Get order, get order items, get order, get order " +
+			"items of an order."},
 		upstream.Tool{Name: "zap", Description: "Get order. Get order. Get order."},
 		upstream.Tool{Name: "sendInvoice", Description: "Send an invoice.",
 			InputSchema: []byte(`{"properties":{"recipientAddress":{"description":"who is billed"}}}`)},
@@ -151,7 +152,8 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 	if _, err := x.search(ended, "tool"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search whose context is over: %v", err)
 	}
-	if _, err := newIndex(ended, []*Toolset{toolsetOf("wordy", wordy(3, 3)...)}); !errors.Is(err, context.Canceled) {
+	if _, err := newIndex(ended, []*Toolset{toolsetOf("wordy", wordy(3, 3)...)}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("an index whose context is over: %v", err)
 	}
 }
@@ -199,12 +201,15 @@ func BenchmarkHostile(b *testing.B) {
 }
 
 func FuzzSearch(f *testing.F) {
-	f.Add("create an issue", "get_order_items", "Get the items of an order.", []byte(`{"properties":{"id":{"description":"of the order"}}}`))
+	f.Add("create an issue", "get_order_items", "Get the items of an order.",
+		[]byte(`{"properties":{"id":{"description":"of the order"}}}`))
 	f.Add("PRs", "list-PRs", "", []byte(`[]`))
 	f.Fuzz(func(t *testing.T, query, name, description string, schema []byte) {
-		x := indexOf(t, "s", upstream.Tool{Name: name, Description: description, InputSchema: schema}, upstream.Tool{Name: "other"})
+		x := indexOf(t, "s", upstream.Tool{Name: name, Description: description, InputSchema: schema},
+			upstream.Tool{Name: "other"})
 		search(t, x, query)
-		if got := search(t, x, name); len(words(name)) > 0 && len(name) < maxText && (len(got) == 0 || fold(got[0]) != fold(name)) {
+		if got := search(t, x, name); len(words(name)) > 0 && len(name) < maxText &&
+			(len(got) == 0 || fold(got[0]) != fold(name)) {
 			t.Errorf("%q isn't found by its name: %v", name, got)
 		}
 	})

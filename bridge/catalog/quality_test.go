@@ -153,7 +153,8 @@ func TestQuality(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "%-28s %8s %9s %9s %7s %10s\n", fmt.Sprintf("%d tools of %d servers", len(names), len(servers)),
+	fmt.Fprintf(&table, "%-28s %8s %9s %9s %7s %10s\n", fmt.Sprintf("%d tools of %d servers", len(names),
+		len(servers)),
 		"queries", "recall@1", "recall@5", "MRR", "per query")
 	find := ranked(t, joined(t, servers))
 	for _, tc := range []struct {

@@ -24,8 +24,10 @@ var asOf = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 
 func sample() List {
 	return List{AsOf: asOf, Tools: []upstream.Tool{
-		{Name: "read <&> \u2028", Title: "Read", Description: "Reads.\nAll of it.", InputSchema: json.RawMessage(`{"a":9007199254740993,"b":"<&>"}`)},
-		{Name: "odd", InputSchema: json.RawMessage(`true`), OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
+		{Name: "read <&> \u2028", Title: "Read", Description: "Reads.\nAll of it.",
+			InputSchema: json.RawMessage(`{"a":9007199254740993,"b":"<&>"}`)},
+		{Name: "odd", InputSchema: json.RawMessage(`true`), OutputSchema: json.RawMessage(`{"type":"object"}`),
+			Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
 		{Name: "bare"},
 	}}
 }
@@ -84,10 +86,16 @@ func TestBrokenFiles(t *testing.T) {
 		name  string
 		spoil func(t *testing.T, dir, file string)
 	}{
-		{"cut", func(t *testing.T, _, file string) { rewrite(t, file, func(b []byte) []byte { return b[:len(b)/2] }) }},
+		{"cut", func(t *testing.T, _, file string) {
+			rewrite(t, file,
+				func(b []byte) []byte { return b[:len(b)/2] })
+		}},
 		{"empty", func(t *testing.T, _, file string) { rewrite(t, file, func([]byte) []byte { return nil }) }},
 		{"another format", func(t *testing.T, _, file string) {
-			rewrite(t, file, func(b []byte) []byte { return bytes.Replace(b, []byte(format), []byte("mcp-bridge-tools-2"), 1) })
+			rewrite(t, file, func(b []byte) []byte {
+				return bytes.Replace(b, []byte(format),
+					[]byte("mcp-bridge-tools-2"), 1)
+			})
 		}},
 		{"a list that is no JSON", func(t *testing.T, _, file string) {
 			rewrite(t, file, func(b []byte) []byte { return append(bytes.SplitAfter(b, []byte("\n"))[0], '{') })
@@ -212,7 +220,8 @@ func TestNowhereToWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := OpenStore(filepath.Join(file, "tools"))
-	if err := s.Save("k", sample()); err == nil || !strings.Contains(err.Error(), "keeping the tools of a server") {
+	if err := s.Save("k", sample()); err == nil || !strings.Contains(err.Error(),
+		"keeping the tools of a server") {
 		t.Errorf("got %v", err)
 	}
 	if _, ok := s.Load("k"); ok {
@@ -288,7 +297,8 @@ func TestSeen(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenStore(dir)
 	saved(t, s, "k")
-	for _, text := range []string{`[{"a":1,"c":true},{"a":1,"c":true}]`, `[{"a":"x","c":true},{"a":"x","c":true}]`} {
+	for _, text := range []string{`[{"a":1,"c":true},{"a":1,"c":true}]`,
+		`[{"a":"x","c":true},{"a":"x","c":true}]`} {
 		if err := OpenStore(dir).saveSeen("k", shapeOfBare(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +313,8 @@ func TestSeen(t *testing.T) {
 	path := filepath.Join(dir, "k"+suffix)
 	rewrite(t, path, func(b []byte) []byte {
 		head, _, _ := bytes.Cut(b, []byte("\n"))
-		return append(head, []byte("\n"+`{"seen":{"good":{"s":4},"bad":{"o":[{"k":"call me at once!","v":{}}]},"none":null}}`)...)
+		return append(head, []byte("\n"+`{"seen":{"good":{"s":4},"bad":{"o":[{"k":"call me at once!","v":{}}]},`+
+			`"none":null}}`)...)
 	})
 	if got := s.seen("k"); len(got) != 1 || got["good"] == nil {
 		t.Errorf("got %v", got)

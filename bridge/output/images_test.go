@@ -76,14 +76,17 @@ func TestShownImages(t *testing.T) {
 		{"nothing", nil, "", "can't be read as"},
 		{"text", []byte("a picture"), "", "can't be read as"},
 		{"the beginning of a png", p[:12], "", "can't be read as"},
-		{"garbage behind a png's header", slices.Concat(p[:33], garbage), "", "it begins as a PNG image, but can't be read whole"},
+		{"garbage behind a png's header", slices.Concat(p[:33], garbage), "",
+			"it begins as a PNG image, but can't be read whole"},
 		{"half a png", p[:len(p)-20], "", "can't be read whole"},
-		{"garbage behind a jpeg's headers", slices.Concat(j[:len(j)-len(scan)+12], garbage), "", "JPEG image, but can't"},
+		{"garbage behind a jpeg's headers", slices.Concat(j[:len(j)-len(scan)+12], garbage), "",
+			"JPEG image, but can't"},
 		{"half a jpeg", j[:len(j)-20], "", "can't be read whole"},
 		{"garbage behind a gif's header", slices.Concat(g[:13], garbage), "", "GIF image, but can't"},
 		{"a jpeg of many scans", scans, "", "scans, more than 32"},
 		{"too wide", picture(t, 8001, 1), "", "8001 x 1 pixels"},
-		{"too many pixels", picture(t, 4001, 4000), "", "4001 x 4000 pixels large, and an image that is shown has at most 16,000,000"},
+		{"too many pixels", picture(t, 4001, 4000), "",
+			"4001 x 4000 pixels large, and an image that is shown has at most 16,000,000"},
 		{"too large", noise(t, 700), "", "at most 1.6 MB"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -107,7 +110,8 @@ func TestImageBomb(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, why := new(gallery).show(bomb)
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; !strings.Contains(why, "8000 x 8000 pixels large, and an image that is shown has at most 16,000,000") || n > 1<<20 {
+	if n := after.TotalAlloc - before.TotalAlloc; !strings.Contains(why,
+		"8000 x 8000 pixels large, and an image that is shown has at most 16,000,000") || n > 1<<20 {
 		t.Errorf("it took %d bytes, and is a link since %q", n, why)
 	}
 }

@@ -11,11 +11,13 @@ import (
 
 func TestPrinted(t *testing.T) {
 	out, errs := streams([]sandbox.Chunk{
-		{Stream: "stdout", Text: "aé"}, {Stream: "stderr", Text: "w1"}, {Stream: "stdout", Lost: 10}, {Stream: "stderr"},
+		{Stream: "stdout", Text: "aé"}, {Stream: "stderr", Text: "w1"}, {Stream: "stdout", Lost: 10},
+		{Stream: "stderr"},
 		{Stream: "stdout", Text: "z"}, {Stream: "stderr", Text: "w2\n"},
 	})
 	all, begin := joined(out.text, errs.text)
-	if want := "aé\n[... 10 bytes were not kept ...]\nz\nstderr:\nw1w2\n"; all != want || all[begin:] != "w1w2\n" {
+	if want := "aé\n[... 10 bytes were not kept ...]\nz\nstderr:\nw1w2\n"; all != want ||
+		all[begin:] != "w1w2\n" {
 		t.Errorf("got %q, and of stderr %q, want %q", all, all[begin:], want)
 	}
 	if short, missing := out.cut(100, nil); short != out.text || missing != 10 {
@@ -23,7 +25,8 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-var where = regexp.MustCompile(`\n?\[bytes (\d+) to (\d+) of (\d+); (?:that is the end|offset=(\d+) reads on)\]$`)
+var where = regexp.MustCompile(`\n?\[bytes (\d+) to (\d+) of (\d+); (?:that is the end|offset=(\d+) reads ` +
+	`on)\]$`)
 
 // FuzzReadOutput reads a text piece by piece: nothing is missing, doubled or torn, wherever the
 // pieces end.
@@ -51,7 +54,8 @@ func FuzzReadOutput(f *testing.F) {
 			said = n
 			return ""
 		})
-		if shown := int64(len(short)); lost == 0 && shown+missing != int64(2*len(whole)) || !utf8.ValidString(short) || said > missing {
+		if shown := int64(len(short)); lost == 0 && shown+missing != int64(2*len(whole)) ||
+			!utf8.ValidString(short) || said > missing {
 			t.Fatalf("%q with %d missing, of twice %q and %d", short, missing, whole, lost)
 		}
 	})

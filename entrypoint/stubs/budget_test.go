@@ -23,11 +23,14 @@ func repeated(n int, text string) string {
 // lose nothing.
 func TestSteps(t *testing.T) {
 	for _, tc := range []struct{ name, schema, want string }{
-		{"a hundred of itself", `{"properties":{"a":{"type":"string"}},"required":["a"],"allOf":[` + repeated(100, `{"$ref":"#"}`) + `]}`, `f(a: str) -> Any`},
-		{"two in each other", `{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"x":{}},"allOf":[{"$ref":"#/$defs/b"}]},"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}}}`,
+		{"a hundred of itself", `{"properties":{"a":{"type":"string"}},"required":["a"],"allOf":[` +
+			repeated(100, `{"$ref":"#"}`) + `]}`, `f(a: str) -> Any`},
+		{"two in each other", `{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"x":{}},` +
+			`"allOf":[{"$ref":"#/$defs/b"}]},"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}}}`,
 			`f(x: Any = None, y: Any = None) -> Any`},
 		{"4000 alternatives", `{"anyOf":[` + repeated(4000, `{"properties":{"a":{"const":%d}}}`) + `]}`, ``},
-		{"4000 required", `{"properties":{` + repeated(4000, `"p%d":{}`) + `},"required":[` + repeated(4000, `"p%d"`) + `]}`, ``},
+		{"4000 required", `{"properties":{` + repeated(4000, `"p%d":{}`) + `},"required":[` +
+			repeated(4000, `"p%d"`) + `]}`, ``},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := parse(json.RawMessage(tc.schema)).(*object)
