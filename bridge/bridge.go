@@ -303,7 +303,8 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return b.clients.Serve(ctx, in, out)
 }
 
-// selfSaid is the capability by which other bridges, and this one, know what they have reached.
+// selfSaid returns the capability by which other bridges, and this one, know what they have
+// reached.
 func selfSaid(instance string) map[string]any {
 	if instance == "" {
 		return nil

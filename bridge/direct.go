@@ -35,8 +35,8 @@ type Report struct {
 	outcome output.Outcome
 }
 
-// JSON is all of it as one object, as structuredContent in OutputStructured, but that exitCode is
-// the caller's: what its own process ends with. Paths say where the caller has put files, by name.
+// JSON returns all of it as one object, in the form of structuredContent. Its exitCode is the
+// caller's: what its own process ends with. Paths say where the caller has put files, by name.
 func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 	o := r.outcome
 	o.ExitCode = exitCode

@@ -132,8 +132,8 @@ func (h *host) callTo(
 	return res, nil
 }
 
-// observed is ctx for a call of a tool whose progress is told to the code and to the run's client,
-// to each if it has asked. When neither has, the server isn't asked.
+// observed returns ctx for a call of a tool whose progress is told to the code and to the run's
+// client, to each if it has asked. When neither has, the server isn't asked.
 func (h *host) observed(
 	ctx context.Context, s catalog.Server, tool string, toCode func(sandbox.Progress),
 ) context.Context {
@@ -175,7 +175,7 @@ func (h *host) tools(ctx context.Context, s catalog.Server) (*catalog.Toolset, e
 	return h.catalog.Listed(s, tools), nil
 }
 
-// object is the arguments of a tool: none count as no arguments.
+// object returns the arguments of a tool. None count as no arguments.
 func object(input json.RawMessage) (json.RawMessage, error) {
 	input = bytes.TrimSpace(input)
 	switch {
@@ -227,8 +227,8 @@ func callError(ctx context.Context, s catalog.Server, err error) error {
 	return e
 }
 
-// reason is an upstream's error without what its server wrote to stderr, but with the command that
-// shows it.
+// reason returns an upstream's error without what its server wrote to stderr, but with the command
+// that shows it.
 func reason(s catalog.Server, err error) string {
 	var e *upstream.ServerError
 	if !errors.As(err, &e) || e.Err == nil {

@@ -253,7 +253,7 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-// TestHostPanics: on the sandbox's goroutine nobody else would recover it.
+// TestHostPanics: it is on the sandbox's goroutine, which doesn't recover.
 func TestHostPanics(t *testing.T) {
 	log := &lines{}
 	h := hostFor(t, build(t, func(c *Config) {

@@ -24,7 +24,7 @@ type auditor struct {
 	log   *slog.Logger
 }
 
-// ready says why nothing may be done now, since it could not be recorded.
+// ready returns why nothing may be done now, since it could not be recorded.
 func (b auditor) ready(ctx context.Context) error {
 	if b.audit == nil {
 		return nil
@@ -90,7 +90,7 @@ func recorded[T any](
 // have older ones rotated away.
 const maxRecordedName = 256
 
-// named is a name as it is recorded: of a long one the beginning, with its length.
+// named returns a name as it is recorded: of a long one the beginning, with its length.
 func named(name string) string {
 	if len(name) <= maxRecordedName {
 		return name

@@ -28,8 +28,8 @@ const (
 // statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
 const statusPanic = "panic"
 
-// runPython is one call of the tool, from its arguments to its result. It ends soon after ctx,
-// which ends with the client's cancel or its connection.
+// runPython answers a call of the tool. It ends soon after ctx, which ends with the client's cancel
+// or its connection.
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began := time.Now()
 	id, status := newID(), statusPanic
@@ -57,7 +57,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	return o.Result(b.structured)
 }
 
-// rounded is a duration as the log shows it.
+// rounded returns a duration as the log shows it.
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
 func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress,
@@ -134,8 +134,8 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 // auditor returns what records runs and calls. What it can't record it says to log.
 func (b *Bridge) auditor(log *slog.Logger) auditor { return auditor{b.audit, log} }
 
-// unready says why no code may run whatever the engine says: what it may call isn't known, or what
-// it does can't be recorded.
+// unready returns why no code may run, whatever the engine says: what it may call isn't known, or
+// what it does can't be recorded.
 func (b *Bridge) unready(ctx context.Context) error {
 	if b.broken != nil {
 		return b.broken

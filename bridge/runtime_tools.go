@@ -126,7 +126,8 @@ func (h *host) runtimeTool(ctx context.Context, c sandbox.Call) (json.RawMessage
 	return b, nil
 }
 
-// misfit is why arguments couldn't be decoded, in the words of who wrote them: not of Go's types.
+// misfit returns why arguments couldn't be decoded, in the words of those who wrote them and not of
+// Go's types.
 func misfit(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {

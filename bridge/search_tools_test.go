@@ -226,7 +226,7 @@ func TestSearchAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// TestSearchSeesWhatPolicyAllows: what is denied is found by nobody.
+// TestSearchSeesWhatPolicyAllows: what is denied is not found.
 func TestSearchSeesWhatPolicyAllows(t *testing.T) {
 	p, err := policy.Parse("policy.toml", []byte("[[rule]]\ntools = [\"github.*\"]\nverdict = \"deny\"\n"))
 	if err != nil {

@@ -127,7 +127,7 @@ func (s *telemetry) execution(ctx context.Context) *execution {
 	return &execution{telemetry: s, ctx: ctx}
 }
 
-// lease is called when the wait for a container begins.
+// lease notes that the wait for a container begins.
 func (e *execution) lease() {
 	if e == nil {
 		return
@@ -136,7 +136,7 @@ func (e *execution) lease() {
 	_, e.waits = e.telemetry.tracer.Start(e.ctx, "lease")
 }
 
-// began is called when the container is there and the code begins.
+// began notes that the container is there and the code begins.
 func (e *execution) began(waiting bool) {
 	if e == nil {
 		return
@@ -148,7 +148,7 @@ func (e *execution) began(waiting bool) {
 	_, e.run = e.telemetry.tracer.Start(e.ctx, "run")
 }
 
-// end is called once, when no call is under way any more.
+// end ends the spans. It is called once, when no call is under way any more.
 func (e *execution) end(status string) {
 	if e == nil || e.waits == nil {
 		return

@@ -152,7 +152,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestSignalsOffCostNothing: where nobody listens, a run and its calls allocate nothing for spans
+// TestSignalsOffCostNothing: without a collector, a run and its calls allocate nothing for spans
 // and metrics, and what the client said
 // of its trace reaches the server all the same.
 func TestSignalsOffCostNothing(t *testing.T) {

@@ -50,8 +50,8 @@ func (b *Bridge) Catalog() *catalog.Catalog {
 	return b.latest
 }
 
-// pin is what is configured now, and a context under which the upstreams are called as they are
-// now, until release.
+// pin returns what is configured now, and a context under which the upstreams are called as they
+// are now, until release.
 func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog.Catalog, release func()) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

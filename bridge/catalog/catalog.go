@@ -144,8 +144,8 @@ func (c *Catalog) Find(name string) (Server, bool) {
 	return s, ok
 }
 
-// Unknown says what to do about a name that Find doesn't know, when only the servers of among may
-// be used.
+// Unknown returns what to do about a name that Find doesn't know, when only the servers of among
+// may be used.
 func (c *Catalog) Unknown(name string, among []Server) string {
 	for _, p := range c.problems {
 		if p.Server == name && name != "" {

@@ -104,7 +104,8 @@ func (k *toolCache) isLate(server string) bool {
 	return k.late[server]
 }
 
-// sameTool is quick for the same tool: its raw fields then share their memory.
+// sameTool reports whether two tools are the same. It is quick for copies of one, whose raw fields
+// share their memory.
 func sameTool(a, b upstream.Tool) bool {
 	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && a.Invalid == b.Invalid &&
 		bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&

@@ -103,8 +103,8 @@ func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure 
 	return why, true
 }
 
-// without says that the server has not listed a tool, with the names that are near. It returns
-// nothing where the server has.
+// without returns that the server has not listed a tool, with the names that are near, or nothing
+// where it has.
 func (t *Toolset) without(tool string) string {
 	all := toolNames(t.listed)
 	if slices.Contains(all, tool) {

@@ -59,7 +59,7 @@ func TestCollectorsWords(t *testing.T) {
 			w.Header().Set("Content-Type", "application/x-protobuf")
 			_, _ = w.Write(partial(heard))
 		}},
-		{"nobody", "connection refused", nil},
+		{"no listener", "connection refused", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := gone.URL

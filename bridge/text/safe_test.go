@@ -12,7 +12,7 @@ import (
 )
 
 // ignorable are Unicode's tables of what isn't shown, which its Default_Ignorable_Code_Point is
-// derived from, and of what ends a line or obeys nobody but a terminal.
+// derived from, and of what ends a line or is obeyed by terminals alone.
 var ignorable = map[string]*unicode.RangeTable{
 	"Cc": unicode.Cc, "Cf": unicode.Cf, "Zl": unicode.Zl, "Zp": unicode.Zp,
 	"Other_Default_Ignorable_Code_Point": unicode.Other_Default_Ignorable_Code_Point,

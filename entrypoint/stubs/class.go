@@ -24,7 +24,7 @@ var reservedClasses = []string{"Any", "Literal", "TypedDict", "NotImplementedErr
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// className is a name in CapWords.
+// className returns a name in CapWords.
 func className(name string) string {
 	var out strings.Builder
 	for _, word := range notInName.Split(name, -1) {
@@ -35,7 +35,8 @@ func className(name string) string {
 	return out.String()
 }
 
-// className is a free name for a class of this tool. A number sets apart what would have the same.
+// className returns a free name for a class of this tool. A number sets apart what would have the
+// same.
 func (b *builder) className(hint string) string {
 	own := className(hint)
 	base := b.base + own[:min(len(own), maxClassName)]
@@ -79,7 +80,7 @@ func (b *builder) record(s *object, name string, depth int) {
 // place.
 var shadowing = []string{"str", "int", "float", "bool", "list", "dict", "Any", "Literal", "TypedDict"}
 
-// plain says whether a member can be declared as name: type.
+// plain reports whether a member can be declared as name: type.
 func (m member) plain() bool {
 	return identifier(m.key) == m.key && !strings.HasPrefix(m.key, "_") && !slices.Contains(shadowing, m.key)
 }
@@ -105,8 +106,8 @@ func (c class) text() string {
 		fmt.Sprintf("\n\nclass %s(%[1]s_, %[1]s__):\n    pass\n", c.name)
 }
 
-// typedDict is one class, in the form of a call when a key is no name: there types are quoted, for
-// they are evaluated at once.
+// typedDict returns one class, in the form of a call when a key is no name. Types are quoted there,
+// since they are evaluated at once.
 func typedDict(name string, members []member, base string, total bool) string {
 	var text strings.Builder
 	if slices.ContainsFunc(members, func(m member) bool { return !m.plain() }) {

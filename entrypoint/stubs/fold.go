@@ -24,12 +24,12 @@ func (d *document) spend(n int) bool {
 	return d.left >= 0
 }
 
-// spendText is spend for work on n bytes of text.
+// spendText spends for work on n bytes of text.
 func (d *document) spendText(n int) bool { return d.spend(1 + n/textStep) }
 
-// effective is a schema with its reference followed and its allOf folded in: properties and
-// required of all of them, and of other keywords the first. It is s itself where there is nothing
-// to fold.
+// effective returns a schema with its reference followed and its allOf folded in: properties and
+// required of all of them, and of other keywords the first. It returns s itself where there is
+// nothing to fold.
 func (d *document) effective(s *object) *object { return d.folded(s, 0) }
 
 func (d *document) folded(s *object, depth int) *object {
@@ -140,7 +140,7 @@ func (d *document) alternatives(s *object) *object {
 	return out
 }
 
-// required are the names that an object requires, as far as the budget goes.
+// required returns the names that an object requires, as far as the budget goes.
 func (d *document) required(s *object) map[string]bool {
 	if !d.spend(len(s.list("required"))) {
 		return nil

@@ -19,7 +19,7 @@ func (o *object) has(key string) bool {
 	return ok
 }
 
-// child is the value of key when that is an object, else an empty one.
+// child returns the value of key when that is an object, else an empty one.
 func (o *object) child(key string) *object {
 	if c, ok := o.values[key].(*object); ok {
 		return c
@@ -27,7 +27,7 @@ func (o *object) child(key string) *object {
 	return &object{}
 }
 
-// list is the value of key when that is a list, else nil.
+// list returns the value of key when that is a list, else nil.
 func (o *object) list(key string) []any {
 	l, _ := o.values[key].([]any)
 	return l
@@ -43,7 +43,7 @@ func (o *object) set(key string, v any) {
 	o.values[key] = v
 }
 
-// strings are the strings in the list of key.
+// strings returns the strings in the list of key.
 func (o *object) strings(key string) []string {
 	var out []string
 	for _, v := range o.list(key) {

@@ -19,7 +19,7 @@ type parameter struct {
 	notes    string // what the signature doesn't show, on one line
 }
 
-// declared is the parameter in a signature.
+// declared returns the parameter as it stands in a signature.
 func (p parameter) declared() string {
 	switch {
 	case p.required:
@@ -30,8 +30,8 @@ func (p parameter) declared() string {
 	return p.name + ": " + p.typ.text() + " = " + p.standard
 }
 
-// parameters are a tool's arguments, required ones first, both in the order of the schema, and the
-// name for further ones.
+// parameters returns a tool's arguments, required ones first, both in the order of the schema, and
+// the name for further ones.
 func (b *builder) parameters(input any) ([]parameter, string) {
 	s, ok := input.(*object)
 	if !ok {
@@ -103,7 +103,7 @@ func (p *parameter) standardOf(d *document) string {
 	return notes
 }
 
-// standard is a scalar as Python text, if it is of the type.
+// standard returns a scalar as Python text, if it is of the type.
 func (t pyType) standard(v any) (string, bool) {
 	text, kind := literalText(v)
 	switch {

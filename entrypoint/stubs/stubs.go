@@ -71,7 +71,8 @@ func Declarations(p entrypoint.Provider) string {
 	return strings.TrimLeft(body, "\n")
 }
 
-// Signature is how one tool is called, on one line: name(parameter: type = default, ...) -> type.
+// Signature returns how one tool is called, on one line: name(parameter: type = default, ...) ->
+// type.
 func Signature(alias string, t entrypoint.Tool) string {
 	m := newModule()
 	f := m.read(alias, t)
@@ -98,7 +99,7 @@ type function struct {
 	classes    []class
 }
 
-// declared are the parameters as they stand between the parentheses.
+// declared returns the parameters as they stand between the parentheses.
 func (f function) declared() []string {
 	var out []string
 	for _, p := range f.parameters {

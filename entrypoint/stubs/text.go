@@ -20,7 +20,7 @@ const (
 // line's end or a change of direction, is escaped: Go's escapes are Python's too.
 func quote(s string) string { return text.Escape(strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))) }
 
-// docstring is text between triple quotes, each of its lines after the first indented. It ends
+// docstring returns text between triple quotes, each of its lines after the first indented. It ends
 // where it should whatever the text holds.
 func docstring(s, indent string) string {
 	s = strings.ReplaceAll(text.Safe(s), `\`, `\\`)
@@ -41,10 +41,10 @@ func docstring(s, indent string) string {
 	return `"""` + strings.Join(lines, "\n") + end
 }
 
-// oneLine is foreign text on one line, of at most n characters.
+// oneLine returns foreign text on one line, of at most n characters.
 func oneLine(s string, n int) string { return text.Brief(text.Line(s), n) }
 
-// compact is a JSON value on one line; empty once the budget is spent.
+// compact returns a JSON value on one line; empty once the budget is spent.
 func (d *document) compact(v any) string {
 	if d.left < 0 {
 		return ""
@@ -99,7 +99,7 @@ var bounds = []string{
 	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
 }
 
-// remark is what a schema says besides its type: its description and bounds, on one line.
+// remark returns what a schema says besides its type: its description and bounds, on one line.
 func (d *document) remark(schema any) string {
 	s, ok := schema.(*object)
 	if !ok {
@@ -129,8 +129,8 @@ func joinNotes(a, b string) string {
 	return a + " (" + b + ")"
 }
 
-// documentation is a tool's docstring: what the server says of it, and of each parameter what the
-// signature doesn't show.
+// documentation returns a tool's docstring: what the server says of it, and of each parameter what
+// the signature doesn't show.
 func documentation(alias string, t entrypoint.Tool, parameters []parameter) string {
 	said := strings.TrimSpace(t.Description)
 	if len(said) > maxDescription {

@@ -83,8 +83,8 @@ func newBuilder(m *module, root any, base string) *builder {
 	}
 }
 
-// typeOf is the type of the values that a schema allows, or a wider one. hint is for the name of a
-// class.
+// typeOf returns the type of the values that a schema allows, or a wider one. hint is for the name
+// of a class.
 func (b *builder) typeOf(schema any, hint string, depth int) pyType {
 	s, ok := schema.(*object)
 	if b.left--; !ok || b.left < 0 || !b.document.spend(1) || depth > maxDepth {
@@ -136,7 +136,7 @@ func (b *builder) reference(ref, hint string, depth int) pyType {
 	return b.typeOf(target, hint, depth+1)
 }
 
-// ofKinds is the type by the keyword type, or by the keywords that imply one.
+// ofKinds returns the type by the keyword type, or by the keywords that imply one.
 func (b *builder) ofKinds(s *object, hint string, depth int) pyType {
 	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
 	if !b.document.spend(len(s.list("type")) + len(branches)) {
@@ -206,7 +206,7 @@ func (b *builder) ofKind(kind string, s *object, hint string, depth int) pyType 
 	return named("dict[str, Any]")
 }
 
-// isRecord says whether an object has members that are known by name, and no others of a type of
+// isRecord reports whether an object has members that are known by name, and no others of a type of
 // their own.
 func isRecord(s *object) bool {
 	if len(s.list("type")) > 1 {
@@ -221,7 +221,7 @@ func isRecord(s *object) bool {
 	return (!ok || len(extra.keys) == 0) && !s.has("patternProperties")
 }
 
-// literal is the type of an enum's values.
+// literal returns the type of an enum's values.
 func (b *builder) literal(values []any) pyType {
 	types, literals := []pyType{}, pyType{}
 	exact := len(values) <= maxLiterals
@@ -239,7 +239,7 @@ func (b *builder) literal(values []any) pyType {
 	return union(append(types, literals)...)
 }
 
-// literalText is a JSON value as a Literal can hold it, empty where it can't, and its type.
+// literalText returns a JSON value as a Literal can hold it, empty where it can't, and its type.
 func literalText(v any) (text, kind string) {
 	switch v := v.(type) {
 	case nil:
@@ -262,7 +262,7 @@ func literalText(v any) (text, kind string) {
 	return "", "dict[str, Any]"
 }
 
-// integer is a number that is written as one, short enough for any Python to read.
+// integer returns a number that is written as one, short enough for any Python to read.
 func integer(n json.Number) (string, bool) {
 	text := n.String()
 	if text == "-0" {
