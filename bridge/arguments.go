@@ -39,7 +39,7 @@ var argumentNames = []string{"code", "servers", "timeout"}
 // Errors are args.Errors.
 func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, error) {
 	names := argumentNames
-	if b.inputs != nil {
+	if b.cfg.Inputs != nil {
 		names = slices.Concat(names, []string{filesName})
 	}
 	given, err := args.Fields(raw, runPythonName, names)

@@ -141,20 +141,11 @@ type Config struct {
 // Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed:
 // only, in memory, what can still be read of the last runs.
 type Bridge struct {
-	runner     Runner
-	upstreams  Upstreams
-	broken     error // why there is no policy
-	grants     elicit.Grants
-	login      Login
-	files      *files.Store
-	inputs     *files.Inputs
-	starts     *elicit.Starts
-	audit      *audit.Log
-	telemetry  *telemetry
+	cfg        Config
+	structured bool // the output mode
 	limits     catalog.Limits
-	structured bool
-	shareRoots bool
-	log        *slog.Logger
+	starts     *elicit.Starts
+	telemetry  *telemetry
 	kept       *output.Store
 	self       mcp.Implementation // what the server calls itself
 	server     *server.MCPServer
@@ -190,34 +181,28 @@ func New(cfg Config) (*Bridge, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	told, err := newTelemetry(cfg.Traces, cfg.Metrics, cfg.Version)
+	signals, err := newTelemetry(cfg.Traces, cfg.Metrics, cfg.Version)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
 	}
-	starts := elicit.NewStarts(cfg.Approvals, log)
-	known := catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.Held}
+	starts := elicit.NewStarts(cfg.Approvals, cfg.Log)
+	known := catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: cfg.Log, Held: starts.Held}
 	b := &Bridge{
-		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError,
-		grants: cfg.Grants, login: cfg.Login, starts: starts,
-		latest: catalog.New(known, cfg.Servers, cfg.Problems),
-		files:  cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, telemetry: told,
+		cfg: cfg, structured: cfg.OutputMode == OutputStructured,
 		limits: catalog.Limits{
 			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
 			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
 		},
-		structured: cfg.OutputMode == OutputStructured,
-		shareRoots: cfg.ShareRoots,
-		log:        log,
-		kept:       output.NewStore(),
-		self:       mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
+		starts: starts, telemetry: signals, kept: output.NewStore(),
+		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
+		latest: catalog.New(known, cfg.Servers, cfg.Problems),
 	}
 	b.server = b.newServer(cfg.Instance)
 	b.clients = client.New(client.Config{
-		Server: b.server, Self: b.self, Log: log, Ordered: catalog.RunPython, Connect: b.connect,
+		Server: b.server, Self: b.self, Log: cfg.Log, Ordered: catalog.RunPython, Connect: b.connect,
 		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool),
 	})
 	b.offer(b.latest)

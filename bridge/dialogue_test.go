@@ -309,14 +309,14 @@ func TestAskPolicyInResults(t *testing.T) {
 	}
 	called := atomic.Int32{}
 	b := forwards(t, false)
-	u := b.upstreams.(fakeUpstreams)
+	u := b.cfg.Upstreams.(fakeUpstreams)
 	inner := u.call
 	u.call = func(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 		called.Add(1)
 		return inner(ctx, server, tool, args)
 	}
-	b.upstreams = u
-	b.latest = catalog.New(catalog.Config{Policy: rules, Log: b.log}, config().Servers, nil)
+	b.cfg.Upstreams = u
+	b.latest = catalog.New(catalog.Config{Policy: rules, Log: b.cfg.Log}, config().Servers, nil)
 	p := connect(t, b)
 	const code = `{"method":"elicitation/create","params":{"message":"Your name?",` +
 		`"requestedSchema":{"type":"object","properties":{}}}}`

@@ -83,11 +83,11 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable
-		b.auditor(b.log.With("run", id)).ran(ctx, id, args, output.Refused(id, status, err), began)
+		b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, args, output.Refused(id, status, err), began)
 		return Report{}, err
 	}
 	o := outcomeOf(id, a, res, directBytes)
 	status = o.Status
-	b.auditor(b.log.With("run", id)).ran(ctx, id, args, o, began)
+	b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

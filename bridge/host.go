@@ -46,11 +46,11 @@ type host struct {
 func (b *Bridge) host(
 	ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution,
 ) *host {
-	log := b.log.With("run", id)
+	log := b.cfg.Log.With("run", id)
 	h := &host{
-		catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: auditor{b.audit, log},
-		telemetry: b.telemetry, execution: e, login: b.login,
+		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: r.asker, clock: r.clock, progress: p,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: auditor{b.cfg.Audit, log},
+		telemetry: b.telemetry, execution: e, login: b.cfg.Login,
 		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
 	}
 	h.view = catalog.View{

@@ -31,7 +31,7 @@ func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
 	if a.ask != nil {
 		ask = askDirect(a.ask, r.clock)
 	}
-	consent := elicit.NewConsent(b.grants, ask, log)
+	consent := elicit.NewConsent(b.cfg.Grants, ask, log)
 	return &permits{catalog: a.catalog, count: a.catalog.Policy().Run(), consent: consent}
 }
 

@@ -25,40 +25,40 @@ type auditor struct {
 }
 
 // ready returns why nothing may be done now, since it could not be recorded.
-func (b auditor) ready(ctx context.Context) error {
-	if b.audit == nil {
+func (a auditor) ready(ctx context.Context) error {
+	if a.audit == nil {
 		return nil
 	}
-	return b.audit.Ready(ctx)
+	return a.audit.Ready(ctx)
 }
 
 // record records what ended just now. That it can't be written refuses what comes next, see ready;
 // what has been done is done.
-func (b auditor) record(ctx context.Context, r audit.Record, began time.Time) {
-	if b.audit == nil {
+func (a auditor) record(ctx context.Context, r audit.Record, began time.Time) {
+	if a.audit == nil {
 		return
 	}
 	r.TookMs = float64(time.Since(began).Microseconds()) / 1000
-	if err := b.audit.Record(ctx, r); err != nil {
-		b.log.Error("nothing more is run until this is recorded", "err", err)
+	if err := a.audit.Record(ctx, r); err != nil {
+		a.log.Error("nothing more is run until this is recorded", "err", err)
 	}
 }
 
 // arguments notes what a call or a run was asked for with.
-func (b auditor) arguments(r *audit.Record, args json.RawMessage) {
-	if b.audit != nil {
-		b.audit.SetArguments(r, args)
+func (a auditor) arguments(r *audit.Record, args json.RawMessage) {
+	if a.audit != nil {
+		a.audit.SetArguments(r, args)
 	}
 }
 
 // ran records a run, which may have ended with ctx.
-func (b auditor) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
+func (a auditor) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
 	r := audit.Record{
 		Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls),
 		ResultBytes: len(o.Stdout) + len(o.Stderr),
 	}
-	b.arguments(&r, raw)
-	b.record(context.WithoutCancel(ctx), r, began)
+	a.arguments(&r, raw)
+	a.record(context.WithoutCancel(ctx), r, began)
 }
 
 // recorded does an inner call and records it, however it ends. The call is not made when it could

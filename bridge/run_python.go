@@ -53,7 +53,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	t.Total = time.Since(began)
 	o.Timed(t)
 	status = o.Status
-	b.auditor(b.log.With("run", id)).ran(ctx, id, raw, o, began)
+	b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, raw, o, began)
 	return o.Result(b.structured)
 }
 
@@ -95,8 +95,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	o := outcomeOf(id, a, res, int(b.limits.Output))
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
-		if b.files != nil {
-			o.Written(ctx, b.files)
+		if b.cfg.Files != nil {
+			o.Written(ctx, b.cfg.Files)
 		}
 		r.Afterwards(func() { b.clients.Changed(string(mcp.MethodNotificationResourcesListChanged)) })
 	}
@@ -123,7 +123,7 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	h := b.host(ctx, req.ID, a, r, p, e)
 	defer h.logins.work.Wait()
 	defer end()
-	res, err := b.runner.Run(ctx, req, h)
+	res, err := b.cfg.Runner.Run(ctx, req, h)
 	status = string(res.Status)
 	if err != nil {
 		status = output.StatusUnavailable
@@ -132,15 +132,15 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 }
 
 // auditor returns what records runs and calls. What it can't record it says to log.
-func (b *Bridge) auditor(log *slog.Logger) auditor { return auditor{b.audit, log} }
+func (b *Bridge) auditor(log *slog.Logger) auditor { return auditor{b.cfg.Audit, log} }
 
 // unready returns why no code may run, whatever the engine says: what it may call isn't known, or
 // what it does can't be recorded.
 func (b *Bridge) unready(ctx context.Context) error {
-	if b.broken != nil {
-		return b.broken
+	if b.cfg.PolicyError != nil {
+		return b.cfg.PolicyError
 	}
-	return b.auditor(b.log).ready(ctx)
+	return b.auditor(b.cfg.Log).ready(ctx)
 }
 
 // sandboxRequest returns the run that a call asks for.

@@ -30,7 +30,7 @@ func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem
 	b.mu.Lock()
 	before := b.latest
 	b.latest = c
-	if u, ok := b.upstreams.(Changing); ok {
+	if u, ok := b.cfg.Upstreams.(Changing); ok {
 		u.Update(servers)
 	}
 	differs := !bytes.Equal(before.InputSchema(b.limits), c.InputSchema(b.limits))
@@ -55,7 +55,7 @@ func (b *Bridge) Catalog() *catalog.Catalog {
 func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog.Catalog, release func()) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if u, ok := b.upstreams.(Changing); ok {
+	if u, ok := b.cfg.Upstreams.(Changing); ok {
 		ctx, release := u.Pin(ctx)
 		return ctx, b.latest, release
 	}
