@@ -145,9 +145,9 @@ func (b *Bridge) unready(ctx context.Context) error {
 
 // sandboxRequest returns the run that a call asks for.
 func sandboxRequest(id string, a arguments, p *client.Progress) sandbox.Request {
-	_, discovered := a.catalog.Announced()
+	providers, discovered := a.catalog.Announced(a.servers)
 	r := sandbox.Request{
-		ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered,
+		ID: id, Code: a.code, Timeout: a.timeout, Providers: providers, Discovered: discovered,
 	}
 	if p != nil {
 		r.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }

@@ -54,8 +54,6 @@ type Catalog struct {
 	byAlias     map[string]Server
 	definitions map[string]discovery.Server // by name
 	problems    []discovery.Problem
-	providers   []entrypoint.Provider
-	discovered  []entrypoint.Discovered
 	tools       *toolCache
 	seen        *seen // shared with the catalogs before and after this one
 }
@@ -91,29 +89,22 @@ func build(cfg Config, seen *seen, servers []discovery.Server, problems []discov
 		c.byName[s.Name], c.byAlias[s.Alias], c.definitions[s.Name] = s, s, d
 	}
 	slices.SortFunc(c.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
-	c.providers = Providers(c.servers)
-	for _, s := range c.servers {
-		c.discovered = append(c.discovered, entrypoint.Discovered{Name: s.Name, Description: s.Description})
-	}
 	return c
 }
 
 // Servers returns all configured servers by name. The caller doesn't change the list.
 func (c *Catalog) Servers() []Server { return c.servers }
 
-// Announced returns what a guest is told of all servers: those that it may call, if it may call
-// all, and those that there are. The lists are shared between runs; the caller doesn't change them.
-func (c *Catalog) Announced() ([]entrypoint.Provider, []entrypoint.Discovered) {
-	return c.providers, c.discovered
-}
-
-// Providers returns some servers as a guest is told of them before it asks: without tools, so that
-// no server has to be started for it.
-func Providers(servers []Server) (all []entrypoint.Provider) {
-	for _, s := range servers {
-		all = append(all, provider(s))
+// Announced returns what a guest is told of servers before it asks: those of some, without tools, so
+// that no server has to be started for it, and the names of all.
+func (c *Catalog) Announced(some []Server) (may []entrypoint.Provider, all []entrypoint.Discovered) {
+	for _, s := range some {
+		may = append(may, provider(s))
 	}
-	return all
+	for _, s := range c.servers {
+		all = append(all, entrypoint.Discovered{Name: s.Name, Description: s.Description})
+	}
+	return may, all
 }
 
 func provider(s Server) entrypoint.Provider {
