@@ -125,12 +125,17 @@ func (s *Store) read(key string) (h head, r record, ok bool) {
 }
 
 // open returns the first line of a file, and what follows it within most bytes; nil and nothing of
-// a file that can't be used.
+// a file that can't be used. Its directory must be the user's alone.
 func (s *Store) open(key string, most int64) (h head, rest []byte) {
-	if s == nil {
+	if s == nil || trust.System().OwnDirectory(s.dir) != nil {
 		return head{}, nil
 	}
-	content, err := s.content(key+suffix, most)
+	f, err := os.Open(s.path(key))
+	if err != nil {
+		return head{}, nil
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most))
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
 	known := json.Unmarshal(line, &h) == nil && h.Format == format && h.Key == key
 	if err != nil || len(content) > maxFile || !known {
@@ -139,18 +144,7 @@ func (s *Store) open(key string, most int64) (h head, rest []byte) {
 	return h, rest
 }
 
-// content returns up to most bytes of a file. Its directory must be the user's alone.
-func (s *Store) content(name string, most int64) ([]byte, error) {
-	if err := trust.System().OwnDirectory(s.dir); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(filepath.Join(s.dir, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
-}
+func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix) }
 
 // Save keeps a list, in the place of the one that was there, and drops the shapes of tools that it
 // doesn't have. A list that is too long is not kept, and neither is the old one then. The error is
@@ -181,17 +175,15 @@ func (s *Store) saveSeen(key string, tools map[string]*shape) error {
 }
 
 // change replaces a file by what do makes of it, while no other process does.
-func (s *Store) change(key string, do func(*head, *record)) error {
+func (s *Store) change(key string, do func(*head, *record)) (err error) {
 	if s == nil {
 		return nil
 	}
-	if err := s.tryChange(key, do); err != nil {
-		return fmt.Errorf("keeping the tools of a server: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) tryChange(key string, do func(*head, *record)) error {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("keeping the tools of a server: %w", err)
+		}
+	}()
 	if err := s.makeDir(); err != nil {
 		return err
 	}
@@ -218,7 +210,7 @@ func (s *Store) tryChange(key string, do func(*head, *record)) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.dir, key+suffix)
+	path := s.path(key)
 	if len(content) > s.size {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
