@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,21 +125,6 @@ func TestManyFiles(t *testing.T) {
 		if len(contents) != maxLinks || len(notices) != 1 || !strings.HasPrefix(notices[0], "5 more files") {
 			t.Errorf("links %v: %d contents, notices %q", links, len(contents), notices)
 		}
-	}
-}
-
-// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 16 kB
-// shown.
-func BenchmarkOutcome(b *testing.B) {
-	line := strings.Repeat(strings.Repeat("x", 99)+"\n", 640)
-	var chunks []sandbox.Chunk
-	for range 32 {
-		chunks = append(chunks, sandbox.Chunk{Stream: "stdout", Text: line})
-	}
-	chunks = slices.Concat(chunks, []sandbox.Chunk{{Stream: "stdout", Lost: 6_000_000}}, chunks)
-	b.ReportAllocs()
-	for b.Loop() {
-		New("run", sandbox.Result{Output: chunks}, time.Second, 16<<10)
 	}
 }
 

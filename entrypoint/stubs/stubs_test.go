@@ -118,11 +118,3 @@ func TestDeclare(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkModule is the stub of GitHub's 26 tools; the bridge makes it once for a list of tools.
-func BenchmarkModule(b *testing.B) {
-	p := server(b, "testdata/servers/github.json")
-	for b.Loop() {
-		Module(p)
-	}
-}
