@@ -55,14 +55,7 @@ func TestOddSchemas(t *testing.T) {
 	c := compiler(t)
 	wide := `{"type":"object","properties":{"a0":{}`
 	for i := range 5000 {
-		wide += `,"p` + strings.Repeat(
-			"x",
-			i%50,
-		) + string(
-			rune('a'+i%26),
-		) + string(
-			rune('a'+i/26%26),
-		) + `":{"type":"string"}`
+		wide += `,"p` + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + `":{"type":"string"}`
 	}
 	wide += `}}`
 	nested := strings.Repeat(`{"type":"object","properties":{"a":`, 400) + `{}` + strings.Repeat(`}}`, 400)

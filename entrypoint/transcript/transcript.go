@@ -88,9 +88,7 @@ func Load(fsys fs.FS) ([]Transcript, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf(
-			"no transcripts: there is no *.txtar here; see entrypoint/testdata/transcripts",
-		)
+		return nil, fmt.Errorf("no transcripts: there is no *.txtar here; see entrypoint/testdata/transcripts")
 	}
 	all := make([]Transcript, 0, len(names))
 	for _, name := range names {
