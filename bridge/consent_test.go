@@ -172,7 +172,8 @@ func (c *countedUpstreams) Complete(context.Context, string, map[string]any) (js
 // TestHeldServer: a server that is held is listed with what it is, is in no definition of ours, and
 // is reached by nothing that code can do. After a yes it is, in the same run.
 func TestHeldServer(t *testing.T) {
-	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "me"}}}}}
+	tools := map[string][]upstream.Tool{"github": {{Name: "me"}}}
+	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: tools}}
 	a := &approving{holds: "github"}
 	b := build(t, func(c *Config) { c.Upstreams, c.Approvals = up, a })
 	h := hostFor(t, b, `["github"]`)

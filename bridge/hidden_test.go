@@ -17,7 +17,9 @@ import (
 // TestHiddenText has a row for each kind of character that people don't see and models read: none of
 // them reaches a question, a search or the manual.
 func TestHiddenText(t *testing.T) {
-	kinds := "\U000e0041\u200b\u2060\ufeff\u00ad\u3164\u115f\u1160\uffa0\u180e\u2062\u206a\ufff9\ufffb\U0001d173\U000e0100\ufe00\u034f\u202e\u2066\u009b\x1b\x7f\u200d\ufe0f"
+	kinds := "\U000e0041\u200b\u2060\ufeff\u00ad\u3164" +
+		"\u115f\u1160\uffa0\u180e\u2062\u206a\ufff9\ufffb" +
+		"\U0001d173\U000e0100\ufe00\u034f\u202e\u2066\u009b\x1b\x7f\u200d\ufe0f"
 	for _, r := range kinds {
 		t.Run(fmt.Sprintf("%U", r), func(t *testing.T) {
 			veiled := "a" + string(r) + "b"

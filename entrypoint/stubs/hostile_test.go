@@ -31,9 +31,13 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(q)
-		schema := `{"type":"object","title":T,"description":T,"properties":{T:{"type":"string","description":T,"pattern":T,"format":T,"default":T},
-			"enum":{"enum":[T,1,true,null],"default":T},"const":{"const":T},"object":{"type":"object","description":T,"properties":{T:{"type":"integer","description":T},"b":{"enum":[T]}},"required":["b"]},
-			"list":{"type":"array","items":{"type":"object","properties":{"c":{"type":"string"},T:{"$ref":T}}}},"type":{"type":T},"ref":{"$ref":"#/$defs/n"}},
+		schema := `{"type":"object","title":T,"description":T,"properties":{
+			T:{"type":"string","description":T,"pattern":T,"format":T,"default":T},
+			"enum":{"enum":[T,1,true,null],"default":T},"const":{"const":T},
+			"object":{"type":"object","description":T,"properties":{T:{"type":"integer","description":T},
+			"b":{"enum":[T]}},"required":["b"]},
+			"list":{"type":"array","items":{"type":"object","properties":{"c":{"type":"string"},T:{"$ref":T}}}},
+			"type":{"type":T},"ref":{"$ref":"#/$defs/n"}},
 			"required":["object",T],"$defs":{"n":{"type":"object","properties":{T:{"$ref":"#/$defs/n"}}}}}`
 		schema = strings.ReplaceAll(schema, "T:", text+":")
 		schema = strings.NewReplacer(":T", ":"+text, "[T", "["+text, ",T]", ","+text+"]").Replace(schema)
