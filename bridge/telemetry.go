@@ -37,7 +37,9 @@ type telemetry struct {
 }
 
 // newTelemetry returns telemetry to these providers. A nil provider gets nothing.
-func newTelemetry(traces trace.TracerProvider, metrics metric.MeterProvider, version string) (*telemetry, error) {
+func newTelemetry(
+	traces trace.TracerProvider, metrics metric.MeterProvider, version string,
+) (*telemetry, error) {
 	if traces == nil {
 		traces = nooptrace.NewTracerProvider()
 	}

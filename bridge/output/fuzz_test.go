@@ -118,7 +118,7 @@ func seedRender(f *testing.F) {
 		if failed.Type != "" {
 			errors++
 		}
-		f.Add(byte(i), stdout, stderr, failed.Type, failed.Message, failed.Traceback, name, mime, //nolint:gosec // few
+		f.Add(byte(i), stdout, stderr, failed.Type, failed.Message, failed.Traceback, name, mime,
 			[]byte(stdout), uint16(i%3), failed.Line) //nolint:gosec // few
 	}
 	if texts < 10 || errors < 2 {

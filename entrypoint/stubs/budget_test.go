@@ -68,12 +68,13 @@ var hostileSchemas = map[string]string{
 		`,` + nextLevels(20) + `}}`,
 	"alternatives that are one long schema": `{"anyOf":[` + repeated(4000, `{"$ref":"#/$defs/a"}`) +
 		`],"$defs":{"a":{"properties":{"p":{"description":"` + long + `"}}}}}`,
-	"a long literal that all parameters have": allHave(`{"enum":["` + long + `"]}`),
-	"a long note that all parameters have":    allHave(`{"description":"` + strings.Repeat("x y ", 200_000) + `"}`),
-	"a long default that all have":            allHave(`{"default":{"x":"` + long + `"}}`),
-	"a type in a list":                        allHave(`{"type":[` + repeated(100_000, `"object"`) + `]}`),
-	"a long name of all":                      allHave(`{"properties":{"` + long + `":{"properties":{"z":{}}}}}`),
-	"a record of records by many names": `{"properties":{` + repeated(500, `"p%d":{"items":{"$ref":"#/$defs/a%d"}}`) +
+	"a long literal that all have": allHave(`{"enum":["` + long + `"]}`),
+	"a long note that all have":    allHave(`{"description":"` + strings.Repeat("x y ", 200_000) + `"}`),
+	"a long default that all have": allHave(`{"default":{"x":"` + long + `"}}`),
+	"a type in a list":             allHave(`{"type":[` + repeated(100_000, `"object"`) + `]}`),
+	"a long name of all":           allHave(`{"properties":{"` + long + `":{"properties":{"z":{}}}}}`),
+	"a record of records by many names": `{"properties":{` +
+		repeated(500, `"p%d":{"items":{"$ref":"#/$defs/a%d"}}`) +
 		`},"$defs":{` + repeated(500, `"a%d":{"$ref":"#/$defs/r","allOf":[{"properties":{"p%d":{}}}]}`) +
 		`,"r":{"properties":{` + repeated(500, `"q%d":{"description":"note","properties":{"z":{}}}`) + `}}}}`,
 	"many records": `{"properties":{"a":{"anyOf":[` +

@@ -59,7 +59,8 @@ func TestOddSchemas(t *testing.T) {
 	c := compiler(t)
 	wide := `{"type":"object","properties":{"a0":{}`
 	for i := range 5000 {
-		wide += `,"p` + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + `":{"type":"string"}`
+		name := strings.Repeat("x", i%50) + string(rune('a'+i%26)) + string(rune('a'+i/26%26))
+		wide += `,"p` + name + `":{"type":"string"}`
 	}
 	wide += `}}`
 	nested := strings.Repeat(`{"type":"object","properties":{"a":`, 400) + `{}` + strings.Repeat(`}}`, 400)
