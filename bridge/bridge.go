@@ -78,6 +78,16 @@ type Upstreams interface {
 	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
 	GetPrompt(ctx context.Context, server, name string, args json.RawMessage) (json.RawMessage, error)
 	Complete(ctx context.Context, server string, params map[string]any) (json.RawMessage, error)
+
+	// Running reports whether a server need not be started to be asked.
+	Running(ctx context.Context, server string) bool
+
+	// Update replaces the servers, and doesn't wait for those that are in use.
+	Update(servers []discovery.Server)
+
+	// Pin keeps the servers of this moment for everything that is done under the context that it
+	// returns, until release.
+	Pin(ctx context.Context) (pinned context.Context, release func())
 }
 
 var (
@@ -88,7 +98,7 @@ var (
 // Config is what a Bridge is made of.
 type Config struct {
 	Runner    Runner    // required
-	Upstreams Upstreams // required unless Servers is empty
+	Upstreams Upstreams // required
 
 	Servers  []discovery.Server  // that code may call; names are unique
 	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
@@ -160,8 +170,8 @@ func (c Config) check() error {
 	switch mode := cmp.Or(c.OutputMode, OutputText); {
 	case c.Runner == nil:
 		return errors.New("bridge: no runner is given")
-	case c.Upstreams == nil && len(c.Servers) > 0:
-		return errors.New("bridge: servers are configured but no upstreams are given")
+	case c.Upstreams == nil:
+		return errors.New("bridge: no upstreams are given")
 	case c.Timeout <= 0 || c.MaxTimeout <= 0:
 		return errors.New("bridge: the timeout and the longest timeout must be positive")
 	case c.Timeout > c.MaxTimeout:

@@ -113,6 +113,12 @@ func (f fakeUpstreams) Tools(_ context.Context, server string) ([]upstream.Tool,
 	return tools, nil
 }
 
+func (fakeUpstreams) Running(context.Context, string) bool { return false }
+
+func (fakeUpstreams) Update([]discovery.Server) {}
+
+func (fakeUpstreams) Pin(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
 func (f fakeUpstreams) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage,
 	error) {
 	if f.call == nil {

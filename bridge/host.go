@@ -150,10 +150,7 @@ func (h *host) observed(
 
 // running reports whether a server need not be started to be asked.
 func (h *host) running(ctx context.Context, s catalog.Server) bool {
-	u, ok := h.upstreams.(interface {
-		Running(ctx context.Context, server string) bool
-	})
-	return ok && u.Running(ctx, s.Name)
+	return h.upstreams.Running(ctx, s.Name)
 }
 
 // list asks the server for its tools for a search, which asks the user nothing.

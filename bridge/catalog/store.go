@@ -51,8 +51,8 @@ type List struct {
 // makes another server, and no secret in these is in a file.
 //
 // What it reads is only shown. A file that is broken or of another format is ignored, as are all in
-// a directory that others may write, and replaced by the next Save. A Store is
-// safe for concurrent use, by several processes too. A nil Store keeps nothing.
+// a directory that others may write, and replaced by the next Save. A Store is safe for concurrent
+// use, by several processes too. A nil Store keeps nothing.
 type Store struct {
 	dir   string
 	files int
