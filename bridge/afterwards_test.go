@@ -48,7 +48,8 @@ func TestLogThatIsNotRead(t *testing.T) {
 		log, read := blocked()
 		b := build(t, func(c *Config) {
 			c.Log = log
-			c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+				error) {
 				switch r.Code {
 				case "panics":
 					panic("oh")
@@ -68,7 +69,8 @@ func TestLogThatIsNotRead(t *testing.T) {
 		synctest.Wait()
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		synctest.Wait()
-		p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_tools","arguments":{"query":"x"}}}`)
+		p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_tools",` +
+			`"arguments":{"query":"x"}}}`)
 		receive(p)
 		synctest.Wait()
 		const more = 3
@@ -99,7 +101,8 @@ func TestLogThatIsNotRead(t *testing.T) {
 			next()
 		}
 		// What else took a place is the panic, the cancelled call and the search.
-		want := map[string]int{"run_python panic": 1, "a request has panicked oh": 1, "run_python cancelled": 1, "search_tools true": 1, "run_python ok": maxLogging - 3 + 1}
+		want := map[string]int{"run_python panic": 1, "a request has panicked oh": 1, "run_python cancelled": 1,
+			"search_tools true": 1, "run_python ok": maxLogging - 3 + 1}
 		if fmt.Sprint(said) != fmt.Sprint(want) || lost != more+3 {
 			t.Errorf("logged %v with %d lines lost\nwant %v with %d", said, lost, want, more+3)
 		}
@@ -116,7 +119,8 @@ func TestHangUpWithoutALogReader(t *testing.T) {
 		answers, out := io.Pipe()
 		served := make(chan error)
 		go func() { served <- b.Serve(t.Context(), in, out) }()
-		fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
+		fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python",`+
+			`"arguments":{"code":"x"}}}`)
 		if _, err := bufio.NewReader(answers).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
@@ -129,43 +133,14 @@ func TestHangUpWithoutALogReader(t *testing.T) {
 	})
 }
 
-// TestAnswerComesBeforeItsLine: the line of a call is written when its answer has been.
-func TestAnswerComesBeforeItsLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log, read := blocked()
-		b := build(t, func(c *Config) { c.Log = log })
-		in, client := io.Pipe()
-		answers, out := io.Pipe()
-		served := make(chan error)
-		go func() { served <- b.Serve(t.Context(), in, out) }()
-		fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
-		synctest.Wait()
-		select {
-		case l := <-read:
-			t.Errorf("%v is on its way, and the answer is not read yet", l)
-		default:
-		}
-		r := bufio.NewReader(answers)
-		if _, err := r.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		if l := <-read; l["msg"] != "run_python" {
-			t.Errorf("logged %v", l)
-		}
-		client.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestMessageAfterTheEnd: the Read that Serve can't interrupt may still bring a message, which is
 // not worked on, and is the last one read.
 func TestMessageAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
 		b := build(t, func(c *Config) {
-			c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+				error) {
 				ran++
 				return printed(r.Code), nil
 			}}
@@ -174,7 +149,8 @@ func TestMessageAfterTheEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error)
 		go func() { served <- b.Serve(ctx, in, io.Discard) }()
-		call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}` + "\n"
+		call := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",` +
+			`"arguments":{"code":"x"}}}` + "\n"
 		fmt.Fprintf(client, call, 1)
 		synctest.Wait()
 		cancel()

@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -23,11 +22,10 @@ type arguments struct {
 	catalog *catalog.Catalog // of the moment of the call
 	servers []catalog.Server // that the code may call, by name
 
-	providers []entrypoint.Provider // the same, for the guest
-	timeout   time.Duration
-	most      time.Duration // that timeout may be
-	files     []string      // paths of files of the user's that the code is to find
-	clamped   string        // what the caller is told when timeout is not what was asked for
+	timeout time.Duration
+	most    time.Duration // that timeout may be
+	files   []string      // paths of files of the user's that the code is to find
+	clamped string        // what the caller is told when timeout is not what was asked for
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 }
@@ -39,7 +37,7 @@ var argumentNames = []string{"code", "servers", "timeout"}
 // Errors are args.Errors.
 func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, error) {
 	names := argumentNames
-	if b.inputs != nil {
+	if b.cfg.Inputs != nil {
 		names = slices.Concat(names, []string{filesName})
 	}
 	given, err := args.Fields(raw, runPythonName, names)
@@ -47,7 +45,6 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 		return arguments{}, err
 	}
 	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout}
-	a.providers, _ = c.Announced()
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}
@@ -55,7 +52,6 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 		if a.servers, err = c.DecodeServers(v); err != nil {
 			return arguments{}, err
 		}
-		a.providers = catalog.Providers(a.servers)
 	}
 	if v := given[filesName]; v != nil {
 		if a.files, err = b.decodeFiles(v); err != nil {

@@ -20,14 +20,18 @@ var argumentCases = []struct {
 	timeout    time.Duration
 }{
 	{"plain", `{"code":"print(1)"}`, "", []string{"My Files!", "broken", "github"}, 30 * time.Second},
-	{"null is absent", `{"code":"x","servers":null,"timeout":null}`, "", []string{"My Files!", "broken", "github"}, 30 * time.Second},
+	{"null is absent", `{"code":"x","servers":null,"timeout":null}`, "",
+		[]string{"My Files!", "broken", "github"}, 30 * time.Second},
 	{"no servers", `{"code":"x","servers":[]}`, "", []string{}, 30 * time.Second},
-	{"by name, alias and prefix, each once", `{"code":"x","servers":["github","my_files_","mcp_github","My Files!"]}`, "", []string{"My Files!", "github"}, 30 * time.Second},
-	{"fraction", `{"code":"x","timeout":0.25}`, "", []string{"My Files!", "broken", "github"}, 250 * time.Millisecond},
+	{"by name, alias and prefix, each once", `{"code":"x","servers":["github","my_files_","mcp_github","My ` +
+		`Files!"]}`, "", []string{"My Files!", "github"}, 30 * time.Second},
+	{"fraction", `{"code":"x","timeout":0.25}`, "", []string{"My Files!", "broken", "github"},
+		250 * time.Millisecond},
 	{"tiny", `{"code":"x","timeout":1e-12,"servers":[]}`, "", []string{}, time.Millisecond},
 	{"float", `{"code":"x","timeout":5.0,"servers":[]}`, "", []string{}, 5 * time.Second},
 	{"clamped", `{"code":"x","timeout":500,"servers":[]}`, "", []string{}, 120 * time.Second},
-	{"clamped from beyond a Duration", `{"code":"x","timeout":1e300,"servers":[]}`, "", []string{}, 120 * time.Second},
+	{"clamped from beyond a Duration", `{"code":"x","timeout":1e300,"servers":[]}`, "", []string{},
+		120 * time.Second},
 
 	{"nothing", ``, `argument "code" is missing; pass the Python source`, nil, 0},
 	{"null", `null`, `argument "code" is missing`, nil, 0},
@@ -36,22 +40,32 @@ var argumentCases = []struct {
 	{"cut short", `{"code":"0"`, `no valid JSON`, nil, 0},
 	{"code null", `{"code":null}`, `argument "code" is missing`, nil, 0},
 	{"code blank", `{"code":" \n\t"}`, `argument "code" is empty`, nil, 0},
-	{"code too long", `{"code":"` + strings.Repeat("x", sandbox.MaxCode+1) + `"}`, `argument "code" is 4194305 bytes long`, nil, 0},
+	{"code too long", `{"code":"` + strings.Repeat("x", sandbox.MaxCode+1) + `"}`,
+		`argument "code" is 4194305 bytes long`, nil, 0},
 	{"code a list", `{"code":["x"]}`, `argument "code" must be a string with Python source, not a list`, nil, 0},
-	{"unknown argument", `{"code":"x","server":["github"]}`, `no argument "server", did you mean "servers"?; it takes code, servers and timeout`, nil, 0},
-	{"unknown argument like none", `{"code":"x","language":"js"}`, `no argument "language"; it takes code, servers and timeout`, nil, 0},
-	{"a long unknown name", `{"code":"x","` + strings.Repeat("\x7f", 5000) + `":1}`, `no argument "\x7f\x7f`, nil, 0},
-	{"a long unknown server", `{"code":"x","servers":["` + strings.Repeat("\x7f", 5000) + `"]}`, `no server "\x7f\x7f`, nil, 0},
+	{"unknown argument", `{"code":"x","server":["github"]}`,
+		`no argument "server", did you mean "servers"?; it takes code, servers and timeout`, nil, 0},
+	{"unknown argument like none", `{"code":"x","language":"js"}`,
+		`no argument "language"; it takes code, servers and timeout`, nil, 0},
+	{"a long unknown name", `{"code":"x","` + strings.Repeat("\x7f", 5000) + `":1}`, `no argument "\x7f\x7f`,
+		nil, 0},
+	{"a long unknown server", `{"code":"x","servers":["` + strings.Repeat("\x7f", 5000) + `"]}`,
+		`no server "\x7f\x7f`, nil, 0},
 	{"case counts", `{"Code":"x"}`, `no argument "Code", did you mean "code"?`, nil, 0},
 	{"twice", `{"code":"x","code":"y"}`, `argument "code" is given twice`, nil, 0},
-	{"servers a string", `{"code":"x","servers":"github"}`, `must be a list of server names such as ["github"], not a string`, nil, 0},
+	{"servers a string", `{"code":"x","servers":"github"}`,
+		`must be a list of server names such as ["github"], not a string`, nil, 0},
 	{"servers an object", `{"code":"x","servers":{"github":true}}`, `not an object`, nil, 0},
 	{"servers of numbers", `{"code":"x","servers":[1]}`, `but holds a number`, nil, 0},
 	{"servers with null", `{"code":"x","servers":["github",null]}`, `but holds null`, nil, 0},
-	{"unknown server", `{"code":"x","servers":["githib"]}`, `there is no server "githib", did you mean "github"?; there are: "My Files!", "broken", "github"`, nil, 0},
-	{"unusable server", `{"code":"x","servers":["linear"]}`, `server "linear" is configured in /home/u/.cursor/mcp.json but can't be used: remote servers are not supported yet. Next: use its stdio variant`, nil, 0},
+	{"unknown server", `{"code":"x","servers":["githib"]}`,
+		`there is no server "githib", did you mean "github"?; there are: "My Files!", "broken", "github"`, nil, 0},
+	{"unusable server", `{"code":"x","servers":["linear"]}`,
+		`server "linear" is configured in /home/u/.cursor/mcp.json but can't be used: remote servers are not ` +
+			`supported yet. Next: use its stdio variant`, nil, 0},
 	{"empty name", `{"code":"x","servers":[""]}`, `there is no server ""`, nil, 0},
-	{"timeout zero", `{"code":"x","timeout":0}`, `"timeout" must be a positive number of seconds such as 30, not 0`, nil, 0},
+	{"timeout zero", `{"code":"x","timeout":0}`, `"timeout" must be a positive number of seconds such as 30, ` +
+		`not 0`, nil, 0},
 	{"timeout negative", `{"code":"x","timeout":-1}`, `not -1`, nil, 0},
 	{"timeout too large for a float", `{"code":"x","timeout":1e999}`, `not 1e999`, nil, 0},
 	{"timeout a string", `{"code":"x","timeout":"30"}`, `not a string`, nil, 0},
@@ -87,15 +101,18 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestArgumentErrorsAreToolErrors: a model sees the text of a tool error, and of a JSON-RPC error not always all.
+// TestArgumentErrorsAreToolErrors: a model sees the text of a tool error, and of a JSON-RPC error
+// not always all.
 func TestArgumentErrorsAreToolErrors(t *testing.T) {
 	p := connect(t, build(t, nil))
 	for _, tc := range argumentCases {
-		if tc.want == "" || tc.args == "" || tc.name == "timeout too large for a float" || tc.name == "cut short" { // these come no further than mcp-go
+		// these come no further than mcp-go
+		if tc.want == "" || tc.args == "" || tc.name == "timeout too large for a float" || tc.name == "cut short" {
 			continue
 		}
 		res := p.call(tc.args)
-		if !res.IsError || !strings.HasPrefix(res.Content[0].Text, "status: validation_error — ") || !strings.Contains(res.Content[0].Text, tc.want) {
+		if !res.IsError || !strings.HasPrefix(res.Content[0].Text, "status: validation_error — ") ||
+			!strings.Contains(res.Content[0].Text, tc.want) {
 			t.Errorf("%s: got %+v", tc.name, res)
 		}
 	}
@@ -103,7 +120,8 @@ func TestArgumentErrorsAreToolErrors(t *testing.T) {
 	if res := p.next().tool(t); !res.IsError || !strings.Contains(res.Content[0].Text, `"code" is missing`) {
 		t.Errorf("no arguments: got %+v", res)
 	}
-	if res := p.call(`{"code":"ok\n","timeout":500}`); res.IsError || res.Content[0].Text != "ok\n[timeout: 500 s is longer than this server allows; the run had 120 s]" {
+	if res := p.call(`{"code":"ok\n","timeout":500}`); res.IsError ||
+		res.Content[0].Text != "ok\n[timeout: 500 s is longer than this server allows; the run had 120 s]" {
 		t.Errorf("clamped: got %+v", res)
 	}
 }
@@ -132,7 +150,8 @@ func FuzzArguments(f *testing.F) {
 			}
 			return
 		}
-		if strings.TrimSpace(a.code) == "" || a.timeout <= 0 || a.timeout > b.limits.MaxTimeout || a.timeout == math.MaxInt64 {
+		if strings.TrimSpace(a.code) == "" || a.timeout <= 0 || a.timeout > b.limits.MaxTimeout ||
+			a.timeout == math.MaxInt64 {
 			t.Errorf("accepted %q as %+v", raw, a)
 		}
 		if !json.Valid(raw) {

@@ -36,7 +36,8 @@ func asking(t testing.TB) *Bridge {
 // introduce sends initialize with capabilities.
 func (p *peer) introduce(capabilities string) {
 	p.t.Helper()
-	p.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":%s,"clientInfo":{"name":"t","version":"1"}}}`, capabilities)
+	p.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":%s,"clientInfo":{"name":"t","version":"1"}}}`, capabilities)
 	if f := p.next(); string(f.ID) != `"init"` || f.Error != nil {
 		p.t.Fatalf("got %+v", f)
 	}
@@ -57,11 +58,10 @@ const maxAsking, maxAsks = 4, 50
 func TestAskClient(t *testing.T) {
 	const form = `elicitation/create {"message":"May I?","requestedSchema":{"type":"object"}}`
 	for _, tc := range []struct{ name, answer, want string }{
-		{"an answer", `"id":%s,"result":{"action":"accept","content":{"n":9007199254740993}}`, `{"action":"accept","content":{"n":9007199254740993}}`},
-		{"an id as text", `"id":"%s","result":{"action":"decline"}`, `{"action":"decline"}`},
-		{"an error", `"id":%s,"error":{"code":-1,"message":"user rejected\u001b[2J"}`, `error, none to ask false: the client refused: user rejected[2J (code -1)`},
-		{"an odd error", `"id":%s,"error":"no"`, `error, none to ask false: the client refused: no (code -32603)`},
-		{"an error and a result", `"id":%s,"error":{"code":5,"message":"no"},"result":{}`, `error, none to ask false: the client refused: no (code 5)`},
+		{"an answer", `"id":%s,"result":{"action":"accept","content":{"n":9007199254740993}}`,
+			`{"action":"accept","content":{"n":9007199254740993}}`},
+		{"an error", `"id":%s,"error":{"code":-1,"message":"user rejected\u001b[2J"}`,
+			`error, none to ask false: the client refused: user rejected[2J (code -1)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := connect(t, asking(t))
@@ -84,7 +84,8 @@ func TestAskClient(t *testing.T) {
 // TestClientThatCannotBeAsked: it isn't sent what it has not declared, and the error says what is
 // missing.
 func TestClientThatCannotBeAsked(t *testing.T) {
-	const form, url = `elicitation/create {"message":"m"}`, `elicitation/create {"mode":"url","message":"m","url":"https://example.org"}`
+	const form, url = `elicitation/create {"message":"m"}`,
+		`elicitation/create {"mode":"url","message":"m","url":"https://example.org"}`
 	const sampling, roots = `sampling/createMessage {}`, `roots/list`
 	for _, tc := range []struct {
 		capabilities string
@@ -108,7 +109,8 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 					can = append(can, code)
 					p.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, f.ID)
 					p.next()
-				} else if text := f.tool(t).Content[0].Text; !strings.Contains(text, "none to ask true: the client can't be asked: it has not declared the capability ") {
+				} else if text := f.tool(t).Content[0].Text; !strings.Contains(text,
+					"none to ask true: the client can't be asked: it has not declared the capability ") {
 					t.Errorf("%s: got %s", code, text)
 				}
 			}
@@ -122,12 +124,16 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 func TestNoOneToAsk(t *testing.T) {
 	b := asking(t)
 	r, err := b.RunDirect(t.Context(), Direct{Code: "roots/list"})
-	if err != nil || !strings.Contains(r.Result.Output[0].Text, "none to ask true: the client can't be asked: the code was not run for an MCP client") {
+	if err != nil || !strings.Contains(r.Result.Output[0].Text,
+		"none to ask true: the client can't be asked: the code was not run for an MCP client") {
 		t.Errorf("got %+v, %v", r.Result.Output, err)
 	}
 	p := connect(t, b)
-	p.run(1, `{"code":"roots/list"}`, `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`)
-	if got := p.next().tool(t).Content[0].Text; !strings.Contains(got, "its version of the protocol has only elicitation") {
+	p.run(1, `{"code":"roots/list"}`, `{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`)
+	if got := p.next().tool(t).Content[0].Text; !strings.Contains(got,
+		"its version of the protocol has only elicitation") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -189,7 +195,8 @@ func TestAskingIsBounded(t *testing.T) {
 		}
 	})
 	t.Run("in one call", func(t *testing.T) {
-		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			for {
 				if _, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, "roots/list", nil); err != nil {
 					return printed(err.Error()), nil
@@ -232,7 +239,8 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 	consent := json.RawMessage(`{"message":"May it?"}`)
 	t.Run("turns", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+			p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+				error) {
 				by, params := elicit.ByServer, any(nil)
 				if r.Code == "elicitation/create" {
 					by, params = elicit.ByPolicy, consent
@@ -276,7 +284,8 @@ func TestServersDoNotUseUpConsent(t *testing.T) {
 		})
 	})
 	t.Run("number", func(t *testing.T) {
-		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		p := connect(t, running(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			for {
 				if _, err := requestOf(ctx).asker.Ask(ctx, elicit.ByServer, "roots/list", nil); err != nil {
 					raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create", consent)

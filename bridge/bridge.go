@@ -78,6 +78,16 @@ type Upstreams interface {
 	ReadResource(ctx context.Context, server, uri string) (json.RawMessage, error)
 	GetPrompt(ctx context.Context, server, name string, args json.RawMessage) (json.RawMessage, error)
 	Complete(ctx context.Context, server string, params map[string]any) (json.RawMessage, error)
+
+	// Running reports whether a server need not be started to be asked.
+	Running(ctx context.Context, server string) bool
+
+	// Update replaces the servers, and doesn't wait for those that are in use.
+	Update(servers []discovery.Server)
+
+	// Pin keeps the servers of this moment for everything that is done under the context that it
+	// returns, until release.
+	Pin(ctx context.Context) (pinned context.Context, release func())
 }
 
 var (
@@ -88,7 +98,7 @@ var (
 // Config is what a Bridge is made of.
 type Config struct {
 	Runner    Runner    // required
-	Upstreams Upstreams // required unless Servers is empty
+	Upstreams Upstreams // required
 
 	Servers  []discovery.Server  // that code may call; names are unique
 	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
@@ -141,20 +151,11 @@ type Config struct {
 // Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed:
 // only, in memory, what can still be read of the last runs.
 type Bridge struct {
-	runner     Runner
-	upstreams  Upstreams
-	broken     error // why there is no policy
-	grants     elicit.Grants
-	login      Login
-	files      *files.Store
-	inputs     *files.Inputs
-	starts     *elicit.Starts
-	audit      *audit.Log
-	signals    *signals
+	cfg        Config
+	structured bool // the output mode
 	limits     catalog.Limits
-	structured bool
-	shareRoots bool
-	log        *slog.Logger
+	starts     *elicit.Starts
+	telemetry  *telemetry
 	kept       *output.Store
 	self       mcp.Implementation // what the server calls itself
 	server     *server.MCPServer
@@ -169,8 +170,8 @@ func (c Config) check() error {
 	switch mode := cmp.Or(c.OutputMode, OutputText); {
 	case c.Runner == nil:
 		return errors.New("bridge: no runner is given")
-	case c.Upstreams == nil && len(c.Servers) > 0:
-		return errors.New("bridge: servers are configured but no upstreams are given")
+	case c.Upstreams == nil:
+		return errors.New("bridge: no upstreams are given")
 	case c.Timeout <= 0 || c.MaxTimeout <= 0:
 		return errors.New("bridge: the timeout and the longest timeout must be positive")
 	case c.Timeout > c.MaxTimeout:
@@ -190,34 +191,28 @@ func New(cfg Config) (*Bridge, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	told, err := newSignals(cfg.Traces, cfg.Metrics, cfg.Version)
+	signals, err := newTelemetry(cfg.Traces, cfg.Metrics, cfg.Version)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)
 	}
-	starts := elicit.NewStarts(cfg.Approvals, log)
-	known := catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: log, Held: starts.Held}
+	starts := elicit.NewStarts(cfg.Approvals, cfg.Log)
+	known := catalog.Config{Policy: cfg.Policy, Store: cfg.Tools, Log: cfg.Log, Held: starts.Held}
 	b := &Bridge{
-		runner: cfg.Runner, upstreams: cfg.Upstreams, broken: cfg.PolicyError,
-		grants: cfg.Grants, login: cfg.Login, starts: starts,
-		latest: catalog.New(known, cfg.Servers, cfg.Problems),
-		files:  cfg.Files, inputs: cfg.Inputs, audit: cfg.Audit, signals: told,
+		cfg: cfg, structured: cfg.OutputMode == OutputStructured,
 		limits: catalog.Limits{
 			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
 			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
 		},
-		structured: cfg.OutputMode == OutputStructured,
-		shareRoots: cfg.ShareRoots,
-		log:        log,
-		kept:       output.NewStore(),
-		self:       mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
+		starts: starts, telemetry: signals, kept: output.NewStore(),
+		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
+		latest: catalog.New(known, cfg.Servers, cfg.Problems),
 	}
 	b.server = b.newServer(cfg.Instance)
 	b.clients = client.New(client.Config{
-		Server: b.server, Self: b.self, Log: log, Ordered: catalog.RunPython, Connect: b.connect,
+		Server: b.server, Self: b.self, Log: cfg.Log, Ordered: catalog.RunPython, Connect: b.connect,
 		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool),
 	})
 	b.offer(b.latest)
@@ -303,7 +298,8 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return b.clients.Serve(ctx, in, out)
 }
 
-// selfSaid is the capability by which other bridges, and this one, know what they have reached.
+// selfSaid returns the capability by which other bridges, and this one, know what they have
+// reached.
 func selfSaid(instance string) map[string]any {
 	if instance == "" {
 		return nil

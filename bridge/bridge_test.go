@@ -50,7 +50,9 @@ func TestMain(m *testing.M) {
 // leaked gives goroutines that a moment hasn't ended: the last ones of a test may still be on their way out.
 func leaked() string {
 	var left []string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) { // between two looks
+	// between two looks
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
+		20 * time.Millisecond) {
 		buf := make([]byte, 1<<20)
 		buf = buf[:goruntime.Stack(buf, true)]
 		left = nil
@@ -111,9 +113,17 @@ func (f fakeUpstreams) Tools(_ context.Context, server string) ([]upstream.Tool,
 	return tools, nil
 }
 
-func (f fakeUpstreams) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (fakeUpstreams) Running(context.Context, string) bool { return false }
+
+func (fakeUpstreams) Update([]discovery.Server) {}
+
+func (fakeUpstreams) Pin(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
+func (f fakeUpstreams) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage,
+	error) {
 	if f.call == nil {
-		return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, server+"."+tool+string(args))), nil
+		return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`,
+			server+"."+tool+string(args))), nil
 	}
 	return f.call(ctx, server, tool, args)
 }
@@ -123,11 +133,13 @@ func config() Config {
 	return Config{
 		Runner: fakeRunner{},
 		Upstreams: fakeUpstreams{tools: map[string][]upstream.Tool{
-			"github":    {{Name: "list-issues", Description: "List issues.", InputSchema: json.RawMessage(`{"type":"object"}`)}, {Name: "list_issues"}, {Name: "me"}},
+			"github": {{Name: "list-issues", Description: "List issues.",
+				InputSchema: json.RawMessage(`{"type":"object"}`)}, {Name: "list_issues"}, {Name: "me"}},
 			"My Files!": {{Name: "read", OutputSchema: json.RawMessage(`{"type":"object"}`)}},
 		}},
 		Servers: []discovery.Server{
-			{Name: "github", Command: "gh", Env: map[string]string{"TOKEN": "secret"}, Description: "Issues and\npulls"},
+			{Name: "github", Command: "gh", Env: map[string]string{"TOKEN": "secret"},
+				Description: "Issues and\npulls"},
 			{Name: "My Files!", Command: "fs"},
 			{Name: "broken", Command: "nothing"},
 		},
@@ -153,7 +165,8 @@ func build(t testing.TB, change func(*Config)) *Bridge {
 }
 
 // running builds a bridge whose runs are fn.
-func running(t testing.TB, fn func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)) *Bridge {
+func running(t testing.TB, fn func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+	error)) *Bridge {
 	return build(t, func(c *Config) { c.Runner = fakeRunner{run: fn} })
 }
 
@@ -253,7 +266,8 @@ func (p *peer) run(id int, args, meta string) {
 	if meta != "" {
 		meta = `,"_meta":` + meta
 	}
-	p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":%s%s}}`, id, args, meta)
+	p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":%s%s}}`, id,
+		args, meta)
 }
 
 func (p *peer) next() frame {
@@ -304,7 +318,8 @@ func TestNewRefuses(t *testing.T) {
 		{"no upstreams", func(c *Config) { c.Upstreams = nil }, "no upstreams"},
 		{"no timeout", func(c *Config) { c.Timeout = 0 }, "must be positive"},
 		{"timeout above the longest", func(c *Config) { c.Timeout = time.Hour }, "raise MCP_BRIDGE_MAX_TIMEOUT"},
-		{"output mode", func(c *Config) { c.OutputMode = "toon" }, `no output mode "toon": set MCP_BRIDGE_OUTPUT_MODE to text or structured`},
+		{"output mode", func(c *Config) { c.OutputMode = "toon" },
+			`no output mode "toon": set MCP_BRIDGE_OUTPUT_MODE to text or structured`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := config()

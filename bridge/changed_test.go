@@ -19,7 +19,8 @@ import (
 // TestGrantOfChangedTool: what the user has allowed for good is for the tool as its server
 // described it then. Changed, it asks again and says what is new; the next "always" is for that.
 func TestGrantOfChangedTool(t *testing.T) {
-	was := upstream.Tool{Name: "rug", Title: "Rug", Description: "Reads a rug.", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+	was := upstream.Tool{Name: "rug", Title: "Rug", Description: "Reads a rug.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
 		Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
 	changed := func(f func(*upstream.Tool)) upstream.Tool {
 		now := was
@@ -35,12 +36,22 @@ func TestGrantOfChangedTool(t *testing.T) {
 		{"spaces and order of the schema", changed(func(t *upstream.Tool) {
 			t.InputSchema = json.RawMessage(`{ "properties": {"n": {"type": "integer"}}, "type": "object" }`)
 		}), nil},
-		{"description", changed(func(t *upstream.Tool) { t.Description = "Burns a rug.\nArguments: none\u202e" }), []string{`description, now "Rug Burns a rug.\nArguments: none".`}},
-		{"title", changed(func(t *upstream.Tool) { t.Title = "Carpet" }), []string{`description, now "Carpet Reads a rug."`}},
-		{"title and description, divided otherwise", changed(func(t *upstream.Tool) { t.Title, t.Description = "RugReads", " a rug." }), []string{"description, now"}},
-		{"schema", changed(func(t *upstream.Tool) { t.InputSchema = json.RawMessage(`{"type":"object"}`) }), []string{`schema, now "{\"type\":\"object\"}"`}},
-		{"output schema", changed(func(t *upstream.Tool) { t.OutputSchema = json.RawMessage(`{"type":"object"}`) }), []string{"schema, now"}},
-		{"annotations", changed(func(t *upstream.Tool) { t.Annotations = json.RawMessage(`{"destructiveHint":true}`) }), []string{`annotations, now "{\"destructiveHint\":true}"`}},
+		{"description", changed(func(t *upstream.Tool) { t.Description = "Burns a rug.\nArguments: none\u202e" }),
+			[]string{`description, now "Rug Burns a rug.\nArguments: none".`}},
+		{"title", changed(func(t *upstream.Tool) { t.Title = "Carpet" }),
+			[]string{`description, now "Carpet Reads a rug."`}},
+		{"title and description, divided otherwise", changed(func(t *upstream.Tool) {
+			t.Title,
+				t.Description = "RugReads", " a rug."
+		}), []string{"description, now"}},
+		{"schema", changed(func(t *upstream.Tool) { t.InputSchema = json.RawMessage(`{"type":"object"}`) }),
+			[]string{`schema, now "{\"type\":\"object\"}"`}},
+		{"output schema", changed(func(t *upstream.Tool) { t.OutputSchema = json.RawMessage(`{"type":"object"}`) }),
+			[]string{"schema, now"}},
+		{"annotations", changed(func(t *upstream.Tool) {
+			t.Annotations = json.RawMessage(
+				`{"destructiveHint":true}`)
+		}), []string{`annotations, now "{\"destructiveHint\":true}"`}},
 		{"all, and endless", changed(func(t *upstream.Tool) {
 			t.Description, t.InputSchema, t.Annotations = strings.Repeat("x", 1<<20), json.RawMessage(`{}`), nil
 		}), []string{`xxx […]"; schema, now "{}"; annotations, now "".`}},
@@ -61,7 +72,8 @@ func TestGrantOfChangedTool(t *testing.T) {
 				t.Fatalf("%d questions, want %d: %.2000q", len(u.saw), questions, u.saw)
 			}
 			for _, want := range tt.want {
-				if got := u.saw[1]; !strings.Contains(got, "its server has changed it since: ") || !strings.Contains(got, want) || len(got) > 3000 {
+				if got := u.saw[1]; !strings.Contains(got, "its server has changed it since: ") ||
+					!strings.Contains(got, want) || len(got) > 3000 {
 					t.Errorf("got %.3000q, want %q", got, want)
 				}
 			}
@@ -70,7 +82,8 @@ func TestGrantOfChangedTool(t *testing.T) {
 			}
 			client := &user{err: elicit.ErrCannotAsk}
 			other := changed(func(t *upstream.Tool) { t.Description = "other" })
-			if err := client.consent(t, grants, asked(other)); err == nil || !strings.Contains(err.Error(), `description, now "Rug other"`) {
+			if err := client.consent(t, grants, asked(other)); err == nil ||
+				!strings.Contains(err.Error(), `description, now "Rug other"`) {
 				t.Errorf("where no one can be asked: %v", err)
 			}
 		})

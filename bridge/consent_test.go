@@ -22,17 +22,21 @@ func answer(word string) string {
 func TestAskOverTheWire(t *testing.T) {
 	b := build(t, func(c *Config) {
 		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
-			res, err := h.Call(ctx, sandbox.Call{Run: r.ID, Provider: "github", Tool: "me", Input: json.RawMessage(`{"a":1}`)})
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
+			res, err := h.Call(ctx, sandbox.Call{Run: r.ID, Provider: "github", Tool: "me",
+				Input: json.RawMessage(`{"a":1}`)})
 			return printed(fmt.Sprintf("%s %v", res, err)), nil
 		}}
 	})
 	p := connect(t, b)
 	p.introduce(`{"elicitation":{}}`)
-	for i, tc := range []struct{ answer, want string }{{"once", `github.me{\"a\":1}`}, {"no", "the user has said no, for all of this run"}} {
+	for i, tc := range []struct{ answer, want string }{{"once", `github.me{\"a\":1}`},
+		{"no", "the user has said no, for all of this run"}} {
 		p.code(i, "x")
 		q := p.next()
-		if q.Method != "elicitation/create" || !strings.Contains(q.Params.Message, `wants to call tool "me" of server "github"`) ||
+		if q.Method != "elicitation/create" || !strings.Contains(q.Params.Message,
+			`wants to call tool "me" of server "github"`) ||
 			!strings.Contains(q.Params.Message, `{"a":1}`) {
 			t.Fatalf("the client was asked %+v", q)
 		}
@@ -44,7 +48,8 @@ func TestAskOverTheWire(t *testing.T) {
 	silent := connect(t, b)
 	silent.introduce(`{}`)
 	silent.code(1, "x")
-	if got := silent.next().tool(t).Content[0].Text; !strings.Contains(got, "mcp-bridge policy grant github.me") {
+	if got := silent.next().tool(t).Content[0].Text; !strings.Contains(got,
+		"mcp-bridge policy grant github.me") {
 		t.Errorf("a client that can't be asked: %s", got)
 	}
 }
@@ -54,10 +59,12 @@ func TestAskOverTheWire(t *testing.T) {
 func TestAskOfADirectRun(t *testing.T) {
 	b := build(t, func(c *Config) {
 		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			var said []string
 			for range 2 {
-				res, err := h.Call(ctx, sandbox.Call{Run: r.ID, Provider: "github", Tool: "me", Input: json.RawMessage(`{"a":1}`)})
+				res, err := h.Call(ctx, sandbox.Call{Run: r.ID, Provider: "github", Tool: "me",
+					Input: json.RawMessage(`{"a":1}`)})
 				said = append(said, fmt.Sprintf("%s %v", res, err))
 			}
 			return printed(r.File + " " + strings.Join(said, "; ")), nil
@@ -68,7 +75,8 @@ func TestAskOfADirectRun(t *testing.T) {
 		answers []bool
 		want    []string
 	}{
-		{"yes, then no", []bool{true, false}, []string{`script.py {"content":[{"type":"text","text":"github.me{\"a\":1}"}]} <nil>; `, "the user has said no"}},
+		{"yes, then no", []bool{true, false}, []string{`script.py {"content":[{"type":"text",` +
+			`"text":"github.me{\"a\":1}"}]} <nil>; `, "the user has said no"}},
 		{"no", []bool{false}, []string{"the user has said no, for all of this run; "}},
 		{"no one to ask", nil, []string{"the user asked first, and the client can't be asked"}},
 	} {
@@ -80,7 +88,8 @@ func TestAskOfADirectRun(t *testing.T) {
 					if asked++; asked > len(tc.answers) {
 						t.Fatalf("question %d: %s", asked, question)
 					}
-					if !strings.Contains(question, `wants to call tool "me" of server "github"`) || !strings.HasSuffix(question, `Arguments: {"a":1}`) {
+					if !strings.Contains(question, `wants to call tool "me" of server "github"`) ||
+						!strings.HasSuffix(question, `Arguments: {"a":1}`) {
 						t.Errorf("the question is %s", question)
 					}
 					return tc.answers[asked-1], nil
@@ -149,7 +158,8 @@ func (c *countedUpstreams) ReadResource(context.Context, string, string) (json.R
 	return nil, nil
 }
 
-func (c *countedUpstreams) GetPrompt(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+func (c *countedUpstreams) GetPrompt(context.Context, string, string, json.RawMessage) (json.RawMessage,
+	error) {
 	c.note("prompt")
 	return nil, nil
 }
@@ -162,14 +172,17 @@ func (c *countedUpstreams) Complete(context.Context, string, map[string]any) (js
 // TestHeldServer: a server that is held is listed with what it is, is in no definition of ours, and
 // is reached by nothing that code can do. After a yes it is, in the same run.
 func TestHeldServer(t *testing.T) {
-	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"github": {{Name: "me"}}}}}
+	tools := map[string][]upstream.Tool{"github": {{Name: "me"}}}
+	up := &countedUpstreams{fakeUpstreams: fakeUpstreams{tools: tools}}
 	a := &approving{holds: "github"}
 	b := build(t, func(c *Config) { c.Upstreams, c.Approvals = up, a })
 	h := hostFor(t, b, `["github"]`)
-	if got := called(t, h, "runtime", "discovered_servers", `{"detailed":true}`); !strings.Contains(got, "it is not started before the user says yes") {
+	if got := called(t, h, "runtime", "discovered_servers", `{"detailed":true}`); !strings.Contains(got,
+		"it is not started before the user says yes") {
 		t.Errorf("it is listed as %s", got)
 	}
-	if strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") || strings.Contains(b.Catalog().Instructions(), "github") {
+	if strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") ||
+		strings.Contains(b.Catalog().Instructions(), "github") {
 		t.Error("its name is in the tool's definition")
 	}
 	for _, q := range []struct{ provider, tool, input string }{
@@ -186,7 +199,8 @@ func TestHeldServer(t *testing.T) {
 		{"runtime", "get_prompt", `{"server":"github","name":"x"}`},
 		{"runtime", "complete", `{"server":"github","name":"x","argument":"a"}`},
 	} {
-		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got, "new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve)") {
+		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got,
+			"new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve)") {
 			t.Errorf("%s.%s: %s", q.provider, q.tool, got)
 		}
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// vocabulary is o200k_base, the vocabulary of current GPT models. Those of others aren't public; their counts of such text are alike.
+// vocabulary is o200k_base, the vocabulary of current GPT models. Those of others aren't public;
+// their counts of such text are alike.
 const vocabulary = "o200k_base"
 
-// mostStanding is how many tokens the definitions of our tools and the instructions may take together, whatever is
+// mostStanding is how many tokens the definitions of our tools and the instructions may take
+// together, whatever is
 // configured.
 const mostStanding = 900
 
@@ -35,7 +37,8 @@ func counter(t testing.TB) func(text string) int {
 	return func(text string) int { return len(enc.EncodeOrdinary(text)) }
 }
 
-// definitions are tools as they stand in a model's context: all that a server lists of them, and the part that every host shows.
+// definitions are tools as they stand in a model's context: all that a server lists of them, and
+// the part that every host shows.
 type definitions struct{ all, shown string }
 
 func define(t testing.TB, tools []json.RawMessage) definitions {
@@ -64,7 +67,8 @@ func define(t testing.TB, tools []json.RawMessage) definitions {
 	return d
 }
 
-// unescaped returns JSON without the escapes of <, > and &, which clients have decoded before a model sees them.
+// unescaped returns JSON without the escapes of <, > and &, which clients have decoded before a
+// model sees them.
 func unescaped(t testing.TB, raw []byte) string {
 	t.Helper()
 	var v any
@@ -101,7 +105,8 @@ type charged struct {
 // charge serves a bridge over some servers until the test ends.
 func charge(t testing.TB, servers []discovery.Server, lists map[string][]json.RawMessage) charged {
 	t.Helper()
-	inputs, err := files.NewInputs([]string{"/home/someone/Documents/reports", "/srv/data/exports"}) // with all there can be
+	// with all there can be
+	inputs, err := files.NewInputs([]string{"/home/someone/Documents/reports", "/srv/data/exports"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +116,8 @@ func charge(t testing.TB, servers []discovery.Server, lists map[string][]json.Ra
 	})
 	p := connect(t, b)
 	var hello struct{ Instructions string }
-	p.result("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, &hello)
+	p.result("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t",`+
+		`"version":"1"}}`, &hello)
 	return charged{b, p, hello.Instructions}
 }
 
@@ -122,13 +128,15 @@ func (c charged) tools() []json.RawMessage {
 	return list.Tools
 }
 
-// TestStandingCost: what a conversation pays before anything was asked stays the same, whatever is configured.
+// TestStandingCost: what a conversation pays before anything was asked stays the same, whatever is
+// configured.
 func TestStandingCost(t *testing.T) {
 	count := counter(t)
 	lists := recordedLists(t)
 	several := func(n int, name string) (servers []discovery.Server) {
 		for i := range n {
-			servers = append(servers, discovery.Server{Name: fmt.Sprintf(name, i), Description: "What it does. " + strings.Repeat("More of it. ", 50)})
+			servers = append(servers, discovery.Server{Name: fmt.Sprintf(name, i), Description: "What it does. " +
+				strings.Repeat("More of it. ", 50)})
 		}
 		return servers
 	}
@@ -148,8 +156,10 @@ func TestStandingCost(t *testing.T) {
 		{"13 servers", serversOf(lists), lists},
 		{"one server with 300 tools", several(1, "big%d"), map[string][]json.RawMessage{"big0": many(300)}},
 		{"300 servers", several(300, "server_%d"), nil},
-		{"12 servers of many words", described(12, "Manage issues, pull requests, code reviews and repositories of all your organizations"), nil},
-		{"20 servers of dear words", described(20, "x7-Q9 a_b/c.d z'1+2 8:3:4:5 k.l.m.n.o 0-1-2-3-4 Zq'Xw_vB.nM"), nil},
+		{"12 servers of many words", described(12, "Manage issues, pull requests, code reviews and repositories "+
+			"of all your organizations"), nil},
+		{"20 servers of dear words", described(20, "x7-Q9 a_b/c.d z'1+2 8:3:4:5 k.l.m.n.o 0-1-2-3-4 Zq'Xw_vB.nM"),
+			nil},
 		{"20 servers of Chinese words", described(20, "管理 问题 和 拉取 请求 代码 审查 存储库 所有 组织 用户"), nil},
 		{"300 servers with the dearest names", several(300, "\u2603\U0001F9FF%d 𝔖𝔢𝔯𝔳𝔢𝔯"), nil},
 	} {
@@ -160,7 +170,8 @@ func TestStandingCost(t *testing.T) {
 			t.Logf("%d tokens of definitions, %d of them shown by every host; %d of instructions", all, shown, told)
 			// Titles and hints are for hosts and people: no model sees them.
 			if shown+told > mostStanding {
-				t.Errorf("%d tokens of definitions and %d of instructions, at most %d together are allowed", shown, told, mostStanding)
+				t.Errorf("%d tokens of definitions and %d of instructions, at most %d together are allowed", shown, told,
+					mostStanding)
 			}
 		})
 	}
@@ -199,7 +210,8 @@ func tasks(t testing.TB) (all []task) {
 	return all
 }
 
-// TestContextCost counts what ten whole tasks cost that way, and finds out whether they could be done with what was found. -v prints
+// TestContextCost counts what ten whole tasks cost that way, and finds out whether they could be
+// done with what was found. -v prints
 // the table.
 func TestContextCost(t *testing.T) {
 	count := counter(t)
@@ -213,12 +225,15 @@ func TestContextCost(t *testing.T) {
 	standing := count(ours.shown)
 	all := count(loaded.shown)
 	var table strings.Builder
-	fmt.Fprintf(&table, "tokens (%s) of                                        %10s %10s\n", vocabulary, "shown", "as listed")
+	fmt.Fprintf(&table, "tokens (%s) of                                        %10s %10s\n", vocabulary, "shown",
+		"as listed")
 	row := func(name string, shown, listed int) { fmt.Fprintf(&table, "%-64s %10d %10d\n", name, shown, listed) }
 	row(fmt.Sprintf("%d tools of %d servers, loaded directly", len(direct), len(lists)), all, count(loaded.all))
-	row(fmt.Sprintf("our tools/list, the same servers configured (%d tools)", len(c.tools())), standing, count(ours.all))
+	row(fmt.Sprintf("our tools/list, the same servers configured (%d tools)", len(c.tools())), standing,
+		count(ours.all))
 	row("our instructions, in hosts that show them", count(c.instructions), count(c.instructions))
-	fmt.Fprintf(&table, "\n%-64s %10s %10s %10s\n", "task: the searches and what they found", "searches", "with ours", "of direct")
+	fmt.Fprintf(&table, "\n%-64s %10s %10s %10s\n", "task: the searches and what they found", "searches",
+		"with ours", "of direct")
 	var totals []int
 	for _, task := range tasks(t) {
 		tokens, answers := 0, ""
@@ -234,7 +249,8 @@ func TestContextCost(t *testing.T) {
 		}
 		total := standing + tokens
 		totals = append(totals, total)
-		fmt.Fprintf(&table, "%-64.64s %10d %10d %9.1f%%\n", task.name, tokens, total, 100*float64(total)/float64(all))
+		fmt.Fprintf(&table, "%-64.64s %10d %10d %9.1f%%\n", task.name, tokens, total,
+			100*float64(total)/float64(all))
 	}
 	slices.Sort(totals)
 	mean := 0

@@ -37,8 +37,10 @@ func (p *peer) modernRun(id int, code, token, more string) {
 	if token != "" {
 		token = `"progressToken":` + token + `,`
 	}
-	p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":%q},%s"_meta":{%s`+
-		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, id, code, more, token)
+	p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
+		`"arguments":{"code":%q},%s"_meta":{%s`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, id, code, more, token)
 }
 
 // again sends the call again, with the same answer to each question.
@@ -48,7 +50,8 @@ func (p *peer) again(id int, code, token string, in askingResult, answer string)
 	for key := range in.Requests {
 		answers[key] = json.RawMessage(answer)
 	}
-	p.modernRun(id, code, token, fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, in.State, text.JSON(answers)))
+	p.modernRun(id, code, token, fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, in.State,
+		text.JSON(answers)))
 }
 
 func (f frame) inputs(t testing.TB, id string, questions int) (in askingResult) {
@@ -75,7 +78,8 @@ type questioning struct {
 func (q *questioning) bridge(t testing.TB, change func(*Config)) *Bridge {
 	q.how = make(chan error, 100)
 	return build(t, func(c *Config) {
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			q.begun.Add(1)
 			defer func() { q.how <- context.Cause(ctx) }()
 			var said []string
@@ -84,7 +88,8 @@ func (q *questioning) bridge(t testing.TB, change func(*Config)) *Bridge {
 				answers := make([]string, len(n))
 				for j := range n {
 					all.Go(func() {
-						raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create", map[string]any{"message": fmt.Sprintf("%d.%d", i, j)})
+						raw, err := requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create",
+							map[string]any{"message": fmt.Sprintf("%d.%d", i, j)})
 						if answers[j] = string(raw); err != nil {
 							answers[j] = err.Error()
 						}
@@ -119,11 +124,14 @@ func TestDialogue(t *testing.T) {
 			if r.Method != "elicitation/create" {
 				t.Errorf("asked by %s", r.Method)
 			}
-			answers[key] = json.RawMessage(fmt.Sprintf(`{"action":"accept","n":9007199254740993,"to":%q}`, r.Params.Message))
+			answers[key] = json.RawMessage(fmt.Sprintf(`{"action":"accept","n":9007199254740993,"to":%q}`,
+				r.Params.Message))
 		}
 		// The same arguments, written otherwise.
-		p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"inputResponses":%s,"requestState":%q,"arguments": { "code" : "111 1 \u00311"},"name":"run_python",`+
-			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, i+2, text.JSON(answers), in.State)
+		p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"inputResponses":%s,"requestState":%q,`+
+			`"arguments": { "code" : "111 1 \u00311"},"name":"run_python",`+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, i+2, text.JSON(answers), in.State)
 	}
 	f := p.next()
 	want := ""
@@ -141,7 +149,8 @@ func TestDialogueThatIsNotComplete(t *testing.T) {
 	p := connect(t, q.bridge(t, nil))
 	p.modernRun(1, "11", "", "")
 	first := p.next().inputs(t, "1", 2)
-	p.modernRun(2, "11", "", fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":%s,"q2":null},`, first.State, yes))
+	p.modernRun(2, "11", "", fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":%s,"q2":null},`, first.State,
+		yes))
 	second := p.next().inputs(t, "2", 1)
 	p.modernRun(3, "11", "", fmt.Sprintf(`"requestState":%q,`, second.State))
 	third := p.next().inputs(t, "3", 1)
@@ -163,12 +172,15 @@ func TestStateOfAnother(t *testing.T) {
 	refused := func(who *peer, why string, in askingResult, code string) {
 		t.Helper()
 		who.again(9, code, "", in, yes)
-		if f := who.next(); f.Error == nil || f.Error.Code != -32602 || !strings.Contains(f.Error.Message, "requestState was not issued by this server to this client for this call, was used before,") || string(f.ID) != "9" {
+		if f := who.next(); f.Error == nil || f.Error.Code != -32602 ||
+			!strings.Contains(f.Error.Message, "requestState was not issued by this server to this client for this "+
+				"call, was used before,") || string(f.ID) != "9" {
 			t.Errorf("%s: got %s, %+v", why, f.Result, f.Error)
 		}
 	}
 	for why, state := range map[string]string{
-		"empty": "", "another": strings.Repeat("A", len(in.State)), "cut": in.State[:len(in.State)-1], "text behind it": in.State + "A",
+		"empty": "", "another": strings.Repeat("A", len(in.State)), "cut": in.State[:len(in.State)-1],
+		"text behind it": in.State + "A",
 	} {
 		forged.State = state
 		refused(p, why, forged, "1 1")
@@ -234,7 +246,8 @@ func TestNoAnswer(t *testing.T) {
 			t.Errorf("the log says %s", text)
 		}
 		p.again(2, "1", "", in, yes)
-		if f := p.next(); f.Error == nil || f.Error.Code != -32602 || !strings.Contains(f.Error.Message, "no answer came within 5m0s") {
+		if f := p.next(); f.Error == nil || f.Error.Code != -32602 ||
+			!strings.Contains(f.Error.Message, "no answer came within 5m0s") {
 			t.Errorf("got %s, %+v", f.Result, f.Error)
 		}
 	})
@@ -296,24 +309,27 @@ func TestAskPolicyInResults(t *testing.T) {
 	}
 	called := atomic.Int32{}
 	b := forwards(t, false)
-	u := b.upstreams.(fakeUpstreams)
+	u := b.cfg.Upstreams.(fakeUpstreams)
 	inner := u.call
 	u.call = func(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 		called.Add(1)
 		return inner(ctx, server, tool, args)
 	}
-	b.upstreams = u
-	b.latest = catalog.New(catalog.Config{Policy: rules, Log: b.log}, config().Servers, nil)
+	b.cfg.Upstreams = u
+	b.latest = catalog.New(catalog.Config{Policy: rules, Log: b.cfg.Log}, config().Servers, nil)
 	p := connect(t, b)
-	const code = `{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{}}}}`
+	const code = `{"method":"elicitation/create","params":{"message":"Your name?",` +
+		`"requestedSchema":{"type":"object","properties":{}}}}`
 	p.modernRun(1, code, "", "")
 	in := p.next().inputs(t, "1", 1)
-	if text := in.Requests["q1"].Params.Message; !strings.Contains(text, `wants to call tool "me" of server "github"`) || called.Load() != 0 {
+	if text := in.Requests["q1"].Params.Message; !strings.Contains(text,
+		`wants to call tool "me" of server "github"`) || called.Load() != 0 {
 		t.Errorf("asked %q, called %d times", text, called.Load())
 	}
 	p.again(2, code, "", in, yes)
 	in = p.next().inputs(t, "2", 1)
-	if text := in.Requests["q2"].Params.Message; !strings.Contains(text, `The MCP server "github" asks, by way of mcp-bridge: Your name?`) {
+	if text := in.Requests["q2"].Params.Message; !strings.Contains(text,
+		`The MCP server "github" asks, by way of mcp-bridge: Your name?`) {
 		t.Errorf("asked %q", text)
 	}
 	p.again(3, code, "", in, `{"action":"accept","content":{"name":"Ada"}}`)
@@ -326,12 +342,14 @@ func TestAskPolicyInResults(t *testing.T) {
 // comes while it is parked.
 func TestProgressOfDialogue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			for i := range 2 {
 				r.Output(sandbox.Chunk{Stream: "stdout", Text: fmt.Sprintf("line %d\n", i)})
 				time.Sleep(1500 * time.Millisecond)
 				if i == 0 {
-					_, _ = requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create", map[string]any{"message": "?"})
+					_, _ = requestOf(ctx).asker.Ask(ctx, elicit.ByPolicy, "elicitation/create",
+						map[string]any{"message": "?"})
 				}
 			}
 			return printed("x"), nil
@@ -351,7 +369,8 @@ func TestProgressOfDialogue(t *testing.T) {
 			last, reports := time.Time{}, 0
 			f := p.next()
 			for ; f.Method != ""; f = p.next() {
-				if string(f.Params.Token) != token || !strings.HasSuffix(f.Params.Message, fmt.Sprintf("line %d", i)) || strings.HasPrefix(f.Params.Message, "[6") {
+				if string(f.Params.Token) != token || !strings.HasSuffix(f.Params.Message, fmt.Sprintf("line %d", i)) ||
+					strings.HasPrefix(f.Params.Message, "[6") {
 					t.Errorf("request %d: got %s", i+1, f.raw)
 				}
 				last, reports = time.Now(), reports+1

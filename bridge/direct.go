@@ -35,8 +35,8 @@ type Report struct {
 	outcome output.Outcome
 }
 
-// JSON is all of it as one object, as structuredContent in OutputStructured, but that exitCode is
-// the caller's: what its own process ends with. Paths say where the caller has put files, by name.
+// JSON returns all of it as one object, in the form of structuredContent. Its exitCode is the
+// caller's: what its own process ends with. Paths say where the caller has put files, by name.
 func (r Report) JSON(exitCode int, paths map[string]string) json.RawMessage {
 	o := r.outcome
 	o.ExitCode = exitCode
@@ -70,7 +70,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 		return Report{}, err
 	}
 	id, began, status := newID(), time.Now(), statusPanic
-	ctx, end := b.signals.begin(ctx, id)
+	ctx, end := b.telemetry.begin(ctx, id)
 	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
 	req := sandboxRequest(id, a, nil)
 	req.Output, req.File = d.Output, d.File
@@ -83,11 +83,11 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable
-		b.books(b.log.With("run", id)).ran(ctx, id, args, output.Refused(id, status, err), began)
+		b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, args, output.Refused(id, status, err), began)
 		return Report{}, err
 	}
 	o := outcomeOf(id, a, res, directBytes)
 	status = o.Status
-	b.books(b.log.With("run", id)).ran(ctx, id, args, o, began)
+	b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

@@ -58,7 +58,8 @@ type contents struct {
 
 func (p *peer) contents(t testing.TB) contents {
 	t.Helper()
-	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python",` +
+		`"arguments":{"code":"x"}}}`)
 	var c contents
 	if err := json.Unmarshal(p.next().Result, &c); err != nil {
 		t.Fatal(err)
@@ -80,10 +81,12 @@ func TestFilesOfAResult(t *testing.T) {
 	for _, c := range got {
 		kinds = append(kinds, c.Type)
 	}
-	if diff := cmp.Diff([]string{"text", "image", "resource_link", "resource_link", "resource_link", "resource_link"}, kinds); diff != "" {
+	if diff := cmp.Diff([]string{"text", "image", "resource_link", "resource_link", "resource_link",
+		"resource_link"}, kinds); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if !strings.Contains(got[0].Text, "[large.png (2.0 MB) is a link and not shown: an image that is shown has at most 1.6 MB]") ||
+	if !strings.Contains(got[0].Text, "[large.png (2.0 MB) is a link and not shown: an image that is shown "+
+		"has at most 1.6 MB]") ||
 		!strings.Contains(got[0].Text, "[fake.png (10 bytes) is a link and not shown: it can't be read as") {
 		t.Errorf("the text is %q", got[0].Text)
 	}
@@ -91,15 +94,19 @@ func TestFilesOfAResult(t *testing.T) {
 		t.Errorf("the image is %+v", got[1])
 	}
 	run, _, _ := strings.Cut(strings.TrimPrefix(got[2].URI, "mcp-bridge://runs/"), "/")
-	if got[2].URI != "mcp-bridge://runs/"+run+"/sub/%C3%9Cbersicht.csv" || got[2].Name != "sub/Übersicht.csv" || got[2].Size != 4 || got[2].MIMEType != "text/csv" {
+	if got[2].URI != "mcp-bridge://runs/"+run+"/sub/%C3%9Cbersicht.csv" || got[2].Name != "sub/Übersicht.csv" ||
+		got[2].Size != 4 || got[2].MIMEType != "text/csv" {
 		t.Errorf("the link is %+v", got[2])
 	}
 
 	for uri, want := range map[string]string{
-		got[2].URI:                               `{"contents":[{"uri":"` + got[2].URI + `","mimeType":"text/csv","text":"a,b\n"}]}`,
-		got[5].URI:                               `{"contents":[{"uri":"` + got[5].URI + `","mimeType":"image/svg+xml","text":"<svg/>"}]}`,
-		"mcp-bridge://runs/" + run + "/plot.png": base64.StdEncoding.EncodeToString(small), // an image that is shown can be read too
-		got[3].URI:                               base64.StdEncoding.EncodeToString(large),
+		got[2].URI: `{"contents":[{"uri":"` + got[2].URI +
+			`","mimeType":"text/csv","text":"a,b\n"}]}`,
+		got[5].URI: `{"contents":[{"uri":"` + got[5].URI +
+			`","mimeType":"image/svg+xml","text":"<svg/>"}]}`,
+		// an image that is shown can be read too
+		"mcp-bridge://runs/" + run + "/plot.png":   base64.StdEncoding.EncodeToString(small),
+		got[3].URI:                                 base64.StdEncoding.EncodeToString(large),
 		"mcp-bridge://runs/" + run + "/fake%2Epng": base64.StdEncoding.EncodeToString([]byte("no picture")),
 	} {
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q}}`, uri)
@@ -151,16 +158,19 @@ func TestSpoiledImageIsALink(t *testing.T) {
 		sandbox.Artifact{Name: "a.webp", Mime: "image/webp", Data: []byte("RIFF....WEBP!garbage")},
 	)
 	got := p.contents(t).Content
-	if len(got) != 3 || got[1].Type != "resource_link" || got[2].Type != "resource_link" || !strings.Contains(got[0].Text, "[a.png (40 bytes) is a link and not shown: it begins as a PNG") {
+	if len(got) != 3 || got[1].Type != "resource_link" || got[2].Type != "resource_link" ||
+		!strings.Contains(got[0].Text, "[a.png (40 bytes) is a link and not shown: it begins as a PNG") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 // TestOldClient: a client whose protocol has no resource links gets text in their place.
 func TestOldClient(t *testing.T) {
-	for version, kind := range map[string]string{"2024-11-05": "text", "2025-03-26": "text", "2025-06-18": "resource_link", "2025-11-25": "resource_link"} {
+	for version, kind := range map[string]string{"2024-11-05": "text", "2025-03-26": "text",
+		"2025-06-18": "resource_link", "2025-11-25": "resource_link"} {
 		p := withFiles(t, sandbox.Artifact{Name: "a.csv", Mime: "text/csv", Data: []byte("a")})
-		p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, version)
+		p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},`+
+			`"clientInfo":{"name":"t","version":"1"}}}`, version)
 		p.next()
 		got := p.contents(t).Content
 		if len(got) != 1 || got[0].Type != kind || !strings.Contains(got[0].Text+got[0].URI, "mcp-bridge://runs/") {
@@ -170,7 +180,8 @@ func TestOldClient(t *testing.T) {
 }
 
 func TestFilesAlone(t *testing.T) {
-	got := withFiles(t, sandbox.Artifact{Name: "p.png", Mime: "image/png", Data: picture(t, 1, 1)}).contents(t).Content
+	got := withFiles(t, sandbox.Artifact{Name: "p.png", Mime: "image/png", Data: picture(t, 1, 1)}).contents(
+		t).Content
 	if len(got) != 1 || got[0].Type != "image" {
 		t.Errorf("got %+v, want the image and no empty text", got)
 	}
@@ -178,21 +189,26 @@ func TestFilesAlone(t *testing.T) {
 
 func TestReadOutput(t *testing.T) {
 	text := strings.Repeat("é line\n", 100_000)
-	p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
-		return sandbox.Result{Status: sandbox.StatusOK, Output: []sandbox.Chunk{{Stream: "stdout", Text: text}, {Stream: "stderr", Text: "warned"}}}, nil
+	p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+		error) {
+		return sandbox.Result{Status: sandbox.StatusOK, Output: []sandbox.Chunk{{Stream: "stdout", Text: text},
+			{Stream: "stderr", Text: "warned"}}}, nil
 	}))
 	shown := p.call(`{"code":"x"}`).Content[0].Text
 	var run string
 	var offset int
 	_, mark, _ := strings.Cut(shown, "; read_output(run=")
-	if _, err := fmt.Sscanf(mark, "%q, offset=%d)", &run, &offset); err != nil || offset < DefaultOutput/3 || len(shown) > DefaultOutput+500 {
+	if _, err := fmt.Sscanf(mark, "%q, offset=%d)", &run, &offset); err != nil || offset < DefaultOutput/3 ||
+		len(shown) > DefaultOutput+500 {
 		t.Fatalf("%v in %.300s of %d bytes", err, mark, len(shown))
 	}
-	if !strings.HasPrefix(text, shown[:offset]) || !strings.HasSuffix(shown, fmt.Sprintf("\nstderr:\nwarned\n[… cut in the middle: read_output(run=%q)]", run)) {
+	if !strings.HasPrefix(text, shown[:offset]) || !strings.HasSuffix(shown,
+		fmt.Sprintf("\nstderr:\nwarned\n[… cut in the middle: read_output(run=%q)]", run)) {
 		t.Errorf("shown are %.50q and %q", shown, shown[len(shown)-50:])
 	}
 	read := func(args string) toolResult {
-		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_output","arguments":%s}}`, args)
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_output","arguments":%s}}`,
+			args)
 		return p.next().tool(t)
 	}
 	var got strings.Builder
@@ -203,7 +219,8 @@ func TestReadOutput(t *testing.T) {
 		body := res.Content[0].Text
 		at := strings.LastIndex(body, "[bytes ")
 		var from, to, size int
-		if _, err := fmt.Sscanf(body[at:], "[bytes %d to %d of %d;", &from, &to, &size); err != nil || from != offset || size != total || to <= from {
+		if _, err := fmt.Sscanf(body[at:], "[bytes %d to %d of %d;", &from, &to, &size); err != nil ||
+			from != offset || size != total || to <= from {
 			t.Fatalf("%v: %s", err, body[at:])
 		}
 		got.WriteString(body[:at][:to-from])
@@ -215,15 +232,18 @@ func TestReadOutput(t *testing.T) {
 	if got.String() != text+"stderr:\nwarned" {
 		t.Error("what was read piece by piece isn't what was printed")
 	}
-	if res := read(fmt.Sprintf(`{"run":%q,"offset":"-6"}`, run)); res.Content[0].Text != fmt.Sprintf("warned\n[bytes %d to %d of %d; offset=-6 counts from the end; that is the end]", total-6, total, total) {
+	if res := read(fmt.Sprintf(`{"run":%q,"offset":"-6"}`, run)); res.Content[0].Text != fmt.Sprintf(
+		"warned\n[bytes %d to %d of %d; offset=-6 counts from the end; that is the end]", total-6, total, total) {
 		t.Errorf("got %q", res.Content[0].Text)
 	}
 	for limit, want := range map[int]string{
-		20:      fmt.Sprintf("[bytes 0 to 64 of %d; limit=20 became 64: it is from 64 to 262144 bytes; offset=64 reads on]", total),
+		20: fmt.Sprintf("[bytes 0 to 64 of %d; limit=20 became 64: it is from 64 to 262144 bytes; offset=64 "+
+			"reads on]", total),
 		1000000: "; limit=1000000 became 262144: it is from 64 to 262144 bytes; ",
 		64:      fmt.Sprintf("[bytes 0 to 64 of %d; offset=64 reads on]", total),
 	} {
-		if res := read(fmt.Sprintf(`{"run":%q,"limit":%d}`, run, limit)); !strings.Contains(res.Content[0].Text, want) {
+		if res := read(fmt.Sprintf(`{"run":%q,"limit":%d}`, run, limit)); !strings.Contains(res.Content[0].Text,
+			want) {
 			t.Errorf("limit %d: got %.400q, want %s", limit, res.Content[0].Text, want)
 		}
 	}
@@ -248,7 +268,8 @@ func TestReadOutput(t *testing.T) {
 func TestShownWholeIsNotKept(t *testing.T) {
 	p := connect(t, build(t, nil))
 	p.call(`{"code":"short"}`)
-	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_output","arguments":{"run":"x"}}}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_output",` +
+		`"arguments":{"run":"x"}}}`)
 	if got := p.next().tool(t).Content[0].Text; !strings.Contains(got, "none is kept now") {
 		t.Error(got)
 	}

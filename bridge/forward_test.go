@@ -42,7 +42,8 @@ func forwards(t testing.TB, roots bool) *Bridge {
 			return result, nil
 		}
 		c.Upstreams = u
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			raw, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me", Input: json.RawMessage(r.Code)})
 			return printed(string(raw)), err
 		}}
@@ -51,16 +52,23 @@ func forwards(t testing.TB, roots bool) *Bridge {
 
 func TestQuestionsAreForwarded(t *testing.T) {
 	for _, tc := range []struct{ name, ask, asked, want string }{
-		{"a form", `{"method":"elicitation/create","params":{"message":"Your\u001b name?\u202e","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},"task":{},"_meta":{"progressToken":1}}}`,
-			`elicitation/create {"_meta":{"mcp-bridge/server":"github"},"message":"The MCP server \"github\" asks, by way of mcp-bridge: Your name?","requestedSchema":{"properties":{"n":{"default":9007199254740993,"type":"integer"}},"type":"object"}}`, `{"ok":9007199254740993}`},
+		{"a form", `{"method":"elicitation/create","params":{"message":"Your\u001b name?\u202e",` +
+			`"requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":9007199254740993}}},` +
+			`"task":{},"_meta":{"progressToken":1}}}`,
+			`elicitation/create {"_meta":{"mcp-bridge/server":"github"},"message":"The MCP server \"github\" asks, ` +
+				`by way of mcp-bridge: Your name?","requestedSchema":{"properties":{"n":{"default":9007199254740993,` +
+				`"type":"integer"}},"type":"object"}}`, `{"ok":9007199254740993}`},
 		{"a model", `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`, "",
 			`"the client doesn't support sampling/createMessage (code -32601)"`},
 		{"roots", `{"method":"roots/list","params":{"x":1}}`, `roots/list `, `{"ok":9007199254740993}`},
-		{"a URL that was not declared", `{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://example.org"}}`, "",
+		{"a URL that was not declared", `{"method":"elicitation/create","params":{"mode":"url","message":"m",` +
+			`"url":"https://example.org"}}`, "",
 			`"the client can't be asked: it has not declared the capability elicitation by URL (code -32601)"`},
-		{"no message", `{"method":"elicitation/create","params":{"message":5}}`, "", `"it has no message (code -32602)"`},
+		{"no message", `{"method":"elicitation/create","params":{"message":5}}`, "",
+			`"it has no message (code -32602)"`},
 		{"no parameters", `{"method":"elicitation/create"}`, "", `"its parameters are no object (code -32602)"`},
-		{"a list", `{"method":"elicitation/create","params":[1]}`, "", `"its parameters are no object (code -32602)"`},
+		{"a list", `{"method":"elicitation/create","params":[1]}`, "",
+			`"its parameters are no object (code -32602)"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := connect(t, forwards(t, true))
@@ -121,7 +129,8 @@ func TestServersAreToldWhatTheClientCan(t *testing.T) {
 				t.Error(diff)
 			}
 			if p.code(2, `{"method":"roots/list"}`); !tc.roots {
-				if got := p.next().tool(t).Content[0].Text; got != `"the client's roots are not shared with servers (code -32601)"` {
+				if got := p.next().tool(t).Content[0].Text; got != `"the client's roots are not shared with servers `+
+					`(code -32601)"` {
 					t.Errorf("got %s", got)
 				}
 			}

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestNothingGrows: a bridge that has answered two thousand calls more has no more goroutines than before, and no more memory: calls of
+// TestNothingGrows: a bridge that has answered two thousand calls more has no more goroutines than
+// before, and no more memory: calls of
 // tools that are there and that aren't, cancelled calls, and more output and files than are kept.
 func TestNothingGrows(t *testing.T) {
 	text := strings.Repeat("a line of output\n", DefaultOutput/8)
@@ -23,11 +24,13 @@ func TestNothingGrows(t *testing.T) {
 			return sandbox.Result{Status: sandbox.StatusCancelled}, nil
 		}
 		for i, tool := range []string{"me", "list-issues", "none"} {
-			if _, err := h.Call(ctx, sandbox.Call{Run: r.ID, ID: fmt.Sprint(i), Provider: "github", Tool: tool, Input: json.RawMessage(`{}`)}); (err != nil) != (tool == "none") {
+			if _, err := h.Call(ctx, sandbox.Call{Run: r.ID, ID: fmt.Sprint(i), Provider: "github", Tool: tool,
+				Input: json.RawMessage(`{}`)}); (err != nil) != (tool == "none") {
 				t.Errorf("%s: %v", tool, err)
 			}
 		}
-		return sandbox.Result{Status: sandbox.StatusOK, Output: []sandbox.Chunk{{Stream: "stdout", Text: strings.Clone(text)}},
+		return sandbox.Result{Status: sandbox.StatusOK, Output: []sandbox.Chunk{{Stream: "stdout",
+			Text: strings.Clone(text)}},
 			Artifacts: []sandbox.Artifact{{Name: "f", Mime: "text/plain", Data: make([]byte, 10_000)}}}, nil
 	})
 	p := connect(t, b)
@@ -61,7 +64,8 @@ func TestNothingGrows(t *testing.T) {
 func quiet(t *testing.T, were int) {
 	t.Helper()
 	n := goruntime.NumGoroutine()
-	for deadline := time.Now().Add(30 * time.Second); n > were && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); n > were &&
+		time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		n = goruntime.NumGoroutine()
 	}
 	if n > were {

@@ -17,7 +17,9 @@ import (
 // TestHiddenText has a row for each kind of character that people don't see and models read: none of
 // them reaches a question, a search or the manual.
 func TestHiddenText(t *testing.T) {
-	kinds := "\U000e0041\u200b\u2060\ufeff\u00ad\u3164\u115f\u1160\uffa0\u180e\u2062\u206a\ufff9\ufffb\U0001d173\U000e0100\ufe00\u034f\u202e\u2066\u009b\x1b\x7f\u200d\ufe0f"
+	kinds := "\U000e0041\u200b\u2060\ufeff\u00ad\u3164" +
+		"\u115f\u1160\uffa0\u180e\u2062\u206a\ufff9\ufffb" +
+		"\U0001d173\U000e0100\ufe00\u034f\u202e\u2066\u009b\x1b\x7f\u200d\ufe0f"
 	for _, r := range kinds {
 		t.Run(fmt.Sprintf("%U", r), func(t *testing.T) {
 			veiled := "a" + string(r) + "b"
@@ -31,8 +33,10 @@ func TestHiddenText(t *testing.T) {
 					t.Errorf("%s: %+q", where, text)
 				}
 			}
-			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` + quoted +
-				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted + `]}}}}`
+			params := `{"message":` + quoted + `,"requestedSchema":{"properties":{"x":{"type":"string","title":` +
+				quoted +
+				`,"description":` + quoted + `,"oneOf":[{"const":"x","title":` + quoted + `}],"enumNames":[` + quoted +
+				`]}}}}`
 			asked, err := elicit.Question("s"+veiled, json.RawMessage(params))
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +48,8 @@ func TestHiddenText(t *testing.T) {
 					t.Errorf("%s is asked for", exact)
 				}
 			}
-			tool := upstream.Tool{Name: "t", Description: veiled, InputSchema: json.RawMessage(`{"properties":{"p":{"type":"string","description":` + quoted + `}}}`)}
+			tool := upstream.Tool{Name: "t", Description: veiled, InputSchema: json.RawMessage(
+				`{"properties":{"p":{"type":"string","description":` + quoted + `}}}`)}
 			b := build(t, func(c *Config) {
 				c.Servers = []discovery.Server{{Name: "s", Command: "s", Description: veiled}}
 				c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"s": {tool}}}

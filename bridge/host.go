@@ -34,8 +34,8 @@ type host struct {
 	permits   *permits         // of this run
 	starts    *elicit.Starts
 	run       string // its id
-	books     books
-	signals   *signals
+	auditor   auditor
+	telemetry *telemetry
 	execution *execution // nil where no code is run
 	login     Login      // nil: the user logs in by a command
 	logins    *logins    // of this run
@@ -46,11 +46,11 @@ type host struct {
 func (b *Bridge) host(
 	ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution,
 ) *host {
-	log := b.log.With("run", id)
+	log := b.cfg.Log.With("run", id)
 	h := &host{
-		catalog: a.catalog, upstreams: b.upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, books: books{b.audit, log},
-		signals: b.signals, execution: e, login: b.login,
+		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: r.asker, clock: r.clock, progress: p,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: auditor{b.cfg.Audit, log},
+		telemetry: b.telemetry, execution: e, login: b.cfg.Login,
 		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
 	}
 	h.view = catalog.View{
@@ -73,7 +73,7 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 		}
 	}()
 	if c.Provider == entrypoint.RuntimeProvider {
-		return h.helper(ctx, c)
+		return h.runtimeTool(ctx, c)
 	}
 	return h.call(ctx, c.Provider, c.Tool, c.Input, c.Progress)
 }
@@ -84,7 +84,7 @@ func (h *host) call(
 	ctx context.Context, server, name string, input json.RawMessage, toCode func(sandbox.Progress),
 ) (json.RawMessage, error) {
 	return recorded(ctx, h, server, name, func(ctx context.Context, r *audit.Record) (json.RawMessage, error) {
-		h.books.arguments(r, input)
+		h.auditor.arguments(r, input)
 		res, err := h.callTo(ctx, r, server, name, input, toCode)
 		r.ResultBytes = len(res)
 		return res, err
@@ -114,7 +114,7 @@ func (h *host) callTo(
 		if d, denied := t.Denied(name); denied {
 			judged(r, d)
 		}
-		return nil, h.catalog.NoTool(t, name)
+		return nil, t.NoTool(name)
 	}
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (h *host) callTo(
 		return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.Name, tool.Name, args)
 	}
 	res, err := withLogin(ctx, h, s, func() (json.RawMessage, error) {
-		return upstreamSpan(ctx, h.signals, s.Name, "tools/call", tool.Name, ask)
+		return upstreamSpan(ctx, h.telemetry, s.Name, "tools/call", tool.Name, ask)
 	})
 	if err != nil {
 		return nil, callError(ctx, s, err)
@@ -132,8 +132,8 @@ func (h *host) callTo(
 	return res, nil
 }
 
-// observed is ctx for a call of a tool whose progress is told to the code and to the run's client,
-// to each if it has asked. When neither has, the server isn't asked.
+// observed returns ctx for a call of a tool whose progress is told to the code and to the run's
+// client, to each if it has asked. When neither has, the server isn't asked.
 func (h *host) observed(
 	ctx context.Context, s catalog.Server, tool string, toCode func(sandbox.Progress),
 ) context.Context {
@@ -150,10 +150,7 @@ func (h *host) observed(
 
 // running reports whether a server need not be started to be asked.
 func (h *host) running(ctx context.Context, s catalog.Server) bool {
-	u, ok := h.upstreams.(interface {
-		Running(ctx context.Context, server string) bool
-	})
-	return ok && u.Running(ctx, s.Name)
+	return h.upstreams.Running(ctx, s.Name)
 }
 
 // list asks the server for its tools for a search, which asks the user nothing.
@@ -175,7 +172,7 @@ func (h *host) tools(ctx context.Context, s catalog.Server) (*catalog.Toolset, e
 	return h.catalog.Listed(s, tools), nil
 }
 
-// object is the arguments of a tool: none count as no arguments.
+// object returns the arguments of a tool. None count as no arguments.
 func object(input json.RawMessage) (json.RawMessage, error) {
 	input = bytes.TrimSpace(input)
 	switch {
@@ -227,8 +224,8 @@ func callError(ctx context.Context, s catalog.Server, err error) error {
 	return e
 }
 
-// reason is an upstream's error without what its server wrote to stderr, but with the command that
-// shows it.
+// reason returns an upstream's error without what its server wrote to stderr, but with the command
+// that shows it.
 func reason(s catalog.Server, err error) string {
 	var e *upstream.ServerError
 	if !errors.As(err, &e) || e.Err == nil {
@@ -257,5 +254,5 @@ func (h *host) allowed(ctx context.Context, s catalog.Server) error {
 	if !s.Held {
 		return nil
 	}
-	return h.starts.Allow(ctx, h.catalog.Definition(s.Name), h.asker.Consent)
+	return h.starts.Allow(ctx, h.catalog.Definitions()[s.Name], h.asker.Consent)
 }

@@ -31,46 +31,72 @@ func TestHost(t *testing.T) {
 		name, provider, tool, input string
 		want                        string // the result, or "code: part of the message"
 	}{
-		{"by alias, which is a name too", "github", "list_issues", `{"a":1}`, `{"content":[{"type":"text","text":"github.list_issues{\"a\":1}"}]}`},
-		{"by the alias of a collision", "github", "list_issues__2", ``, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
-		{"by real name", "github", "list-issues", `null`, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
-		{"big integers stay", "github", "me", `{"n":9007199254740993}`, `{"content":[{"type":"text","text":"github.me{\"n\":9007199254740993}"}]}`},
-		{"unknown tool", "github", "list_isues", `{}`, `validation_error: server "github" has no tool "list_isues", did you mean`},
+		{"by alias, which is a name too", "github", "list_issues", `{"a":1}`,
+			`{"content":[{"type":"text","text":"github.list_issues{\"a\":1}"}]}`},
+		{"by the alias of a collision", "github", "list_issues__2", ``,
+			`{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
+		{"by real name", "github", "list-issues", `null`,
+			`{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
+		{"big integers stay", "github", "me", `{"n":9007199254740993}`,
+			`{"content":[{"type":"text","text":"github.me{\"n\":9007199254740993}"}]}`},
+		{"unknown tool", "github", "list_isues", `{}`, `validation_error: server "github" has no tool ` +
+			`"list_isues", did you mean`},
 		{"arguments no object", "github", "me", `[1]`, `validation_error: must be an object, not a list`},
 		{"arguments no JSON", "github", "me", `{"a":`, `validation_error: must be an object`},
-		{"forged server", "My Files!", "read", `{}`, `denied: server "My Files!" is not part of this call; name it in run_python's argument servers`},
+		{"forged server", "My Files!", "read", `{}`, `denied: server "My Files!" is not part of this call; name ` +
+			`it in run_python's argument servers`},
 		{"forged alias", "my_files_", "read", `{}`, `denied: server "My Files!"`},
-		{"unknown server", "gitub", "me", `{}`, `validation_error: there is no server "gitub", did you mean "github"?; there are: "broken", "github"`},
+		{"unknown server", "gitub", "me", `{}`, `validation_error: there is no server "gitub", did you mean ` +
+			`"github"?; there are: "broken", "github"`},
 		{"unusable server", "linear", "me", `{}`, `validation_error: server "linear" is configured in`},
-		{"server that doesn't start", "broken", "me", `{}`, `tool_error: server "broken": starting it: exec: no such file`},
+		{"server that doesn't start", "broken", "me", `{}`,
+			`tool_error: server "broken": starting it: exec: no such file`},
 
-		{"helper unknown", "runtime", "list_server", `{}`, `validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: call_tool, complete, describe_server, discovered_servers, get_prompt,`},
-		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`, `validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},
-		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`, `validation_error: bad arguments for runtime.list_tools: server must be a string, not a number`},
-		{"helper with a list for a number", "runtime", "search_tool_docs", `{"query":"x","limit":["5"]}`, `validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a list`},
-		{"helper with half a number", "runtime", "search_tool_docs", `{"query":"x","limit":1.5}`, `validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a number 1.5`},
+		{"helper unknown", "runtime", "list_server", `{}`,
+			`validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: ` +
+				`call_tool, complete, describe_server, discovered_servers, get_prompt,`},
+		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`,
+			`validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},
+		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`,
+			`validation_error: bad arguments for runtime.list_tools: server must be a string, not a number`},
+		{"helper with a list for a number", "runtime", "search_tool_docs", `{"query":"x","limit":["5"]}`,
+			`validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a list`},
+		{"helper with half a number", "runtime", "search_tool_docs", `{"query":"x","limit":1.5}`,
+			`validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a ` +
+				`number 1.5`},
 		{"list_servers", "runtime", "list_servers", ``, `["broken","github"]`},
 		{"discovered_servers", "runtime", "discovered_servers", `{}`, `["My Files!","broken","github"]`},
 		{"discovered_servers in detail", "runtime", "discovered_servers", `{"detailed":true}`,
-			`[{"name":"My Files!","alias":"my_files_","allowed":false},{"name":"broken","alias":"broken","allowed":true},` +
+			`[{"name":"My Files!","alias":"my_files_","allowed":false},{"name":"broken","alias":"broken",` +
+				`"allowed":true},` +
 				`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true}]`},
 		{"describe_server", "runtime", "describe_server", `{"server":"github"}`,
-			`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true,"tools":["list-issues","list_issues","me"]}`},
-		{"describe_server of another", "runtime", "describe_server", `{"server":"My Files!"}`, `{"name":"My Files!","alias":"my_files_","allowed":false}`},
-		{"describe_server unknown", "runtime", "describe_server", `{"server":"x"}`, `validation_error: there is no server "x"`},
+			`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true,` +
+				`"tools":["list-issues","list_issues","me"]}`},
+		{"describe_server of another", "runtime", "describe_server", `{"server":"My Files!"}`,
+			`{"name":"My Files!","alias":"my_files_","allowed":false}`},
+		{"describe_server unknown", "runtime", "describe_server", `{"server":"x"}`,
+			`validation_error: there is no server "x"`},
 		{"list_tools", "runtime", "list_tools", `{"server":"github"}`,
-			`[{"name":"list-issues","alias":"list_issues__2","description":"List issues.","inputSchema":{"type":"object"}},` +
+			`[{"name":"list-issues","alias":"list_issues__2","description":"List issues.",` +
+				`"inputSchema":{"type":"object"}},` +
 				`{"name":"list_issues","alias":"list_issues"},{"name":"me","alias":"me"}]`},
 		{"list_tools of another", "runtime", "list_tools", `{"server":"my_files_"}`, `denied: server "My Files!"`},
-		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`, `denied: server "My Files!"`},
-		{"call_tool by real name", "runtime", "call_tool", `{"server":"github","tool":"list-issues","arguments":{"b":2}}`,
+		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`,
+			`denied: server "My Files!"`},
+		{"call_tool by real name", "runtime", "call_tool",
+			`{"server":"github","tool":"list-issues","arguments":{"b":2}}`,
 			`{"content":[{"type":"text","text":"github.list-issues{\"b\":2}"}]}`},
-		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`, `{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
-		{"call_tool of another", "runtime", "call_tool", `{"server":"My Files!","tool":"read"}`, `denied: server "My Files!"`},
-		{"call_tool unknown", "runtime", "call_tool", `{"server":"github","tool":"x"}`, `validation_error: server "github" has no tool "x"; it has: "list-issues"`},
+		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`,
+			`{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
+		{"call_tool of another", "runtime", "call_tool", `{"server":"My Files!","tool":"read"}`,
+			`denied: server "My Files!"`},
+		{"call_tool unknown", "runtime", "call_tool", `{"server":"github","tool":"x"}`,
+			`validation_error: server "github" has no tool "x"; it has: "list-issues"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			res, err := h.Call(t.Context(), sandbox.Call{Provider: tc.provider, Tool: tc.tool, Input: json.RawMessage(tc.input)})
+			res, err := h.Call(t.Context(), sandbox.Call{Provider: tc.provider, Tool: tc.tool,
+				Input: json.RawMessage(tc.input)})
 			got := string(res)
 			if err != nil {
 				var e *entrypoint.CallError
@@ -94,11 +120,13 @@ func TestHostWithoutServers(t *testing.T) {
 	h := hostFor(t, build(t, nil), `[]`)
 	for _, provider := range []string{"github", "My Files!", "broken"} {
 		var e *entrypoint.CallError
-		if _, err := h.Call(t.Context(), sandbox.Call{Provider: provider, Tool: "me"}); !errors.As(err, &e) || e.Code != entrypoint.CodeDenied {
+		if _, err := h.Call(t.Context(), sandbox.Call{Provider: provider, Tool: "me"}); !errors.As(err, &e) ||
+			e.Code != entrypoint.CodeDenied {
 			t.Errorf("%s: got %v, want denied", provider, err)
 		}
 	}
-	if res, err := h.Call(t.Context(), sandbox.Call{Provider: "runtime", Tool: "list_servers"}); err != nil || string(res) != "[]" {
+	if res, err := h.Call(t.Context(), sandbox.Call{Provider: "runtime", Tool: "list_servers"}); err != nil ||
+		string(res) != "[]" {
 		t.Errorf("list_servers: %s, %v", res, err)
 	}
 }
@@ -112,20 +140,27 @@ func TestUpstreamErrors(t *testing.T) {
 		err  error
 		want entrypoint.CallError
 	}{
-		{"bad arguments", t.Context(), &upstream.RPCError{Code: -32602, Message: "no owner", Data: json.RawMessage(`{"f":"owner"}`)},
-			entrypoint.CallError{Code: "validation_error", Data: json.RawMessage(`{"code":-32602,"data":{"f":"owner"}}`)}},
+		{"bad arguments", t.Context(), &upstream.RPCError{Code: -32602, Message: "no owner",
+			Data: json.RawMessage(`{"f":"owner"}`)},
+			entrypoint.CallError{Code: "validation_error", Data: json.RawMessage(
+				`{"code":-32602,"data":{"f":"owner"}}`)}},
 		{"other JSON-RPC error", t.Context(), &upstream.RPCError{Code: -32050, Message: "boom"},
 			entrypoint.CallError{Code: "tool_error", Data: json.RawMessage(`{"code":-32050}`)}},
-		{"died", t.Context(), &upstream.ServerError{Server: "github", Op: "calling me", Err: errors.New("it has died"), Stderr: "secret"},
+		{"died", t.Context(), &upstream.ServerError{Server: "github", Op: "calling me",
+			Err: errors.New("it has died"), Stderr: "secret"},
 			entrypoint.CallError{Code: "tool_error"}},
-		{"too slow", t.Context(), fmt.Errorf("listing tools: %w", context.DeadlineExceeded), entrypoint.CallError{Code: "timeout"}},
+		{"too slow", t.Context(), fmt.Errorf("listing tools: %w", context.DeadlineExceeded),
+			entrypoint.CallError{Code: "timeout"}},
 		{"the run ended", ended, context.Canceled, entrypoint.CallError{Code: "cancelled"}},
 		{"shutdown", t.Context(), upstream.ErrClosed, entrypoint.CallError{Code: "internal_error"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := hostFor(t, build(t, func(c *Config) {
 				u := c.Upstreams.(fakeUpstreams)
-				u.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { return nil, tc.err }
+				u.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+					return nil,
+						tc.err
+				}
 				c.Upstreams = u
 			}), `["github"]`)
 			_, err := h.Call(tc.ctx, sandbox.Call{Provider: "github", Tool: "me"})
@@ -139,7 +174,8 @@ func TestUpstreamErrors(t *testing.T) {
 			if strings.Contains(e.Message, "secret") {
 				t.Errorf("the message holds the server's stderr: %s", e.Message)
 			}
-			if tc.name == "died" && e.Message != `server "github": calling me: it has died (`+"`mcp-bridge tools \"github\"` shows what it wrote to stderr)" {
+			if tc.name == "died" && e.Message != `server "github": calling me: it has died (`+"`mcp-bridge tools "+
+				"\"github\"` shows what it wrote to stderr)" {
 				t.Errorf("message: %s", e.Message)
 			}
 		})
@@ -184,7 +220,8 @@ func TestRealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := []discovery.Server{{Name: "shop", Command: self, Env: map[string]string{asServer: "1"}, Transport: "stdio"}}
+	servers := []discovery.Server{{Name: "shop", Command: self, Env: map[string]string{asServer: "1"},
+		Transport: "stdio"}}
 	pool := upstream.NewPool(upstream.Config{Servers: servers})
 	defer func() {
 		if err := pool.Close(); err != nil {
@@ -201,7 +238,8 @@ func TestRealServer(t *testing.T) {
 		{"nope", `{}`, `validation_error: server "shop" has no tool "nope"`},
 	} {
 		t.Run(tc.tool, func(t *testing.T) {
-			res, err := h.Call(t.Context(), sandbox.Call{Provider: "shop", Tool: tc.tool, Input: json.RawMessage(tc.input)})
+			res, err := h.Call(t.Context(), sandbox.Call{Provider: "shop", Tool: tc.tool,
+				Input: json.RawMessage(tc.input)})
 			got := string(res)
 			var e *entrypoint.CallError
 			if errors.As(err, &e) {
@@ -215,7 +253,7 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-// TestHostPanics: on the sandbox's goroutine nobody else would recover it.
+// TestHostPanics: it is on the sandbox's goroutine, which doesn't recover.
 func TestHostPanics(t *testing.T) {
 	log := &lines{}
 	h := hostFor(t, build(t, func(c *Config) {
@@ -229,14 +267,16 @@ func TestHostPanics(t *testing.T) {
 	} {
 		_, err := h.Call(t.Context(), c)
 		var e *entrypoint.CallError
-		if !errors.As(err, &e) || e.Code != entrypoint.CodeInternal || !strings.Contains(e.Message, "oh") || !strings.Contains(e.Message, c.Tool) {
+		if !errors.As(err, &e) || e.Code != entrypoint.CodeInternal || !strings.Contains(e.Message, "oh") ||
+			!strings.Contains(e.Message, c.Tool) {
 			t.Errorf("got %v", err)
 		}
 		log.onePanic(t, "oh")
 	}
 }
 
-// TestForeignText: names and messages of servers can't write to a terminal or start lines of their own in what a model reads.
+// TestForeignText: names and messages of servers can't write to a terminal or start lines of their
+// own in what a model reads.
 func TestForeignText(t *testing.T) {
 	const evil = "a\x1b[2J\r\n\u202eb\u009b"
 	h := hostFor(t, build(t, func(c *Config) {

@@ -26,21 +26,21 @@ func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
 	var elements []json.RawMessage
 	if json.Unmarshal(v, &elements) != nil {
 		return nil, args.Errorf(`argument "files" must be a list of paths below %s, not %s`,
-			b.inputs.Dirs(), args.Kind(v))
+			b.cfg.Inputs.Dirs(), args.Kind(v))
 	}
 	for i, e := range elements {
 		path := ""
 		switch err := json.Unmarshal(e, &path); {
 		case err != nil || args.Kind(e) == "null":
 			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not %s`,
-				i, b.inputs.Dirs(), args.Kind(e))
+				i, b.cfg.Inputs.Dirs(), args.Kind(e))
 		case path == "":
 			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not an empty string`,
-				i, b.inputs.Dirs())
+				i, b.cfg.Inputs.Dirs())
 		}
 		paths = append(paths, path)
 	}
-	_, closeAll, err := b.inputs.Open(paths)
+	_, closeAll, err := b.cfg.Inputs.Open(paths)
 	closeAll()
 	if err != nil {
 		return nil, args.Errorf(`argument "files": %s`, text.Line(err.Error()))
@@ -53,5 +53,5 @@ func (b *Bridge) open(a arguments) (opened []sandbox.Input, closeAll func(), err
 	if len(a.files) == 0 {
 		return nil, func() {}, nil
 	}
-	return b.inputs.Open(a.files)
+	return b.cfg.Inputs.Open(a.files)
 }

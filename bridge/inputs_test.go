@@ -23,7 +23,8 @@ func reading(t *testing.T, dir string) *Bridge {
 	}
 	return build(t, func(c *Config) {
 		c.Inputs = inputs
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			var out strings.Builder
 			opened, _ := r.Files()
 			for _, f := range opened {
@@ -53,16 +54,24 @@ func TestFilesArgument(t *testing.T) {
 	}
 	p := connect(t, reading(t, dir))
 	for args, want := range map[string]string{
-		`{"code":"x","files":["a.csv","sub/a.csv"]}`: "a.csv=1;a-2.csv=2;\n[sub/a.csv was copied to /workspace/in/a-2.csv]",
-		`{"code":"x","files":[]}`:                    "(no output)",
-		`{"code":"x","files":null}`:                  "(no output)",
-		`{"code":"x","files":["/etc/passwd"]}`:       `status: validation_error — argument "files": /etc/passwd is not below a directory whose files may be read, which are: ` + dir + " (MCP_BRIDGE_INPUTS)",
-		`{"code":"x","files":["b"]}`:                 `status: validation_error — argument "files": there is no file b below ` + dir,
-		`{"code":"x","files":"a.csv"}`:               `status: validation_error — argument "files" must be a list of paths below ` + dir + ", not a string",
-		`{"code":"x","files":{}}`:                    `status: validation_error — argument "files" must be a list of paths below ` + dir + ", not an object",
-		`{"code":"x","files":[""]}`:                  `status: validation_error — argument "files"[0] must be a path below ` + dir + ", not an empty string",
-		`{"code":"x","files":["a.csv",5]}`:           `status: validation_error — argument "files"[1] must be a path below ` + dir + ", not a number",
-		`{"code":"x","files":[null]}`:                `status: validation_error — argument "files"[0] must be a path below ` + dir + ", not null",
+		`{"code":"x","files":["a.csv","sub/a.csv"]}`: "a.csv=1;a-2.csv=2;\n[sub/a.csv was copied to " +
+			"/workspace/in/a-2.csv]",
+		`{"code":"x","files":[]}`:   "(no output)",
+		`{"code":"x","files":null}`: "(no output)",
+		`{"code":"x","files":["/etc/passwd"]}`: `status: validation_error — argument "files": /etc/passwd ` +
+			`is not below a directory whose files may be read, which are: ` + dir + " (MCP_BRIDGE_INPUTS)",
+		`{"code":"x","files":["b"]}`: `status: validation_error — argument "files": there is no ` +
+			`file b below ` + dir,
+		`{"code":"x","files":"a.csv"}`: `status: validation_error — argument "files" must be a ` +
+			`list of paths below ` + dir + ", not a string",
+		`{"code":"x","files":{}}`: `status: validation_error — argument "files" must be a ` +
+			`list of paths below ` + dir + ", not an object",
+		`{"code":"x","files":[""]}`: `status: validation_error — argument "files"[0] must be a ` +
+			`path below ` + dir + ", not an empty string",
+		`{"code":"x","files":["a.csv",5]}`: `status: validation_error — argument "files"[1] must be a ` +
+			`path below ` + dir + ", not a number",
+		`{"code":"x","files":[null]}`: `status: validation_error — argument "files"[0] must be a ` +
+			`path below ` + dir + ", not null",
 	} {
 		if got := p.call(args).Content[0].Text; got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", args, got, want)
@@ -77,14 +86,16 @@ func TestNoFilesArgument(t *testing.T) {
 	if strings.Contains(schema, "files") {
 		t.Errorf("the schema is %s", schema)
 	}
-	if got := connect(t, b).call(`{"code":"x","files":["a"]}`).Content[0].Text; !strings.Contains(got, `run_python has no argument "files"`) {
+	if got := connect(t, b).call(`{"code":"x","files":["a"]}`).Content[0].Text; !strings.Contains(got,
+		`run_python has no argument "files"`) {
 		t.Errorf("got %s", got)
 	}
 	b = reading(t, t.TempDir())
 	var s struct {
 		Properties map[string]struct{ Description string }
 	}
-	if err := json.Unmarshal(b.Catalog().InputSchema(b.limits), &s); err != nil || !strings.HasPrefix(s.Properties["files"].Description, "Files to copy to /workspace/in first, from /") {
+	if err := json.Unmarshal(b.Catalog().InputSchema(b.limits), &s); err != nil ||
+		!strings.HasPrefix(s.Properties["files"].Description, "Files to copy to /workspace/in first, from /") {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientCapabilities":{}}`
 
 func (p *peer) listen(id, filter string) {
 	p.t.Helper()
-	p.send(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":%s,%s}}`, id, filter, modernMeta)
+	p.send(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":%s,%s}}`, id,
+		filter, modernMeta)
 }
 
 // heard expects a notification of a subscription, and returns what it acknowledges.
@@ -24,13 +26,15 @@ func (p *peer) heard(method, id string) string {
 		Meta          map[string]json.RawMessage `json:"_meta"`
 		Notifications json.RawMessage
 	}
-	if f.Method != method || json.Unmarshal(f.raw, &params) != nil || string(params.Meta["io.modelcontextprotocol/subscriptionId"]) != id {
+	if f.Method != method || json.Unmarshal(f.raw, &params) != nil ||
+		string(params.Meta["io.modelcontextprotocol/subscriptionId"]) != id {
 		p.t.Fatalf("got %s %s %s, want %s of %s", f.Method, f.raw, f.Result, method, id)
 	}
 	return string(params.Notifications)
 }
 
-const acknowledged, toolsChanged = "notifications/subscriptions/acknowledged", "notifications/tools/list_changed"
+const acknowledged, toolsChanged = "notifications/subscriptions/acknowledged",
+	"notifications/tools/list_changed"
 
 // TestListen: a subscription is acknowledged first, hears what it asked for and nothing else, each
 // message with its id byte for byte, and nothing any more once it is cancelled. The bridge's end is
@@ -44,7 +48,8 @@ func TestListen(t *testing.T) {
 		b.Update([]discovery.Server{{Name: fmt.Sprint("s", servers)}}, nil)
 	}
 	change() // no one listens
-	p.listen("9007199254740993", `{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["x:y"]}`)
+	p.listen("9007199254740993", `{"toolsListChanged":true,"promptsListChanged":true,`+
+		`"resourceSubscriptions":["x:y"]}`)
 	if got := p.heard(acknowledged, "9007199254740993"); got != `{"toolsListChanged":true}` {
 		t.Errorf("acknowledged is %s", got)
 	}
@@ -99,7 +104,9 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 // TestMeta: what a request of 2026-07-28 lacks is an error in its parameters.
 func TestMeta(t *testing.T) {
 	p := connect(t, build(t, nil))
-	const version, can, info = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}`
+	const version, can, info = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`,
+		`"io.modelcontextprotocol/clientCapabilities":{}`,
+		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}`
 	for _, tc := range []struct {
 		name, method, params string
 		code                 int
@@ -107,11 +114,15 @@ func TestMeta(t *testing.T) {
 		{"no _meta", "server/discover", `{}`, -32602},
 		{"no params", "server/discover", ``, -32602},
 		{"no version", "server/discover", `{"_meta":{` + info + `,` + can + `}}`, -32602},
-		{"a version that is no text", "server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":5,` + can + `}}`, -32602},
+		{"a version that is no text", "server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":5,` +
+			can + `}}`, -32602},
 		{"no capabilities", "server/discover", `{"_meta":{` + version + `,` + info + `}}`, -32602},
-		{"capabilities that are no object", "tools/call", `{"name":"run_python","arguments":{"code":"x"},"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":5}}`, -32602},
+		{"capabilities that are no object", "tools/call",
+			`{"name":"run_python","arguments":{"code":"x"},"_meta":{` + version +
+				`,"io.modelcontextprotocol/clientCapabilities":5}}`, -32602},
 		{"no client", "server/discover", `{"_meta":{` + version + `,` + can + `}}`, 0},
-		{"a version to come", "tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2027-01-01",` + can + `}}`, -32022},
+		{"a version to come", "tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2027-01-01",` +
+			can + `}}`, -32022},
 		{"listening without _meta", "subscriptions/listen", `{"notifications":{}}`, -32602},
 		{"listening to nothing", "subscriptions/listen", `{` + modernMeta + `}`, -32602},
 		{"listening to a list", "subscriptions/listen", `{"notifications":[],` + modernMeta + `}`, -32602},
@@ -158,9 +169,12 @@ func TestUnknownResource(t *testing.T) {
 func TestPlainErrors(t *testing.T) {
 	p := connect(t, build(t, nil))
 	for _, tc := range []struct{ method, params, want string }{
-		{"tools/call", `{"name":"nope"}`, `there is no tool "nope"; there are run_python, search_tools and read_output`},
-		{"tools/list", `{"cursor":"****"}`, "the cursor was not issued by this server: leave it out to start with the first page"},
-		{"resources/list", `{"cursor":"****"}`, "the cursor was not issued by this server: leave it out to start with the first page"},
+		{"tools/call", `{"name":"nope"}`, `there is no tool "nope"; there are run_python, search_tools and ` +
+			`read_output`},
+		{"tools/list", `{"cursor":"****"}`, "the cursor was not issued by this server: leave it out to start " +
+			"with the first page"},
+		{"resources/list", `{"cursor":"****"}`, "the cursor was not issued by this server: leave it out to start " +
+			"with the first page"},
 	} {
 		p.send(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, tc.method, tc.params)
 		if f := p.next(); f.Error == nil || f.Error.Code != -32602 || f.Error.Message != tc.want {

@@ -89,7 +89,7 @@ func (h *host) logIn(ctx context.Context, s catalog.Server, scope string) (err e
 	agree := func(ctx context.Context, page, about string) error {
 		return h.asker.OpenPage(ctx, page, fmt.Sprintf("The MCP server %q wants you to log in. %s", s.Name, about))
 	}
-	err = h.login(ctx, h.catalog.Definition(s.Name), scope, agree)
+	err = h.login(ctx, h.catalog.Definitions()[s.Name], scope, agree)
 	if err != nil {
 		h.log.Info("not logged in", "server", s.Name, "err", err)
 	}

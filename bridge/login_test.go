@@ -39,17 +39,20 @@ func TestLoginByPage(t *testing.T) {
 				fake := c.Upstreams.(fakeUpstreams)
 				fake.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 					if !in.Load() {
-						return nil, &upstream.ServerError{Server: "github", Err: &upstream.LoginError{Server: "github", Scope: "repo", More: true}}
+						return nil, &upstream.ServerError{Server: "github", Err: &upstream.LoginError{Server: "github",
+							Scope: "repo", More: true}}
 					}
 					return json.RawMessage(`"done"`), nil
 				}
 				c.Upstreams = fake
-				c.Login = func(ctx context.Context, s discovery.Server, scope string, agree func(context.Context, string, string) error) error {
+				c.Login = func(ctx context.Context, s discovery.Server, scope string,
+					agree func(context.Context, string, string) error) error {
 					logins.Add(1)
 					if s.Command != "gh" || scope != "repo" {
 						t.Errorf("a login to %+v for %s", s, scope)
 					}
-					if err := agree(ctx, "https://login.example/authorize?state=s", "You log in at https://login.example."); err != nil {
+					if err := agree(ctx, "https://login.example/authorize?state=s",
+						"You log in at https://login.example."); err != nil {
 						return err
 					}
 					if tt.fails {
@@ -58,7 +61,8 @@ func TestLoginByPage(t *testing.T) {
 					in.Store(true)
 					return nil
 				}
-				c.Runner = fakeRunner{run: func(ctx context.Context, _ sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+				c.Runner = fakeRunner{run: func(ctx context.Context, _ sandbox.Request, h sandbox.Host) (sandbox.Result,
+					error) {
 					var said []string
 					for range 2 {
 						raw, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me"})
@@ -72,7 +76,8 @@ func TestLoginByPage(t *testing.T) {
 			p.code(1, "x")
 			if tt.asked {
 				q := p.next()
-				if q.Method != "elicitation/create" || q.Params.Message != `The MCP server "github" wants you to log in. You log in at https://login.example.` {
+				if q.Method != "elicitation/create" || q.Params.Message != `The MCP server "github" wants you to log `+
+					`in. You log in at https://login.example.` {
 					t.Fatalf("the client was asked %+v", q)
 				}
 				p.send(`{"jsonrpc":"2.0","id":%s,"result":{"action":%q}}`, q.ID, tt.action)
@@ -103,12 +108,14 @@ func TestLoginOutlivesItsCaller(t *testing.T) {
 		fake := c.Upstreams.(fakeUpstreams)
 		fake.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 			if !in.Load() {
-				return nil, &upstream.ServerError{Server: "github", Err: &upstream.LoginError{Server: "github", Scope: "repo", More: true}}
+				return nil, &upstream.ServerError{Server: "github", Err: &upstream.LoginError{Server: "github",
+					Scope: "repo", More: true}}
 			}
 			return json.RawMessage(`"done"`), nil
 		}
 		c.Upstreams = fake
-		c.Login = func(ctx context.Context, _ discovery.Server, _ string, _ func(context.Context, string, string) error) error {
+		c.Login = func(ctx context.Context, _ discovery.Server, _ string,
+			_ func(context.Context, string, string) error) error {
 			logins.Add(1)
 			close(begun)
 			select {

@@ -21,7 +21,7 @@ func offered[T any](
 		return nil, fmt.Errorf("encoding the parameters of %s: %w", method, err)
 	}
 	return recorded(ctx, h, server, method, func(ctx context.Context, r *audit.Record) (any, error) {
-		h.books.arguments(r, args)
+		h.auditor.arguments(r, args)
 		s, err := h.view.Server(server)
 		if err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func offered[T any](
 		if err := h.permits.method(ctx, r, s, method, args); err != nil {
 			return nil, err
 		}
-		result, err := upstreamSpan(ctx, h.signals, s.Name, method, "", func(ctx context.Context) (T, error) {
+		result, err := upstreamSpan(ctx, h.telemetry, s.Name, method, "", func(ctx context.Context) (T, error) {
 			return do(ctx, s.Name)
 		})
 		if err != nil {
@@ -58,8 +58,8 @@ func received(result any) (n int) {
 }
 
 // listing returns the helper that lists one kind of what a server offers besides tools.
-func listing(kind upstream.Kind) func(h *host, ctx context.Context, in helperInput) (any, error) {
-	return func(h *host, ctx context.Context, in helperInput) (any, error) {
+func listing(kind upstream.Kind) func(h *host, ctx context.Context, in runtimeInput) (any, error) {
+	return func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		list := func(ctx context.Context, server string) ([]json.RawMessage, error) {
 			items, err := h.upstreams.List(ctx, server, kind)
 			if items == nil {
@@ -71,7 +71,7 @@ func listing(kind upstream.Kind) func(h *host, ctx context.Context, in helperInp
 	}
 }
 
-func (h *host) readResource(ctx context.Context, in helperInput) (any, error) {
+func (h *host) readResource(ctx context.Context, in runtimeInput) (any, error) {
 	if in.URI == "" {
 		return nil, invalid("a resource is read by its uri; runtime.list_resources(%q) has those that server lists",
 			in.Server)
@@ -83,7 +83,7 @@ func (h *host) readResource(ctx context.Context, in helperInput) (any, error) {
 	return offered(ctx, h, in.Server, catalog.MethodReadResource, params, read)
 }
 
-func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
+func (h *host) getPrompt(ctx context.Context, in runtimeInput) (any, error) {
 	if in.Name == "" {
 		return nil, invalid("a prompt is asked for by its name; runtime.list_prompts(%q) has those of that server",
 			in.Server)
@@ -101,7 +101,7 @@ func (h *host) getPrompt(ctx context.Context, in helperInput) (any, error) {
 
 // complete asks for the completions of an argument of a prompt or of a resource template. The
 // input's Arguments are those that are known already.
-func (h *host) complete(ctx context.Context, in helperInput) (any, error) {
+func (h *host) complete(ctx context.Context, in runtimeInput) (any, error) {
 	ref := map[string]string{"type": "ref/prompt", "name": in.Name}
 	if in.URI != "" {
 		ref = map[string]string{"type": "ref/resource", "uri": in.URI}

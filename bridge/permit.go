@@ -31,7 +31,7 @@ func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
 	if a.ask != nil {
 		ask = askDirect(a.ask, r.clock)
 	}
-	consent := elicit.NewConsent(b.grants, ask, log)
+	consent := elicit.NewConsent(b.cfg.Grants, ask, log)
 	return &permits{catalog: a.catalog, count: a.catalog.Policy().Run(), consent: consent}
 }
 
@@ -82,7 +82,7 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server,
 func question(
 	c *catalog.Catalog, server string, t upstream.Tool, args json.RawMessage, d policy.Decision,
 ) elicit.Call {
-	definition := c.Definition(server)
+	definition := c.Definitions()[server]
 	hide := sync.OnceValue(func() func(string) string { return upstream.HideNamed(c.Definitions()) })
 	return elicit.Call{
 		Arguments: args, Decision: d, Grant: GrantOf(definition, t),

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
-	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -30,7 +29,8 @@ func policyOf(t testing.TB, text string) *policy.Policy {
 // called is what a call of the guest's comes to: its result, or "code: message".
 func called(t testing.TB, h *host, provider, tool, input string) string {
 	t.Helper()
-	res, err := h.Call(t.Context(), sandbox.Call{Run: "r", Provider: provider, Tool: tool, Input: json.RawMessage(input)})
+	res, err := h.Call(t.Context(), sandbox.Call{Run: "r", Provider: provider, Tool: tool,
+		Input: json.RawMessage(input)})
 	var e *entrypoint.CallError
 	switch {
 	case errors.As(err, &e):
@@ -41,11 +41,13 @@ func called(t testing.TB, h *host, provider, tool, input string) string {
 	return string(res)
 }
 
-// TestDeniedTools: what is denied is in nothing that code can read, and can't be called by any name; the rest keeps its aliases.
+// TestDeniedTools: what is denied is in nothing that code can read, and can't be called by any
+// name; the rest keeps its aliases.
 func TestDeniedTools(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"by the policy": func(c *Config) {
-			c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.list-issues\"]\nverdict = \"deny\"\nreason = \"too many of them\"")
+			c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.list-issues\"]\nverdict = \"deny\"\nreason = \"too "+
+				"many of them\"")
 		},
 		"by its host": func(c *Config) {
 			c.Servers[0].Tools = discovery.Filter{Deny: []string{"list-issues"}}
@@ -66,12 +68,14 @@ func TestDeniedTools(t *testing.T) {
 				{"search_tool_docs", `{"query":"list issues","detail":"full"}`},
 			} {
 				got := called(t, h, "runtime", q.helper, q.input)
-				if strings.Contains(got, "list-issues") || strings.Contains(got, "List issues.") || !strings.Contains(got, "list_issues") {
+				if strings.Contains(got, "list-issues") || strings.Contains(got, "List issues.") ||
+					!strings.Contains(got, "list_issues") {
 					t.Errorf("%s: %s", q.helper, got)
 				}
 			}
 			var told entrypoint.Provider
-			if err := json.Unmarshal([]byte(called(t, h, "runtime", "load_server", `{"server":"github"}`)), &told); err != nil {
+			if err := json.Unmarshal([]byte(called(t, h, "runtime", "load_server", `{"server":"github"}`)),
+				&told); err != nil {
 				t.Fatal(err)
 			}
 			if len(told.Tools) != 2 || len(told.Denied) != 2 || told.Denied["list-issues"] == "" ||
@@ -108,8 +112,11 @@ func TestWholeServerDenied(t *testing.T) {
 	})
 	h := hostFor(t, b, `["github"]`)
 	for helper, input := range map[string]string{
-		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
-		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "complete": `{"server":"github","name":"p","argument":"a"}`, "call_tool": `{"server":"github","tool":"me"}`,
+		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`,
+		"list_prompts":  `{"server":"github"}`,
+		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`,
+		"complete":  `{"server":"github","name":"p","argument":"a"}`,
+		"call_tool": `{"server":"github","tool":"me"}`,
 	} {
 		if got := called(t, h, "runtime", helper, input); !strings.HasPrefix(got, "denied: tool ") {
 			t.Errorf("%s: %s", helper, got)
@@ -124,10 +131,13 @@ func TestMethodsAreInTheManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{}, nil, nil)
+	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{},
+		nil, nil)
 	for helper, input := range map[string]string{
-		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`, "list_prompts": `{"server":"github"}`,
-		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`, "complete": `{"server":"github","name":"p","argument":"a"}`,
+		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`,
+		"list_prompts":  `{"server":"github"}`,
+		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`,
+		"complete": `{"server":"github","name":"p","argument":"a"}`,
 	} {
 		_ = called(t, h, "runtime", helper, input)
 	}
@@ -144,16 +154,21 @@ func TestMethodsAreInTheManual(t *testing.T) {
 
 // TestMethodsAreRead: by hints, they are what only reads.
 func TestMethodsAreRead(t *testing.T) {
-	b := build(t, func(c *Config) { c.Policy = policyOf(t, "default = \"deny\"\n[hints]\nread_only = \"allow\"") })
+	b := build(t, func(c *Config) {
+		c.Policy = policyOf(t,
+			"default = \"deny\"\n[hints]\nread_only = \"allow\"")
+	})
 	h := hostFor(t, b, `["github"]`)
 	if got := called(t, h, "runtime", "list_resources", `{"server":"github"}`); strings.Contains(got, "denied") {
 		t.Error(got)
 	}
 	var r audit.Record
-	if err := h.permits.method(t.Context(), &r, h.view.Allowed[0], "prompts/list", nil); err != nil || strings.Contains(r.By, "server claims") {
+	if err := h.permits.method(t.Context(), &r, h.view.Allowed[0], "prompts/list", nil); err != nil ||
+		strings.Contains(r.By, "server claims") {
 		t.Errorf("%v, by %s", err, r.By)
 	}
-	if got := called(t, h, "github", "me", `{}`); !strings.Contains(got, `denied: tool "me" of server "github" may not be called, by default (policy.toml, line 1)`) {
+	if got := called(t, h, "github", "me", `{}`); !strings.Contains(got,
+		`denied: tool "me" of server "github" may not be called, by default (policy.toml, line 1)`) {
 		t.Error(got)
 	}
 }
@@ -176,9 +191,11 @@ func TestLimitsOfARun(t *testing.T) {
 	}
 }
 
-// TestHintsOfTheMoment: what counts is what the server says at the call, not what it said when the tool was listed.
+// TestHintsOfTheMoment: what counts is what the server says at the call, not what it said when the
+// tool was listed.
 func TestHintsOfTheMoment(t *testing.T) {
-	tools := map[string][]upstream.Tool{"github": {{Name: "x", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}}
+	tools := map[string][]upstream.Tool{"github": {{Name: "x", Annotations: json.RawMessage(
+		`{"readOnlyHint":true}`)}}}
 	b := build(t, func(c *Config) {
 		c.Policy = policyOf(t, "default = \"deny\"\n[hints]\nread_only = \"allow\"")
 		c.Upstreams = fakeUpstreams{tools: tools}
@@ -204,7 +221,8 @@ func TestBrokenPolicy(t *testing.T) {
 		}}
 	})
 	got := connect(t, b).call(`{"code":"1"}`)
-	want := "/etc/p.toml, line 1, key defalt: there is no such key; did you mean default? (default, rule, hints, limit). Next: correct the file that MCP_BRIDGE_POLICY names"
+	want := "/etc/p.toml, line 1, key defalt: there is no such key; did you mean default? (default, rule, " +
+		"hints, limit). Next: correct the file that MCP_BRIDGE_POLICY names"
 	if !got.IsError || !strings.Contains(got.Content[0].Text, want) {
 		t.Errorf("%+v", got)
 	}
@@ -213,16 +231,18 @@ func TestBrokenPolicy(t *testing.T) {
 	}
 }
 
-// TestGrantInAnotherDirectory: what is started in the working directory is another program in another project.
+// TestGrantInAnotherDirectory: what is started in the working directory is another program in
+// another project.
 func TestGrantInAnotherDirectory(t *testing.T) {
-	s := discovery.Server{Name: "project", Transport: discovery.Stdio, Command: "python3", Args: []string{"tools/mcp.py"}}
+	s := discovery.Server{Name: "project", Transport: discovery.Stdio, Command: "python3",
+		Args: []string{"tools/mcp.py"}}
 	t.Chdir(t.TempDir())
-	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), catalog.Key(s)
-	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || catalog.Key(s) != key {
+	grant, key := GrantOf(s, upstream.Tool{Name: "read"}), s.Identity()
+	if GrantOf(s, upstream.Tool{Name: "read"}) != grant || s.Identity() != key {
 		t.Error("in the same directory it is another one")
 	}
 	t.Chdir(t.TempDir())
-	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || catalog.Key(s) == key {
+	if GrantOf(s, upstream.Tool{Name: "read"}) == grant || s.Identity() == key {
 		t.Error("in another directory the grant, or what is known of its tools, is the same")
 	}
 }

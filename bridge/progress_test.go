@@ -29,10 +29,12 @@ const (
 // report is progressQuiet before the answer.
 func TestNoProgressBesideTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			var ms int
 			_, _ = fmt.Sscan(r.Code, &ms)
-			for end := time.Now().Add(time.Duration(ms) * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Duration(ms) * time.Millisecond); time.Now().Before(end); time.Sleep(
+				time.Millisecond) {
 				r.Output(sandbox.Chunk{Stream: "stdout", Text: "line\n"})
 			}
 			return printed("x"), nil
@@ -44,7 +46,8 @@ func TestNoProgressBesideTheAnswer(t *testing.T) {
 			var last time.Time
 			began, value, reports := time.Now(), -1.0, 0
 			for f := p.next(); f.Method != ""; f = p.next() {
-				if f.Method != "notifications/progress" || string(f.Params.Token) != "9007199254740993" || f.Params.Progress <= value {
+				if f.Method != "notifications/progress" || string(f.Params.Token) != "9007199254740993" ||
+					f.Params.Progress <= value {
 					t.Fatalf("got %+v after %v", f, value)
 				}
 				last, value = time.Now(), f.Params.Progress
@@ -70,7 +73,8 @@ func TestNoProgressBesideTheAnswer(t *testing.T) {
 // there is another.
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			for _, text := range []string{"tick", " ", "3", "\n", "half"} {
 				r.Output(sandbox.Chunk{Stream: "stdout", Text: text})
 				r.Output(sandbox.Chunk{Stream: "stderr", Text: "e"})
@@ -110,7 +114,8 @@ func TestProgressWhileAsking(t *testing.T) {
 		value := -1.0
 		for range 10 {
 			f := p.next()
-			if f.Params.Message != "[0.0 s] waiting for the user's answer" || f.Params.Progress <= value || f.Params.Progress > 0.2 {
+			if f.Params.Message != "[0.0 s] waiting for the user's answer" || f.Params.Progress <= value ||
+				f.Params.Progress > 0.2 {
 				t.Errorf("got %v %q after %v", f.Params.Progress, f.Params.Message, value)
 			}
 			value = f.Params.Progress
@@ -123,7 +128,8 @@ func TestProgressWhileAsking(t *testing.T) {
 }
 
 func TestNoProgressUnlessAskedFor(t *testing.T) {
-	p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+	p := connect(t, running(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+		error) {
 		if r.Output != nil {
 			t.Error("output is collected for no one")
 		}
@@ -183,11 +189,13 @@ func TestProgressOverTime(t *testing.T) {
 		if n := len(reports); n < 60+5 || n > 60+5+15 {
 			t.Errorf("%d reports", n)
 		}
-		if m := reports[0].Params; !strings.HasSuffix(m.Message, "] pulling layer 1") && !strings.HasSuffix(m.Message, "] preparing") {
+		if m := reports[0].Params; !strings.HasSuffix(m.Message, "] pulling layer 1") &&
+			!strings.HasSuffix(m.Message, "] preparing") {
 			t.Errorf("the first report is %+v", m)
 		}
 		last := reports[len(reports)-1].Params
-		if !strings.HasPrefix(last.Message, "[65.0 s] … éé") && !strings.HasPrefix(last.Message, "[65.1 s] … éé") || len(last.Message) > maxProgressText+20 {
+		if !strings.HasPrefix(last.Message, "[65.0 s] … éé") && !strings.HasPrefix(last.Message, "[65.1 s] … éé") ||
+			len(last.Message) > maxProgressText+20 {
 			t.Errorf("the last report is %v: %.40s (%d bytes)", last.Progress, last.Message, len(last.Message))
 		}
 		var silent int
@@ -218,7 +226,8 @@ func reporting(t *testing.T, say func(tell func(upstream.Progress)), toCode func
 			return json.RawMessage(`{"content":[],"asked":true}`), nil
 		}
 		c.Upstreams = u
-		c.Runner = fakeRunner{run: func(ctx context.Context, _ sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, _ sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			raw, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "list_issues", Progress: toCode})
 			return printed(string(raw)), err
 		}}
@@ -236,7 +245,8 @@ func TestInnerProgress(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		client, code bool
-	}{{"no one asks", false, false}, {"the client", true, false}, {"the code", false, true}, {"both", true, true}} {
+	}{{"no one asks", false, false}, {"the client", true, false}, {"the code", false, true},
+		{"both", true, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var heard []string
@@ -257,7 +267,8 @@ func TestInnerProgress(t *testing.T) {
 				for answer.Method != "" {
 					last, answer = answer.Params.Message, p.next()
 				}
-				if want := fmt.Sprintf(`\"asked\":%v`, tt.client || tt.code); !strings.Contains(string(answer.Result), want) {
+				if want := fmt.Sprintf(`\"asked\":%v`, tt.client || tt.code); !strings.Contains(string(answer.Result),
+					want) {
 					t.Errorf("the answer is %s, want %s in it", answer.Result, want)
 				}
 				if got := strings.HasSuffix(last, "] github.list_issues: 2 of 4"); got != tt.client {
@@ -281,7 +292,8 @@ func TestFloodOfInnerProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := reporting(t, func(tell func(upstream.Progress)) {
 			for i := range 100_000 {
-				tell(upstream.Progress{Progress: float64(i), Message: "m\n" + strings.Repeat("x", upstream.MaxProgressText-2)})
+				tell(upstream.Progress{Progress: float64(i), Message: "m\n" +
+					strings.Repeat("x", upstream.MaxProgressText-2)})
 				if i%100 == 0 {
 					time.Sleep(time.Millisecond)
 				}
@@ -297,7 +309,8 @@ func TestFloodOfInnerProgress(t *testing.T) {
 				break
 			}
 			n++
-			if _, text, _ := strings.Cut(f.Params.Message, "] "); strings.Contains(text, "\n") || len(text) > upstream.MaxProgressText+30 {
+			if _, text, _ := strings.Cut(f.Params.Message, "] "); strings.Contains(text, "\n") ||
+				len(text) > upstream.MaxProgressText+30 {
 				t.Errorf("a report of %d bytes: %.100q", len(text), text)
 			}
 		}

@@ -44,8 +44,8 @@ func (b *Bridge) addPrompts() {
 
 func (b *Bridge) policyPrompt() string {
 	broken := ""
-	if b.broken != nil {
-		broken = text.Hinted(b.broken)
+	if b.cfg.PolicyError != nil {
+		broken = text.Hinted(b.cfg.PolicyError)
 	}
 	return b.Catalog().PolicyPrompt(broken)
 }

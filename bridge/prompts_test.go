@@ -25,7 +25,8 @@ func (p *peer) result(method, params string, to any) {
 
 func TestPrompts(t *testing.T) {
 	p := connect(t, build(t, func(c *Config) {
-		c.Servers = append(c.Servers, discovery.Server{Name: "far off", Transport: discovery.HTTP, URL: "https://user:secret@example.org"})
+		c.Servers = append(c.Servers, discovery.Server{Name: "far off", Transport: discovery.HTTP,
+			URL: "https://user:secret@example.org"})
 	}))
 	var listed struct {
 		Prompts []struct{ Name, Title string }
@@ -50,21 +51,26 @@ func TestPrompts(t *testing.T) {
 			}
 		}
 		p.result("prompts/get", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tc.name, tc.arguments), &got)
-		if len(got.Messages) != 1 || got.Messages[0].Role != "user" || !strings.Contains(got.Messages[0].Content.Text, tc.want) || strings.Contains(fmt.Sprint(got), "secret") {
+		if len(got.Messages) != 1 || got.Messages[0].Role != "user" ||
+			!strings.Contains(got.Messages[0].Content.Text, tc.want) || strings.Contains(fmt.Sprint(got), "secret") {
 			t.Errorf("%s %s: got %+v, want %q", tc.name, tc.arguments, got, tc.want)
 		}
 	}
 }
 
-// TestFilesAreListed: the files of the last runs can be chosen by a user: they are in resources/list, within bounds, clients hear
+// TestFilesAreListed: the files of the last runs can be chosen by a user: they are in
+// resources/list, within bounds, clients hear
 // of them, and the template's variables are completed.
 func TestFilesAreListed(t *testing.T) {
 	p := connect(t, build(t, func(c *Config) {
-		c.Servers = append(c.Servers, discovery.Server{Name: "far off", Transport: discovery.HTTP, URL: "https://example.org"})
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Servers = append(c.Servers, discovery.Server{Name: "far off", Transport: discovery.HTTP,
+			URL: "https://example.org"})
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			res := printed("x")
 			for _, name := range strings.Fields(r.Code) {
-				res.Artifacts = append(res.Artifacts, sandbox.Artifact{Name: name, Mime: "text/csv", Data: []byte("a,b\n")})
+				res.Artifacts = append(res.Artifacts, sandbox.Artifact{Name: name, Mime: "text/csv",
+					Data: []byte("a,b\n")})
 			}
 			return res, nil
 		}}
@@ -90,7 +96,8 @@ func TestFilesAreListed(t *testing.T) {
 		}
 	}
 	p.result("resources/list", `{}`, &listed)
-	if len(listed.Resources) != 4 || listed.Resources[1].Name != "plot/a.csv" || listed.Resources[1].Size != 4 || listed.Resources[3].Name != "old.csv" {
+	if len(listed.Resources) != 4 || listed.Resources[1].Name != "plot/a.csv" || listed.Resources[1].Size != 4 ||
+		listed.Resources[3].Name != "old.csv" {
 		t.Fatalf("listed are %+v", listed)
 	}
 	var read struct{ Contents []struct{ Text string } }
@@ -103,8 +110,10 @@ func TestFilesAreListed(t *testing.T) {
 		want                        []string
 	}{
 		{`"type":"ref/resource","uri":"mcp-bridge://runs/{run}/{+name}"`, "run", run[:4], "", []string{run}},
-		{`"type":"ref/resource","uri":"mcp-bridge://runs/{run}/{+name}"`, "name", "", run, []string{"plot/a.csv", "b.csv"}},
-		{`"type":"ref/resource","uri":"mcp-bridge://runs/{run}/{+name}"`, "+name", "", "", []string{"plot/a.csv", "b.csv", "old.csv"}},
+		{`"type":"ref/resource","uri":"mcp-bridge://runs/{run}/{+name}"`, "name", "", run,
+			[]string{"plot/a.csv", "b.csv"}},
+		{`"type":"ref/resource","uri":"mcp-bridge://runs/{run}/{+name}"`, "+name", "", "",
+			[]string{"plot/a.csv", "b.csv", "old.csv"}},
 		{`"type":"ref/resource","uri":"mcp-bridge://runs/{run}/{+name}"`, "name", "o", "", []string{"old.csv"}},
 		{`"type":"ref/resource","uri":"x://{run}"`, "run", "", "", []string{}},
 		{`"type":"ref/prompt","name":"login"`, "server", "", "", []string{"far off"}},
@@ -112,7 +121,8 @@ func TestFilesAreListed(t *testing.T) {
 		{`"type":"ref/prompt","name":"policy"`, "server", "", "", []string{}},
 	} {
 		var got struct{ Completion struct{ Values []string } }
-		p.result("completion/complete", fmt.Sprintf(`{"ref":{%s},"argument":{"name":%q,"value":%q},"context":{"arguments":{"run":%q}}}`, tc.ref, tc.argument, tc.value, tc.known), &got)
+		p.result("completion/complete", fmt.Sprintf(`{"ref":{%s},"argument":{"name":%q,"value":%q},`+
+			`"context":{"arguments":{"run":%q}}}`, tc.ref, tc.argument, tc.value, tc.known), &got)
 		if diff := cmp.Diff(tc.want, got.Completion.Values); diff != "" {
 			t.Errorf("%s of %s (-want +got):\n%s", tc.argument, tc.ref, diff)
 		}
@@ -134,9 +144,11 @@ func TestFilesAreListed(t *testing.T) {
 func TestOutputSchemas(t *testing.T) {
 	p := connect(t, build(t, func(c *Config) {
 		c.OutputMode = OutputStructured
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			if r.Code == "fails" {
-				return sandbox.Result{Status: sandbox.StatusError, ExitCode: 1, Error: &sandbox.Failure{Type: "E", Line: 1}}, nil
+				return sandbox.Result{Status: sandbox.StatusError, ExitCode: 1,
+					Error: &sandbox.Failure{Type: "E", Line: 1}}, nil
 			}
 			res := printed(strings.Repeat("x", DefaultOutput+1))
 			res.Artifacts = []sandbox.Artifact{{Name: "a", Mime: "b", Data: []byte("c")}}

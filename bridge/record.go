@@ -18,47 +18,47 @@ import (
 // outcomeOK is the outcome of a call that has a result; others are the codes of their errors.
 const outcomeOK = "ok"
 
-// books are where runs and calls are recorded. Their audit may be nil: then nothing is.
-type books struct {
+// auditor records runs and calls. Its audit may be nil: then nothing is recorded.
+type auditor struct {
 	audit *audit.Log
 	log   *slog.Logger
 }
 
-// ready says why nothing may be done now, since it could not be recorded.
-func (b books) ready(ctx context.Context) error {
-	if b.audit == nil {
+// ready returns why nothing may be done now, since it could not be recorded.
+func (a auditor) ready(ctx context.Context) error {
+	if a.audit == nil {
 		return nil
 	}
-	return b.audit.Ready(ctx)
+	return a.audit.Ready(ctx)
 }
 
-// enter records what ended just now. That it can't be written refuses what comes next, see ready;
+// record records what ended just now. That it can't be written refuses what comes next, see ready;
 // what has been done is done.
-func (b books) enter(ctx context.Context, r audit.Record, began time.Time) {
-	if b.audit == nil {
+func (a auditor) record(ctx context.Context, r audit.Record, began time.Time) {
+	if a.audit == nil {
 		return
 	}
 	r.TookMs = float64(time.Since(began).Microseconds()) / 1000
-	if err := b.audit.Record(ctx, r); err != nil {
-		b.log.Error("nothing more is run until this is recorded", "err", err)
+	if err := a.audit.Record(ctx, r); err != nil {
+		a.log.Error("nothing more is run until this is recorded", "err", err)
 	}
 }
 
 // arguments notes what a call or a run was asked for with.
-func (b books) arguments(r *audit.Record, args json.RawMessage) {
-	if b.audit != nil {
-		b.audit.SetArguments(r, args)
+func (a auditor) arguments(r *audit.Record, args json.RawMessage) {
+	if a.audit != nil {
+		a.audit.SetArguments(r, args)
 	}
 }
 
 // ran records a run, which may have ended with ctx.
-func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
+func (a auditor) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
 	r := audit.Record{
 		Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls),
 		ResultBytes: len(o.Stdout) + len(o.Stderr),
 	}
-	b.arguments(&r, raw)
-	b.enter(context.WithoutCancel(ctx), r, began)
+	a.arguments(&r, raw)
+	a.record(context.WithoutCancel(ctx), r, began)
 }
 
 // recorded does an inner call and records it, however it ends. The call is not made when it could
@@ -67,18 +67,19 @@ func (b books) ran(ctx context.Context, id string, raw json.RawMessage, o output
 func recorded[T any](
 	ctx context.Context, h *host, server, tool string, do func(context.Context, *audit.Record) (T, error),
 ) (result T, err error) {
-	if err := h.books.ready(ctx); err != nil {
+	if err := h.auditor.ready(ctx); err != nil {
 		why := "the call was not made: " + text.Hinted(err)
 		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: why}
 	}
 	began := time.Now()
-	ctx, end := h.signals.call(h.execution.within(ctx))
+	ctx, end := h.telemetry.call(h.execution.within(ctx))
 	r := audit.Record{Kind: audit.KindCall, Run: h.run, Server: server, Tool: tool}
 	r.Outcome = entrypoint.CodeInternal // of a panic
 	defer func() {
 		r.Server, r.Tool = named(r.Server), named(r.Tool)
-		h.books.enter(context.WithoutCancel(ctx), r, began) // the call may have ended with ctx
-		end(r, h.catalog.Has(r.Server), time.Since(began))
+		h.auditor.record(context.WithoutCancel(ctx), r, began) // the call may have ended with ctx
+		_, known := h.catalog.Definitions()[r.Server]
+		end(r, known, time.Since(began))
 	}()
 	result, err = do(ctx, &r)
 	r.Outcome = codeOf(err)
@@ -89,7 +90,7 @@ func recorded[T any](
 // have older ones rotated away.
 const maxRecordedName = 256
 
-// named is a name as it is recorded: of a long one the beginning, with its length.
+// named returns a name as it is recorded: of a long one the beginning, with its length.
 func named(name string) string {
 	if len(name) <= maxRecordedName {
 		return name

@@ -51,22 +51,26 @@ func readRecords(t testing.TB, path string) (all []audit.Record) {
 // TestRecords: each call has a line, whatever becomes of it and by which way it is made, and so has the run.
 func TestRecords(t *testing.T) {
 	b, path := audited(t, func(c *Config) {
-		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.list-issues\"]\nverdict = \"deny\"\n[[rule]]\ntools = [\"github.list_issues\"]\nverdict = \"ask\"")
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.list-issues\"]\nverdict = \"deny\"\n[[rule]]\ntools "+
+			"= [\"github.list_issues\"]\nverdict = \"ask\"")
 		inner := c.Upstreams.(fakeUpstreams)
-		c.Upstreams = fakeUpstreams{tools: inner.tools, call: func(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+		c.Upstreams = fakeUpstreams{tools: inner.tools, call: func(ctx context.Context, server, tool string,
+			args json.RawMessage) (json.RawMessage, error) {
 			if string(args) == `{"panic":1}` {
 				panic("boom")
 			}
 			return json.RawMessage(`{}`), nil
 		}}
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			for _, call := range []sandbox.Call{
 				{Provider: "github", Tool: "me", Input: json.RawMessage(`{"secret":"hunter2"}`)},
 				{Provider: "github", Tool: "list_issues__2"}, // the alias of list-issues
 				{Provider: "github", Tool: "list_issues"},
 				{Provider: "github", Tool: "me", Input: json.RawMessage(`{"panic":1}`)},
 				{Provider: "My Files!", Tool: "read"},
-				{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(`{"server":"github","tool":"me","arguments":{}}`)},
+				{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(
+					`{"server":"github","tool":"me","arguments":{}}`)},
 				{Provider: "runtime", Tool: "list_prompts", Input: json.RawMessage(`{"server":"nothing"}`)},
 				{Provider: "runtime", Tool: "list_tools", Input: json.RawMessage(`{"server":"github"}`)},
 			} {
@@ -84,7 +88,8 @@ func TestRecords(t *testing.T) {
 		if r.Run != records[0].Run || len(r.Run) != 12 || len(r.ArgumentSHA256) != 64 || r.TookMs < 0 {
 			t.Errorf("odd: %+v", r)
 		}
-		got = append(got, fmt.Sprintf("%s %s.%s %s %s %d %d %d", r.Kind, r.Server, r.Tool, r.Verdict, r.Outcome, r.ArgumentBytes, r.ResultBytes, r.Calls))
+		got = append(got, fmt.Sprintf("%s %s.%s %s %s %d %d %d", r.Kind, r.Server, r.Tool, r.Verdict, r.Outcome,
+			r.ArgumentBytes, r.ResultBytes, r.Calls))
 	}
 	want := []string{
 		"call github.me allow ok 20 2 0",
@@ -104,14 +109,16 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestNothingUnrecorded: while the log can't be written no call is made and no code is run; afterwards nothing of what was done before
+// TestNothingUnrecorded: while the log can't be written no call is made and no code is run;
+// afterwards nothing of what was done before
 // is missing.
 func TestNothingUnrecorded(t *testing.T) {
 	var calls []string
 	var path, away string
 	b, name := audited(t, func(c *Config) {
 		inner := c.Upstreams.(fakeUpstreams)
-		c.Upstreams = fakeUpstreams{tools: inner.tools, call: func(_ context.Context, _, tool string, _ json.RawMessage) (json.RawMessage, error) {
+		c.Upstreams = fakeUpstreams{tools: inner.tools, call: func(_ context.Context, _, tool string,
+			_ json.RawMessage) (json.RawMessage, error) {
 			calls = append(calls, tool)
 			if len(calls) == 1 {
 				if err := os.Rename(filepath.Dir(path), away); err != nil {
@@ -120,7 +127,8 @@ func TestNothingUnrecorded(t *testing.T) {
 			}
 			return json.RawMessage(`{}`), nil
 		}}
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			var said strings.Builder
 			for range 2 {
 				res, err := h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me"})
@@ -132,10 +140,12 @@ func TestNothingUnrecorded(t *testing.T) {
 	path, away = name, filepath.Dir(name)+".away"
 	p := connect(t, b)
 	first := p.call(`{"code":"x"}`).Content[0].Text
-	if !strings.Contains(first, "{} <nil>") || !strings.Contains(first, "the call was not made: the audit log "+path+" can't be written") || len(calls) != 1 {
+	if !strings.Contains(first, "{} <nil>") || !strings.Contains(first,
+		"the call was not made: the audit log "+path+" can't be written") || len(calls) != 1 {
 		t.Errorf("calls %v: %s", calls, first)
 	}
-	if got := p.call(`{"code":"y"}`); !got.IsError || !strings.Contains(got.Content[0].Text, "can't be written") || len(calls) != 1 {
+	if got := p.call(`{"code":"y"}`); !got.IsError || !strings.Contains(got.Content[0].Text,
+		"can't be written") || len(calls) != 1 {
 		t.Errorf("calls %v: %+v", calls, got)
 	}
 	if _, err := b.RunDirect(t.Context(), Direct{Code: "z"}); err == nil || len(calls) != 1 {
@@ -152,7 +162,8 @@ func TestNothingUnrecorded(t *testing.T) {
 		got = append(got, r.Kind+" "+r.Outcome)
 	}
 	// The first run with its call, the second that was refused, and the one of RunDirect.
-	if g := strings.Join(got, ", "); !strings.HasPrefix(g, "call ok, run ok, run unavailable, ") || !strings.HasSuffix(g, "run ok") {
+	if g := strings.Join(got, ", "); !strings.HasPrefix(g, "call ok, run ok, run unavailable, ") ||
+		!strings.HasSuffix(g, "run ok") {
 		t.Errorf("got %s", g)
 	}
 }
@@ -160,11 +171,13 @@ func TestNothingUnrecorded(t *testing.T) {
 // TestLongNamesInRecords: code can't have older records rotated away by calling what has a long name.
 func TestLongNamesInRecords(t *testing.T) {
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{}, nil, nil)
+	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{},
+		nil, nil)
 	for _, helper := range []string{"call_tool", "list_resources"} {
 		for _, field := range []string{"server", "tool"} {
 			input := fmt.Sprintf(`{%q:%q}`, field, strings.Repeat("<", 1<<20))
-			if got := called(t, h, "runtime", helper, input); !strings.Contains(got, "a name of 1048576 bytes") || len(got) > 200 {
+			if got := called(t, h, "runtime", helper, input); !strings.Contains(got, "a name of 1048576 bytes") ||
+				len(got) > 200 {
 				t.Errorf("%s: %.200s", helper, got)
 			}
 		}
@@ -174,7 +187,8 @@ func TestLongNamesInRecords(t *testing.T) {
 	if text, err := os.ReadFile(path); err != nil || len(text) > 2000 || len(records) != 1 {
 		t.Fatalf("%d records in %d bytes, %v", len(records), len(text), err)
 	}
-	if want := strings.Repeat("é", maxRecordedName/2) + "… (4096 bytes)"; records[0].Tool != want || !strings.HasSuffix(records[0].Server, "<… (4096 bytes)") {
+	if want := strings.Repeat("é", maxRecordedName/2) + "… (4096 bytes)"; records[0].Tool != want ||
+		!strings.HasSuffix(records[0].Server, "<… (4096 bytes)") {
 		t.Errorf("recorded are %q and %q", records[0].Server, records[0].Tool)
 	}
 }

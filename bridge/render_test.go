@@ -20,12 +20,15 @@ import (
 func TestStructured(t *testing.T) {
 	b := build(t, func(c *Config) {
 		c.OutputMode = OutputStructured
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			return sandbox.Result{
 				ID: r.ID, Status: sandbox.StatusError, ExitCode: 1, Message: "It raised.", Calls: 2,
-				Output:    []sandbox.Chunk{{Stream: "stdout", Text: "a"}, {Stream: "stdout", Lost: 5}, {Stream: "stdout", Text: "\n"}, {Stream: "stderr", Text: "w"}},
-				Error:     &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "tb", Line: 4},
-				Artifacts: []sandbox.Artifact{{Name: "p.png", Mime: "image/png", Data: picture(t, 2, 2)}, {Name: "t.csv", Mime: "text/csv", Data: []byte("a,b")}},
+				Output: []sandbox.Chunk{{Stream: "stdout", Text: "a"}, {Stream: "stdout", Lost: 5},
+					{Stream: "stdout", Text: "\n"}, {Stream: "stderr", Text: "w"}},
+				Error: &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "tb", Line: 4},
+				Artifacts: []sandbox.Artifact{{Name: "p.png", Mime: "image/png", Data: picture(t, 2, 2)},
+					{Name: "t.csv", Mime: "text/csv", Data: []byte("a,b")}},
 			}, nil
 		}}
 	})
@@ -41,36 +44,45 @@ func TestStructured(t *testing.T) {
 	delete(got, "call")
 	delete(got, "durations") // TestTimesAreToldApart
 	want := map[string]any{
-		"status": "error", "exitCode": 1.0, "message": "It raised.", "stdout": "a\n[... 5 bytes were not kept ...]\n\n", "stderr": "w", "calls": 2.0, "timeoutSeconds": 120.0,
+		"status": "error", "exitCode": 1.0, "message": "It raised.",
+		"stdout": "a\n[... 5 bytes were not kept ...]\n\n", "stderr": "w", "calls": 2.0, "timeoutSeconds": 120.0,
 		"error":     map[string]any{"type": "ValueError", "message": "no", "traceback": "tb", "line": 4.0},
 		"truncated": map[string]any{"stdoutBytes": 5.0, "stderrBytes": 0.0},
 		"artifacts": []any{
-			map[string]any{"name": "p.png", "mime": "image/png", "bytes": float64(len(picture(t, 2, 2))), "uri": "mcp-bridge://runs/" + id + "/p.png"},
-			map[string]any{"name": "t.csv", "mime": "text/csv", "bytes": 3.0, "uri": "mcp-bridge://runs/" + id + "/t.csv"},
+			map[string]any{"name": "p.png", "mime": "image/png", "bytes": float64(len(picture(t, 2, 2))),
+				"uri": "mcp-bridge://runs/" + id + "/p.png"},
+			map[string]any{"name": "t.csv", "mime": "text/csv", "bytes": 3.0, "uri": "mcp-bridge://runs/" + id +
+				"/t.csv"},
 		},
 		"notices": []any{"timeout: 1000 s is longer than this server allows; the run had 120 s"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(res.Content) != 3 || res.Content[0].Type != "text" || res.Content[1].Type != "image" || res.Content[2].Type != "resource_link" || !res.IsError {
+	if len(res.Content) != 3 || res.Content[0].Type != "text" || res.Content[1].Type != "image" ||
+		res.Content[2].Type != "resource_link" || !res.IsError {
 		t.Errorf("content: %+v", res.Content)
 	}
 }
 
 // TestMachineErrors: what a person has to do reaches the model as one sentence and the next step.
 func TestMachineErrors(t *testing.T) {
-	unavailable := &runtime.UnavailableError{Engine: "podman", Err: errors.New("connection refused"), Next: "systemctl --user start podman.socket"}
-	noImage := &runtime.ImageError{Ref: "python:9", Err: errors.New("manifest unknown"), Next: "mcp-bridge image build"}
+	unavailable := &runtime.UnavailableError{Engine: "podman", Err: errors.New("connection refused"),
+		Next: "systemctl --user start podman.socket"}
+	noImage := &runtime.ImageError{Ref: "python:9", Err: errors.New("manifest unknown"),
+		Next: "mcp-bridge image build"}
 	for _, tc := range []struct {
 		name         string
 		prepare, run error
 		want         string
 	}{
 		{"no engine", fmt.Errorf("preparing: %w", unavailable), nil,
-			"status: unavailable — preparing: podman is not available: connection refused. Next: systemctl --user start podman.socket"},
-		{"no image", noImage, nil, "status: unavailable — image python:9 can't be had: manifest unknown. Next: mcp-bridge image build"},
-		{"engine gone at the run", nil, unavailable, "status: unavailable — podman is not available: connection refused. Next: systemctl --user start podman.socket"},
+			"status: unavailable — preparing: podman is not available: connection refused. Next: systemctl --user " +
+				"start podman.socket"},
+		{"no image", noImage, nil, "status: unavailable — image python:9 can't be had: manifest unknown. Next: " +
+			"mcp-bridge image build"},
+		{"engine gone at the run", nil, unavailable, "status: unavailable — podman is not available: connection " +
+			"refused. Next: systemctl --user start podman.socket"},
 		{"other", nil, errors.New("no pipe"), "status: unavailable — no pipe"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -90,7 +102,8 @@ func TestMachineErrors(t *testing.T) {
 	}
 }
 
-// TestServerThatIsNotUsable: code that names a server which is configured and can't be used is told why, and nothing else is.
+// TestServerThatIsNotUsable: code that names a server which is configured and can't be used is told
+// why, and nothing else is.
 func TestServerThatIsNotUsable(t *testing.T) {
 	c := build(t, nil).Catalog()
 	for message, told := range map[string]bool{
@@ -99,15 +112,18 @@ func TestServerThatIsNotUsable(t *testing.T) {
 		"name 'linear' is not defined":     false,
 		"mcp_linear":                       false,
 	} {
-		r := sandbox.Result{Status: sandbox.StatusError, Error: &sandbox.Failure{Type: "NameError", Message: message}}
+		r := sandbox.Result{Status: sandbox.StatusError, Error: &sandbox.Failure{Type: "NameError",
+			Message: message}}
 		text := shownText(outcomeOf("c", arguments{catalog: c}, r, 200))
-		if strings.Contains(text, `server "linear" is configured in /home/u/.cursor/mcp.json but can't be used: remote servers are not supported yet`) != told {
+		if strings.Contains(text, `server "linear" is configured in /home/u/.cursor/mcp.json but can't be used: `+
+			`remote servers are not supported yet`) != told {
 			t.Errorf("%s: %s", message, text)
 		}
 	}
 }
 
-// TestOutputSetting: the configured size bounds what a result shows, and what is said to Claude Code follows it.
+// TestOutputSetting: the configured size bounds what a result shows, and what is said to Claude
+// Code follows it.
 func TestOutputSetting(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

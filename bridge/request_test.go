@@ -28,9 +28,11 @@ func TestGeminiCLI(t *testing.T) {
 				p := connect(t, build(t, nil))
 				meta := ""
 				if client.version == "2026-07-28" {
-					meta = strings.Replace(modern[len(`{"_meta":`):len(modern)-1], `"name":"t"`, fmt.Sprintf(`"name":%q`, client.name), 1)
+					meta = strings.Replace(modern[len(`{"_meta":`):len(modern)-1], `"name":"t"`,
+						fmt.Sprintf(`"name":%q`, client.name), 1)
 				} else {
-					p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`,
+					p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,`+
+						`"capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`,
 						client.version, client.name)
 					p.next()
 				}

@@ -28,8 +28,8 @@ const (
 // statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
 const statusPanic = "panic"
 
-// runPython is one call of the tool, from its arguments to its result. It ends soon after ctx,
-// which ends with the client's cancel or its connection.
+// runPython answers a call of the tool. It ends soon after ctx, which ends with the client's cancel
+// or its connection.
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began := time.Now()
 	id, status := newID(), statusPanic
@@ -37,7 +37,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	p := r.Report(ctx)
 	defer p.Finish() // before the answer is sent, and when the call panics
 	t := output.Times{}
-	ctx, end := b.signals.begin(ctx, id)
+	ctx, end := b.telemetry.begin(ctx, id)
 	defer func() {
 		if status == statusPanic {
 			t.Total = time.Since(began)
@@ -53,11 +53,11 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	t.Total = time.Since(began)
 	o.Timed(t)
 	status = o.Status
-	b.books(b.log.With("run", id)).ran(ctx, id, raw, o, began)
+	b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, raw, o, began)
 	return o.Result(b.structured)
 }
 
-// rounded is a duration as the log shows it.
+// rounded returns a duration as the log shows it.
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
 func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress,
@@ -92,11 +92,11 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		return b.failed(ctx, id, err)
 	}
 	r.Afterwards(c.SaveNoted)
-	o := outcomeOf(id, a, res, b.limits.Output)
+	o := outcomeOf(id, a, res, int(b.limits.Output))
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
-		if b.files != nil {
-			o.Written(ctx, b.files)
+		if b.cfg.Files != nil {
+			o.Written(ctx, b.cfg.Files)
 		}
 		r.Afterwards(func() { b.clients.Changed(string(mcp.MethodNotificationResourcesListChanged)) })
 	}
@@ -107,7 +107,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 // execute has the sandbox run the code, and tells of it.
 func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, r request,
 	p *client.Progress) (sandbox.Result, error) {
-	e := b.signals.execution(ctx)
+	e := b.telemetry.execution(ctx)
 	status := statusPanic
 	defer func() { e.end(status) }()
 	open := req.Files
@@ -123,7 +123,7 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	h := b.host(ctx, req.ID, a, r, p, e)
 	defer h.logins.work.Wait()
 	defer end()
-	res, err := b.runner.Run(ctx, req, h)
+	res, err := b.cfg.Runner.Run(ctx, req, h)
 	status = string(res.Status)
 	if err != nil {
 		status = output.StatusUnavailable
@@ -131,23 +131,23 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	return res, err
 }
 
-// books are those of the bridge, which speak of trouble with them to log.
-func (b *Bridge) books(log *slog.Logger) books { return books{b.audit, log} }
+// auditor returns what records runs and calls. What it can't record it says to log.
+func (b *Bridge) auditor(log *slog.Logger) auditor { return auditor{b.cfg.Audit, log} }
 
-// unready says why no code may run whatever the engine says: what it may call isn't known, or what
-// it does can't be recorded.
+// unready returns why no code may run, whatever the engine says: what it may call isn't known, or
+// what it does can't be recorded.
 func (b *Bridge) unready(ctx context.Context) error {
-	if b.broken != nil {
-		return b.broken
+	if b.cfg.PolicyError != nil {
+		return b.cfg.PolicyError
 	}
-	return b.books(b.log).ready(ctx)
+	return b.auditor(b.cfg.Log).ready(ctx)
 }
 
 // sandboxRequest returns the run that a call asks for.
 func sandboxRequest(id string, a arguments, p *client.Progress) sandbox.Request {
-	_, discovered := a.catalog.Announced()
+	providers, discovered := a.catalog.Announced(a.servers)
 	r := sandbox.Request{
-		ID: id, Code: a.code, Timeout: a.timeout, Providers: a.providers, Discovered: discovered,
+		ID: id, Code: a.code, Timeout: a.timeout, Providers: providers, Discovered: discovered,
 	}
 	if p != nil {
 		r.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }
@@ -167,7 +167,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 }
 
 // outcomeOf returns the outcome of a run, with what there is to say of its arguments.
-func outcomeOf(id string, a arguments, r sandbox.Result, limit int64) output.Outcome {
+func outcomeOf(id string, a arguments, r sandbox.Result, limit int) output.Outcome {
 	o := output.New(id, r, a.timeout, limit)
 	if r.Error != nil {
 		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {

@@ -41,8 +41,8 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 func (b *Bridge) foundTools(
 	ctx context.Context, id string, raw json.RawMessage,
 ) (*mcp.CallToolResult, error) {
-	if b.broken != nil {
-		return nil, errors.New(text.Hinted(b.broken))
+	if b.cfg.PolicyError != nil {
+		return nil, errors.New(text.Hinted(b.cfg.PolicyError))
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()

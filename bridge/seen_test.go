@@ -31,9 +31,11 @@ func seeing(t *testing.T, dir string, answer func(tool string) json.RawMessage) 
 			return answer(tool), nil
 		}
 		c.Upstreams = up
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			server, tool, _ := strings.Cut(r.Code, "/")
-			_, err := h.Call(ctx, sandbox.Call{Run: r.ID, ID: "1", Provider: server, Tool: tool, Input: json.RawMessage(`{}`)})
+			_, err := h.Call(ctx, sandbox.Call{Run: r.ID, ID: "1", Provider: server, Tool: tool,
+				Input: json.RawMessage(`{}`)})
 			return printed(fmt.Sprint(err)), nil
 		}}
 	})
@@ -59,17 +61,21 @@ func TestSeenResults(t *testing.T) {
 	}
 	const shape = "list[{number: int, title: str, labels?: {str: int}}]"
 	for name, b := range map[string]*Bridge{"this process": b, "the next": seeing(t, dir, nil)} {
-		if got := find(b, "brief"); !strings.Contains(got, "mcp_github.me(**kwargs: Any) -> "+shape+" # seen, not declared") {
+		if got := find(b, "brief"); !strings.Contains(got,
+			"mcp_github.me(**kwargs: Any) -> "+shape+" # seen, not declared") {
 			t.Errorf("%s: %s", name, got)
 		}
-		if got := find(b, "full"); !strings.Contains(got, "Results seen so far, not declared by the server: "+shape) {
+		if got := find(b, "full"); !strings.Contains(got,
+			"Results seen so far, not declared by the server: "+shape) {
 			t.Errorf("%s: %s", name, got)
 		}
 		var told entrypoint.Provider
-		if err := json.Unmarshal([]byte(ask(t, hostFor(t, b, `["github"]`), "load_server", `{"server":"github"}`)), &told); err != nil {
+		if err := json.Unmarshal([]byte(ask(t, hostFor(t, b, `["github"]`), "load_server", `{"server":"github"}`)),
+			&told); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(told.Tools["me"].Stub, shape) || !strings.Contains(told.Tools["me"].Description, shape) {
+		if !strings.Contains(told.Tools["me"].Stub, shape) || !strings.Contains(told.Tools["me"].Description,
+			shape) {
 			t.Errorf("%s: the guest is told %+v", name, told.Tools["me"])
 		}
 	}

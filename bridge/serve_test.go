@@ -13,13 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/client"
-	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // untilCancelled is a run that ends with its context only.
-func untilCancelled(started chan<- string, ended chan<- string) func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+func untilCancelled(started chan<- string, ended chan<- string) func(context.Context, sandbox.Request,
+	sandbox.Host) (sandbox.Result, error) {
 	return func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
 		started <- r.Code
 		<-ctx.Done()
@@ -32,10 +31,12 @@ func TestCancelEndsTheRun(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	p := connect(t, running(t, untilCancelled(started, ended)))
 	for _, id := range []string{`7`, `"7"`, `9007199254740993`} {
-		p.send(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`, id)
+		p.send(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_python",`+
+			`"arguments":{"code":"x"}}}`, id)
 		<-started
 		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"no such"}}`)
-		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"bored"}}`, id)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"bored"}}`,
+			id)
 		<-ended
 		p.send(`{"jsonrpc":"2.0","id":"after","method":"ping"}`)
 		if f := p.next(); string(f.ID) != `"after"` {
@@ -70,7 +71,8 @@ func TestManyAtOnce(t *testing.T) {
 	const calls = 30
 	var all sync.WaitGroup
 	all.Add(calls)
-	p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+	p := connect(t, running(t, func(ctx context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+		error) {
 		if r.Code == "hang" {
 			<-ctx.Done()
 			return sandbox.Result{Status: sandbox.StatusCancelled}, nil
@@ -97,23 +99,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestIDInUse: the second of two requests with one id is refused, and the first is neither
-// disturbed nor uncancellable.
-func TestIDInUse(t *testing.T) {
-	started, ended := make(chan string, 2), make(chan string, 2)
-	p := connect(t, running(t, untilCancelled(started, ended)))
-	p.run(1, `{"code":"first"}`, "")
-	<-started
-	p.run(1, `{"code":"second"}`, "")
-	if f := p.next(); f.Error == nil || f.Error.Code != -32600 || string(f.ID) != "null" || !strings.Contains(f.Error.Message, "id 1 ") {
-		t.Errorf("got %+v, want a refusal that names the id and doesn't have it", f)
-	}
-	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if got := <-ended; got != "first" || len(started) != 0 {
-		t.Errorf("%s was cancelled, and %d more were started", got, len(started))
-	}
-}
-
 func TestEndOfInput(t *testing.T) {
 	started, ended := make(chan string, 1), make(chan string, 1)
 	p := connect(t, running(t, untilCancelled(started, ended)))
@@ -135,12 +120,16 @@ func TestEndOfInput(t *testing.T) {
 // way to look at a server.
 func TestPipedInput(t *testing.T) {
 	var out strings.Builder
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n\n" +
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+		`"params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` +
+		"\n\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\r\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	if err := build(t, nil).Serve(t.Context(), in, &out); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":1,`) || !strings.Contains(got, `"id":2,`) {
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":1,`) ||
+		!strings.Contains(got, `"id":2,`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -153,52 +142,13 @@ func TestContextEndsServe(t *testing.T) {
 	defer w.Close()
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(ctx, in, io.Discard) }()
-	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"}}}`)
+	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python",`+
+		`"arguments":{"code":"x"}}}`)
 	<-started
 	stop := errors.New("SIGTERM")
 	cancel(stop)
 	if err := <-served; !errors.Is(err, stop) || len(ended) != 1 {
 		t.Errorf("Serve: %v with %d runs ended", err, len(ended))
-	}
-}
-
-// TestClientStopsReading: it can't hold up the end of the bridge.
-func TestClientStopsReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := build(t, nil)
-		inR, inW := io.Pipe()
-		outR, outW := io.Pipe()
-		served := make(chan error, 1)
-		go func() { served <- b.Serve(context.Background(), inR, outW) }()
-		for i := range 20 {
-			fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"x"},"_meta":{"progressToken":1}}}`+"\n", i)
-		}
-		synctest.Wait()
-		inW.Close()
-		began := time.Now()
-		if err := <-served; !errors.Is(err, jsonrpc.ErrNotReading) {
-			t.Errorf("Serve: %v", err)
-		}
-		if took := time.Since(began); took > 9*time.Second {
-			t.Errorf("Serve took %v to end", took)
-		}
-		outR.Close() // ends the one write that can't be interrupted
-	})
-}
-
-type failingWriter struct{ err error }
-
-func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
-
-func TestClientIsGone(t *testing.T) {
-	in, w := io.Pipe()
-	defer w.Close()
-	gone := errors.New("broken pipe")
-	served := make(chan error, 1)
-	go func() { served <- build(t, nil).Serve(t.Context(), in, failingWriter{gone}) }()
-	fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	if err := <-served; !errors.Is(err, gone) {
-		t.Errorf("Serve: %v", err)
 	}
 }
 
@@ -209,11 +159,15 @@ func TestOddMessages(t *testing.T) {
 		{"a batch", `[]`, `null -32600`},
 		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"tools/cull"}`, `"a" -32601`},
 		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_perl"}}`, `1 -32602`},
-		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`, `1 -32002`},
-		{"the manual", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"resource://mcp-bridge/capabilities"}}`, `1 0`},
-		{"the manual by the Python project's name", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"resource://mcp-server-code-execution-mode/capabilities"}}`, `1 0`},
+		{"unknown resource", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:y"}}`,
+			`1 -32002`},
+		{"the manual", `{"jsonrpc":"2.0","id":1,"method":"resources/read",` +
+			`"params":{"uri":"resource://mcp-bridge/capabilities"}}`, `1 0`},
+		{"the manual by the Python project's name", `{"jsonrpc":"2.0","id":1,"method":"resources/read",` +
+			`"params":{"uri":"resource://mcp-server-code-execution-mode/capabilities"}}`, `1 0`},
 		{"params of another type", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}`, `5 -32600`},
-		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 16<<20) + `"}}`, `1 -32600`},
+		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 16<<20) +
+			`"}}`, `1 -32600`},
 		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -241,7 +195,8 @@ func panicIsOneAnswer(t *testing.T) {
 	log := &lines{}
 	p := connect(t, build(t, func(c *Config) {
 		c.Log = log.logger()
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+			error) {
 			if r.Output != nil {
 				r.Output(sandbox.Chunk{Stream: "stdout", Text: "before\n"})
 				time.Sleep(100 * time.Millisecond)
@@ -270,47 +225,6 @@ func panicIsOneAnswer(t *testing.T) {
 	}
 }
 
-// TestBeyondTheLimit: what is too much is refused, and a cancel behind it is read.
-func TestBeyondTheLimit(t *testing.T) {
-	started, ended := make(chan string, client.MaxRequests), make(chan string, client.MaxRequests)
-	p := connect(t, build(t, func(c *Config) {
-		c.Runner = fakeRunner{run: untilCancelled(started, ended)}
-	}))
-	for i := range client.MaxRequests {
-		p.run(i, `{"code":"x"}`, "")
-	}
-	for range client.MaxRequests {
-		<-started
-	}
-	p.send(`{"jsonrpc":"2.0","method":"notifications/whatever"}`)
-	for i := range 3 {
-		p.run(1000+i, `{"code":"x"}`, "")
-	}
-	seen := map[string]bool{}
-	for range 3 {
-		f := p.next()
-		if f.Error == nil || f.Error.Code != jsonrpc.CodeBusy || !strings.Contains(f.Error.Message, "256 requests are under way") {
-			t.Errorf("got %+v", f)
-		}
-		seen[string(f.ID)] = true
-	}
-	if len(seen) != 3 || !seen["1000"] {
-		t.Errorf("refused: %v", seen)
-	}
-	for i := range client.MaxRequests {
-		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
-	}
-	for range client.MaxRequests {
-		<-ended
-	}
-	for f := (frame{}); string(f.ID) != "2000"; { // as soon as one slot is given back
-		p.send(`{"jsonrpc":"2.0","id":2000,"method":"ping"}`)
-		if f = p.next(); f.Error != nil {
-			f.ID = nil
-		}
-	}
-}
-
 // TestOneLogLine: a call is one line, and neither code nor output is in it.
 func TestOneLogLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -323,7 +237,8 @@ func TestOneLogLine(t *testing.T) {
 		if err := json.Unmarshal([]byte(log.text.String()), &line); err != nil {
 			t.Fatalf("%v in %s", err, log.text.String())
 		}
-		if line["status"] != "ok" || line["run"] == nil || line["took"] == nil || strings.Contains(log.text.String(), "SECRET") {
+		if line["status"] != "ok" || line["run"] == nil || line["took"] == nil ||
+			strings.Contains(log.text.String(), "SECRET") {
 			t.Errorf("got %s", log.text.String())
 		}
 	})

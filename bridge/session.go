@@ -24,7 +24,7 @@ type session struct {
 
 // connect returns what answers a new client.
 func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
-	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.log)}
+	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.cfg.Log)}
 	return s.handle, s.parked.Close
 }
 
@@ -127,7 +127,7 @@ func (b *Bridge) forwarding(ctx context.Context, r request) context.Context {
 	if r.Request == nil {
 		return ctx
 	}
-	return upstream.WithClient(ctx, forwarder{r.client, r.asker.Can, b.shareRoots})
+	return upstream.WithClient(ctx, forwarder{r.client, r.asker.Can, b.cfg.ShareRoots})
 }
 
 // Abilities implements upstream.Client.

@@ -29,7 +29,8 @@ func indented(t *testing.T, raw json.RawMessage) []byte {
 func TestGoldens(t *testing.T) {
 	p := connect(t, build(t, nil))
 	for _, tc := range []struct{ file, method, params string }{
-		{"initialize.json", "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`},
+		{"initialize.json", "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},` +
+			`"clientInfo":{"name":"t","version":"1"}}`},
 		{"tools_list.json", "tools/list", `{}`},
 		{"resources_list.json", "resources/list", `{}`},
 		{"templates_list.json", "resources/templates/list", `{}`},
@@ -43,7 +44,8 @@ func TestGoldens(t *testing.T) {
 }
 
 // modern are the params of a request without a handshake before it, as of protocol version 2026-07-28.
-const modern = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+const modern = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{}}}`
 
 // TestHints: each tool says what it does, and leaves no hint to a default.
@@ -61,7 +63,8 @@ func TestHints(t *testing.T) {
 	}
 	for _, tool := range list.Tools {
 		a, runs := tool.Annotations, tool.Name == runPythonName
-		for hint, is := range map[*bool]bool{a.ReadOnlyHint: !runs, a.DestructiveHint: runs, a.IdempotentHint: !runs, a.OpenWorldHint: runs} {
+		for hint, is := range map[*bool]bool{a.ReadOnlyHint: !runs, a.DestructiveHint: runs,
+			a.IdempotentHint: !runs, a.OpenWorldHint: runs} {
 			if hint == nil || *hint != is {
 				t.Errorf("%s: a hint is unsaid or wrong: %+v", tool.Name, a)
 			}
@@ -72,7 +75,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// hostCut is where hosts cut descriptions and instructions, in characters, and maxList what tools/list may have
+// hostCut is where hosts cut descriptions and instructions, in characters, and maxList what
+// tools/list may have
 // in bytes, since it costs in every conversation.
 const (
 	hostCut = 2048
@@ -116,7 +120,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// shownToModels is what hosts give a model of tools/list. Titles, hints and _meta are for the host and its user.
+// shownToModels is what hosts give a model of tools/list. Titles, hints and _meta are for the host
+// and its user.
 func shownToModels(t testing.TB, list json.RawMessage) []byte {
 	t.Helper()
 	var l struct {
@@ -136,7 +141,8 @@ func manualOf(b *Bridge) string { return b.Catalog().Manual(b.limits) }
 
 func TestManualHoldsNoSecret(t *testing.T) {
 	text := manualOf(build(t, nil))
-	for _, want := range []string{"github: `mcp_github` – Issues and pulls", "My Files!: `mcp_my_files_`", "linear (Cursor): remote servers are not supported yet", "at most 120 s"} {
+	for _, want := range []string{"github: `mcp_github` – Issues and pulls", "My Files!: `mcp_my_files_`",
+		"linear (Cursor): remote servers are not supported yet", "at most 120 s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the manual lacks %q", want)
 		}
@@ -169,7 +175,8 @@ func TestClient(t *testing.T) {
 		t.Errorf("the server calls itself %+v", info.ServerInfo)
 	}
 	tools, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil || len(tools.Tools) != 3 || tools.Tools[0].Name != "read_output" || tools.Tools[1].Name != "run_python" || tools.Tools[2].Name != "search_tools" {
+	if err != nil || len(tools.Tools) != 3 || tools.Tools[0].Name != "read_output" ||
+		tools.Tools[1].Name != "run_python" || tools.Tools[2].Name != "search_tools" {
 		t.Errorf("tools: %v, %v", tools, err)
 	}
 	var call mcp.CallToolRequest
@@ -179,7 +186,8 @@ func TestClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := res.Content[0].(mcp.TextContent).Text; got != "a\n\nb" || res.IsError || res.StructuredContent != nil {
+	if got := res.Content[0].(mcp.TextContent).Text; got != "a\n\nb" || res.IsError ||
+		res.StructuredContent != nil {
 		t.Errorf("got %+v", res)
 	}
 	listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
@@ -192,7 +200,8 @@ func TestClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := got.Contents[0].(mcp.TextResourceContents); text.MIMEType != listed.Resources[0].MIMEType || text.MIMEType != "text/markdown" {
+	if text := got.Contents[0].(mcp.TextResourceContents); text.MIMEType != listed.Resources[0].MIMEType ||
+		text.MIMEType != "text/markdown" {
 		t.Errorf("listed as %s, read as %s", listed.Resources[0].MIMEType, text.MIMEType)
 	}
 	inW.Close()

@@ -41,13 +41,15 @@ func (c *changingUpstreams) Pin(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-func (c *changingUpstreams) Call(ctx context.Context, server, _ string, _ json.RawMessage) (json.RawMessage, error) {
+func (c *changingUpstreams) Call(ctx context.Context, server, _ string, _ json.RawMessage) (json.RawMessage,
+	error) {
 	return json.Marshal(map[string]any{"server": server, "at": ctx.Value(pinnedAt{})})
 }
 
 func changing() *changingUpstreams {
 	tools := []upstream.Tool{{Name: "x"}}
-	return &changingUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"old": tools, "new": tools}}}
+	return &changingUpstreams{fakeUpstreams: fakeUpstreams{tools: map[string][]upstream.Tool{"old": tools,
+		"new": tools}}}
 }
 
 // A run keeps the servers that it began with, to its last call; the next one has the new ones.
@@ -76,21 +78,25 @@ func TestUpdateTakesEffectBetweenCalls(t *testing.T) {
 		c.Servers, c.Problems = []discovery.Server{{Name: "old"}}, nil
 	})
 	during = func() {
-		b.Update([]discovery.Server{{Name: "new"}}, []discovery.Problem{{Server: "old", Reason: "it is disabled there"}})
+		b.Update([]discovery.Server{{Name: "new"}}, []discovery.Problem{{Server: "old",
+			Reason: "it is disabled there"}})
 	}
 	run := func() string {
 		return b.runPython(t.Context(), json.RawMessage(`{"code":"x"}`)).Content[0].(mcp.TextContent).Text
 	}
-	if got := run(); !strings.Contains(got, `{"at":0,"server":"old"}`) || !strings.Contains(got, `new: there is no server "new"`) ||
+	if got := run(); !strings.Contains(got, `{"at":0,"server":"old"}`) ||
+		!strings.Contains(got, `new: there is no server "new"`) ||
 		!strings.Contains(got, "discovered old") || strings.Contains(got, "discovered new") {
 		t.Errorf("the call during which the servers changed saw:\n%s", got)
 	}
 	during = func() {}
-	if got := run(); !strings.Contains(got, `{"at":1,"server":"new"}`) || !strings.Contains(got, `server "old" is configured in`) || !strings.Contains(got, "it is disabled there") ||
+	if got := run(); !strings.Contains(got, `{"at":1,"server":"new"}`) ||
+		!strings.Contains(got, `server "old" is configured in`) || !strings.Contains(got, "it is disabled there") ||
 		!strings.Contains(got, "discovered new") || strings.Contains(got, "discovered old") {
 		t.Errorf("the next call saw:\n%s", got)
 	}
-	if manual := b.Catalog().Manual(b.limits); !strings.Contains(manual, "mcp_new") || strings.Contains(manual, "mcp_old") || !strings.Contains(manual, "it is disabled there") {
+	if manual := b.Catalog().Manual(b.limits); !strings.Contains(manual, "mcp_new") ||
+		strings.Contains(manual, "mcp_old") || !strings.Contains(manual, "it is disabled there") {
 		t.Error("the manual doesn't show the new servers")
 	}
 	if up.pins != 0 {
@@ -98,7 +104,8 @@ func TestUpdateTakesEffectBetweenCalls(t *testing.T) {
 	}
 }
 
-// The client hears that the tools have changed when their definitions have, and only then, once it has shaken hands.
+// The client hears that the tools have changed when their definitions have, and only then, once it
+// has shaken hands.
 func TestClientHearsOfUpdate(t *testing.T) {
 	b := build(t, func(c *Config) { c.Upstreams = changing() })
 	p := connect(t, b)
@@ -114,7 +121,8 @@ func TestClientHearsOfUpdate(t *testing.T) {
 		}
 	}
 	b.Update([]discovery.Server{{Name: "early"}}, nil)
-	p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	if f := p.next(); !strings.Contains(string(f.Result), `"tools":{"listChanged":true}`) {
 		t.Errorf("got %s", f.Result)
 	}
@@ -122,7 +130,8 @@ func TestClientHearsOfUpdate(t *testing.T) {
 	if got := list(); !strings.Contains(got, "There are: early") {
 		t.Errorf("got %s", got)
 	}
-	b.Update([]discovery.Server{{Name: "early"}}, []discovery.Problem{{Server: "x", Reason: "y"}}) // the tools stay
+	// the tools stay
+	b.Update([]discovery.Server{{Name: "early"}}, []discovery.Problem{{Server: "x", Reason: "y"}})
 	if got := list(); !strings.Contains(got, "There are: early") {
 		t.Errorf("got %s", got)
 	}

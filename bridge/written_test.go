@@ -31,9 +31,11 @@ func TestFilesAreWritten(t *testing.T) {
 		want      string
 	}{
 		{"one", dir, one, `^done\n\[written to ` + dir + `/[0-9a-f]{12}/a\.csv\]$`},
-		{"many", dir, many, `^done\n\[written to ` + dir + `/[0-9a-f]{12}: a, b, c, d, e, f, g, h, i, j and 2 more\]$`},
+		{"many", dir, many, `^done\n\[written to ` + dir +
+			`/[0-9a-f]{12}: a, b, c, d, e, f, g, h, i, j and 2 more\]$`},
 		{"none", dir, nil, `^done$`},
-		{"nowhere", filepath.Join(inTheWay, "d"), one, `^done\n\[files were not written to .*/d \(MCP_BRIDGE_ARTIFACTS\): the directory .* not a directory\]$`},
+		{"nowhere", filepath.Join(inTheWay, "d"), one, `^done\n\[files were not written to .*/d ` +
+			`\(MCP_BRIDGE_ARTIFACTS\): the directory .* not a directory\]$`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			store, err := files.Open(tc.dir)

@@ -22,14 +22,19 @@ func TestAliases(t *testing.T) {
 	}{
 		{"none", nil, map[string]string{}},
 		{"lower case", []string{"GitHub"}, map[string]string{"GitHub": "github"}},
-		{"runs of other characters", []string{"a - b.c/d", "été"}, map[string]string{"a - b.c/d": "a_b_c_d", "été": "_t_"}},
+		{"runs of other characters", []string{"a - b.c/d", "été"}, map[string]string{"a - b.c/d": "a_b_c_d",
+			"été": "_t_"}},
 		{"a digit first", []string{"3d"}, map[string]string{"3d": "_3d"}},
-		{"keywords and builtins", []string{"import", "List", "lists"}, map[string]string{"import": "import_", "List": "list_", "lists": "lists"}},
-		{"nothing left", []string{"", "写", "读", "-"}, map[string]string{"": "tool", "-": "tool__2", "写": "tool__3", "读": "tool__4"}},
+		{"keywords and builtins", []string{"import", "List", "lists"},
+			map[string]string{"import": "import_", "List": "list_", "lists": "lists"}},
+		{"nothing left", []string{"", "写", "读", "-"}, map[string]string{"": "tool", "-": "tool__2", "写": "tool__3",
+			"读": "tool__4"}},
 		{"nothing left beside a tool", []string{"读", "tool"}, map[string]string{"读": "tool__2", "tool": "tool"}},
-		{"Python's own", []string{"__class__", "__dict__", "__x", "____"}, map[string]string{"__class__": "x__class__", "__dict__": "x__dict__", "__x": "__x", "____": "tool"}},
+		{"Python's own", []string{"__class__", "__dict__", "__x", "____"},
+			map[string]string{"__class__": "x__class__", "__dict__": "x__dict__", "__x": "__x", "____": "tool"}},
 		{"the guest's own", []string{"_load", "_loads"}, map[string]string{"_load": "_load_", "_loads": "_loads"}},
-		{"its own alias first", []string{"GitHub", "github", "GITHUB"}, map[string]string{"github": "github", "GITHUB": "github__2", "GitHub": "github__3"}},
+		{"its own alias first", []string{"GitHub", "github", "GITHUB"},
+			map[string]string{"github": "github", "GITHUB": "github__2", "GitHub": "github__3"}},
 		{
 			"collisions, by sorted name",
 			[]string{"a b", "A-B", "a_b", "a_b__2", "a_b"},
@@ -114,9 +119,11 @@ func TestReserved(t *testing.T) {
 		}
 	}
 	python := python(t)
-	const list = `import keyword, builtins; print(*[n for n in {*keyword.kwlist, *dir(builtins)} if n == n.lower() and n != "_"])`
+	const list = `import keyword, builtins; print(*[n for n in {*keyword.kwlist, *dir(builtins)} if n == ` +
+		`n.lower() and n != "_"])`
 	const words = `import keyword; print(*sorted(n for n in keyword.kwlist if n == n.lower()))`
-	const own = `from guest.servers import Server; print(*(n for n in {*vars(Server), *vars(Server(None, {}))} if not n.startswith("__")))`
+	const own = `from guest.servers import Server; print(*(n for n in {*vars(Server), *vars(Server(None, ` +
+		`{}))} if not n.startswith("__")))`
 	for _, tt := range []struct {
 		code    string
 		aliases func([]string) map[string]string

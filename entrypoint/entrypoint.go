@@ -45,8 +45,8 @@ var guestFiles embed.FS
 //go:embed boot.py
 var boot string
 
-// Boot is the command of the container. It is the same for every run; it needs a python3 of version
-// 3.10 or newer.
+// Boot returns the command of the container. It is the same for every run; it needs a python3 of
+// version 3.10 or newer.
 func Boot() []string {
 	return []string{"python3", "-I", "-B", "-c", boot}
 }
@@ -91,8 +91,8 @@ func SourceWith(line []byte) ([]byte, error) {
 }
 
 // Source returns what is to be written to the guest's standard input before any frame: a line of
-// three lengths in decimal, and so many bytes of the module that is run first, of all modules, and
-// of code compiled from them, of which there is none here. It is the same for every run, and shared:
+// three lengths in decimal, then the module that is run first, all modules, and code compiled from
+// them, of which there is none here. It is the same for every run, and shared:
 // don't change it.
 func Source() []byte { return source() }
 

@@ -16,9 +16,12 @@ import (
 // Python or to the guest.
 func oddNames() []string {
 	names := []string{
-		"", " ", "_", "__", "___", "-", ".", "/", "1", "1_", "__1", "a", "A", "ａ", "K", "\u212a", "ſ", "ﬁ", "İ", "ß", "été", "e\u0301te\u0301", "读", "写", "读 file",
-		"__class__", "__dict__", "__getattr__", "__init__", "__CLASS__", "--class--", "__x", "x__", "_load", "_made", "_name", "import", "class", "None", "print", "any",
-		"list_tools", "resources", "prompts", "tool", "tool__2", "server", "github", "GitHub", "GITHUB", "git hub", "git_hub", "git-hub", "a\x00b", "a\nb", "\xff", "👩‍💻", "🇪🇺",
+		"", " ", "_", "__", "___", "-", ".", "/", "1", "1_", "__1", "a", "A", "ａ", "K", "\u212a", "ſ", "ﬁ", "İ",
+		"ß", "été", "e\u0301te\u0301", "读", "写", "读 file",
+		"__class__", "__dict__", "__getattr__", "__init__", "__CLASS__", "--class--", "__x", "x__", "_load",
+		"_made", "_name", "import", "class", "None", "print", "any",
+		"list_tools", "resources", "prompts", "tool", "tool__2", "server", "github", "GitHub", "GITHUB", "git hub",
+		"git_hub", "git-hub", "a\x00b", "a\nb", "\xff", "👩‍💻", "🇪🇺",
 	}
 	for _, tables := range []map[string]*unicode.RangeTable{unicode.Scripts, unicode.Categories} {
 		for _, table := range tables {
@@ -74,14 +77,20 @@ import builtins, json, keyword, sys
 from guest import mcp_runtime
 given = json.load(sys.stdin)
 namespace = {}
-tools = {alias: {"safeName": alias, "originalName": name, "inputSchema": {}} for name, alias in given["tools"]}
-providers = [{"name": name, "alias": alias, "tools": tools if i < 3 else {}, "stub": ""} for i, (name, alias) in enumerate(given["servers"])]
+tools = {
+    alias: {"safeName": alias, "originalName": name, "inputSchema": {}} for name, alias in given["tools"]
+}
+providers = [
+    {"name": name, "alias": alias, "tools": tools if i < 3 else {}, "stub": ""}
+    for i, (name, alias) in enumerate(given["servers"])
+]
 runtime = mcp_runtime.Runtime(None, namespace)
 runtime.install({"providers": providers, "options": {}})
 def same(what, a, b):
     if a is not b: print(what, "differ")
 for name, alias in given["servers"]:
-    if not ("mcp_" + alias).isidentifier() or keyword.iskeyword(alias): print("server", ascii(name), "is", alias)
+    if not ("mcp_" + alias).isidentifier() or keyword.iskeyword(alias):
+        print("server", ascii(name), "is", alias)
     if alias != "servers": same(f"server {alias}", namespace["mcp_" + alias], namespace["mcp_servers"][name])
     exec(f"from mcp.servers import {alias} as module", namespace)
     same(f"module {alias}", namespace["module"], namespace["mcp_servers"][name])
@@ -89,9 +98,11 @@ for name, alias in given["servers"][:3]:
     server = namespace["mcp_" + alias]
     if set(dir(server)) != {*tools, "prompts", "resources"}: print("dir of", alias)
     for real, tool in given["tools"]:
-        if not tool.isidentifier() or keyword.iskeyword(tool) or tool in dir(builtins): print("tool", ascii(real), "is", tool)
+        if not tool.isidentifier() or keyword.iskeyword(tool) or tool in dir(builtins):
+            print("tool", ascii(real), "is", tool)
         same(f"tool {tool}", getattr(server, tool), server[tool])
-        if getattr(server, tool).__name__ != tool: print("tool", tool, "is called", getattr(server, tool).__name__)
+        if getattr(server, tool).__name__ != tool:
+            print("tool", tool, "is called", getattr(server, tool).__name__)
         exec(f"from mcp.servers.{alias} import {tool} as one", namespace)
         same(f"import of {tool}", namespace["one"], server[tool])
 `

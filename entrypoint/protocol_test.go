@@ -81,7 +81,8 @@ func testsOf(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^(?:func|    def) ([Tt]est\w+)\(`)
-	for _, pattern := range []string{"*_test.go", "../sandbox/*_test.go", "../cmd/mcp-bridge/*_test.go", "guest_tests/*.py"} {
+	for _, pattern := range []string{"*_test.go", "../sandbox/*_test.go", "../cmd/mcp-bridge/*_test.go",
+		"guest_tests/*.py"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -50,8 +50,8 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
-// Read gives the next frame. A line that is no frame or is above the limit is a *FrameError; it is
-// skipped, not held, and the next Read goes on behind it. At the end of the stream it is io.EOF;
+// Read returns the next frame. A line that is no frame or is above the limit is a *FrameError; it
+// is skipped, not held, and the next Read goes on behind it. At the end of the stream it is io.EOF;
 // any other error is the stream's own. What ends a waiting Read is the end of the stream. A frame
 // of an unknown type is no error.
 func (r *Reader) Read() (FromGuest, error) {
@@ -91,7 +91,7 @@ func decode(line []byte, v any) error {
 // keptBuffer is the largest buffer that is kept for the next frame.
 const keptBuffer = 1 << 20
 
-// line gives the next line without its end; it is good until the next call.
+// line returns the next line without its end; it is good until the next call.
 func (r *Reader) line() ([]byte, error) {
 	if cap(r.buf) > keptBuffer {
 		r.buf = nil

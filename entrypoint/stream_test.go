@@ -27,18 +27,22 @@ func TestRead(t *testing.T) {
 		{"frames", "{\"type\":\"a\"}\n{\"type\":\"b\"}\n", []string{"a", "b"}},
 		{"an unknown type", "{\"type\":\"grease\",\"more\":[{}]}\n", []string{"grease"}},
 		{"no JSON", "hello\n{\"type\":\"a\"}\n", []string{"error: no JSON object", "a"}},
-		{"no object", "[1]\nnull\n\n{\"type\":\"a\"}\n", []string{"error: no JSON object", "error: no JSON object", "error: no JSON object", "a"}},
+		{"no object", "[1]\nnull\n\n{\"type\":\"a\"}\n", []string{"error: no JSON object", "error: no JSON object",
+			"error: no JSON object", "a"}},
 		{"no type", "{}\n{\"type\":\"a\"}\n", []string{"error: no type", "a"}},
-		{"another type of field", "{\"type\":\"a\",\"seq\":\"x\"}\n{\"type\":\"a\"}\n", []string{"error: cannot unmarshal", "a"}},
+		{"another type of field", "{\"type\":\"a\",\"seq\":\"x\"}\n{\"type\":\"a\"}\n",
+			[]string{"error: cannot unmarshal", "a"}},
 		{"bad UTF-8", "{\"type\":\"a\",\"text\":\"\xff\"}\n", []string{"a"}},
 		{"too long", long + "\n{\"type\":\"a\"}\n", []string{"error: above the limit of 500", "a"}},
 		{"just long enough", `{"type":"` + strings.Repeat("y", 488) + "\"}\n", []string{strings.Repeat("y", 488)}},
-		{"one byte too long", `{"type":"` + strings.Repeat("y", 489) + "\"}\n", []string{"error: above the limit of 500"}},
+		{"one byte too long", `{"type":"` + strings.Repeat("y", 489) + "\"}\n",
+			[]string{"error: above the limit of 500"}},
 		{"cut off", "{\"type\":\"a\"}\n{\"type\":\"b\"}", []string{"a", "error: the stream ended in the middle"}},
 		{"cut off and too long", long, []string{"error: above the limit of 500"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for _, in := range []io.Reader{strings.NewReader(test.in), iotest.OneByteReader(strings.NewReader(test.in))} {
+			for _, in := range []io.Reader{strings.NewReader(test.in),
+				iotest.OneByteReader(strings.NewReader(test.in))} {
 				r := NewReader(in, 500)
 				for i, want := range test.want {
 					f, err := r.Read()

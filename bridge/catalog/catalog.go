@@ -54,8 +54,6 @@ type Catalog struct {
 	byAlias     map[string]Server
 	definitions map[string]discovery.Server // by name
 	problems    []discovery.Problem
-	providers   []entrypoint.Provider
-	discovered  []entrypoint.Discovered
 	tools       *toolCache
 	seen        *seen // shared with the catalogs before and after this one
 }
@@ -91,38 +89,27 @@ func build(cfg Config, seen *seen, servers []discovery.Server, problems []discov
 		c.byName[s.Name], c.byAlias[s.Alias], c.definitions[s.Name] = s, s, d
 	}
 	slices.SortFunc(c.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
-	c.providers = Providers(c.servers)
-	for _, s := range c.servers {
-		c.discovered = append(c.discovered, entrypoint.Discovered{Name: s.Name, Description: s.Description})
-	}
 	return c
 }
 
 // Servers returns all configured servers by name. The caller doesn't change the list.
 func (c *Catalog) Servers() []Server { return c.servers }
 
-// Announced returns what a guest is told of all servers: those that it may call, if it may call
-// all, and those that there are. The lists are shared between runs; the caller doesn't change them.
-func (c *Catalog) Announced() ([]entrypoint.Provider, []entrypoint.Discovered) {
-	return c.providers, c.discovered
-}
-
-// Providers returns some servers as a guest is told of them before it asks: without tools, so that
-// no server has to be started for it.
-func Providers(servers []Server) (all []entrypoint.Provider) {
-	for _, s := range servers {
-		all = append(all, provider(s))
+// Announced returns what a guest is told of servers before it asks: those of some, without tools, so
+// that no server has to be started for it, and the names of all.
+func (c *Catalog) Announced(some []Server) (may []entrypoint.Provider, all []entrypoint.Discovered) {
+	for _, s := range some {
+		may = append(may, provider(s))
 	}
-	return all
+	for _, s := range c.servers {
+		all = append(all, entrypoint.Discovered{Name: s.Name, Description: s.Description})
+	}
+	return may, all
 }
 
 func provider(s Server) entrypoint.Provider {
 	return entrypoint.Provider{Name: s.Name, Alias: s.Alias, Description: s.Description}
 }
-
-// Definition returns how the server of a name is configured; the zero value for a name that none
-// has.
-func (c *Catalog) Definition(name string) discovery.Server { return c.definitions[name] }
 
 // Definitions returns how all servers are configured, by name. The caller doesn't change them.
 func (c *Catalog) Definitions() map[string]discovery.Server { return c.definitions }
@@ -132,8 +119,8 @@ func (c *Catalog) Policy() *policy.Policy { return c.cfg.Policy }
 
 // open returns the servers that are not held. The others' names stay out of the tool's definition,
 // since code may have written them.
-func (c *Catalog) open() []Server {
-	return slices.DeleteFunc(slices.Clone(c.servers), func(s Server) bool { return s.Held })
+func open(servers []Server) []Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Held })
 }
 
 // Find takes a real name, an alias or mcp_<alias>, in that order.
@@ -148,14 +135,8 @@ func (c *Catalog) Find(name string) (Server, bool) {
 	return s, ok
 }
 
-// Has reports whether a server has this real name.
-func (c *Catalog) Has(name string) bool {
-	_, ok := c.byName[name]
-	return ok
-}
-
-// Unknown says what to do about a name that Find doesn't know, when only the servers of among may
-// be used.
+// Unknown returns what to do about a name that Find doesn't know, when only the servers of among
+// may be used.
 func (c *Catalog) Unknown(name string, among []Server) string {
 	for _, p := range c.problems {
 		if p.Server == name && name != "" {
@@ -167,16 +148,16 @@ func (c *Catalog) Unknown(name string, among []Server) string {
 	names := Names(among)
 	if len(names) == 0 {
 		return fmt.Sprintf("there is no server %q, and none that can be used%s; "+
-			"`mcp-bridge servers` shows what was found where", name, c.unread())
+			"`mcp-bridge servers` shows what was found where", name, unread(c.problems))
 	}
 	return fmt.Sprintf("there is no server %q%s; there are: %s%s",
-		name, text.DidYouMean(name, names), text.List(names), c.unread())
+		name, text.DidYouMean(name, names), text.List(names), unread(c.problems))
 }
 
 // unread returns a clause about the first file that can't be read, which may define any server, or
 // nothing.
-func (c *Catalog) unread() string {
-	for _, p := range c.problems {
+func unread(problems []discovery.Problem) string {
+	for _, p := range problems {
 		if p.Server == "" && p.State == discovery.Broken {
 			return fmt.Sprintf("; what %s defines isn't known: %s", text.Line(p.Source.Path), text.Line(p.Reason))
 		}

@@ -154,7 +154,7 @@ func (v View) Docs(ctx context.Context, server, tool, detail string) (any, error
 	if tool != "" {
 		t, ok := set.Find(tool)
 		if !ok {
-			return nil, v.NoTool(set, tool)
+			return nil, set.NoTool(tool)
 		}
 		return []toolDoc{v.doc(hit{set: set, tool: t}, detail)}, nil
 	}

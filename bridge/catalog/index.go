@@ -13,34 +13,37 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
-// Where a word of a tool stands.
+// How much a word counts by where it stands in a tool.
 const (
-	inName = iota
-	inTitle
-	inServer
-	inSummary // the first sentence of the description
-	inRest    // what follows it
-	inParameters
-	inNotes // descriptions of parameters
-	places
-)
-
-// How much a word counts by where it stands, and after how many words it begins to count less.
-var (
-	weights = [places]float64{
-		inName: 2.5, inTitle: 1.5, inServer: 3, inSummary: 3, inRest: 0.6, inParameters: 1.2, inNotes: 0.2,
-	}
-	lengths = [places]float64{
-		inName: 3, inTitle: 4, inServer: 2, inSummary: 9, inRest: 40, inParameters: 6, inNotes: 40,
-	}
+	inName       = 2.5
+	inTitle      = 1.5
+	inServer     = 3.0
+	inSummary    = 3.0 // the first sentence of the description
+	inRest       = 0.6 // what follows it
+	inParameters = 1.2
+	inNotes      = 0.2 // descriptions of parameters
 )
 
 const (
-	shorten = 0.6 // how much a place that is longer than usual takes from the weight of its words: the b of BM25
-
 	maxWords     = 2000   // of one tool that are looked at
 	maxIndexed   = 50_000 // of all tools of a server; beyond, a tool is found by the first words of its name
 	maxNameWords = 10     // which are these
+	maxQuery     = 20     // words of a query that are looked at
+)
+
+// How much a word of a query counts by how it is like a word of a tool.
+const (
+	likeSame    = 1.0
+	likePrefix  = 0.7
+	likeSynonym = 0.75
+
+	minPrefix = 3 // letters that stand for a word that begins so
+	minWhole  = 5 // letters of a word that stands for a longer one that begins so; a report is no repo
+)
+
+const (
+	saturation = 3.0  // how soon further weight of a word counts no more: the k1 of BM25
+	wholeName  = 1000 // what a tool gains whose name the query is: it comes before all others
 )
 
 // An index finds tools by what is said of them: their names, descriptions and parameters, and their
@@ -49,8 +52,7 @@ const (
 // always give the same order. It doesn't change and is safe for concurrent use.
 type index struct {
 	tools []document // by name within each server
-	words map[string]*word
-	all   []*word // sorted
+	words map[string][]posting
 }
 
 // document is one tool that can be found.
@@ -58,15 +60,7 @@ type document struct {
 	set  *Toolset
 	tool upstream.Tool
 
-	folded, full string   // the name without and with its server's; see fold
-	own          []string // the name's words
-}
-
-// word is one word of all tools.
-type word struct {
-	text   string
-	in     []posting
-	rarity float64
+	folded, full string // the name without and with its server's; see fold
 }
 
 // posting is a tool that has a word, by its place, and what the word weighs there.
@@ -78,7 +72,7 @@ type posting struct {
 // newIndex returns the index of the tools of some servers. Its error is that of ctx, which it minds
 // between tools.
 func newIndex(ctx context.Context, sets []*Toolset) (*index, error) {
-	x := &index{words: map[string]*word{}}
+	x := &index{words: map[string][]posting{}}
 	for _, set := range sets {
 		left := maxIndexed
 		byName := func(a, b upstream.Tool) int { return strings.Compare(a.Name, b.Name) }
@@ -88,11 +82,6 @@ func newIndex(ctx context.Context, sets []*Toolset) (*index, error) {
 			}
 			left -= x.add(set, t, max(min(left, maxWords), maxNameWords))
 		}
-	}
-	for _, text := range slices.Sorted(maps.Keys(x.words)) {
-		w := x.words[text]
-		w.rarity = x.rarity(len(w.in))
-		x.all = append(x.all, w)
 	}
 	return x, nil
 }
@@ -104,27 +93,25 @@ func (x *index) rarity(n int) float64 {
 
 // add adds a tool by at most that many different words, and returns their number.
 func (x *index) add(set *Toolset, t upstream.Tool, most int) int {
-	d := document{set: set, tool: t, own: words(t.Name)}
-	d.folded, d.full = fold(t.Name), fold(set.Server.Name+t.Name)
+	d := document{set: set, tool: t, folded: fold(t.Name), full: fold(set.Server.Name + t.Name)}
 	first, rest := summary(text.First(t.Description, maxText))
 	names, notes := parameters(t.InputSchema)
 	found := map[string]float64{}
-	for place, all := range [places][]string{
-		inName: d.own, inServer: words(set.Server.Name), inTitle: words(t.Title),
-		inSummary: words(first), inRest: words(rest), inParameters: names, inNotes: notes,
+	for _, place := range []struct {
+		weight float64
+		words  []string
+	}{
+		{inName, words(t.Name)}, {inTitle, words(t.Title)}, {inServer, words(set.Server.Name)},
+		{inSummary, words(first)}, {inRest, words(rest)}, {inParameters, names}, {inNotes, notes},
 	} {
-		weight := weights[place] / (1 - shorten + shorten*float64(len(all))/lengths[place])
-		for _, text := range all {
-			if _, has := found[text]; has || len(found) < most {
-				found[text] += weight
+		for _, word := range place.words {
+			if _, has := found[word]; has || len(found) < most {
+				found[word] += place.weight
 			}
 		}
 	}
-	for text, weight := range found {
-		if x.words[text] == nil {
-			x.words[text] = &word{text: text}
-		}
-		x.words[text].in = append(x.words[text].in, posting{len(x.tools), weight})
+	for word, weight := range found {
+		x.words[word] = append(x.words[word], posting{len(x.tools), weight})
 	}
 	x.tools = append(x.tools, d)
 	return len(found)

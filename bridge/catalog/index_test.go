@@ -65,7 +65,8 @@ func TestFirst(t *testing.T) {
 	x := indexOf(t, "shop",
 		upstream.Tool{Name: "get", Description: "Get an order."},
 		upstream.Tool{Name: "get_order", Description: "Orders."},
-		upstream.Tool{Name: "get_order_items", Description: "Get order, get order items, get order, get order items of an order."},
+		upstream.Tool{Name: "get_order_items", Description: "Get order, get order items, get order, get order " +
+			"items of an order."},
 		upstream.Tool{Name: "zap", Description: "Get order. Get order. Get order."},
 		upstream.Tool{Name: "sendInvoice", Description: "Send an invoice.",
 			InputSchema: []byte(`{"properties":{"recipientAddress":{"description":"who is billed"}}}`)},
@@ -81,7 +82,6 @@ func TestFirst(t *testing.T) {
 		{"how is get_order_items called?", "get_order_items"},
 		{"sendInvoice", "sendInvoice"},
 		{"invoices", "sendInvoice"},
-		{"invoce", "sendInvoice"},
 		{"recipient", "sendInvoice"},
 		{"billed", "sendInvoice"},
 		{"sendinvoice", "sendInvoice"},
@@ -127,20 +127,8 @@ func TestIndexBounds(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&query, "word%d word%d ", i, i)
 	}
-	if asked := x.asked(query.String()); len(asked) != maxQuery || asked[1] == asked[0] {
+	if asked := asked(query.String()); len(asked) != maxQuery || asked[1] == asked[0] {
 		t.Errorf("%d words are looked for: %v", len(asked), asked)
-	}
-	if got := x.prefixed("w1"); len(got) != 0 {
-		t.Errorf("two letters are the beginning of %d words", len(got))
-	}
-	if got := x.prefixed("w10"); len(got) != maxPrefixed {
-		t.Errorf("three letters are the beginning of %d words, want the first %d", len(got), maxPrefixed)
-	}
-	if len(x.alike("w1x1000", true)) == 0 || len(x.alike("qqqqqqqqq", true)) != 0 {
-		t.Error("misspellings are taken for nothing, or anything for a misspelling")
-	}
-	if len(x.alike("v1x1", true)) == 0 || len(x.alike("v1x1", false)) != 0 {
-		t.Error("misspellings are not looked for where they are asked for, and there only")
 	}
 }
 
@@ -164,7 +152,8 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 	if _, err := x.search(ended, "tool"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search whose context is over: %v", err)
 	}
-	if _, err := newIndex(ended, []*Toolset{toolsetOf("wordy", wordy(3, 3)...)}); !errors.Is(err, context.Canceled) {
+	if _, err := newIndex(ended, []*Toolset{toolsetOf("wordy", wordy(3, 3)...)}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("an index whose context is over: %v", err)
 	}
 }
@@ -188,15 +177,12 @@ func TestIndexIsMadeOnce(t *testing.T) {
 
 // TestSynonymsAreKnown: every line of the table says something.
 func TestSynonymsAreKnown(t *testing.T) {
-	table := synonyms()
-	if len(table.any) < 100 || len(table.all) < 5 {
-		t.Fatalf("%d synonyms, %d abbreviations", len(table.any), len(table.all))
+	if n := len(synonyms()); n < 100 {
+		t.Fatalf("%d synonyms", n)
 	}
-	for _, meanings := range []map[string][]string{table.any, table.all} {
-		for word, others := range meanings {
-			if word == "" || len(others) == 0 || slices.Contains(others, word) {
-				t.Errorf("%q stands for %q", word, others)
-			}
+	for word, others := range synonyms() {
+		if word == "" || len(others) == 0 || slices.Contains(others, word) {
+			t.Errorf("%q stands for %q", word, others)
 		}
 	}
 }
@@ -215,12 +201,15 @@ func BenchmarkHostile(b *testing.B) {
 }
 
 func FuzzSearch(f *testing.F) {
-	f.Add("create an issue", "get_order_items", "Get the items of an order.", []byte(`{"properties":{"id":{"description":"of the order"}}}`))
+	f.Add("create an issue", "get_order_items", "Get the items of an order.",
+		[]byte(`{"properties":{"id":{"description":"of the order"}}}`))
 	f.Add("PRs", "list-PRs", "", []byte(`[]`))
 	f.Fuzz(func(t *testing.T, query, name, description string, schema []byte) {
-		x := indexOf(t, "s", upstream.Tool{Name: name, Description: description, InputSchema: schema}, upstream.Tool{Name: "other"})
+		x := indexOf(t, "s", upstream.Tool{Name: name, Description: description, InputSchema: schema},
+			upstream.Tool{Name: "other"})
 		search(t, x, query)
-		if got := search(t, x, name); len(words(name)) > 0 && len(name) < maxText && (len(got) == 0 || fold(got[0]) != fold(name)) {
+		if got := search(t, x, name); len(words(name)) > 0 && len(name) < maxText &&
+			(len(got) == 0 || fold(got[0]) != fold(name)) {
 			t.Errorf("%q isn't found by its name: %v", name, got)
 		}
 	})

@@ -24,7 +24,7 @@ var instructions string
 
 // Instructions returns what a host tells its model of the whole bridge.
 func (c *Catalog) Instructions() string {
-	if len(c.open()) == 0 {
+	if len(open(c.servers)) == 0 {
 		return instructions + "No servers are configured at present; plain Python works."
 	}
 	return instructions + fmt.Sprintf(`Servers, in quotes what they say of themselves: %s. `+
@@ -50,13 +50,13 @@ func cost(s string) (n int) {
 // withPurposes returns the servers' names, each with its purpose in brackets as far as there is
 // room. Where there is no room for all names, purposes are left out.
 func (c *Catalog) withPurposes() string {
-	names := someNames(c.open(), maxInstructionNames)
+	names := someNames(open(c.servers), maxInstructionNames)
 	room := maxServersCost - cost(names)
-	all := Names(c.open())
+	all := Names(open(c.servers))
 	if strings.Join(all, ", ") != names { // some are missing
 		return names
 	}
-	for i, s := range c.open() {
+	for i, s := range open(c.servers) {
 		if room <= 0 {
 			break
 		}
@@ -79,8 +79,8 @@ func (c *Catalog) purpose(s Server) string {
 	if words := purposeWords(s.Description, s.Name); words != "" && !d.OfProject {
 		return words
 	}
-	for _, said := range []string{s.Description, c.cfg.Store.Purpose(Key(d))} {
-		if words := c.claim(said, s.Name); words != "" {
+	for _, said := range []string{s.Description, c.cfg.Store.Purpose(d.Identity())} {
+		if words := claim(c, said, s.Name); words != "" {
 			return `"` + words + `"`
 		}
 	}
@@ -108,7 +108,7 @@ task tasks ssh password passwords secret secrets token tokens credential credent
 // maxClaimWords. It returns nothing where one of them could be part of an instruction, a path or
 // the name of a tool or of another server. Only English is understood, so that words of other
 // scripts are none.
-func (c *Catalog) claim(said, name string) string {
+func claim(c *Catalog, said, name string) string {
 	said = strings.TrimLeft(text.Safe(said), "#*-= \t\n")
 	said, _, _ = strings.Cut(said, "\n")
 	var words []string

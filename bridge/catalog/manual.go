@@ -46,13 +46,13 @@ func (c *Catalog) Manual(l Limits) string {
 	if len(c.servers) == 0 {
 		m.WriteString("None is configured. `mcp-bridge servers` shows where was looked.\n")
 	}
-	c.writeServers(&m, false)
+	writeServers(&m, c, false)
 	return m.String()
 }
 
 // writeServers lists the servers, and what is configured and can't be used, with the next step if
 // asked for.
-func (c *Catalog) writeServers(m *strings.Builder, next bool) {
+func writeServers(m *strings.Builder, c *Catalog, next bool) {
 	for _, s := range c.servers {
 		fmt.Fprintf(m, "- %s: `mcp_%s`", text.Line(s.Name), s.Alias)
 		if s.Description != "" {

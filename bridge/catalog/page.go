@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +72,7 @@ func (v View) SearchTools(
 }
 
 // decodeQuery checks the arguments of search_tools by hand, as those of run_python.
-func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
+func (v View) decodeQuery(raw json.RawMessage) (q query, err error) {
 	given, err := args.Fields(raw, SearchTools, []string{"query", "server", "detail", "limit", "cursor"})
 	if err != nil {
 		return q, err
@@ -81,15 +80,15 @@ func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
 	var server string
 	texts := map[string]*string{"query": &q.text, "server": &server, "detail": &q.detail, "cursor": &q.cursor}
 	for name, to := range texts {
-		if v := given[name]; v != nil && json.Unmarshal(v, to) != nil {
-			return q, args.Errorf("argument %q must be a string, not %s", name, args.Kind(v))
+		if raw := given[name]; raw != nil && json.Unmarshal(raw, to) != nil {
+			return q, args.Errorf("argument %q must be a string, not %s", name, args.Kind(raw))
 		}
 	}
-	q.text, q.among = strings.TrimSpace(q.text), c.servers
+	q.text, q.among = strings.TrimSpace(q.text), v.servers
 	if server != "" {
-		s, ok := c.Find(server)
+		s, ok := v.Find(server)
 		if !ok {
-			return q, args.Error(c.Unknown(server, c.servers))
+			return q, args.Error(v.Unknown(server, v.servers))
 		}
 		q.among = []Server{s}
 	}
@@ -119,37 +118,25 @@ func (c *Catalog) decodeQuery(raw json.RawMessage) (q query, err error) {
 	return q, nil
 }
 
-// offset returns where the page begins that a cursor stands for. One that was given for another
-// search, or before the tools have changed, would skip tools or repeat them.
+// offset returns where the page begins that a cursor stands for.
 func offset(cursor string, hits []hit) (int, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	number, mark, _ := strings.Cut(cursor, "-")
-	from, err := strconv.Atoi(number)
-	if err != nil || from <= 0 || from >= len(hits) || mark != fingerprint(hits) {
+	from, err := strconv.Atoi(cursor)
+	if err != nil || from <= 0 || from >= len(hits) {
 		return 0, args.Errorf(`argument "cursor" is of another search, or the tools have changed since: ` +
 			`leave it out to start again`)
 	}
 	return from, nil
 }
 
-// fingerprint returns a short mark of a list of hits.
-func fingerprint(hits []hit) string {
-	sum := fnv.New32a()
-	for _, h := range hits {
-		_, _ = sum.Write([]byte(h.set.Server.Name + "\x00" + h.tool.Name + "\x00")) // never fails
-	}
-	return strconv.FormatUint(uint64(sum.Sum32()), 36)
-}
-
 // next returns the cursor of the page behind this one; empty where there is none.
 func (p *page) next() string {
-	to := p.from + len(p.shown)
-	if to >= len(p.hits) {
-		return ""
+	if to := p.from + len(p.shown); to < len(p.hits) {
+		return strconv.Itoa(to)
 	}
-	return fmt.Sprintf("%d-%s", to, fingerprint(p.hits))
+	return ""
 }
 
 // said returns the page for a model. It shows fewer hits than asked for where they would be too
@@ -279,27 +266,26 @@ type pageJSON struct {
 	Unknown []unsearched `json:"unknown,omitempty"`
 }
 
-// encoded returns the tools that the text shows, but not those whose very names are beyond the
-// bound.
+// encoded returns the tools that the text shows, as far as there is room.
 func (p *page) encoded(v View) json.RawMessage {
 	out := pageJSON{Results: []toolDoc{}, Total: len(p.hits), Cursor: p.next()}
 	out.Unknown = p.unknown[:min(len(p.unknown), maxPage)]
-	room := budget(maxPageJSON)
 	for _, h := range p.shown {
-		d := v.doc(h, p.detail)
-		if !room.takes(d, maxPageJSON) {
+		out.Results = append(out.Results, v.doc(h, p.detail))
+	}
+	raw := text.JSON(out)
+	if len(raw) > maxPageJSON {
+		for i := range out.Results {
+			d := &out.Results[i]
 			d.InputSchema, d.OutputSchema, d.Annotations = nil, nil, nil
 			d.Signature, d.Title = text.Brief(d.Signature, maxSignature), text.Brief(d.Title, maxLine)
 			d.Description = text.Brief(d.Description, maxLine)
-			if !room.takes(d, maxPageJSON) {
-				continue
-			}
 		}
-		out.Results = append(out.Results, d)
+		raw = text.JSON(out)
 	}
-	raw, err := json.Marshal(out)
-	if err != nil {
-		panic(err) // what takes has encoded
+	for len(raw) > maxPageJSON && len(out.Results) > 0 {
+		out.Results = out.Results[:len(out.Results)/2]
+		raw = text.JSON(out)
 	}
 	return raw
 }

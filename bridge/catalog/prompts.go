@@ -18,7 +18,7 @@ const asIs = "Show me the following as it is. Call no tool.\n\n"
 func (c *Catalog) ServersPrompt() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, asIs+"Code in run_python can call %d MCP servers.\n", len(c.servers))
-	c.writeServers(&out, true)
+	writeServers(&out, c, true)
 	out.WriteString("\nIn a terminal, `mcp-bridge servers` shows from which files they are.\n")
 	return out.String()
 }
@@ -69,7 +69,7 @@ func (c *Catalog) PolicyPrompt(broken string) string {
 		fmt.Fprintf(&out, "The policy is %s.\n\n", text.Line(path))
 	}
 	for _, s := range c.servers {
-		fmt.Fprintf(&out, "- %s: %s\n", text.Line(s.Name), c.verdicts(s.Name))
+		fmt.Fprintf(&out, "- %s: %s\n", text.Line(s.Name), verdicts(c, s.Name))
 	}
 	out.WriteString("\nIn a terminal, `mcp-bridge policy test SERVER.TOOL` says which line decides, " +
 		"and `mcp-bridge policy list` what you have allowed for good.\n")
@@ -77,7 +77,7 @@ func (c *Catalog) PolicyPrompt(broken string) string {
 }
 
 // verdicts returns what of a server's tools, as far as they are known, may be called.
-func (c *Catalog) verdicts(server string) string {
+func verdicts(c *Catalog, server string) string {
 	set := c.known(server)
 	if set == nil {
 		return "its tools aren't known yet"

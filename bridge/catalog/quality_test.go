@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -100,46 +99,6 @@ func ranked(t testing.TB, x *index) finder {
 	}
 }
 
-// substring is what a search without an index does: tools that hold the whole query come first,
-// then by how many of its words they hold, and where that is the same in the order of the list.
-func substring(servers []server) finder {
-	type document struct{ name, text string }
-	var all []document
-	for _, s := range servers {
-		for i, t := range s.tools {
-			all = append(all, document{s.full(i), strings.ToLower(s.full(i) + " " + t.Title + " " + t.Description)})
-		}
-	}
-	return func(query string) []string {
-		query = strings.ToLower(query)
-		type found struct {
-			name string
-			n    int
-		}
-		var hits []found
-		for _, d := range all {
-			n := 0
-			for w := range strings.FieldsSeq(query) {
-				if strings.Contains(d.text, w) {
-					n++
-				}
-			}
-			if strings.Contains(d.text, query) {
-				n += len(query)
-			}
-			if n > 0 {
-				hits = append(hits, found{d.name, n})
-			}
-		}
-		slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.n, a.n) })
-		var names []string
-		for _, h := range hits {
-			names = append(names, h.name)
-		}
-		return names
-	}
-}
-
 // score is how well a finder does.
 type score struct {
 	queries          int
@@ -172,18 +131,6 @@ func measure(find finder, asked []label, missed func(q label, found []string)) s
 	return s
 }
 
-// halves are the first, third … and the second, fourth … of some queries.
-func halves(all []label) (first, second []label) {
-	for i, q := range all {
-		if i%2 == 0 {
-			first = append(first, q)
-		} else {
-			second = append(second, q)
-		}
-	}
-	return first, second
-}
-
 // TestQuality measures the ranking over the labelled queries and holds it where it is. -v prints
 // the table, and what isn't found among the first five.
 func TestQuality(t *testing.T) {
@@ -205,29 +152,32 @@ func TestQuality(t *testing.T) {
 			}
 		}
 	}
-	tuned, other := halves(all)
-	looked, unseen := halves(fresh)
 	var table strings.Builder
-	fmt.Fprintf(&table, "%-28s %8s %9s %9s %7s %10s\n", fmt.Sprintf("%d tools of %d servers", len(names), len(servers)), "queries", "recall@1", "recall@5", "MRR", "per query")
-	row := func(name string, s score) score {
-		fmt.Fprintf(&table, "%-28s %8d %9.3f %9.3f %7.3f %10v\n", name, s.queries, s.first, s.five, s.mrr, s.each.Round(time.Microsecond))
-		return s
-	}
+	fmt.Fprintf(&table, "%-28s %8s %9s %9s %7s %10s\n", fmt.Sprintf("%d tools of %d servers", len(names),
+		len(servers)),
+		"queries", "recall@1", "recall@5", "MRR", "per query")
 	find := ranked(t, joined(t, servers))
-	missed := func(q label, found []string) { t.Logf("missed: %q: %v, not %v", q.text, found, q.want) }
-	row("ranked, tuned half", measure(find, tuned, missed))
-	held := row("ranked, other half", measure(find, other, nil))
-	whole := row("ranked, all", measure(find, all, nil))
-	plain := row("substring, all", measure(substring(servers), all, nil))
-	row("ranked, later, looked at", measure(find, looked, nil))
-	late := row("ranked, later, unseen", measure(find, unseen, nil))
-	row("substring, later, unseen", measure(substring(servers), unseen, nil))
-	last := row("ranked, held out", measure(find, kept, nil))
-	row("substring, held out", measure(substring(servers), kept, nil))
-	t.Log("\n" + table.String())
-	if whole.first < 0.82 || whole.five < 0.95 || held.five < 0.93 || whole.mrr < 0.88 || whole.five < plain.five+0.25 || late.five < 0.63 || last.five < 0.78 {
-		t.Error("the ranking is worse than it was: go test -v -run TestQuality shows which queries")
+	for _, tc := range []struct {
+		name             string
+		queries          []label
+		first, five, mrr float64 // at least
+	}{
+		{"queries.txt, tuned to", all, 0.82, 0.95, 0.88},
+		{"fresh.txt, half of it seen", fresh, 0.46, 0.71, 0.57},
+		{"held.txt, not looked at", kept, 0.48, 0.81, 0.62},
+	} {
+		s := measure(find, tc.queries, func(q label, found []string) {
+			if tc.name[0] == 'q' {
+				t.Logf("missed: %q: %v, not %v", q.text, found, q.want)
+			}
+		})
+		fmt.Fprintf(&table, "%-28s %8d %9.3f %9.3f %7.3f %10v\n", tc.name, s.queries, s.first, s.five, s.mrr,
+			s.each.Round(time.Microsecond))
+		if s.first < tc.first || s.five < tc.five || s.mrr < tc.mrr {
+			t.Errorf("%s: the ranking is worse than it was: go test -v -run TestQuality shows the table", tc.name)
+		}
 	}
+	t.Log("\n" + table.String())
 }
 
 // TestNothingFits holds how often a search is taken to have found nothing: for what no tool does,
@@ -243,18 +193,16 @@ func TestNothingFits(t *testing.T) {
 			absent = append(absent, label{text: line})
 		}
 	}
-	tuned, other := halves(absent)
 	x := joined(t, recorded(t))
 	for _, tc := range []struct {
 		name        string
 		queries     []label
 		least, most float64 // share of the queries for which nothing is taken to fit
 	}{
-		{"absent, tuned half", tuned, 0.70, 1},
-		{"absent, other half", other, 0.75, 1},
+		{"absent", absent, 0.80, 1},
 		{"queries", queries(t, "queries.txt"), 0, 0.05},
-		{"fresh", queries(t, "fresh.txt"), 0, 0.20},
-		{"held", queries(t, "held.txt"), 0, 0.13},
+		{"fresh", queries(t, "fresh.txt"), 0, 0.24},
+		{"held", queries(t, "held.txt"), 0, 0.11},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nothing := 0

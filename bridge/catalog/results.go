@@ -41,7 +41,7 @@ func newSeen(store *Store, log *slog.Logger) *seen {
 
 // of returns what is known of a server. It is called with mu held.
 func (s *seen) of(d discovery.Server) *seenServer {
-	key := Key(d)
+	key := d.Identity()
 	known := s.servers[key]
 	if known == nil {
 		known = &seenServer{shapes: s.store.seen(key), looked: map[string]int{}}
@@ -137,7 +137,7 @@ func (c *Catalog) SaveNoted() {
 		}
 	}
 	for name, d := range c.definitions {
-		if changed[Key(d)] != nil {
+		if changed[d.Identity()] != nil {
 			c.renew(name)
 		}
 	}

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,14 +16,15 @@ const (
 	maxShapeNodes = 400       // of a shape; one with more is of no use to a reader
 )
 
-// Scalars that a value was seen to be.
+// Kinds of values. A shape's Scalars are of the first five.
 const (
 	isNull = 1 << iota
 	isBool
 	isInt
 	isFloat
 	isStr
-	allScalars = 1<<iota - 1
+	isList
+	isObjects
 )
 
 // A shape is what values of JSON were seen to be, for signatures of tools that declare no result:
@@ -62,84 +62,68 @@ type shapeField struct {
 // shapeOf returns the shape of a JSON text that is an object or an array, and false for any other
 // text, or one that is too long.
 func shapeOf(text string) (*shape, bool) {
-	trimmed := strings.TrimSpace(text)
-	container := strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
-	if len(text) > maxShapeText || !container || !json.Valid([]byte(trimmed)) {
+	text = strings.TrimSpace(text)
+	container := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+	if len(text) > maxShapeText || !container || !json.Valid([]byte(text)) {
 		return nil, false
 	}
-	d := json.NewDecoder(strings.NewReader(trimmed))
+	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	s, err := readShape(d, 0)
-	if err != nil || s.nodes() > maxShapeNodes {
-		return nil, false
-	}
-	return s, true
+	s := readShape(d, 0)
+	return s, s.nodes() <= maxShapeNodes
 }
 
-// readShape reads one value.
-func readShape(d *json.Decoder, depth int) (*shape, error) {
+// readShape reads one value of a valid text. A text that is valid has tokens only.
+func readShape(d *json.Decoder, depth int) *shape {
 	if depth > maxShapeDepth {
-		var skipped json.RawMessage
-		return &shape{Any: true}, d.Decode(&skipped)
+		skip(d)
+		return &shape{Any: true}
 	}
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
+	token, _ := d.Token()
 	switch v := token.(type) {
 	case json.Delim:
+		defer d.Token() //nolint:errcheck // the end of it
 		if v == '[' {
 			return readList(d, depth)
 		}
 		return readObject(d, depth)
 	case json.Number:
 		if strings.ContainsAny(v.String(), ".eE") {
-			return &shape{Scalars: isFloat}, nil
+			return &shape{Scalars: isFloat}
 		}
-		return &shape{Scalars: isInt}, nil
+		return &shape{Scalars: isInt}
 	case bool:
-		return &shape{Scalars: isBool}, nil
+		return &shape{Scalars: isBool}
 	case string:
-		return &shape{Scalars: isStr}, nil
+		return &shape{Scalars: isStr}
 	}
-	return &shape{Scalars: isNull}, nil
+	return &shape{Scalars: isNull}
 }
 
-func readList(d *json.Decoder, depth int) (*shape, error) {
+func skip(d *json.Decoder) {
+	var skipped json.RawMessage
+	_ = d.Decode(&skipped)
+}
+
+func readList(d *json.Decoder, depth int) *shape {
 	item := &shape{}
 	for i := 0; d.More(); i++ {
-		if i >= maxShapeItems {
-			var skipped json.RawMessage
-			if err := d.Decode(&skipped); err != nil {
-				return nil, err
-			}
-			continue
+		if i < maxShapeItems {
+			item = merge(item, readShape(d, depth+1))
+		} else {
+			skip(d)
 		}
-		s, err := readShape(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		item = merge(item, s)
 	}
-	_, err := d.Token()
-	return &shape{Item: item}, err
+	return &shape{Item: item}
 }
 
-func readObject(d *json.Decoder, depth int) (*shape, error) {
+func readObject(d *json.Decoder, depth int) *shape {
 	s := &shape{}
 	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, ok := token.(string)
-		if !ok {
-			return nil, errors.New("a key is no string")
-		}
-		v, err := readShape(d, depth+1)
+		token, _ := d.Token()
+		key, _ := token.(string)
+		v := readShape(d, depth+1)
 		switch at := s.index(key); {
-		case err != nil:
-			return nil, err
 		case s.Value != nil:
 			s.Value = merge(s.Value, v)
 		case at >= 0: // the last of two counts
@@ -151,8 +135,7 @@ func readObject(d *json.Decoder, depth int) (*shape, error) {
 		}
 	}
 	s.Empty = s.Value == nil && len(s.Fields) == 0
-	_, err := d.Token()
-	return s, err
+	return s
 }
 
 func (s *shape) index(key string) int {
@@ -177,7 +160,7 @@ func (s *shape) isMapping() bool { return s.Value != nil && !s.Unsure }
 // isObject reports whether objects were seen.
 func (s *shape) isObject() bool { return s.Fields != nil || s.Value != nil || s.Empty }
 
-// Merge returns the shape of what has either of two shapes.
+// merge returns the shape of what has either of two shapes.
 func merge(a, b *shape) *shape {
 	switch {
 	case a == nil:
@@ -249,28 +232,13 @@ func (s *shape) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(s.known()))
 }
 
-// Same reports whether two shapes are written as the same.
+// sameShape reports whether two shapes are written as the same.
 func sameShape(a, b *shape) bool { return reflect.DeepEqual(a.known(), b.known()) }
 
-// Valid reports whether a shape that was read from a file could have been made by Of and Merge.
-func (s *shape) valid() bool { return s.validAt(0) && s.nodes() <= maxShapeNodes }
+// valid reports whether a shape that was read from a file can be shown.
+func (s *shape) valid() bool { return s.nodes() <= maxShapeNodes && s.whole() }
 
-func (s *shape) validAt(depth int) bool {
-	if s == nil || depth > maxShapeDepth+1 || s.Scalars&^allScalars != 0 || len(s.Fields) > maxShapeKeys {
-		return false
-	}
-	if s.Unsure && s.Value == nil {
-		return false
-	}
-	for _, inner := range []*shape{s.Item, s.Value} {
-		if inner != nil && !inner.validAt(depth+1) {
-			return false
-		}
-	}
-	for i, f := range s.Fields {
-		if !isFieldName(f.Key) || s.index(f.Key) != i || !f.Shape.validAt(depth+1) {
-			return false
-		}
-	}
-	return true
+func (s *shape) whole() bool {
+	return s != nil && (s.Item == nil || s.Item.whole()) && (s.Value == nil || s.Value.whole()) &&
+		!slices.ContainsFunc(s.Fields, func(f shapeField) bool { return !isFieldName(f.Key) || !f.Shape.whole() })
 }

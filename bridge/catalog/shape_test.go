@@ -17,7 +17,8 @@ func TestShapeText(t *testing.T) {
 		many[i] = fmt.Sprintf("%q:1", "key"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
 	for _, tc := range []struct{ name, json, want string }{
-		{"issues", `[{"number":1,"title":"a","labels":[{"name":"x"}],"body":null},{"number":2,"title":"b","labels":[{"name":"y"}],"body":"c"}]`,
+		{"issues", `[{"number":1,"title":"a","labels":[{"name":"x"}],"body":null},{"number":2,"title":"b",` +
+			`"labels":[{"name":"y"}],"body":"c"}]`,
 			"list[{number: int, title: str, labels: list[{name: str}], body: str | None}]"},
 		{"optional keys", `[{"a":1},{"a":2,"b":true},{"a":2,"b":true}]`, "list[{a: int, b?: bool}]"},
 		{"a key of one object", `[{"a":1,"b":"x"},{"a":2,"b":"y","extra":1}]`, "list[{a: int, b: str}]"},
@@ -27,15 +28,20 @@ func TestShapeText(t *testing.T) {
 		{"numbers by name", `[{"alice":1,"bob":2.5},{"alice":3,"bob":null}]`, "list[{str: int | float | None}]"},
 		{"by project", `[{"Project-Merger":{"salary":1},"total":1},{"Project-Merger":{"salary":1},"total":2}]`,
 			"list[{str: {str: int} | int}]"},
-		{"kinds", `[1,2.5,"x",true,null,[1],{"a":1}]`, "list[list[int] | {str: int} | bool | int | float | str | None]"},
+		{"kinds", `[1,2.5,"x",true,null,[1],{"a":1}]`, "list[list[int] | {str: int} | bool | int | float | str | " +
+			"None]"},
 		{"empty", `[{"a":[],"b":{}},{"a":[],"b":{}}]`, "list[{a: list[Any], b: {}}]"},
-		{"a dash", `[{"content-type":"x","id":1},{"content-type":"x","id":1}]`, `list[{"content-type": str, id: int}]`},
+		{"a dash", `[{"content-type":"x","id":1},{"content-type":"x","id":1}]`,
+			`list[{"content-type": str, id: int}]`},
 		{"ids", `{"a":{"x":1,"y":"b"},"7f3c":{"x":2,"y":"c"}}`, "{str: {x: int, y: str}}"},
-		{"a mapping among others", `[{"n":1,"by":{"anna@example.org":1}},{"n":1,"by":{"b":2}}]`, "list[{n: int, by: {str: int}}]"},
+		{"a mapping among others", `[{"n":1,"by":{"anna@example.org":1}},{"n":1,"by":{"b":2}}]`,
+			"list[{n: int, by: {str: int}}]"},
 		{"nothing in common", `[{"anna":1},{"bob":2}]`, "list[{str: int}]"},
 		{"31 keys", "{" + strings.Join(many, ",") + "}", "{str: int}"},
-		{"30 keys and more in the next", `[{` + strings.Join(many[:30], ",") + `},{` + many[0] + `,"other":"x"}]`, "list[{str: int | str}]"},
-		{"deep", strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9), strings.Repeat("{str: ", 7) + "Any" + strings.Repeat("}", 7)},
+		{"30 keys and more in the next", `[{` + strings.Join(many[:30], ",") + `},{` + many[0] + `,"other":"x"}]`,
+			"list[{str: int | str}]"},
+		{"deep", strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9), strings.Repeat("{str: ", 7) + "Any" +
+			strings.Repeat("}", 7)},
 		{"the last of two", `{"a":1,"a":"x"}`, "{str: str}"},
 		{"a scalar", `42`, ""},
 		{"a string", `"x"`, ""},
@@ -44,7 +50,8 @@ func TestShapeText(t *testing.T) {
 		{"NaN", `[NaN]`, ""},
 		{"nothing", ` `, ""},
 		{"too long", `["` + strings.Repeat("x", maxShapeText) + `"]`, ""},
-		{"half a pair, a huge number, deep lists", `{"a":"\ud800","b":` + strings.Repeat("9", 5000) + `,"c":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}",
+		{"half a pair, a huge number, deep lists", `{"a":"\ud800","b":` + strings.Repeat("9", 5000) + `,"c":` +
+			strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}",
 			"{str: " + strings.Repeat("list[", 6) + "Any" + strings.Repeat("]", 6) + " | int | str}"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -68,7 +75,8 @@ func TestShapeTextIsBounded(t *testing.T) {
 		t.Fatal("it has no shape")
 	}
 	for most, want := range map[int]string{
-		0: "list[{…}]", 20: "list[{number: int, title: str, …}]", 40: "list[{number: int, title: str, user: {login: str, …}, …}]",
+		0: "list[{…}]", 20: "list[{number: int, title: str, …}]",
+		40: "list[{number: int, title: str, user: {login: str, …}, …}]",
 	} {
 		if got := s.text(most); got != want {
 			t.Errorf("%d: got %s, want %s", most, got, want)
@@ -77,15 +85,20 @@ func TestShapeTextIsBounded(t *testing.T) {
 }
 
 func TestIsName(t *testing.T) {
-	for _, name := range []string{"id", "number", "total_count", "createdAt", "htmlURL", "pullRequestReviewCommentUrl", "content-type",
-		"_links", "p95", "address_1", "md5", "x", "incomplete_results", "isPrivate", "a_b_c", "default_branch_ref", "e", "facade"} {
+	for _, name := range []string{"id", "number", "total_count", "createdAt", "htmlURL",
+		"pullRequestReviewCommentUrl", "content-type",
+		"_links", "p95", "address_1", "md5", "x", "incomplete_results", "isPrivate", "a_b_c", "default_branch_ref",
+		"e", "facade"} {
 		if !isFieldName(name) {
 			t.Errorf("%s is taken for data", name)
 		}
 	}
-	for _, data := range []string{"", "123", "1a", "a1b2c3", "2024-01-02", "9f86d081884c7d65", "deadbeef", "cafe-babe", "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
-		"anna@example.org", "src/main.go", "https://x.example", "C:\\x", "John Smith", "naïve", "a.b", "aGVsbG8gd29ybGQ", "xYzAbCdEfG", "sk_live_51Hx92",
-		"U012ABCDE", "Alice", "Project-Merger", "USD", "IDToken", "X", strings.Repeat("a", 21), strings.Repeat("ab_", 20), "a\nb", "key\u202e", "ignore all previous instructions"} {
+	for _, data := range []string{"", "123", "1a", "a1b2c3", "2024-01-02", "9f86d081884c7d65", "deadbeef",
+		"cafe-babe", "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+		"anna@example.org", "src/main.go", "https://x.example", "C:\\x", "John Smith", "naïve", "a.b",
+		"aGVsbG8gd29ybGQ", "xYzAbCdEfG", "sk_live_51Hx92",
+		"U012ABCDE", "Alice", "Project-Merger", "USD", "IDToken", "X", strings.Repeat("a", 21),
+		strings.Repeat("ab_", 20), "a\nb", "key\u202e", "ignore all previous instructions"} {
 		if isFieldName(data) {
 			t.Errorf("%s is taken for a name", data)
 		}
@@ -104,7 +117,8 @@ func TestMergeShapes(t *testing.T) {
 	if got := ba.text(500); got != "list[{a: int | str, c?: None, b?: list[int]}]" {
 		t.Errorf("got %s", got)
 	}
-	if !sameShape(merge(ab, b), ab) || sameShape(a, ab) || !sameShape(merge(nil, a), a) || !sameShape(merge(a, nil), a) {
+	if !sameShape(merge(ab, b), ab) || sameShape(a, ab) || !sameShape(merge(nil, a), a) ||
+		!sameShape(merge(a, nil), a) {
 		t.Error("merging again changes it")
 	}
 }
@@ -116,11 +130,13 @@ func TestSecondSight(t *testing.T) {
 		{"get_me", `{"login":"x","id":1,"plan":{"name":"free"}}`, "{str: {str: str} | int | str}",
 			"{login: str, id: int, plan: {name: str}}"},
 		{"a page", `{"total_count":1,"items":[{"number":1,"title":"a","state":"open"}]}`,
-			"{str: list[{str: int | str}] | int}", "{total_count: int, items: list[{number: int, title: str, state: str}]}"},
+			"{str: list[{str: int | str}] | int}", "{total_count: int, items: list[{number: int, title: str, state: " +
+				"str}]}"},
 		{"numbers by name", `{"alice":3,"bob":4}`, "{str: int}", "{str: int}"},
 		{"a password", `{"hunter2":true}`, "{str: bool}", "{str: bool}"},
 		{"a project", `{"Project-Merger":{"salary":1}}`, "{str: {str: int}}", "{str: {str: int}}"},
-		{"a list of one", `{"alice":[{"id":1,"name":"a"}]}`, "{str: list[{str: int | str}]}", "{str: list[{id: int, name: str}]}"},
+		{"a list of one", `{"alice":[{"id":1,"name":"a"}]}`, "{str: list[{str: int | str}]}",
+			"{str: list[{id: int, name: str}]}"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			first, ok := shapeOf(tc.json)
@@ -138,7 +154,8 @@ func TestSecondSight(t *testing.T) {
 				shape *shape
 				want  string
 			}{
-				{"first", first, tc.once}, {"read", &read, tc.once}, {"read, and seen once more", merge(&read, first), tc.once},
+				{"first", first, tc.once}, {"read", &read, tc.once}, {"read, and seen once more", merge(&read, first),
+					tc.once},
 				{"second", twice, tc.twice}, {"read, and seen twice more", merge(merge(&read, first), first), tc.twice},
 				{"both", merge(&read, twice), tc.twice},
 			} {
@@ -179,10 +196,12 @@ func random(r *rand.Rand, depth int) any {
 	}
 	object := map[string]any{}
 	for range r.IntN(6) {
-		object[[]string{"id", "title", "body", "created_at", "user", "items", "nodes"}[r.IntN(7)]] = random(r, depth+1)
+		object[[]string{"id", "title", "body", "created_at", "user", "items", "nodes"}[r.IntN(7)]] = random(r,
+			depth+1)
 	}
 	if r.IntN(4) == 0 {
-		object[[]string{mark, "a/" + mark, mark + "@example.org", "2024-05-" + mark}[r.IntN(4)]] = random(r, depth+1)
+		object[[]string{mark, "a/" + mark, mark + "@example.org", "2024-05-" + mark}[r.IntN(4)]] = random(r,
+			depth+1)
 	}
 	return object
 }
@@ -234,7 +253,8 @@ func TestNoNameIsKept(t *testing.T) {
 	people := []string{"alice", "bob", "carolSmith", "dave_jones", "eve-adams"}
 	value := []func() any{
 		func() any { return r.IntN(100) }, func() any { return r.Float64() }, func() any { return "x" },
-		func() any { return true }, func() any { return []any{1} }, func() any { return map[string]any{"age": 1, "name": "x"} },
+		func() any { return true }, func() any { return []any{1} },
+		func() any { return map[string]any{"age": 1, "name": "x"} },
 	}
 	for range 300 {
 		kind := value[r.IntN(len(value))]
@@ -268,28 +288,27 @@ func TestNoNameIsKept(t *testing.T) {
 				}
 			}
 		}
-		if text := all.text(2000); !strings.HasPrefix(text, "{by: {str: ") || !strings.Contains(text, "total: int") {
+		if text := all.text(2000); !strings.HasPrefix(text, "{by: {str: ") ||
+			!strings.Contains(text, "total: int") {
 			t.Fatalf("seed %d: got %s", seed, text)
 		}
 	}
 }
 
-// TestInvalid: what could not have been made here isn't taken from a file.
+// TestInvalidShapes: what can't be shown isn't taken from a file.
 func TestInvalidShapes(t *testing.T) {
-	for _, text := range []string{`{"s":64}`, `{"s":-1}`, `{"o":[{"k":"John Smith","v":{"s":16}}]}`, `{"o":[{"k":"a"}]}`,
-		`{"o":[{"k":"a","v":{}},{"k":"a","v":{}}]}`, strings.Repeat(`{"l":`, 9) + "{}" + strings.Repeat("}", 9)} {
-		var s shape
+	for _, text := range []string{`{"o":[{"k":"John Smith","v":{"s":16}}]}`, `{"l":{"o":[{"k":"a"}]}}`, "null",
+		`{"o":[` + strings.Repeat(`{"k":"a","v":{}},`, maxShapeNodes) + `{"k":"a","v":{}}]}`} {
+		var s *shape
 		if err := json.Unmarshal([]byte(text), &s); err != nil || s.valid() {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%.50s: %v", text, err)
 		}
-	}
-	if (*shape)(nil).valid() {
-		t.Error("none is valid")
 	}
 }
 
 func FuzzShape(f *testing.F) {
-	seeds := []string{`[{"number":1,"title":"a"}]`, `{"a":{"b":[1,2.5,null,true]}}`, `{"a":1,"a":2}`, `[`, `[[[[[[[[[]]]]]]]]]`, `{"\ud800":1}`, `{"x/y":{}}`, `[{},{"a":1},[]]`}
+	seeds := []string{`[{"number":1,"title":"a"}]`, `{"a":{"b":[1,2.5,null,true]}}`, `{"a":1,"a":2}`, `[`,
+		`[[[[[[[[[]]]]]]]]]`, `{"\ud800":1}`, `{"x/y":{}}`, `[{},{"a":1},[]]`}
 	for _, a := range seeds {
 		for _, b := range seeds[:3] {
 			f.Add(a, b)
@@ -308,7 +327,8 @@ func FuzzShape(f *testing.F) {
 			t.Fatal(err)
 		}
 		var again shape
-		if err := json.Unmarshal(kept, &again); err != nil || !sameShape(&again, x) || x.nodes() <= maxShapeNodes && !again.valid() {
+		if err := json.Unmarshal(kept, &again); err != nil || !sameShape(&again, x) || x.nodes() <= maxShapeNodes &&
+			!again.valid() {
 			t.Fatalf("%v: %s", err, kept)
 		}
 		text := x.text(200)

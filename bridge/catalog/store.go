@@ -11,14 +11,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Bounds of what is kept.
@@ -48,12 +47,12 @@ type List struct {
 
 // A Store keeps in a directory what servers have said of their tools, and what the tools' results
 // were seen to be, so that these can be searched and read while no server runs. Each server has a
-// file, named by a hash of its definition: another command, argument, variable or directory makes
-// another server, and no secret in these is in a file.
+// file, named by its discovery.Server's Identity: another command, argument, variable or directory
+// makes another server, and no secret in these is in a file.
 //
-// What it reads is only shown. A file that is broken, that another user may write, or of another
-// format is ignored, and replaced by the next Save. A Store is safe for concurrent use, by several
-// processes too. A nil Store keeps nothing.
+// What it reads is only shown. A file that is broken or of another format is ignored, as are all in
+// a directory that others may write, and replaced by the next Save. A Store is safe for concurrent
+// use, by several processes too. A nil Store keeps nothing.
 type Store struct {
 	dir   string
 	files int
@@ -65,10 +64,6 @@ type Store struct {
 func OpenStore(dir string) *Store {
 	return &Store{dir: dir, files: maxFiles, size: maxFile, total: maxTotal}
 }
-
-// Key names a server's file: a hash of everything that decides which program is started, or which
-// server is reached, and with what.
-func Key(s discovery.Server) string { return s.Identity() }
 
 // head is the first line of a file, which is read by itself.
 type head struct {
@@ -130,12 +125,17 @@ func (s *Store) read(key string) (h head, r record, ok bool) {
 }
 
 // open returns the first line of a file, and what follows it within most bytes; nil and nothing of
-// a file that can't be used.
+// a file that can't be used. Its directory must be the user's alone.
 func (s *Store) open(key string, most int64) (h head, rest []byte) {
-	if s == nil {
+	if s == nil || trust.System().OwnDirectory(s.dir) != nil {
 		return head{}, nil
 	}
-	content, err := s.content(key+suffix, most)
+	f, err := os.Open(s.path(key))
+	if err != nil {
+		return head{}, nil
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most))
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
 	known := json.Unmarshal(line, &h) == nil && h.Format == format && h.Key == key
 	if err != nil || len(content) > maxFile || !known {
@@ -144,47 +144,7 @@ func (s *Store) open(key string, most int64) (h head, rest []byte) {
 	return h, rest
 }
 
-// content returns up to most bytes of a file. The file and its directory must belong to the user,
-// and be writable by no other.
-func (s *Store) content(name string, most int64) ([]byte, error) {
-	root, err := os.OpenRoot(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	for _, each := range []string{".", name} {
-		about, err := root.Lstat(each)
-		if err == nil {
-			err = private(about)
-		}
-		if err == nil && each == name && !about.Mode().IsRegular() { // a link, or a pipe, which could block
-			err = errors.New("it is no plain file")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// othersMayWrite are the permissions that other users must not have. Windows doesn't have them.
-const othersMayWrite = 0o022
-
-// private returns an error if another user owns a file or directory, or may write it.
-func private(about fs.FileInfo) error {
-	if !ours(about) {
-		return fmt.Errorf("%s belongs to another user", about.Name())
-	}
-	if runtime.GOOS != "windows" && about.Mode().Perm()&othersMayWrite != 0 {
-		return fmt.Errorf("others may write %s", about.Name())
-	}
-	return nil
-}
+func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix) }
 
 // Save keeps a list, in the place of the one that was there, and drops the shapes of tools that it
 // doesn't have. A list that is too long is not kept, and neither is the old one then. The error is
@@ -215,17 +175,15 @@ func (s *Store) saveSeen(key string, tools map[string]*shape) error {
 }
 
 // change replaces a file by what do makes of it, while no other process does.
-func (s *Store) change(key string, do func(*head, *record)) error {
+func (s *Store) change(key string, do func(*head, *record)) (err error) {
 	if s == nil {
 		return nil
 	}
-	if err := s.tryChange(key, do); err != nil {
-		return fmt.Errorf("keeping the tools of a server: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) tryChange(key string, do func(*head, *record)) error {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("keeping the tools of a server: %w", err)
+		}
+	}()
 	if err := s.makeDir(); err != nil {
 		return err
 	}
@@ -252,7 +210,7 @@ func (s *Store) tryChange(key string, do func(*head, *record)) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.dir, key+suffix)
+	path := s.path(key)
 	if len(content) > s.size {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -277,14 +235,12 @@ func (s *Store) makeDir() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	about, err := os.Stat(s.dir)
-	switch {
-	case err != nil || private(about) == nil:
+	owners := trust.System()
+	err := owners.OwnDirectory(s.dir)
+	if err == nil || owners.Foreign(s.dir) {
 		return err
-	case !ours(about):
-		return private(about)
 	}
-	return os.Chmod(s.dir, 0o700)
+	return errors.Join(os.Chmod(s.dir, 0o700), owners.OwnDirectory(s.dir))
 }
 
 // prune removes the oldest files beyond the bounds, except the one just written. Those of a process

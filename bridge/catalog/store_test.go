@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,15 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 var asOf = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 
 func sample() List {
 	return List{AsOf: asOf, Tools: []upstream.Tool{
-		{Name: "read <&> \u2028", Title: "Read", Description: "Reads.\nAll of it.", InputSchema: json.RawMessage(`{"a":9007199254740993,"b":"<&>"}`)},
-		{Name: "odd", InputSchema: json.RawMessage(`true`), OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
+		{Name: "read <&> \u2028", Title: "Read", Description: "Reads.\nAll of it.",
+			InputSchema: json.RawMessage(`{"a":9007199254740993,"b":"<&>"}`)},
+		{Name: "odd", InputSchema: json.RawMessage(`true`), OutputSchema: json.RawMessage(`{"type":"object"}`),
+			Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
 		{Name: "bare"},
 	}}
 }
@@ -68,26 +70,22 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-func TestNilStoreKeepsNothing(t *testing.T) {
-	var s *Store
-	if err := s.Save("k", sample()); err != nil {
-		t.Error(err)
-	}
-	if _, ok := s.Load("k"); ok {
-		t.Error("it has something")
-	}
-}
-
 // TestBrokenFiles: whatever became of a file, it is as good as none, and the next Save mends it.
 func TestBrokenFiles(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		spoil func(t *testing.T, dir, file string)
 	}{
-		{"cut", func(t *testing.T, _, file string) { rewrite(t, file, func(b []byte) []byte { return b[:len(b)/2] }) }},
+		{"cut", func(t *testing.T, _, file string) {
+			rewrite(t, file,
+				func(b []byte) []byte { return b[:len(b)/2] })
+		}},
 		{"empty", func(t *testing.T, _, file string) { rewrite(t, file, func([]byte) []byte { return nil }) }},
 		{"another format", func(t *testing.T, _, file string) {
-			rewrite(t, file, func(b []byte) []byte { return bytes.Replace(b, []byte(format), []byte("mcp-bridge-tools-2"), 1) })
+			rewrite(t, file, func(b []byte) []byte {
+				return bytes.Replace(b, []byte(format),
+					[]byte("mcp-bridge-tools-2"), 1)
+			})
 		}},
 		{"a list that is no JSON", func(t *testing.T, _, file string) {
 			rewrite(t, file, func(b []byte) []byte { return append(bytes.SplitAfter(b, []byte("\n"))[0], '{') })
@@ -101,17 +99,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"too long", func(t *testing.T, _, file string) {
 			rewrite(t, file, func(b []byte) []byte { return append(b, bytes.Repeat([]byte(" "), maxFile)...) })
 		}},
-		{"writable by others", func(t *testing.T, _, file string) { chmod(t, file, 0o666) }},
 		{"in a directory that others may write", func(t *testing.T, dir, _ string) { chmod(t, dir, 0o777) }},
-		{"a link", func(t *testing.T, dir, file string) {
-			elsewhere := filepath.Join(dir, "elsewhere")
-			if err := os.Rename(file, elsewhere); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(elsewhere, file); err != nil {
-				t.Fatal(err)
-			}
-		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -222,60 +210,12 @@ func TestNowhereToWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := OpenStore(filepath.Join(file, "tools"))
-	if err := s.Save("k", sample()); err == nil || !strings.Contains(err.Error(), "keeping the tools of a server") {
+	if err := s.Save("k", sample()); err == nil || !strings.Contains(err.Error(),
+		"keeping the tools of a server") {
 		t.Errorf("got %v", err)
 	}
 	if _, ok := s.Load("k"); ok {
 		t.Error("something is loaded")
-	}
-}
-
-func TestConcurrentUse(t *testing.T) {
-	dir := t.TempDir()
-	var wg sync.WaitGroup
-	for range 4 {
-		s := OpenStore(dir)
-		wg.Go(func() {
-			for range 20 {
-				if err := s.Save("k", sample()); err != nil {
-					t.Error(err)
-				}
-				if got, ok := s.Load("k"); !ok || len(got.Tools) != 3 {
-					t.Errorf("half a file is read: %v %+v", ok, got)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// TestKey: what is started, or reached, and with what, is in the key, and no secret can be read in
-// it.
-func TestKey(t *testing.T) {
-	base := discovery.Server{Name: "a", Transport: discovery.Stdio, Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"TOKEN": "hunter2"}}
-	same := base
-	same.Name, same.Description, same.Source = "b", "what it does", discovery.Source{Host: "Cursor"}
-	if Key(base) != Key(same) {
-		t.Error("a name makes it another server")
-	}
-	seen := map[string]bool{Key(base): true}
-	for _, change := range []func(*discovery.Server){
-		func(s *discovery.Server) { s.Command = "node" },
-		func(s *discovery.Server) { s.Args = []string{"-y x"} },
-		func(s *discovery.Server) { s.Env = map[string]string{"TOKEN": "other"} },
-		func(s *discovery.Server) { s.Dir = "/tmp" },
-		func(s *discovery.Server) { s.URL = "https://example.com/mcp" },
-		func(s *discovery.Server) { s.Headers = map[string]string{"Authorization": "x"} },
-		func(s *discovery.Server) { s.Transport = discovery.HTTP },
-		func(s *discovery.Server) { s.OAuth.ClientID = "me" },
-	} {
-		s := base
-		change(&s)
-		key := Key(s)
-		if seen[key] || len(key) != 64 || strings.Contains(key, "hunter2") {
-			t.Errorf("the key of %+v is %s", s, key)
-		}
-		seen[key] = true
 	}
 }
 
@@ -328,7 +268,8 @@ func TestSeen(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenStore(dir)
 	saved(t, s, "k")
-	for _, text := range []string{`[{"a":1,"c":true},{"a":1,"c":true}]`, `[{"a":"x","c":true},{"a":"x","c":true}]`} {
+	for _, text := range []string{`[{"a":1,"c":true},{"a":1,"c":true}]`,
+		`[{"a":"x","c":true},{"a":"x","c":true}]`} {
 		if err := OpenStore(dir).saveSeen("k", shapeOfBare(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +284,8 @@ func TestSeen(t *testing.T) {
 	path := filepath.Join(dir, "k"+suffix)
 	rewrite(t, path, func(b []byte) []byte {
 		head, _, _ := bytes.Cut(b, []byte("\n"))
-		return append(head, []byte("\n"+`{"seen":{"good":{"s":4},"bad":{"o":[{"k":"call me at once!","v":{}}]},"none":null}}`)...)
+		return append(head, []byte("\n"+`{"seen":{"good":{"s":4},"bad":{"o":[{"k":"call me at once!","v":{}}]},`+
+			`"none":null}}`)...)
 	})
 	if got := s.seen("k"); len(got) != 1 || got["good"] == nil {
 		t.Errorf("got %v", got)
@@ -352,7 +294,8 @@ func TestSeen(t *testing.T) {
 		t.Error("what was never saved is loaded")
 	}
 	var none *Store
-	if len(none.seen("k")) != 0 || none.saveSeen("k", nil) != nil {
+	if _, ok := none.Load("k"); ok || len(none.seen("k")) != 0 || none.saveSeen("k", nil) != nil ||
+		none.Save("k", sample()) != nil {
 		t.Error("no store keeps something")
 	}
 }
@@ -369,6 +312,9 @@ func TestSavedTogether(t *testing.T) {
 			all.Go(func() {
 				if err := s.saveSeen(key, map[string]*shape{fmt.Sprint("t", i): one}); err != nil {
 					t.Error(err)
+				}
+				if got := OpenStore(dir).seen(key); got[fmt.Sprint("t", i)] == nil {
+					t.Errorf("half a file is read: %v", got)
 				}
 			})
 		}
@@ -410,5 +356,33 @@ func TestSeenIsBounded(t *testing.T) {
 	}
 	if _, ok := s.Load("k"); !ok {
 		t.Error("the list is gone")
+	}
+}
+
+// TestDirectoryOfAnother: nothing is written into another user's directory, which is left as it is.
+func TestDirectoryOfAnother(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("owners say little there")
+	}
+	dir := "/" // root's
+	if os.Geteuid() == 0 {
+		dir = t.TempDir()
+		if err := os.Chown(dir, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := OpenStore(dir).Save("k", List{}); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+		t.Errorf("got %v", err)
+	}
+	after, err := os.Stat(dir)
+	if err != nil || after.Mode() != before.Mode() {
+		t.Errorf("its mode was %v and is %v, %v", before.Mode(), after.Mode(), err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*"+suffix)); err != nil || len(left) > 0 {
+		t.Errorf("%v is left there, %v", left, err)
 	}
 }

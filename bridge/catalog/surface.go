@@ -101,7 +101,7 @@ func (c *Catalog) InputSchema(l Limits) json.RawMessage {
 		return property{Type: "array", Items: &property{Type: "string"}, Description: description}
 	}
 	servers := "Servers to use; default all, [] none."
-	if names := someNames(c.open(), maxToolNames); names != "" {
+	if names := someNames(open(c.servers), maxToolNames); names != "" {
 		servers += " There are: " + names
 	}
 	seconds := "Seconds; default " + text.Seconds(l.Timeout) + ", at most " + text.Seconds(l.MaxTimeout)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 )
 
@@ -18,14 +17,13 @@ import (
 type toolCache struct {
 	ranking ranking
 
-	mu     sync.Mutex
-	sets   map[string]*Toolset // by real name
-	before map[string]*Toolset // what these have replaced, where a server's tools have changed
-	late   map[string]bool     // servers that a search has waited for in vain since they last listed their tools
+	mu   sync.Mutex
+	sets map[string]*Toolset // by real name
+	late map[string]bool     // servers that a search has waited for in vain since they last listed their tools
 }
 
 func newToolCache() *toolCache {
-	return &toolCache{sets: map[string]*Toolset{}, before: map[string]*Toolset{}, late: map[string]bool{}}
+	return &toolCache{sets: map[string]*Toolset{}, late: map[string]bool{}}
 }
 
 // Listed returns the toolset of a list that a server has just given. It is the one that is there
@@ -38,10 +36,13 @@ func (c *Catalog) Listed(s Server, tools []upstream.Tool) *Toolset {
 	t := k.sets[s.Name]
 	switch {
 	case t == nil || !slices.EqualFunc(t.listed, tools, sameTool):
-		if t != nil {
-			k.before[s.Name] = t
-		}
+		before := t
 		t = c.toolset(s, tools)
+		if before != nil {
+			older := *before
+			older.before = nil
+			t.before = &older
+		}
 	case !t.asOf.IsZero():
 		current := *t
 		current.asOf = time.Time{}
@@ -65,7 +66,7 @@ func (c *Catalog) known(server string) *Toolset {
 	if t != nil {
 		return t
 	}
-	list, ok := c.cfg.Store.Load(Key(c.definitions[server]))
+	list, ok := c.cfg.Store.Load(c.definitions[server].Identity())
 	if !ok {
 		return nil
 	}
@@ -86,60 +87,9 @@ func (c *Catalog) renew(server string) {
 	defer k.mu.Unlock()
 	if old := k.sets[server]; old != nil {
 		t := c.toolset(old.Server, old.listed)
-		t.asOf = old.asOf
+		t.asOf, t.before = old.asOf, old.before
 		k.sets[server] = t
 	}
-}
-
-// NoTool returns the error of a call of a tool that isn't in the set, which is the server's latest
-// list. Code that has found it in an earlier list is told that this was out of date.
-func (c *Catalog) NoTool(t *Toolset, name string) error {
-	before := c.earlier(t)
-	if d, ok := t.Denied(name); ok {
-		return Denied(t.Server.Name, t.Real(name), d)
-	}
-	if before != nil {
-		if _, had := before.Find(name); had {
-			when := "before"
-			if !before.asOf.IsZero() {
-				when = age(before.asOf) + " ago"
-			}
-			return invalid("server %q has no tool %q any more: the list of %s was out of date; search again. "+
-				"It now has: %s", t.Server.Name, name, when, text.List(t.Names()))
-		}
-	}
-	return invalid("server %q has no tool %q%s; it has: %s",
-		t.Server.Name, name, text.DidYouMean(name, t.Names()), text.List(t.Names()))
-}
-
-// earlier returns the toolset that was the server's before its latest one, or nil.
-func (c *Catalog) earlier(t *Toolset) *Toolset {
-	c.tools.mu.Lock()
-	defer c.tools.mu.Unlock()
-	return c.tools.before[t.Server.Name]
-}
-
-// maxGone bounds the names of tools that a guest is told to be gone, in number and in bytes each.
-const (
-	maxGone     = 200
-	maxGoneName = 200
-)
-
-// gone returns the names and aliases of tools that the server had before its latest list, the set.
-func (c *Catalog) gone(t *Toolset) (names []string) {
-	before := c.earlier(t)
-	if before == nil {
-		return nil
-	}
-	for _, tool := range before.tools {
-		for _, name := range slices.Compact([]string{tool.Name, before.aliases[tool.Name]}) {
-			_, denied := t.Denied(name)
-			if _, ok := t.Find(name); !ok && !denied && len(name) <= maxGoneName && len(names) < maxGone {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }
 
 func (k *toolCache) setLate(server string) {
@@ -154,7 +104,8 @@ func (k *toolCache) isLate(server string) bool {
 	return k.late[server]
 }
 
-// sameTool is quick for the same tool: its raw fields then share their memory.
+// sameTool reports whether two tools are the same. It is quick for copies of one, whose raw fields
+// share their memory.
 func sameTool(a, b upstream.Tool) bool {
 	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && a.Invalid == b.Invalid &&
 		bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&

@@ -15,15 +15,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
 
-// What a guest is told of a server has to fit into a frame, entrypoint.MaxFrame, as JSON: text
-// counts as it is escaped there. Names come first. A schema that doesn't fit is left out: the tool
-// takes any arguments then, and its server checks them. So is a description, and a tool whose very
-// name doesn't fit, which code can still call by runtime.call_tool.
+// Bounds of what a guest is told of a server, which has to fit into a frame (entrypoint.MaxFrame).
 const (
-	maxProvider    = 12 << 20 // bytes of all of it
-	maxStub        = 2 << 20  // bytes of these that the declarations may take
-	maxSchema      = 1 << 20  // bytes of one schema, before and after it is escaped, or of one name
-	maxDescription = 16 << 10 // bytes of one description, before it is escaped
+	maxProvider    = 12 << 20 // bytes of all of it as JSON
+	maxSchema      = 1 << 20  // bytes of one schema
+	maxDescription = 16 << 10 // bytes of one description
 )
 
 // A Toolset is the tools of one server with what is made of them. It doesn't change.
@@ -36,6 +32,8 @@ type Toolset struct {
 	aliases map[string]string          // of all, by real name: what is denied changes no other tool's alias
 	byAlias map[string]string          // real name by alias
 	asOf    time.Time                  // when the server told an earlier process; zero: it has told this one
+
+	before *Toolset // what it has replaced, where the server's tools have changed; nil for none
 
 	// seen returns the shape of a tool's results in about most bytes, or nothing.
 	seen     func(tool string, most int) string
@@ -117,67 +115,82 @@ func (t *Toolset) refusals() map[string]string {
 
 // Provider returns the server as the guest is told of it at the first touch: with its tools, and
 // their declarations to read.
-func (c *Catalog) Provider(t *Toolset) entrypoint.Provider {
+func (t *Toolset) Provider() entrypoint.Provider {
 	p := t.provider()
-	p.Gone, p.Denied = c.gone(t), t.refusals()
+	p.Gone, p.Denied = t.gone(), t.refusals()
 	return p
 }
 
+// NoTool returns the error of a call of a tool that isn't in the set, which is the server's latest
+// list. Code that has found it in an earlier list is told that this was out of date.
+func (t *Toolset) NoTool(name string) error {
+	if d, ok := t.Denied(name); ok {
+		return Denied(t.Server.Name, t.Real(name), d)
+	}
+	if t.before != nil {
+		if _, had := t.before.Find(name); had {
+			when := "before"
+			if !t.before.asOf.IsZero() {
+				when = age(t.before.asOf) + " ago"
+			}
+			return invalid("server %q has no tool %q any more: the list of %s was out of date; search again. "+
+				"It now has: %s", t.Server.Name, name, when, text.List(t.Names()))
+		}
+	}
+	return invalid("server %q has no tool %q%s; it has: %s",
+		t.Server.Name, name, text.DidYouMean(name, t.Names()), text.List(t.Names()))
+}
+
+// maxGone bounds the names of tools that a guest is told to be gone, in number and in bytes each.
+const (
+	maxGone     = 200
+	maxGoneName = 200
+)
+
+// gone returns the names and aliases of tools that the server had before its latest list, the set.
+func (t *Toolset) gone() (names []string) {
+	if t.before == nil {
+		return nil
+	}
+	for _, tool := range t.before.tools {
+		for _, name := range slices.Compact([]string{tool.Name, t.before.aliases[tool.Name]}) {
+			_, denied := t.Denied(name)
+			if _, ok := t.Find(name); !ok && !denied && len(name) <= maxGoneName && len(names) < maxGone {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// makeProvider leaves out of what is too long first the schemas, whose tools then take any arguments
+// that their server takes, then declarations and descriptions, and last the tools, which code can
+// still call by runtime.call_tool.
 func (t *Toolset) makeProvider() entrypoint.Provider {
 	p := provider(t.Server)
 	p.Tools = make(map[string]entrypoint.Tool, len(t.tools))
-	room := budget(maxProvider - maxStub)
-	var named []entrypoint.Tool
 	for _, tool := range t.tools {
-		name := entrypoint.Tool{SafeName: t.aliases[tool.Name], OriginalName: tool.Name}
-		if room.takes(map[string]entrypoint.Tool{name.SafeName: name}, maxSchema) {
-			named = append(named, t.told(tool))
-		}
-	}
-	if !room.takes(p.Description, maxProvider) {
-		p.Description = ""
-	}
-	for _, tool := range named {
-		for _, schema := range []*json.RawMessage{&tool.InputSchema, &tool.OutputSchema} {
-			if len(*schema) > 0 && !room.takes(*schema, maxSchema) {
-				*schema = nil
-			}
-		}
-		if !room.takes(tool.Description, maxProvider) {
-			tool.Description = ""
-		}
-		p.Tools[tool.SafeName] = tool
+		told := t.told(tool)
+		p.Tools[told.SafeName] = told
 	}
 	stubs.Declare(&p)
-	room = maxStub
-	if !room.takes(p.Stub, maxStub) {
-		p.Stub = ""
-	}
-	for _, tool := range named {
-		if told := p.Tools[tool.SafeName]; !room.takes([]any{told.Stub, told.Keys}, maxStub) {
-			told.Stub, told.Keys = "", nil
-			p.Tools[told.SafeName] = told
+	for _, strip := range []func(*entrypoint.Tool){
+		func(tool *entrypoint.Tool) { tool.InputSchema, tool.OutputSchema = nil, nil },
+		func(tool *entrypoint.Tool) { tool.Stub, tool.Keys = "", nil },
+		func(tool *entrypoint.Tool) { tool.Description = "" },
+	} {
+		if len(text.JSON(p)) <= maxProvider {
+			return p
+		}
+		for alias, tool := range p.Tools {
+			strip(&tool)
+			p.Tools[alias] = tool
 		}
 	}
-	return p
-}
-
-// budget is how many bytes of JSON there is room for.
-type budget int
-
-// keyRoom is more than a member of an object takes besides its value.
-const keyRoom = 20
-
-// takes reports whether there is room for a value of at most that many bytes, and takes it. What is
-// not JSON has no room.
-func (b *budget) takes(v any, most int) bool {
-	text, err := json.Marshal(v)
-	size := len(text) + keyRoom
-	if err != nil || size > min(most+keyRoom, int(*b)) {
-		return false
+	if len(text.JSON(p)) > maxProvider {
+		clear(p.Tools)
 	}
-	*b -= budget(size)
-	return true
+	return p
 }
 
 // told returns a tool in the words of the protocol, without schemas that are too long.

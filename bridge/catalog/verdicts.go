@@ -80,7 +80,7 @@ func (c *Catalog) LastListed(server, tool string) (t upstream.Tool, known bool) 
 func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure bool) {
 	var all []string
 	for _, name := range servers {
-		if !c.Has(name) {
+		if _, ok := c.byName[name]; !ok {
 			return c.Unknown(name, c.servers), true
 		}
 		if isMethod(tool) {
@@ -103,8 +103,8 @@ func (c *Catalog) Unreachable(tool string, servers ...string) (why string, sure 
 	return why, true
 }
 
-// without says that the server has not listed a tool, with the names that are near. It returns
-// nothing where the server has.
+// without returns that the server has not listed a tool, with the names that are near, or nothing
+// where it has.
 func (t *Toolset) without(tool string) string {
 	all := toolNames(t.listed)
 	if slices.Contains(all, tool) {

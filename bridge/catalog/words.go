@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	_ "embed"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -112,3 +114,17 @@ func fold(s string) string {
 		return unicode.ToLower(r)
 	}, s)
 }
+
+//go:embed synonyms.txt
+var synonymText string
+
+// synonyms returns the words of synonyms.txt, stemmed, with those that each may mean.
+var synonyms = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for line := range strings.Lines(synonymText) {
+		if word, meanings, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "#") {
+			all[stem(word)] = words(meanings)
+		}
+	}
+	return all
+})

@@ -27,7 +27,8 @@ func TestCheck(t *testing.T) {
 		{"not writable", "dir", 0o500, false, "you can't write to", ""},
 		{"not readable", "dir", 0o300, false, "", "permission denied"},
 		{"not searchable", "dir", 0o600, false, "you can't write to", "permission denied"},
-		{"missing, in one that is not writable", "dir/new", 0o500, false, "you can't write to", "there is no directory"},
+		{"missing, in one that is not writable", "dir/new", 0o500, false, "you can't write to",
+			"there is no directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if !tc.asRoot && os.Geteuid() == 0 {

@@ -181,7 +181,7 @@ func inputName(p string, taken map[string]bool) string {
 // baseName returns the last part of a path, also of one like "a.csv/.".
 func baseName(p string) string { return filepath.Base(filepath.Clean(p)) }
 
-// Renamed says of each path whose file has another name than its own where the file is.
+// Renamed returns a note for each path whose file has another name than its own.
 func Renamed(paths []string, opened []sandbox.Input) (notes []string) {
 	for i, p := range paths {
 		if i < len(opened) && opened[i].Name != baseName(p) {

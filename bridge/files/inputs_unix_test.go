@@ -43,9 +43,12 @@ func TestInputs(t *testing.T) {
 	one, two, outside := filepath.Join(base, "one"), filepath.Join(base, "two"), filepath.Join(base, "outside")
 	tree(t, outside, map[string]string{"secret": "s"}, nil)
 	tree(t, two, map[string]string{"data.csv": "two", "only": "o"}, nil)
-	tree(t, one, map[string]string{"data.csv": "one", "sub/data.csv": "sub", "üñí 数.txt": "u", ".hidden": "h", "a\nb": "n", "e": ""}, map[string]string{
-		"inner": "data.csv", "absolute": filepath.Join(one, "data.csv"), "other": filepath.Join(two, "only"), "up": "../one/data.csv",
-		"out": filepath.Join(outside, "secret"), "outdir": outside, "loop": "loop", "dangling": "nothing", "root": "/",
+	tree(t, one, map[string]string{"data.csv": "one", "sub/data.csv": "sub", "üñí 数.txt": "u", ".hidden": "h",
+		"a\nb": "n", "e": ""}, map[string]string{
+		"inner": "data.csv", "absolute": filepath.Join(one, "data.csv"), "other": filepath.Join(two, "only"),
+		"up":  "../one/data.csv",
+		"out": filepath.Join(outside, "secret"), "outdir": outside, "loop": "loop", "dangling": "nothing",
+		"root": "/",
 	})
 	tree(t, base, nil, map[string]string{"linked": one, "oneish": outside})
 	if err := syscall.Mkfifo(filepath.Join(one, "pipe"), 0o600); err != nil {
@@ -65,12 +68,16 @@ func TestInputs(t *testing.T) {
 		{"relative", []string{"data.csv"}, map[string]string{"data.csv": "one"}, ""},
 		{"of the second directory", []string{"only"}, map[string]string{"only": "o"}, ""},
 		{"absolute", []string{filepath.Join(two, "data.csv")}, map[string]string{"data.csv": "two"}, ""},
-		{"through the link to a directory", []string{filepath.Join(base, "linked", "data.csv")}, map[string]string{"data.csv": "one"}, ""},
-		{"below what a directory is", []string{filepath.Join(one, "data.csv")}, map[string]string{"data.csv": "one"}, ""},
+		{"through the link to a directory", []string{filepath.Join(base, "linked", "data.csv")},
+			map[string]string{"data.csv": "one"}, ""},
+		{"below what a directory is", []string{filepath.Join(one, "data.csv")},
+			map[string]string{"data.csv": "one"}, ""},
 		{"same names", []string{"data.csv", "sub/data.csv", filepath.Join(two, "data.csv")},
 			map[string]string{"data.csv": "one", "data-2.csv": "sub", "data-3.csv": "two"}, ""},
-		{"odd names", []string{"üñí 数.txt", ".hidden", "a\nb", "e"}, map[string]string{"üñí 数.txt": "u", ".hidden": "h", "a_b": "n", "e": ""}, ""},
-		{"links within", []string{"inner", "absolute", "other", "up"}, map[string]string{"inner": "one", "absolute": "one", "other": "o", "up": "one"}, ""},
+		{"odd names", []string{"üñí 数.txt", ".hidden", "a\nb", "e"},
+			map[string]string{"üñí 数.txt": "u", ".hidden": "h", "a_b": "n", "e": ""}, ""},
+		{"links within", []string{"inner", "absolute", "other", "up"},
+			map[string]string{"inner": "one", "absolute": "one", "other": "o", "up": "one"}, ""},
 		{"dots within", []string{"sub/../data.csv"}, map[string]string{"data.csv": "one"}, ""},
 		{"a dot behind a file", []string{"data.csv/."}, map[string]string{"data.csv": "one"}, ""},
 		{"dots and slashes behind a file", []string{"./data.csv/././"}, map[string]string{"data.csv": "one"}, ""},
@@ -98,7 +105,8 @@ func TestInputs(t *testing.T) {
 			opened, closeAll, err := in.Open(tc.paths)
 			defer closeAll()
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "/outside/nothing: ") {
+				if err == nil || !strings.Contains(err.Error(), tc.err) ||
+					strings.Contains(err.Error(), "/outside/nothing: ") {
 					t.Errorf("got %v, want %q", err, tc.err)
 				}
 				return
@@ -172,7 +180,8 @@ func TestInputNames(t *testing.T) {
 		}
 	}
 	opened := []sandbox.Input{{Name: "b.csv"}, {Name: "b-2.csv"}}
-	if diff := cmp.Diff([]string{"c/b.csv was copied to /workspace/in/b-2.csv"}, Renamed([]string{"a/b.csv/.", "c/b.csv"}, opened)); diff != "" {
+	if diff := cmp.Diff([]string{"c/b.csv was copied to /workspace/in/b-2.csv"},
+		Renamed([]string{"a/b.csv/.", "c/b.csv"}, opened)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -34,11 +34,13 @@ func TestWrite(t *testing.T) {
 		{Name: "../d.txt", Data: []byte("d")}, // the sandbox makes no such names
 		{Name: "e.txt"},
 	})
-	want := map[string]string{"a.txt": filepath.Join(dir, "a.txt"), "sub/b.txt": filepath.Join(dir, "sub", "b.txt"), "e.txt": filepath.Join(dir, "e.txt")}
+	want := map[string]string{"a.txt": filepath.Join(dir, "a.txt"),
+		"sub/b.txt": filepath.Join(dir, "sub", "b.txt"), "e.txt": filepath.Join(dir, "e.txt")}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
-	for _, part := range []string{"mine.txt is in " + dir + " already", "link/c.txt could not", "../d.txt could not", "out.txt"} {
+	for _, part := range []string{"mine.txt is in " + dir + " already", "link/c.txt could not",
+		"../d.txt could not", "out.txt"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("the error %v says nothing of %s", err, part)
 		}
@@ -49,7 +51,8 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	for _, place := range []string{outside, filepath.Dir(dir)} {
-		if left, err := os.ReadDir(place); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != "dir" {
+		if left, err := os.ReadDir(place); err != nil || len(left) > 1 || len(left) == 1 &&
+			left[0].Name() != "dir" {
 			t.Errorf("%s has %v, %v", place, left, err)
 		}
 	}

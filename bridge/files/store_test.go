@@ -36,7 +36,8 @@ func file(name string, size int) []sandbox.Artifact {
 func TestKeep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "dir")
 	s := open(t, dir)
-	paths, err := s.Keep(t.Context(), run(1), []sandbox.Artifact{{Name: "a.sh", Data: []byte("#!/bin/sh")}, {Name: "sub/ü.csv", Data: []byte("1")}})
+	paths, err := s.Keep(t.Context(), run(1), []sandbox.Artifact{{Name: "a.sh", Data: []byte("#!/bin/sh")},
+		{Name: "sub/ü.csv", Data: []byte("1")}})
 	if err != nil || len(paths) != 2 {
 		t.Fatalf("%v, %v", paths, err)
 	}
@@ -100,11 +101,13 @@ func TestKeepNowhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for dir, want := range map[string]string{filepath.Join(plain, "d"): "can't be made", open1: "everybody may write", readOnly: "permission denied"} {
+	for dir, want := range map[string]string{filepath.Join(plain, "d"): "can't be made",
+		open1: "everybody may write", readOnly: "permission denied"} {
 		if os.Getuid() == 0 && dir == readOnly {
 			continue // root may
 		}
-		if paths, err := open(t, dir).Keep(t.Context(), run(1), file("a", 1)); err == nil || !strings.Contains(err.Error(), want) || len(paths) > 0 {
+		if paths, err := open(t, dir).Keep(t.Context(), run(1), file("a", 1)); err == nil ||
+			!strings.Contains(err.Error(), want) || len(paths) > 0 {
 			t.Errorf("%s: %v, %v, want %q", dir, paths, err, want)
 		}
 	}

@@ -21,18 +21,22 @@ import (
 func FuzzRender(f *testing.F) {
 	seedRender(f)
 	statuses := []sandbox.Status{
-		sandbox.StatusOK, sandbox.StatusError, sandbox.StatusTimeout, sandbox.StatusCancelled, sandbox.StatusMemoryLimit,
+		sandbox.StatusOK, sandbox.StatusError, sandbox.StatusTimeout, sandbox.StatusCancelled,
+		sandbox.StatusMemoryLimit,
 		sandbox.StatusExit, sandbox.StatusEngine,
 	}
 	const limit = 2000
-	f.Fuzz(func(t *testing.T, status byte, stdout, stderr, kind, message, traceback, name, mime string, data []byte, lost uint16, code int) {
+	f.Fuzz(func(t *testing.T, status byte, stdout, stderr, kind, message, traceback, name, mime string,
+		data []byte, lost uint16, code int) {
 		for _, s := range []*string{&stdout, &stderr, &kind, &message, &traceback, &name, &mime} {
 			*s = strings.ToValidUTF8(*s, "\uFFFD") // as frames have it
 		}
-		r := sandbox.Result{ID: "c", Status: statuses[int(status)%len(statuses)], ExitCode: code, Signal: int(lost) % 65, Message: message}
+		r := sandbox.Result{ID: "c", Status: statuses[int(status)%len(statuses)], ExitCode: code,
+			Signal: int(lost) % 65, Message: message}
 		r.Output = []sandbox.Chunk{{Stream: "stdout", Text: stdout}, {Stream: "stderr", Text: stderr}}
 		if lost > 0 {
-			r.Output = append(r.Output, sandbox.Chunk{Stream: "stdout", Lost: int64(lost)}, sandbox.Chunk{Stream: "stdout", Text: stdout})
+			r.Output = append(r.Output, sandbox.Chunk{Stream: "stdout", Lost: int64(lost)},
+				sandbox.Chunk{Stream: "stdout", Text: stdout})
 		}
 		if kind != "" {
 			r.Error = &sandbox.Failure{Type: kind, Message: message, Traceback: traceback, Line: code}
@@ -68,7 +72,8 @@ func FuzzRender(f *testing.F) {
 		if n := len(o.Stdout) + len(o.Stderr); n > limit+marks {
 			t.Errorf("%d bytes are shown, of %d", n, limit)
 		}
-		if whole := len(stdout)+len(stderr) <= limit && lost == 0; whole && (o.Stdout != stdout || o.Stderr != stderr || o.Truncated != nil) {
+		if whole := len(stdout)+len(stderr) <= limit && lost == 0; whole &&
+			(o.Stdout != stdout || o.Stderr != stderr || o.Truncated != nil) {
 			t.Errorf("output was changed: %q, %q", o.Stdout, o.Stderr)
 		} else if whole && !strings.HasPrefix(o.text(), stdout) {
 			t.Errorf("the text doesn't begin with what was printed: %.200q", o.text())
@@ -113,10 +118,12 @@ func seedRender(f *testing.F) {
 		if failed.Type != "" {
 			errors++
 		}
-		f.Add(byte(i), stdout, stderr, failed.Type, failed.Message, failed.Traceback, name, mime, []byte(stdout), uint16(i%3), failed.Line) //nolint:gosec // few
+		f.Add(byte(i), stdout, stderr, failed.Type, failed.Message, failed.Traceback, name, mime,
+			[]byte(stdout), uint16(i%3), failed.Line) //nolint:gosec // few
 	}
 	if texts < 10 || errors < 2 {
 		f.Fatalf("the transcripts have %d outputs and %d exceptions: too little to begin with", texts, errors)
 	}
-	f.Add(byte(0), strings.Repeat("é\n", 2000), strings.Repeat("\u2028", 2000), "", "", "", "../x\n[y](z)", "image/png", []byte("\x89PNG"), uint16(9), 0)
+	f.Add(byte(0), strings.Repeat("é\n", 2000), strings.Repeat("\u2028", 2000), "", "", "", "../x\n[y](z)",
+		"image/png", []byte("\x89PNG"), uint16(9), 0)
 }

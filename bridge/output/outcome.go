@@ -45,8 +45,8 @@ type Outcome struct {
 	Notices        []string  `json:"notices,omitempty"`
 	Durations      durations `json:"durations"`
 
-	limit string  // a sentence on the limit that the exception came from; in Message too
-	all   printed // the whole output
+	limit string // a sentence on the limit that the exception came from; in Message too
+	all   string // the whole output
 	files []sandbox.Artifact
 	shown []mcp.Content // what stands for the files
 }
@@ -109,7 +109,7 @@ func (o *Outcome) Timed(t Times) {
 
 // New returns the outcome of a run that had timeout. It shows at most limit bytes of what was
 // printed.
-func New(id string, r sandbox.Result, timeout time.Duration, limit int64) Outcome {
+func New(id string, r sandbox.Result, timeout time.Duration, limit int) Outcome {
 	o := Outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
 		Calls: r.Calls, TimeoutSeconds: timeout.Seconds(), limit: r.Limit, files: r.Artifacts,
@@ -152,19 +152,19 @@ func (o *Outcome) HasFiles() bool { return len(o.files) > 0 }
 const minFailure = 2 << 10
 
 // shorten returns s without its middle where it is longer than limit bytes.
-func shorten(s string, limit int64) string {
-	short, _ := printed{text: s}.cut(limit, func(_, n, _ int64) string {
+func shorten(s string, limit int) string {
+	short, _ := printed{text: s}.cut(limit, func(_ int, n, _ int64) string {
 		return fmt.Sprintf("\n[... %s bytes left out here ...]\n", text.Count(n))
 	})
 	return short
 }
 
 // print cuts both streams to limit bytes together. Stderr gives way, except for a quarter.
-func (o *Outcome) print(chunks []sandbox.Chunk, limit int64) {
+func (o *Outcome) print(chunks []sandbox.Chunk, limit int) {
 	stdout, stderr := streams(chunks)
-	var begin int64
-	o.all, begin = joined(stdout, stderr)
-	forErr := min(stderr.size(), max(limit/4, limit-stdout.size()))
+	var begin int
+	o.all, begin = joined(stdout.text, stderr.text)
+	forErr := min(len(stderr.text), max(limit/4, limit-len(stdout.text)))
 	var t truncated
 	o.Stdout, t.Stdout = stdout.cut(limit-forErr, o.mark("stdout", 0))
 	o.Stderr, t.Stderr = stderr.cut(forErr, o.mark("stderr", begin))
@@ -174,8 +174,8 @@ func (o *Outcome) print(chunks []sandbox.Chunk, limit int64) {
 }
 
 // mark returns a function for cut, of a stream that begins at an offset of the whole output.
-func (o *Outcome) mark(stream string, begin int64) func(offset, n, lost int64) string {
-	return func(offset, n, lost int64) string {
+func (o *Outcome) mark(stream string, begin int) func(offset int, n, lost int64) string {
+	return func(offset int, n, lost int64) string {
 		gone := ""
 		if lost > 0 {
 			gone = fmt.Sprintf(", %s of which were not kept", text.Count(lost))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,34 +27,55 @@ func TestText(t *testing.T) {
 		want string
 	}{
 		{"nothing", sandbox.Result{Status: "ok"}, "(no output)"},
-		{"every byte", sandbox.Result{Status: "ok", Output: out("stdout", "\n a\n\n", "stdout", "\tb  \n\n()\n")}, "\n a\n\n\tb  \n\n()\n"},
-		{"both streams", sandbox.Result{Status: "ok", Output: out("stdout", "a", "stderr", "w\n", "stdout", "b")}, "ab\nstderr:\nw\n"},
+		{"every byte", sandbox.Result{Status: "ok", Output: out("stdout", "\n a\n\n", "stdout", "\tb  \n\n()\n")},
+			"\n a\n\n\tb  \n\n()\n"},
+		{"both streams", sandbox.Result{Status: "ok", Output: out("stdout", "a", "stderr", "w\n", "stdout", "b")},
+			"ab\nstderr:\nw\n"},
 		{"stderr alone", sandbox.Result{Status: "ok", Output: out("stderr", "w\n")}, "stderr:\nw\n"},
-		{"exception", sandbox.Result{Status: "error", ExitCode: 1, Output: out("stdout", "a\n"), Message: "The code raised.",
-			Error: &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "Traceback (most recent call last):\n  line 1\nValueError: no\n", Line: 1}},
+		{"exception", sandbox.Result{Status: "error", ExitCode: 1, Output: out("stdout", "a\n"),
+			Message: "The code raised.",
+			Error: &sandbox.Failure{Type: "ValueError", Message: "no",
+				Traceback: "Traceback (most recent call last):\n  line 1\nValueError: no\n", Line: 1}},
 			"a\nstatus: error\nTraceback (most recent call last):\n  line 1\nValueError: no"},
-		{"exception from a limit", sandbox.Result{Status: "error", Message: "The code raised. Start fewer.", Limit: "Start fewer.",
-			Error: &sandbox.Failure{Type: "BlockingIOError", Traceback: "BlockingIOError\n"}}, "status: error\nBlockingIOError\nStart fewer."},
-		{"exception without a traceback", sandbox.Result{Status: "error", Error: &sandbox.Failure{Type: "SyntaxError", Message: "bad"}}, "status: error — SyntaxError: bad"},
-		{"timeout", sandbox.Result{Status: "timeout", Output: out("stdout", "a"), Message: "The code was stopped after 2s, its time limit."},
+		{"exception from a limit", sandbox.Result{Status: "error", Message: "The code raised. Start fewer.",
+			Limit: "Start fewer.",
+			Error: &sandbox.Failure{Type: "BlockingIOError", Traceback: "BlockingIOError\n"}},
+			"status: error\nBlockingIOError\nStart fewer."},
+		{"exception without a traceback", sandbox.Result{Status: "error",
+			Error: &sandbox.Failure{Type: "SyntaxError", Message: "bad"}}, "status: error — SyntaxError: bad"},
+		{"timeout", sandbox.Result{Status: "timeout", Output: out("stdout", "a"),
+			Message: "The code was stopped after 2s, its time limit."},
 			"a\nstatus: timeout — The code was stopped after 2s, its time limit."},
-		{"exit", sandbox.Result{Status: "exit", ExitCode: 3, Message: "The code exited with code 3."}, "status: exit 3 — The code exited with code 3."},
-		{"signal", sandbox.Result{Status: "exit", ExitCode: 139, Signal: 11, Message: "Ended by signal 11."}, "status: exit (signal 11) — Ended by signal 11."},
-		{"memory", sandbox.Result{Status: "memory_limit", Message: "The limit is 512 MiB.", Error: &sandbox.Failure{Type: "MemoryError", Traceback: "MemoryError"}},
+		{"exit", sandbox.Result{Status: "exit", ExitCode: 3, Message: "The code exited with code 3."},
+			"status: exit 3 — The code exited with code 3."},
+		{"signal", sandbox.Result{Status: "exit", ExitCode: 139, Signal: 11, Message: "Ended by signal 11."},
+			"status: exit (signal 11) — Ended by signal 11."},
+		{"memory", sandbox.Result{Status: "memory_limit", Message: "The limit is 512 MiB.",
+			Error: &sandbox.Failure{Type: "MemoryError", Traceback: "MemoryError"}},
 			"status: memory_limit — The limit is 512 MiB.\nMemoryError"},
-		{"engine", sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1, Output: out("stdout", "a\n"), Message: "The engine went away. Next: start it"},
+		{"engine", sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1, Output: out("stdout", "a\n"),
+			Message: "The engine went away. Next: start it"},
 			"a\nstatus: engine — The engine went away. Next: start it"},
-		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 150), "stdout", strings.Repeat("z", 150))},
-			strings.Repeat("a", 100) + "\n[... 100 bytes of stdout left out here; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100) + mark},
-		{"stderr cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 100), "stderr", strings.Repeat("b", 1050))},
+		{"cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 150), "stdout",
+			strings.Repeat("z", 150))},
+			strings.Repeat("a", 100) + "\n[... 100 bytes of stdout left out here; read_output(run=\"c\", " +
+				"offset=100) reads them ...]\n" + strings.Repeat("z", 100) + mark},
+		{"stderr cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 100), "stderr",
+			strings.Repeat("b", 1050))},
 			strings.Repeat("a", 100) + "\nstderr:\n" + strings.Repeat("b", 50) +
-				"\n[... 950 bytes of stderr left out here; read_output(run=\"c\", offset=159) reads them ...]\n" + strings.Repeat("b", 50) + mark},
-		{"both cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 1234), "stderr", strings.Repeat("b", 150))},
-			strings.Repeat("a", 75) + "\n[... 1,084 bytes of stdout left out here; read_output(run=\"c\", offset=75) reads them ...]\n" + strings.Repeat("a", 75) +
-				"\nstderr:\n" + strings.Repeat("b", 25) + "\n[... 100 bytes of stderr left out here; read_output(run=\"c\", offset=1268) reads them ...]\n" + strings.Repeat("b", 25) + mark},
+				"\n[... 950 bytes of stderr left out here; read_output(run=\"c\", offset=159) reads them ...]\n" +
+				strings.Repeat("b", 50) + mark},
+		{"both cut", sandbox.Result{Status: "ok", Output: out("stdout", strings.Repeat("a", 1234), "stderr",
+			strings.Repeat("b", 150))},
+			strings.Repeat("a", 75) + "\n[... 1,084 bytes of stdout left out here; read_output(run=\"c\", " +
+				"offset=75) reads them ...]\n" + strings.Repeat("a", 75) +
+				"\nstderr:\n" + strings.Repeat("b", 25) + "\n[... 100 bytes of stderr left out here; " +
+				"read_output(run=\"c\", offset=1268) reads them ...]\n" + strings.Repeat("b", 25) + mark},
 		{"not even kept", sandbox.Result{Status: "ok", Truncated: sandbox.Dropped{Stdout: 5000},
-			Output: []sandbox.Chunk{{Stream: "stdout", Text: strings.Repeat("a", 150)}, {Stream: "stdout", Lost: 5000}, {Stream: "stdout", Text: strings.Repeat("z", 150)}}},
-			strings.Repeat("a", 100) + "\n[... 5,100 bytes of stdout left out here, 5,000 of which were not kept; read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100) + mark},
+			Output: []sandbox.Chunk{{Stream: "stdout", Text: strings.Repeat("a", 150)}, {Stream: "stdout", Lost: 5000},
+				{Stream: "stdout", Text: strings.Repeat("z", 150)}}},
+			strings.Repeat("a", 100) + "\n[... 5,100 bytes of stdout left out here, 5,000 of which were not kept; " +
+				"read_output(run=\"c\", offset=100) reads them ...]\n" + strings.Repeat("z", 100) + mark},
 		{"files that were lost", sandbox.Result{Status: "ok", Lost: []string{"a.bin", "b.bin"}},
 			"[files that were not kept, since they are beyond what runs may hand over, or not whole: a.bin, b.bin]"},
 	} {
@@ -64,7 +84,8 @@ func TestText(t *testing.T) {
 			if diff := cmp.Diff(tc.want, o.text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if got := o.Result(false); got.IsError != (tc.res.Status != "ok") || got.StructuredContent != nil || got.RawStructuredContent != nil {
+			if got := o.Result(false); got.IsError != (tc.res.Status != "ok") || got.StructuredContent != nil ||
+				got.RawStructuredContent != nil {
 				t.Errorf("isError %v, structured %s", got.IsError, got.RawStructuredContent)
 			}
 		})
@@ -96,28 +117,14 @@ func TestImagesOfAResultAreBounded(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	var handed []sandbox.Artifact
 	for i := range maxLinks + 5 {
-		handed = append(handed, sandbox.Artifact{Name: fmt.Sprintf("%d.csv", i), Mime: "text/csv", Data: []byte("x")})
+		handed = append(handed, sandbox.Artifact{Name: fmt.Sprintf("%d.csv", i), Mime: "text/csv",
+			Data: []byte("x")})
 	}
 	for _, links := range []bool{true, false} {
 		contents, notices := present("run", handed, links)
 		if len(contents) != maxLinks || len(notices) != 1 || !strings.HasPrefix(notices[0], "5 more files") {
 			t.Errorf("links %v: %d contents, notices %q", links, len(contents), notices)
 		}
-	}
-}
-
-// BenchmarkOutcome makes the result of ten megabytes of output, of which four are kept and 16 kB
-// shown.
-func BenchmarkOutcome(b *testing.B) {
-	line := strings.Repeat(strings.Repeat("x", 99)+"\n", 640)
-	var chunks []sandbox.Chunk
-	for range 32 {
-		chunks = append(chunks, sandbox.Chunk{Stream: "stdout", Text: line})
-	}
-	chunks = slices.Concat(chunks, []sandbox.Chunk{{Stream: "stdout", Lost: 6_000_000}}, chunks)
-	b.ReportAllocs()
-	for b.Loop() {
-		New("run", sandbox.Result{Output: chunks}, time.Second, 16<<10)
 	}
 }
 
@@ -130,7 +137,8 @@ func TestHugeTraceback(t *testing.T) {
 		Message: huge, Traceback: "Traceback:\n" + huge + "\nValueError: the end"}}
 	o := New("c", r, time.Second, limit)
 	text := o.text()
-	if len(text) > limit/2 || !strings.HasSuffix(text, "\nValueError: the end") || !strings.Contains(text, " bytes left out here ...]") {
+	if len(text) > limit/2 || !strings.HasSuffix(text, "\nValueError: the end") ||
+		!strings.Contains(text, " bytes left out here ...]") {
 		t.Errorf("%d bytes, which end in %q", len(text), text[max(0, len(text)-50):])
 	}
 	if n := len(o.Error.Message); n > limit/2 {

@@ -3,10 +3,12 @@ package output
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // ReadTool is the name of the tool that Read answers.
@@ -66,7 +68,7 @@ func (s *Store) Read(raw json.RawMessage) (string, error) {
 // read returns a piece and a line on where it is, and on what was made of offset and limit. An
 // offset below 0 counts from the end.
 func (r *kept) read(offset, limit int64) (string, error) {
-	total := r.text.size()
+	total := int64(len(r.text))
 	var said string
 	if offset < 0 {
 		said = fmt.Sprintf("offset=%d counts from the end; ", offset)
@@ -79,15 +81,14 @@ func (r *kept) read(offset, limit int64) (string, error) {
 	if offset > total || offset == total && total > 0 {
 		return "", args.Errorf("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
 	}
-	from := r.text.align(offset)
-	to := r.text.align(min(from+limit, total))
-	piece, _ := r.text.slice(from, to)
-	if n := len(piece); n > 0 && piece[n-1] != '\n' {
-		piece += "\n"
-	}
-	next := "that is the end"
-	if to < total {
+	from := len(text.First(r.text, int(offset)))
+	piece := text.First(r.text[from:], int(limit))
+	to, next := from+len(piece), "that is the end"
+	if to < len(r.text) {
 		next = fmt.Sprintf("offset=%d reads on", to)
+	}
+	if piece != "" && !strings.HasSuffix(piece, "\n") {
+		piece += "\n"
 	}
 	return fmt.Sprintf("%s[bytes %d to %d of %d; %s%s]", piece, from, to, total, said, next), nil
 }

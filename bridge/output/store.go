@@ -19,7 +19,7 @@ const (
 // kept is what can still be read of a run that is over. Nothing changes it.
 type kept struct {
 	id    string
-	text  printed
+	text  string
 	files []sandbox.Artifact
 }
 
@@ -27,7 +27,7 @@ type kept struct {
 const entryOverhead = 512
 
 func (r *kept) size() int64 {
-	n := int64(len(r.text.text)) + entryOverhead
+	n := int64(len(r.text)) + entryOverhead
 	for _, f := range r.files {
 		n += int64(len(f.Data)+len(f.Name)+len(f.Mime)) + entryOverhead
 	}

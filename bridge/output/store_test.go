@@ -61,14 +61,16 @@ func TestRunsAreKeptWithinBounds(t *testing.T) {
 
 func TestRunThatIsNotKept(t *testing.T) {
 	s := bounded(1000_000, 20)
-	if _, err := s.find("x"); err == nil || !strings.Contains(err.Error(), `of a run "x"`) || !strings.Contains(err.Error(), "none is kept now") {
+	if _, err := s.find("x"); err == nil || !strings.Contains(err.Error(), `of a run "x"`) ||
+		!strings.Contains(err.Error(), "none is kept now") {
 		t.Errorf("got %v", err)
 	}
 	for i := range 15 {
 		s.keep(keeping(fmt.Sprintf("run%d", i), 1))
 	}
 	_, err := s.find("x")
-	if err == nil || !strings.Contains(err.Error(), "the last used first: run14, run13") || !strings.Contains(err.Error(), "and 5 more; run the code again") {
+	if err == nil || !strings.Contains(err.Error(), "the last used first: run14, run13") ||
+		!strings.Contains(err.Error(), "and 5 more; run the code again") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	partly = "OTLP partial success: "
 )
 
-// failure is why something was not sent, in no words of the collector: it may say again what it was
-// sent, the headers with its key among it. What isn't known to hold none is not shown.
+// failure returns why something was not sent, in no words of the collector: these may repeat what
+// it was sent, with its key in the headers. What isn't known to hold none is not shown.
 func failure(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var connection *net.OpError

@@ -23,7 +23,8 @@ func partial(words string) []byte {
 	return field(1, field(2, []byte(words)))
 }
 
-// TestCollectorsWords: what a collector says isn't logged, however it says it, for it may be what it was sent; what it means is.
+// TestCollectorsWords: what a collector says isn't logged, however it says it, for it may be what
+// it was sent; what it means is.
 func TestCollectorsWords(t *testing.T) {
 	const secret = "s3cr3t-key"
 	gone := httptest.NewServer(nil)
@@ -32,7 +33,10 @@ func TestCollectorsWords(t *testing.T) {
 		name, want string
 		answer     func(w http.ResponseWriter, heard string)
 	}{
-		{"refusal", "answered with status 400", func(w http.ResponseWriter, heard string) { http.Error(w, heard, http.StatusBadRequest) }},
+		{"refusal", "answered with status 400", func(w http.ResponseWriter,
+			heard string) {
+			http.Error(w, heard, http.StatusBadRequest)
+		}},
 		{"reason", "answered with status 418", func(w http.ResponseWriter, heard string) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err != nil {
@@ -55,7 +59,7 @@ func TestCollectorsWords(t *testing.T) {
 			w.Header().Set("Content-Type", "application/x-protobuf")
 			_, _ = w.Write(partial(heard))
 		}},
-		{"nobody", "connection refused", nil},
+		{"no listener", "connection refused", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := gone.URL
@@ -67,7 +71,8 @@ func TestCollectorsWords(t *testing.T) {
 				defer collector.Close()
 				url = collector.URL
 			}
-			vars := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_HEADERS": "x-api-key=" + secret}
+			vars := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_HEADERS": "x-api-key=" +
+				secret}
 			var logged bytes.Buffer
 			tel := unsent(t, vars, slog.New(slog.NewTextHandler(&logged, nil)))
 			said := fmt.Sprintf("%v %s", tel.Close(t.Context()), &logged)
@@ -84,9 +89,11 @@ func TestFailures(t *testing.T) {
 		err  error
 		want string
 	}{
-		{errors.New("traces export: max retry time elapsed: retry-able request failure: body: s3cr3t"), "takes nothing now"},
+		{errors.New("traces export: max retry time elapsed: retry-able request failure: body: s3cr3t"),
+			"takes nothing now"},
 		{fmt.Errorf("traces export: %w", errors.Join(context.DeadlineExceeded, errors.New("s3cr3t"))), "in time"},
-		{fmt.Errorf("x: %w", &tls.CertificateVerificationError{Err: errors.New("it is of another host")}), "another host"},
+		{fmt.Errorf("x: %w", &tls.CertificateVerificationError{Err: errors.New("it is of another host")}),
+			"another host"},
 		{errors.New("s3cr3t"), "no more is shown"},
 	} {
 		if got := failure(tt.err).Error(); strings.Contains(got, "s3cr3t") || !strings.Contains(got, tt.want) {

@@ -45,7 +45,7 @@ type Telemetry struct {
 	shutdown []func(context.Context) error
 }
 
-// Off is telemetry that does nothing.
+// Off returns telemetry that does nothing.
 func Off() *Telemetry {
 	return &Telemetry{Traces: nooptrace.NewTracerProvider(), Metrics: noopmetric.NewMeterProvider()}
 }
@@ -126,9 +126,9 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// wanted says whether a signal, such as TRACES, is to be exported. The specification has it
-// exported to this machine unless it is told otherwise; here the user has to name an exporter or
-// where it is to send, so that the program opens no connection unasked.
+// wanted reports whether a signal, such as TRACES, is to be exported. The specification has it
+// exported to this machine unless told otherwise; here the user names an exporter or where to send,
+// so that the program opens no connection unasked.
 func wanted(getenv func(string) string, signal string) (bool, error) {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil

@@ -17,12 +17,14 @@ func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-// TestOffCostsNothing: without variables, or with those that switch it off, there is no goroutine and nothing but what does nothing.
+// TestOffCostsNothing: without variables, or with those that switch it off, there is no goroutine
+// and nothing but what does nothing.
 func TestOffCostsNothing(t *testing.T) {
 	for name, vars := range map[string]map[string]string{
-		"no variables":  nil,
-		"disabled":      {"OTEL_SDK_DISABLED": "True", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
-		"no exporters":  {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
+		"no variables": nil,
+		"disabled":     {"OTEL_SDK_DISABLED": "True", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
+		"no exporters": {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none",
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
 		"others' names": {"OTEL_SERVICE_NAME": "x", "OTEL_TRACES_SAMPLER": "always_on"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +38,8 @@ func TestOffCostsNothing(t *testing.T) {
 			if !traces || !metrics || runtime.NumGoroutine() > before {
 				t.Errorf("%T, %T, and %d goroutines more", tel.Traces, tel.Metrics, runtime.NumGoroutine()-before)
 			}
-			if _, span := tel.Traces.Tracer("x").Start(t.Context(), "x"); span.IsRecording() || span.SpanContext().IsValid() {
+			if _, span := tel.Traces.Tracer("x").Start(t.Context(), "x"); span.IsRecording() ||
+				span.SpanContext().IsValid() {
 				t.Error("it makes spans")
 			}
 			if err := tel.Close(t.Context()); err != nil {
@@ -51,9 +54,12 @@ func TestMistakes(t *testing.T) {
 		vars map[string]string
 		want string
 	}{
-		{map[string]string{"OTEL_TRACES_EXPORTER": "jaeger"}, `OTEL_TRACES_EXPORTER="jaeger": there is otlp, and none`},
-		{map[string]string{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, `OTEL_EXPORTER_OTLP_PROTOCOL="grpc": there is http/protobuf only`},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json"}, `OTEL_EXPORTER_OTLP_TRACES_PROTOCOL="http/json"`},
+		{map[string]string{"OTEL_TRACES_EXPORTER": "jaeger"},
+			`OTEL_TRACES_EXPORTER="jaeger": there is otlp, and none`},
+		{map[string]string{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+			`OTEL_EXPORTER_OTLP_PROTOCOL="grpc": there is http/protobuf only`},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x",
+			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json"}, `OTEL_EXPORTER_OTLP_TRACES_PROTOCOL="http/json"`},
 	} {
 		tel, err := Start(t.Context(), Config{Getenv: env(tc.vars)})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -100,7 +106,8 @@ func TestExport(t *testing.T) {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	defer collector.Close()
-	vars := map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.URL + "/t", "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
+	vars := map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.URL + "/t",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
 	tel := unsent(t, vars, nil)
 	if err := tel.Close(t.Context()); err != nil {
 		t.Error(err)

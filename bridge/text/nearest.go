@@ -32,7 +32,7 @@ func Nearest(wrong string, names []string) []string {
 	letters := utf8.RuneCountInString(low)
 	for _, name := range names {
 		other := fold(name)
-		d := Distance(low, other)
+		d := distance(low, other)
 		others := utf8.RuneCountInString(other)
 		limit := max(letters, others) / 3
 		if letters >= 3 && (strings.Contains(other, low) || others >= 3 && strings.Contains(low, other)) {
@@ -65,9 +65,9 @@ func fold(s string) string {
 	}, strings.ToLower(s))
 }
 
-// Distance returns how many letters to insert, delete or replace to make b of a. Long texts are not
+// distance returns how many letters to insert, delete or replace to make b of a. Long texts are not
 // compared.
-func Distance(a, b string) int {
+func distance(a, b string) int {
 	if len(a) > maxCompared || len(b) > maxCompared {
 		return max(len(a), len(b))
 	}

@@ -13,8 +13,10 @@ func TestNearest(t *testing.T) {
 		wrong string
 		want  []string
 	}{
-		{"githbu", []string{"github"}}, {"git_lub", []string{"github", "gitlab"}}, {"GitHub", []string{"github"}}, {"files", []string{"my_files", "filesystem"}},
-		{"list_issues", []string{"list-issues"}}, {"zzz", nil}, {"", nil}, {"b", nil}, {"a.b", nil}, {"A", []string{"a"}}, {"日", nil}, {strings.Repeat("g", 1<<20), nil},
+		{"githbu", []string{"github"}}, {"git_lub", []string{"github", "gitlab"}}, {"GitHub", []string{"github"}},
+		{"files", []string{"my_files", "filesystem"}},
+		{"list_issues", []string{"list-issues"}}, {"zzz", nil}, {"", nil}, {"b", nil}, {"a.b", nil},
+		{"A", []string{"a"}}, {"日", nil}, {strings.Repeat("g", 1<<20), nil},
 	} {
 		got := Nearest(tc.wrong, names)
 		if diff := cmp.Diff(tc.want, got); diff != "" {

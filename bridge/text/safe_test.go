@@ -12,7 +12,7 @@ import (
 )
 
 // ignorable are Unicode's tables of what isn't shown, which its Default_Ignorable_Code_Point is
-// derived from, and of what ends a line or obeys nobody but a terminal.
+// derived from, and of what ends a line or is obeyed by terminals alone.
 var ignorable = map[string]*unicode.RangeTable{
 	"Cc": unicode.Cc, "Cf": unicode.Cf, "Zl": unicode.Zl, "Zp": unicode.Zp,
 	"Other_Default_Ignorable_Code_Point": unicode.Other_Default_Ignorable_Code_Point,
@@ -42,7 +42,10 @@ func TestHidden(t *testing.T) {
 				if got := Safe(in); got != want {
 					t.Errorf("%U: got %q, want %q", r, got, want)
 				}
-				if got := Line(in); strings.ContainsFunc(got, func(c rune) bool { return c != 'a' && c != 'b' && c != ' ' && !unicode.IsGraphic(c) && want == "ab" }) {
+				if got := Line(in); strings.ContainsFunc(got, func(c rune) bool {
+					return c != 'a' && c != 'b' &&
+						c != ' ' && !unicode.IsGraphic(c) && want == "ab"
+				}) {
 					t.Errorf("%U: on one line %q", r, got)
 				}
 			}
@@ -178,12 +181,19 @@ func checkEscaped(t *testing.T, name string, r rune) {
 
 func TestSchema(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"description":"plain \\d","title":"T"}`:                                                              `{"description":"plain \\d","title":"T"}`,
-		"{\"description\": \"a\u200bb\", \"enum\":[\"x\u200b\"]}":                                              "{\"description\": \"ab\", \"enum\":[\"x\u200b\"]}",
-		`{"title" : "a\u202eb","properties":{"title":{"description":"\u3164x"},"p\u200b":{"const":"\u200b"}}}`: `{"title" : "ab","properties":{"title":{"description":"x"},"p\u200b":{"const":"\u200b"}}}`,
-		`{"required":["description","\u200b"]}`:                                                                `{"required":["description","\u200b"]}`,
-		`"description`:                                                                                         `"description`,
-		"":                                                                                                     "",
+		`{"description":"plain \\d",` +
+			`"title":"T"}`: `{"description":"plain ` +
+			`\\d","title":"T"}`,
+		"{\"description\": \"a\u200bb\", " +
+			"\"enum\":[\"x\u200b\"]}": "{\"description\": \"ab\", " +
+			"\"enum\":[\"x\u200b\"]}",
+		`{"title" : "a\u202eb","properties":{"title":{"description":"\u3164x"},` +
+			`"p\u200b":{"const":"\u200b"}}}`: `{"title" : "ab","properties":{"title":{"description":"x"},` +
+			`"p\u200b":{"const":"\u200b"}}}`,
+		`{"required":["description",` +
+			`"\u200b"]}`: `{"required":["description","\u200b"]}`,
+		`"description`: `"description`,
+		"":             "",
 	} {
 		if diff := cmp.Diff(want, string(Schema(json.RawMessage(in)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", in, diff)
@@ -197,10 +207,12 @@ func TestCut(t *testing.T) {
 		n                  int
 		first, last, brief string
 	}{
-		{"abc", 3, "abc", "abc", "abc"}, {"abcd", 3, "abc", "bcd", "ab…"}, {"aéb", 2, "a", "b", "a…"}, {"ab cd", 4, "ab c", "b cd", "ab …"},
+		{"abc", 3, "abc", "abc", "abc"}, {"abcd", 3, "abc", "bcd", "ab…"}, {"aéb", 2, "a", "b", "a…"},
+		{"ab cd", 4, "ab c", "b cd", "ab …"},
 		{"漢字", 2, "", "", "漢字"}, {"漢字", 1, "", "", "…"}, {"", 0, "", "", ""}, {"\x80\x80", 1, "", "", "…"},
 	} {
-		if first, last, brief := First(tc.s, tc.n), Last(tc.s, tc.n), Brief(tc.s, tc.n); first != tc.first || last != tc.last || brief != tc.brief {
+		if first, last, brief := First(tc.s, tc.n), Last(tc.s, tc.n), Brief(tc.s, tc.n); first != tc.first ||
+			last != tc.last || brief != tc.brief {
 			t.Errorf("%q, %d: %q, %q, %q", tc.s, tc.n, first, last, brief)
 		}
 	}

@@ -3,7 +3,8 @@ package text
 import "testing"
 
 func TestSizesForReaders(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 bytes", 999: "999 bytes", 1234: "1,234 bytes", 12345: "12 kB", 1 << 20: "1.0 MB", 64 << 20: "67.1 MB"} {
+	for n, want := range map[int64]string{0: "0 bytes", 999: "999 bytes", 1234: "1,234 bytes", 12345: "12 kB",
+		1 << 20: "1.0 MB", 64 << 20: "67.1 MB"} {
 		if got := Size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

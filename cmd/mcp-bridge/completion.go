@@ -43,7 +43,7 @@ func completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	for _, s := range configured(args) {
 		list, known := catalog.List{}, false
 		if store != nil {
-			list, known = store.Load(catalog.Key(s))
+			list, known = store.Load(s.Identity())
 		}
 		if !known {
 			out = append(out, s.Name+".")

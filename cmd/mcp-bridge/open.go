@@ -128,7 +128,7 @@ func openTools() *catalog.Store {
 // keep keeps what a server has just said of its tools.
 func (p *parts) keep(server discovery.Server, _, purpose string, tools []upstream.Tool) {
 	list := catalog.List{Purpose: purpose, AsOf: time.Now(), Tools: tools}
-	if err := p.tools.Save(catalog.Key(server), list); err != nil {
+	if err := p.tools.Save(server.Identity(), list); err != nil {
 		p.log.Warn("a server's tools could not be kept for later searches", "server", server.Name, "err", err)
 	}
 }

@@ -23,11 +23,14 @@ func repeated(n int, text string) string {
 // lose nothing.
 func TestSteps(t *testing.T) {
 	for _, tc := range []struct{ name, schema, want string }{
-		{"a hundred of itself", `{"properties":{"a":{"type":"string"}},"required":["a"],"allOf":[` + repeated(100, `{"$ref":"#"}`) + `]}`, `f(a: str) -> Any`},
-		{"two in each other", `{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"x":{}},"allOf":[{"$ref":"#/$defs/b"}]},"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}}}`,
+		{"a hundred of itself", `{"properties":{"a":{"type":"string"}},"required":["a"],"allOf":[` +
+			repeated(100, `{"$ref":"#"}`) + `]}`, `f(a: str) -> Any`},
+		{"two in each other", `{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"x":{}},` +
+			`"allOf":[{"$ref":"#/$defs/b"}]},"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}}}`,
 			`f(x: Any = None, y: Any = None) -> Any`},
 		{"4000 alternatives", `{"anyOf":[` + repeated(4000, `{"properties":{"a":{"const":%d}}}`) + `]}`, ``},
-		{"4000 required", `{"properties":{` + repeated(4000, `"p%d":{}`) + `},"required":[` + repeated(4000, `"p%d"`) + `]}`, ``},
+		{"4000 required", `{"properties":{` + repeated(4000, `"p%d":{}`) + `},"required":[` +
+			repeated(4000, `"p%d"`) + `]}`, ``},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			root := parse(json.RawMessage(tc.schema)).(*object)
@@ -47,8 +50,8 @@ func TestSteps(t *testing.T) {
 // TestSpent: what is beyond the budget makes a schema say less, never that it takes no more than
 // what was read.
 func TestSpent(t *testing.T) {
-	long := strings.Repeat("x", textStep*maxSteps)
-	input := `{"anyOf":[{"properties":{"a":{"const":1}}},{"properties":{"b":{"description":"` + long + `"}}},{"properties":{"c":{}}}]}`
+	names := repeated(maxSteps, `"x"`)
+	input := `{"anyOf":[{"properties":{"a":{"const":1}}},{"required":[` + names + `]},{"properties":{"c":{}}}]}`
 	got := Signature("f", entrypoint.Tool{InputSchema: json.RawMessage(input)})
 	if want := `f(a: Any = None, **kwargs: Any) -> Any`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -58,97 +61,39 @@ func TestSpent(t *testing.T) {
 // hostileSchemas cost, or are answered with, far more than their own size where each part is read
 // as often as it is named.
 var hostileSchemas = map[string]string{
-	"references to itself, spelled in many ways": `{"allOf":[` + repeated(
-		300,
-		`{"$ref":"#/x%d/.."},{"$ref":"#/allOf/%d"},{"$ref":"#/%61llOf/%d"},{"$ref":"#"}`,
-	) + `]}`,
+	"references to itself, spelled in many ways": `{"allOf":[` +
+		repeated(300, `{"$ref":"#/x%d/.."},{"$ref":"#/allOf/%d"},{"$ref":"#/%61llOf/%d"},{"$ref":"#"}`) + `]}`,
 	"folded twice at each level": `{"$ref":"#/$defs/d0","$defs":{` +
-		repeated(
-			20,
-			`"d%d":{"allOf":[{"$ref":"#/$defs/e%d"},{"$ref":"#/%24defs/e%d"},{"$ref":"#/$%64efs/e%d"}]}`,
-		) + `,` + nextLevels(20) + `}}`,
-	"alternatives that are one long schema": `{"anyOf":[` + repeated(
-		4000,
-		`{"$ref":"#/$defs/a"}`,
-	) + `],"$defs":{"a":{"properties":{"p":{"description":"` + strings.Repeat(
-		"x",
-		500_000,
-	) + `"}}}}}`,
-	"a long literal that all parameters have": `{"properties":{` + repeated(
-		500,
-		`"p%d":{"$ref":"#/$defs/a"}`,
-	) + `},"$defs":{"a":{"enum":["` + strings.Repeat(
-		"x",
-		500_000,
-	) + `"]}}}`,
-	"a long note that all parameters have": `{"properties":{` + repeated(
-		500,
-		`"p%d":{"$ref":"#/$defs/a"}`,
-	) + `},"$defs":{"a":{"description":"` + strings.Repeat(
-		"x y ",
-		200_000,
-	) + `"}}}`,
-	"a long default that all have": `{"properties":{` + repeated(
-		500,
-		`"p%d":{"$ref":"#/$defs/a"}`,
-	) + `},"$defs":{"a":{"default":{"x":"` + strings.Repeat(
-		"x",
-		500_000,
-	) + `"}}}}`,
-	"a record of records by many names": `{"properties":{` + repeated(
-		500,
-		`"p%d":{"items":{"$ref":"#/$defs/a%d"}}`,
-	) + `},"$defs":{` +
-		repeated(
-			500,
-			`"a%d":{"$ref":"#/$defs/r","allOf":[{"properties":{"p%d":{}}}]}`,
-		) + `,"r":{"properties":{` + repeated(
-		500,
-		`"q%d":{"description":"note","properties":{"z":{}}}`,
-	) + `}}}}`,
-	"many records": `{"properties":{"a":{"anyOf":[` + repeated(
-		1500,
-		`{"properties":{"a%d":{"properties":{"b":{}}}}}`,
-	) + `]}}}`,
-	"many literals": `{"properties":{"a":{"anyOf":[` + repeated(
-		900,
-		`{"enum":[`+repeated(90, `"`+"%d"+`x"`)+`,"%d"]}`,
-	) + `]}}}`,
-	"one name in all": `{"properties":{` + repeated(
-		500,
-		`"-%d-":{"properties":{"-":{"properties":{"a":{}}},"--":{"properties":{"a":{}}}}}`,
-	) + `}}`,
-	"a type in a list": `{"properties":{` + repeated(
-		400,
-		`"p%d":{"$ref":"#/$defs/a"}`,
-	) + `},"$defs":{"a":{"type":[` + repeated(
-		100_000,
-		`"object"`,
-	) + `]}}}`,
-	"a long name of all": `{"properties":{` + repeated(
-		400,
-		`"p%d":{"$ref":"#/$defs/a"}`,
-	) + `},"$defs":{"a":{"properties":{"` + strings.Repeat(
-		"n",
-		500_000,
-	) + `":{"properties":{"z":{}}}}}}}`,
-	"nested and then big": `{"properties":{"a":{"default":` + strings.Repeat(
-		`[`,
-		400,
-	) + `"` + strings.Repeat(
-		"x",
-		900_000,
-	) + `"` + strings.Repeat(
-		`]`,
-		400,
-	) + `}}}`,
-	"all required": `{"required":[` + repeated(
-		60_000,
-		`"p%d"`,
-	) + `],"properties":{` + repeated(
-		30_000,
-		`"p%d":{}`,
-	) + `}}`,
+		repeated(20, `"d%d":{"allOf":[{"$ref":"#/$defs/e%d"},{"$ref":"#/%24defs/e%d"},{"$ref":"#/$%64efs/e%d"}]}`) +
+		`,` + nextLevels(20) + `}}`,
+	"alternatives that are one long schema": `{"anyOf":[` + repeated(4000, `{"$ref":"#/$defs/a"}`) +
+		`],"$defs":{"a":{"properties":{"p":{"description":"` + long + `"}}}}}`,
+	"a long literal that all have": allHave(`{"enum":["` + long + `"]}`),
+	"a long note that all have":    allHave(`{"description":"` + strings.Repeat("x y ", 200_000) + `"}`),
+	"a long default that all have": allHave(`{"default":{"x":"` + long + `"}}`),
+	"a type in a list":             allHave(`{"type":[` + repeated(100_000, `"object"`) + `]}`),
+	"a long name of all":           allHave(`{"properties":{"` + long + `":{"properties":{"z":{}}}}}`),
+	"a record of records by many names": `{"properties":{` +
+		repeated(500, `"p%d":{"items":{"$ref":"#/$defs/a%d"}}`) +
+		`},"$defs":{` + repeated(500, `"a%d":{"$ref":"#/$defs/r","allOf":[{"properties":{"p%d":{}}}]}`) +
+		`,"r":{"properties":{` + repeated(500, `"q%d":{"description":"note","properties":{"z":{}}}`) + `}}}}`,
+	"many records": `{"properties":{"a":{"anyOf":[` +
+		repeated(1500, `{"properties":{"a%d":{"properties":{"b":{}}}}}`) + `]}}}`,
+	"many literals": `{"properties":{"a":{"anyOf":[` +
+		repeated(900, `{"enum":[`+repeated(90, `"`+"%d"+`x"`)+`,"%d"]}`) + `]}}}`,
+	"one name in all": `{"properties":{` +
+		repeated(500, `"-%d-":{"properties":{"-":{"properties":{"a":{}}},"--":{"properties":{"a":{}}}}}`) + `}}`,
+	"nested and then big": `{"properties":{"a":{"default":` + strings.Repeat(`[`, 400) + `"` +
+		strings.Repeat("x", 900_000) + `"` + strings.Repeat(`]`, 400) + `}}}`,
+	"all required": `{"required":[` + repeated(60_000, `"p%d"`) + `],"properties":{` +
+		repeated(30_000, `"p%d":{}`) + `}}`,
+}
+
+var long = strings.Repeat("x", 500_000)
+
+// allHave returns the schema of 500 parameters that are all of one other schema.
+func allHave(schema string) string {
+	return `{"properties":{` + repeated(500, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":` + schema + `}}`
 }
 
 // nextLevels make each e of the schema's levels lead to the next d.

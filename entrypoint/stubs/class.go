@@ -24,7 +24,7 @@ var reservedClasses = []string{"Any", "Literal", "TypedDict", "NotImplementedErr
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// className is a name in CapWords.
+// className returns a name in CapWords.
 func className(name string) string {
 	var out strings.Builder
 	for _, word := range notInName.Split(name, -1) {
@@ -35,7 +35,8 @@ func className(name string) string {
 	return out.String()
 }
 
-// className is a free name for a class of this tool. A number sets apart what would have the same.
+// className returns a free name for a class of this tool. A number sets apart what would have the
+// same.
 func (b *builder) className(hint string) string {
 	own := className(hint)
 	base := b.base + own[:min(len(own), maxClassName)]
@@ -60,7 +61,6 @@ var neverClasses = []string{"True", "False", "None"}
 // record makes the class of an object. Its place among the classes is after those that it needs, as
 // far as they don't need it.
 func (b *builder) record(s *object, name string, depth int) {
-	b.module.record = true
 	required := b.document.required(s)
 	c := class{name: name}
 	hint := strings.TrimPrefix(name, b.base)
@@ -71,25 +71,16 @@ func (b *builder) record(s *object, name string, depth int) {
 		}
 		property := properties.get(key)
 		t := b.typeOf(property, hint+" "+key, depth+1)
-		b.module.note(t)
 		c.members = append(c.members, member{key, t.text(), required[key], b.document.remark(property)})
 	}
 	b.classes = append(b.classes, c)
-}
-
-// note keeps in mind which names a type needs.
-func (m *module) note(t pyType) {
-	for _, p := range t {
-		m.literal = m.literal || strings.Contains(p.text(), "Literal[")
-		m.anyType = m.anyType || strings.Contains(p.text(), "Any")
-	}
 }
 
 // shadowing are names that the types of other members need; a member of that name would take their
 // place.
 var shadowing = []string{"str", "int", "float", "bool", "list", "dict", "Any", "Literal", "TypedDict"}
 
-// plain says whether a member can be declared as name: type.
+// plain reports whether a member can be declared as name: type.
 func (m member) plain() bool {
 	return identifier(m.key) == m.key && !strings.HasPrefix(m.key, "_") && !slices.Contains(shadowing, m.key)
 }
@@ -115,8 +106,8 @@ func (c class) text() string {
 		fmt.Sprintf("\n\nclass %s(%[1]s_, %[1]s__):\n    pass\n", c.name)
 }
 
-// typedDict is one class, in the form of a call when a key is no name: there types are quoted, for
-// they are evaluated at once.
+// typedDict returns one class, in the form of a call when a key is no name. Types are quoted there,
+// since they are evaluated at once.
 func typedDict(name string, members []member, base string, total bool) string {
 	var text strings.Builder
 	if slices.ContainsFunc(members, func(m member) bool { return !m.plain() }) {

@@ -1,6 +1,9 @@
 package stubs
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // document is a schema that its references lead into. It is read within a budget, for the server
 // that sent it decides neither how long the bridge works on it nor how much text comes of it.
@@ -21,12 +24,12 @@ func (d *document) spend(n int) bool {
 	return d.left >= 0
 }
 
-// spendText is spend for work on n bytes of text.
+// spendText spends for work on n bytes of text.
 func (d *document) spendText(n int) bool { return d.spend(1 + n/textStep) }
 
-// effective is a schema with its reference followed and its allOf folded in: properties and
-// required of all of them, and of other keywords the first. It is s itself where there is nothing
-// to fold.
+// effective returns a schema with its reference followed and its allOf folded in: properties and
+// required of all of them, and of other keywords the first. It returns s itself where there is
+// nothing to fold.
 func (d *document) effective(s *object) *object { return d.folded(s, 0) }
 
 func (d *document) folded(s *object, depth int) *object {
@@ -100,86 +103,44 @@ func (d *document) foldProperties(into, from *object) {
 	into.set(key, merged)
 }
 
-// alternatives is the schema of an object that is one of several: the properties of all of them, as
-// any of them has it, and what all of them require.
+// alternatives returns the schema of an object that is one of several: it may have the properties of
+// all of them, as any of them has it, and requires what all of them require.
 func (d *document) alternatives(s *object) *object {
 	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
 	if len(s.child("properties").keys) > 0 || len(branches) == 0 {
 		return s
 	}
-	out := &object{}
+	out, properties, count := &object{}, &object{}, map[string]int{}
 	for _, key := range s.keys {
 		out.set(key, s.get(key))
 	}
-	found, count, order := variants{
-		kinds: map[string][]any{},
-		seen:  map[[2]string]bool{},
-	}, map[string]int{}, []string{}
+	required := slices.Clone(s.list("required"))
 	for _, branch := range branches {
 		o, ok := branch.(*object)
 		if !ok {
 			return s
 		}
 		o = d.folded(o, 1)
-		if !d.collect(&found, o.child("properties")) || !d.spend(len(o.list("required"))) {
+		found := o.child("properties")
+		if !d.spend(1 + len(found.keys) + len(o.list("required"))) {
 			break
 		}
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(o.strings("required")))) {
-			if count[name]++; count[name] == 1 {
-				order = append(order, name)
+		for _, name := range found.keys {
+			several := append(properties.child(name).list("anyOf"), found.get(name))
+			properties.set(name, &object{keys: []string{"anyOf"}, values: map[string]any{"anyOf": several}})
+		}
+		for _, name := range slices.Sorted(maps.Keys(setOf(o.strings("required")))) {
+			if count[name]++; count[name] == len(branches) {
+				required = append(required, name)
 			}
 		}
 	}
-	required := slices.Clone(s.list("required"))
-	for _, name := range order {
-		if count[name] == len(branches) {
-			required = append(required, name)
-		}
-	}
-	out.set("properties", found.properties())
+	out.set("properties", properties)
 	out.set("required", required)
 	return out
 }
 
-// variants are the schemas that a property has in several objects, each of them once.
-type variants struct {
-	names []string
-	kinds map[string][]any
-	seen  map[[2]string]bool // by name and text
-}
-
-// collect adds the properties of one more object, as far as the budget goes.
-func (d *document) collect(into *variants, properties *object) bool {
-	for _, name := range properties.keys {
-		property := properties.get(name)
-		text := string(encode(property))
-		if !d.spendText(len(name) + len(text)) {
-			return false
-		}
-		if id := [2]string{name, text}; !into.seen[id] {
-			into.seen[id] = true
-			if into.kinds[name] == nil {
-				into.names = append(into.names, name)
-			}
-			into.kinds[name] = append(into.kinds[name], property)
-		}
-	}
-	return d.spend(1)
-}
-
-func (v *variants) properties() *object {
-	out := &object{}
-	for _, name := range v.names {
-		several := v.kinds[name]
-		out.set(name, several[0])
-		if len(several) > 1 {
-			out.set(name, &object{keys: []string{"anyOf"}, values: map[string]any{"anyOf": several}})
-		}
-	}
-	return out
-}
-
-// required are the names that an object requires, as far as the budget goes.
+// required returns the names that an object requires, as far as the budget goes.
 func (d *document) required(s *object) map[string]bool {
 	if !d.spend(len(s.list("required"))) {
 		return nil

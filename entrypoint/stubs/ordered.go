@@ -3,7 +3,6 @@ package stubs
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 )
 
 // object is a JSON object with its keys in the order they were written: the order of a tool's
@@ -20,7 +19,7 @@ func (o *object) has(key string) bool {
 	return ok
 }
 
-// child is the value of key when that is an object, else an empty one.
+// child returns the value of key when that is an object, else an empty one.
 func (o *object) child(key string) *object {
 	if c, ok := o.values[key].(*object); ok {
 		return c
@@ -28,7 +27,7 @@ func (o *object) child(key string) *object {
 	return &object{}
 }
 
-// list is the value of key when that is a list, else nil.
+// list returns the value of key when that is a list, else nil.
 func (o *object) list(key string) []any {
 	l, _ := o.values[key].([]any)
 	return l
@@ -44,7 +43,7 @@ func (o *object) set(key string, v any) {
 	o.values[key] = v
 }
 
-// strings are the strings in the list of key.
+// strings returns the strings in the list of key.
 func (o *object) strings(key string) []string {
 	var out []string
 	for _, v := range o.list(key) {
@@ -55,61 +54,43 @@ func (o *object) strings(key string) []string {
 	return out
 }
 
-// parse gives nil, bool, string, json.Number, []any or *object. What is no JSON, or nested beyond
-// what a schema is, is nil.
+// parse returns nil, bool, string, json.Number, []any or *object. What is no JSON is nil, and so is
+// what is nested beyond maxNesting.
 func parse(raw json.RawMessage) any {
-	if len(raw) == 0 {
+	if !json.Valid(raw) {
 		return nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	v, err := value(dec, 0)
-	if err != nil {
-		return nil
-	}
-	return v
+	return value(dec, 0)
 }
 
 const maxNesting = 500
 
-var errNesting = errors.New("nested too deeply")
-
-func value(dec *json.Decoder, depth int) (any, error) {
+// value reads one value of a valid text, which has tokens only.
+func value(dec *json.Decoder, depth int) any {
 	if depth > maxNesting {
-		return nil, errNesting
+		var skipped json.RawMessage
+		_ = dec.Decode(&skipped)
+		return nil
 	}
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
+	token, _ := dec.Token()
 	delim, ok := token.(json.Delim)
 	if !ok {
-		return token, nil
+		return token
 	}
+	defer dec.Token() //nolint:errcheck // the end of it
 	if delim == '[' {
 		list := []any{}
 		for dec.More() {
-			v, err := value(dec, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+			list = append(list, value(dec, depth+1))
 		}
-		_, err := dec.Token()
-		return list, err
+		return list
 	}
 	o := &object{}
 	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := value(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		o.set(key.(string), v) // a key is always a string
+		key, _ := dec.Token()
+		o.set(key.(string), value(dec, depth+1)) // a key is always a string
 	}
-	_, err = dec.Token()
-	return o, err
+	return o
 }

@@ -19,19 +19,19 @@ type parameter struct {
 	notes    string // what the signature doesn't show, on one line
 }
 
-// declared is the parameter in a signature.
+// declared returns the parameter as it stands in a signature.
 func (p parameter) declared() string {
 	switch {
 	case p.required:
 		return p.name + ": " + p.typ.text()
-	case p.standard == "None" && !p.typ.has("None") && !p.typ.has("Any"):
+	case p.standard == "None" && !p.typ.none && !p.typ.has("Any"):
 		return p.name + ": " + p.typ.text() + " | None = None"
 	}
 	return p.name + ": " + p.typ.text() + " = " + p.standard
 }
 
-// parameters are a tool's arguments, required ones first, both in the order of the schema, and the
-// name for further ones.
+// parameters returns a tool's arguments, required ones first, both in the order of the schema, and
+// the name for further ones.
 func (b *builder) parameters(input any) ([]parameter, string) {
 	s, ok := input.(*object)
 	if !ok {
@@ -72,7 +72,6 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 		} else {
 			p.notes = p.standardOf(b.document)
 		}
-		b.module.note(p.typ)
 		out = append(out, p)
 	}
 	if more {
@@ -104,11 +103,11 @@ func (p *parameter) standardOf(d *document) string {
 	return notes
 }
 
-// standard is a scalar as Python text, if it is of the type.
+// standard returns a scalar as Python text, if it is of the type.
 func (t pyType) standard(v any) (string, bool) {
 	text, kind := literalText(v)
 	switch {
-	case text != "" && (t.has(kind) || t.has("Any") || t.hasLiteral(text)):
+	case text != "" && (t.has(kind) || t.has("Any") || slices.Contains(t.literals, text)):
 		return text, true
 	case kind == "int" && t.has("float"):
 		return text, true

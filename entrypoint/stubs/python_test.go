@@ -30,9 +30,11 @@ for line in sys.stdin:
         tree = ast.parse(text)
         allowed = (ast.FunctionDef, ast.ClassDef, ast.ImportFrom, ast.Assign, ast.Expr)
         for node in tree.body:
-            if not isinstance(node, allowed) or isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
+            comment = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if not isinstance(node, allowed) or isinstance(node, ast.Expr) and not comment:
                 raise ValueError("statement of type " + type(node).__name__)
-            if isinstance(node, ast.Assign) and not (isinstance(node.value, ast.Call) and node.value.func.id == "TypedDict"):
+            call = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if isinstance(node, ast.Assign) and not (call and node.value.func.id == "TypedDict"):
                 raise ValueError("an assignment of something else than a TypedDict")
             if isinstance(node, ast.FunctionDef):
                 answer["functions"].append(node.name)

@@ -45,8 +45,8 @@ func resolve(root any, ref string) (any, bool) {
 	return at, true
 }
 
-// open says whether an object takes members that its properties don't name: where it says so, and
-// where it has no properties.
+// open reports whether an object takes members that its properties don't name: where it says so,
+// and where it has no properties.
 func open(s *object) bool {
 	if extra, ok := s.values["additionalProperties"]; ok {
 		return extra != false
@@ -55,7 +55,7 @@ func open(s *object) bool {
 	return !ok || s.has("patternProperties")
 }
 
-// unwrapped is the schema of the value that code gets: that of the property "result" where a
+// unwrapped returns the schema of the value that code gets: that of the property "result" where a
 // server's library, such as FastMCP, sends every value in an object with that one property.
 func unwrapped(output *object) any {
 	properties, extra := output.child("properties"), output.get("additionalProperties")

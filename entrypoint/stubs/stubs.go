@@ -34,11 +34,16 @@ const (
 func Module(p entrypoint.Provider) string {
 	p.Tools = maps.Clone(p.Tools)
 	Declare(&p)
-	text := p.Stub
-	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
-		text += p.Tools[alias].Stub
+	return p.Stub + inOrder(p.Tools)
+}
+
+// inOrder returns the declarations of tools in the order of their aliases.
+func inOrder(tools map[string]entrypoint.Tool) string {
+	var all strings.Builder
+	for _, alias := range slices.Sorted(maps.Keys(tools)) {
+		all.WriteString(tools[alias].Stub)
 	}
-	return text
+	return all.String()
 }
 
 // Declare sets what a guest is told of how the tools of p are called: the declaration of each, and
@@ -55,21 +60,19 @@ func Declare(p *entrypoint.Provider) {
 		length += len(t.Stub)
 		p.Tools[alias] = t
 	}
-	p.Stub = header(*p) + m.imports()
+	p.Stub = header(*p) + imports(inOrder(p.Tools))
 }
 
 // Declarations returns what Module says of the tools alone: no header and no imports.
 func Declarations(p entrypoint.Provider) string {
 	p.Tools = maps.Clone(p.Tools)
 	Declare(&p)
-	var body strings.Builder
-	for _, alias := range slices.Sorted(maps.Keys(p.Tools)) {
-		body.WriteString(strings.TrimSuffix(p.Tools[alias].Stub, unimplemented) + "    ...\n")
-	}
-	return strings.TrimLeft(body.String(), "\n")
+	body := strings.ReplaceAll(inOrder(p.Tools), unimplemented, "    ...\n")
+	return strings.TrimLeft(body, "\n")
 }
 
-// Signature is how one tool is called, on one line: name(parameter: type = default, ...) -> type.
+// Signature returns how one tool is called, on one line: name(parameter: type = default, ...) ->
+// type.
 func Signature(alias string, t entrypoint.Tool) string {
 	m := newModule()
 	f := m.read(alias, t)
@@ -81,9 +84,6 @@ type module struct {
 	taken   map[string]bool // names of classes
 	numbers map[string]int  // the next one to set a name apart
 	steps   int             // spent on all schemas
-	anyType bool            // whether the text needs these names
-	literal bool
-	record  bool
 }
 
 func newModule() *module {
@@ -99,7 +99,7 @@ type function struct {
 	classes    []class
 }
 
-// declared are the parameters as they stand between the parentheses.
+// declared returns the parameters as they stand between the parentheses.
 func (f function) declared() []string {
 	var out []string
 	for _, p := range f.parameters {
@@ -120,7 +120,6 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 	m.steps += maxSteps - b.document.left
 	output, ok := parse(t.OutputSchema).(*object)
 	if !ok {
-		m.anyType = true
 		f.result = anything
 		return f
 	}
@@ -128,7 +127,6 @@ func (m *module) read(alias string, t entrypoint.Tool) function {
 	inner := unwrapped(output)
 	f.wrapped = inner != any(output)
 	f.result = b.typeOf(inner, "Result", 0)
-	m.note(f.result)
 	f.classes = append(f.classes, b.classes...)
 	m.steps += maxSteps - b.document.left
 	return f
@@ -140,12 +138,8 @@ const unimplemented = "    raise NotImplementedError\n"
 // declare sets the declaration of one tool, with its classes before it.
 func (m *module) declare(alias string, t *entrypoint.Tool, bare bool) {
 	if bare {
-		m.anyType = true
-		t.Stub = fmt.Sprintf(
-			"\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: this module is long enough\n%s",
-			alias,
-			unimplemented,
-		)
+		t.Stub = fmt.Sprintf("\n\ndef %s(**kwargs: Any) -> Any:  # not declared in full: "+
+			"this module is long enough\n%s", alias, unimplemented)
 		return
 	}
 	f := m.read(alias, *t)
@@ -156,14 +150,8 @@ func (m *module) declare(alias string, t *entrypoint.Tool, bare bool) {
 	declared := f.declared()
 	line := fmt.Sprintf("def %s(%s) -> %s:", alias, strings.Join(declared, ", "), f.result.text())
 	if len(line) > lineWidth && len(declared) > 0 {
-		line = fmt.Sprintf(
-			"def %s(\n    %s,\n) -> %s:",
-			alias,
-			strings.Join(declared, ",\n    "),
-			f.result.text(),
-		)
+		line = fmt.Sprintf("def %s(\n    %s,\n) -> %s:", alias, strings.Join(declared, ",\n    "), f.result.text())
 	}
-	m.anyType = m.anyType || f.rest != ""
 	fmt.Fprintf(&text, "\n\n%s\n", line)
 	if doc := documentation(alias, *t, f.parameters); doc != "" {
 		fmt.Fprintf(&text, "    %s\n", docstring(doc, "    "))
@@ -179,32 +167,25 @@ func (m *module) declare(alias string, t *entrypoint.Tool, bare bool) {
 	}
 }
 
-// imports are the names that the declarations use.
-func (m *module) imports() string {
-	var names []string
-	for _, n := range []struct {
-		name string
-		used bool
-	}{{"Any", m.anyType}, {"Literal", m.literal}, {"TypedDict", m.record}} {
-		if n.used {
-			names = append(names, n.name)
+// imports returns the imports of what the declarations use.
+func imports(declared string) string {
+	var used []string
+	for _, name := range []string{"Any", "Literal", "TypedDict"} {
+		if strings.Contains(declared, name) {
+			used = append(used, name)
 		}
 	}
 	text := "from __future__ import annotations\n"
-	if len(names) > 0 {
-		text += "\nfrom typing import " + strings.Join(names, ", ") + "\n"
+	if len(used) > 0 {
+		text += "\nfrom typing import " + strings.Join(used, ", ") + "\n"
 	}
 	return text
 }
 
 func header(p entrypoint.Provider) string {
 	var text strings.Builder
-	fmt.Fprintf(
-		&text,
-		"The tools of the MCP server %s as code calls them: mcp_%s.<tool>(name=value).\n",
-		quote(oneLine(p.Name, maxLine)),
-		p.Alias,
-	)
+	fmt.Fprintf(&text, "The tools of the MCP server %s as code calls them: mcp_%s.<tool>(name=value).\n",
+		quote(oneLine(p.Name, maxLine)), p.Alias)
 	if d := strings.TrimSpace(p.Description); d != "" {
 		fmt.Fprintf(&text, "\n%s\n", d)
 	}

@@ -95,10 +95,13 @@ func TestDeclare(t *testing.T) {
 		{"names as they are", `{"properties":{"a":{},"b_2":{}}}`, `{"type":"object"}`, nil, false},
 		{"other names", `{"properties":{"class":{},"a-b":{},"a.b":{},"x":{}}}`, ``,
 			map[string]string{"class_": "class", "a_b": "a-b", "a_b__2": "a.b"}, false},
-		{"a wrapped value", ``, `{"type":"object","properties":{"result":{"type":"array"}},"required":["result"]}`, nil, true},
+		{"a wrapped value", ``, `{"type":"object","properties":{"result":{"type":"array"}},"required":["result"]}`,
+			nil, true},
 		{"wrapped, and no more", ``, `{"properties":{"result":true},"additionalProperties":false}`, nil, true},
-		{"more than that", ``, `{"type":"object","properties":{"result":{}},"additionalProperties":true}`, nil, false},
-		{"others of a type", ``, `{"properties":{"result":{}},"additionalProperties":{"type":"string"}}`, nil, false},
+		{"more than that", ``, `{"type":"object","properties":{"result":{}},"additionalProperties":true}`, nil,
+			false},
+		{"others of a type", ``, `{"properties":{"result":{}},"additionalProperties":{"type":"string"}}`, nil,
+			false},
 		{"two members", ``, `{"type":"object","properties":{"result":{},"next":{}}}`, nil, false},
 		{"another name", ``, `{"type":"object","properties":{"value":{}}}`, nil, false},
 	} {
@@ -113,13 +116,5 @@ func TestDeclare(t *testing.T) {
 				t.Errorf("wrapped: %t, keys (-want +got):\n%s", got.Wrapped, diff)
 			}
 		})
-	}
-}
-
-// BenchmarkModule is the stub of GitHub's 26 tools; the bridge makes it once for a list of tools.
-func BenchmarkModule(b *testing.B) {
-	p := server(b, "testdata/servers/github.json")
-	for b.Loop() {
-		Module(p)
 	}
 }

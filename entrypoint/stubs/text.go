@@ -3,9 +3,8 @@ package stubs
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -17,35 +16,11 @@ const (
 	maxDescription = 8 << 10 // bytes of a tool's description
 )
 
-// quote is text as a Python string literal on one line. What doesn't print, or is taken for a
-// line's end or a change of direction, is escaped.
-func quote(s string) string {
-	var out strings.Builder
-	out.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			out.WriteByte('\\')
-			out.WriteRune(r)
-		case r == '\n':
-			out.WriteString(`\n`)
-		case r == '\t':
-			out.WriteString(`\t`)
-		case r < 0x20 || r == 0x7f:
-			fmt.Fprintf(&out, `\x%02x`, r)
-		case r != ' ' && !unicode.IsPrint(r) && r <= 0xffff:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		case !unicode.IsPrint(r) && r > 0xffff:
-			fmt.Fprintf(&out, `\U%08x`, r)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	out.WriteByte('"')
-	return text.Escape(out.String()) // fillers and selectors count as printable
-}
+// quote returns s as a Python string literal on one line. What doesn't print, or is taken for a
+// line's end or a change of direction, is escaped: Go's escapes are Python's too.
+func quote(s string) string { return text.Escape(strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))) }
 
-// docstring is text between triple quotes, each of its lines after the first indented. It ends
+// docstring returns text between triple quotes, each of its lines after the first indented. It ends
 // where it should whatever the text holds.
 func docstring(s, indent string) string {
 	s = strings.ReplaceAll(text.Safe(s), `\`, `\\`)
@@ -66,10 +41,10 @@ func docstring(s, indent string) string {
 	return `"""` + strings.Join(lines, "\n") + end
 }
 
-// oneLine is foreign text on one line, of at most n characters.
+// oneLine returns foreign text on one line, of at most n characters.
 func oneLine(s string, n int) string { return text.Brief(text.Line(s), n) }
 
-// compact is a JSON value on one line; empty once the budget is spent.
+// compact returns a JSON value on one line; empty once the budget is spent.
 func (d *document) compact(v any) string {
 	if d.left < 0 {
 		return ""
@@ -120,21 +95,11 @@ func encodeTo(out *bytes.Buffer, e *json.Encoder, v any) {
 
 // bounds are the keywords that say more than a type can, in the order in which they are told.
 var bounds = []string{
-	"format",
-	"pattern",
-	"minimum",
-	"exclusiveMinimum",
-	"maximum",
-	"exclusiveMaximum",
-	"multipleOf",
-	"minLength",
-	"maxLength",
-	"minItems",
-	"maxItems",
-	"uniqueItems",
+	"format", "pattern", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf",
+	"minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
 }
 
-// remark is what a schema says besides its type: its description and bounds, on one line.
+// remark returns what a schema says besides its type: its description and bounds, on one line.
 func (d *document) remark(schema any) string {
 	s, ok := schema.(*object)
 	if !ok {
@@ -164,17 +129,16 @@ func joinNotes(a, b string) string {
 	return a + " (" + b + ")"
 }
 
-// documentation is a tool's docstring: what the server says of it, and of each parameter what the
-// signature doesn't show.
+// documentation returns a tool's docstring: what the server says of it, and of each parameter what
+// the signature doesn't show.
 func documentation(alias string, t entrypoint.Tool, parameters []parameter) string {
 	said := strings.TrimSpace(t.Description)
 	if len(said) > maxDescription {
 		said = text.First(said, maxDescription) + " […]"
 	}
 	if t.OriginalName != "" && t.OriginalName != alias {
-		said = strings.TrimSpace(
-			said + "\n\nThe server's own name of it is " + quote(oneLine(t.OriginalName, maxLine)) + ".",
-		)
+		own := quote(oneLine(t.OriginalName, maxLine))
+		said = strings.TrimSpace(said + "\n\nThe server's own name of it is " + own + ".")
 	}
 	var lines []string
 	for _, p := range parameters {

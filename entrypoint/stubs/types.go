@@ -6,78 +6,57 @@ import (
 	"strings"
 )
 
-// part is one alternative of a type: a name such as list[str], or the values of a Literal.
-type part struct {
-	name     string
+// pyType is a union of named types such as list[str], each of them once, the values of a Literal, and
+// None. At least one of these is there.
+type pyType struct {
+	names    []string
 	literals []string
+	none     bool
 }
-
-func (p part) text() string {
-	if p.literals != nil {
-		return "Literal[" + strings.Join(p.literals, ", ") + "]"
-	}
-	return p.name
-}
-
-// pyType is a union of parts, each of them once, None last. It has at least one.
-type pyType []part
 
 func (t pyType) text() string {
-	parts := make([]string, 0, len(t))
-	for _, p := range t {
-		parts = append(parts, p.text())
+	parts := slices.Clone(t.names)
+	if t.literals != nil {
+		parts = append(parts, "Literal["+strings.Join(t.literals, ", ")+"]")
+	}
+	if t.none {
+		parts = append(parts, "None")
 	}
 	return strings.Join(parts, " | ")
 }
 
-func (t pyType) has(name string) bool {
-	return slices.ContainsFunc(t, func(p part) bool { return p.literals == nil && p.name == name })
-}
+func (t pyType) has(name string) bool { return slices.Contains(t.names, name) }
 
-func (t pyType) hasLiteral(text string) bool {
-	return slices.ContainsFunc(t, func(p part) bool { return slices.Contains(p.literals, text) })
+func named(name string) pyType {
+	if name == "None" {
+		return pyType{none: true}
+	}
+	return pyType{names: []string{name}}
 }
-
-func named(name string) pyType { return pyType{{name: name}} }
 
 var anything = named("Any")
 
-// union joins types; Any takes in all others, and Literals are one.
-func union(types ...pyType) pyType {
-	var out pyType
-	none, literal := false, -1
+// union joins types; Any takes in all others.
+func union(types ...pyType) (out pyType) {
 	seen := map[string]bool{} // names and literals: these have quotes or digits, or are True and False
-	for _, t := range types {
-		for _, p := range t {
-			switch {
-			case p.literals == nil && p.name == "Any":
-				return anything
-			case p.literals == nil && p.name == "None":
-				none = true
-			case p.literals != nil && literal >= 0:
-				for _, text := range p.literals {
-					if !seen[text] {
-						seen[text] = true
-						out[literal].literals = append(out[literal].literals, text)
-					}
-				}
-			case p.literals != nil:
-				literal = len(out)
-				out = append(out, part{literals: slices.Clone(p.literals)})
-				for _, text := range p.literals {
-					seen[text] = true
-				}
-			case !seen[p.name]:
-				seen[p.name] = true
-				out = append(out, p)
+	add := func(to *[]string, texts []string) {
+		for _, text := range texts {
+			if !seen[text] {
+				seen[text] = true
+				*to = append(*to, text)
 			}
 		}
 	}
-	if none || len(out) == 0 {
-		out = append(out, part{name: "None"})
+	for _, t := range types {
+		add(&out.names, t.names)
+		add(&out.literals, t.literals)
+		out.none = out.none || t.none
 	}
-	if len(out) > maxUnion {
+	switch {
+	case seen["Any"] || len(out.names) > maxUnion:
 		return anything
+	case len(seen) == 0:
+		out.none = true
 	}
 	return out
 }
@@ -104,8 +83,8 @@ func newBuilder(m *module, root any, base string) *builder {
 	}
 }
 
-// typeOf is the type of the values that a schema allows, or a wider one. hint is for the name of a
-// class.
+// typeOf returns the type of the values that a schema allows, or a wider one. hint is for the name
+// of a class.
 func (b *builder) typeOf(schema any, hint string, depth int) pyType {
 	s, ok := schema.(*object)
 	if b.left--; !ok || b.left < 0 || !b.document.spend(1) || depth > maxDepth {
@@ -157,7 +136,7 @@ func (b *builder) reference(ref, hint string, depth int) pyType {
 	return b.typeOf(target, hint, depth+1)
 }
 
-// ofKinds is the type by the keyword type, or by the keywords that imply one.
+// ofKinds returns the type by the keyword type, or by the keywords that imply one.
 func (b *builder) ofKinds(s *object, hint string, depth int) pyType {
 	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
 	if !b.document.spend(len(s.list("type")) + len(branches)) {
@@ -227,7 +206,7 @@ func (b *builder) ofKind(kind string, s *object, hint string, depth int) pyType 
 	return named("dict[str, Any]")
 }
 
-// isRecord says whether an object has members that are known by name, and no others of a type of
+// isRecord reports whether an object has members that are known by name, and no others of a type of
 // their own.
 func isRecord(s *object) bool {
 	if len(s.list("type")) > 1 {
@@ -242,34 +221,25 @@ func isRecord(s *object) bool {
 	return (!ok || len(extra.keys) == 0) && !s.has("patternProperties")
 }
 
-// literal is the type of an enum's values.
+// literal returns the type of an enum's values.
 func (b *builder) literal(values []any) pyType {
-	var texts []string
-	var types []pyType
+	types, literals := []pyType{}, pyType{}
 	exact := len(values) <= maxLiterals
 	for _, v := range values {
 		text, kind := literalText(v)
-		if !b.document.spendText(len(text)) {
-			return anything
-		}
 		switch {
-		case kind == "None":
-			types = append(types, named("None"))
-		case text != "" && exact:
-			if !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
+		case !b.document.spendText(len(text)):
+			return anything
+		case kind != "None" && text != "" && exact:
+			literals.literals = append(literals.literals, text)
 		default:
 			types = append(types, named(kind))
 		}
 	}
-	if texts == nil {
-		return union(types...)
-	}
-	return union(append([]pyType{{{literals: texts}}}, types...)...)
+	return union(append(types, literals)...)
 }
 
-// literalText is a JSON value as a Literal can hold it, empty where it can't, and its type.
+// literalText returns a JSON value as a Literal can hold it, empty where it can't, and its type.
 func literalText(v any) (text, kind string) {
 	switch v := v.(type) {
 	case nil:
@@ -292,7 +262,7 @@ func literalText(v any) (text, kind string) {
 	return "", "dict[str, Any]"
 }
 
-// integer is a number that is written as one, short enough for any Python to read.
+// integer returns a number that is written as one, short enough for any Python to read.
 func integer(n json.Number) (string, bool) {
 	text := n.String()
 	if text == "-0" {

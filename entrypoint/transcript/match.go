@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Match says where got isn't what pattern wants, or nil. Objects must have the same fields, arrays
-// the same length; see Text for strings; the string "*" alone is any value.
+// Match returns where got isn't what pattern wants, or nil. Objects must have the same fields,
+// arrays the same length; see Text for strings; the string "*" alone is any value.
 func Match(pattern, got json.RawMessage) error {
 	var p, g any
 	if err := decode(pattern, &p); err != nil {
@@ -73,7 +73,7 @@ func short(v any) string {
 	return s
 }
 
-// Text says whether got is as pattern, in which each * stands for any text.
+// Text reports whether got is as pattern, in which each * stands for any text.
 func Text(pattern, got string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -101,7 +101,7 @@ var samples = map[string]any{
 	"bytes": 1 << 20,
 }
 
-// Sample gives the frame of a line as it can be played: what the transcript leaves open has some
+// Sample returns the frame of a line as it can be played: what the transcript leaves open has some
 // value that fits.
 func (l Line) Sample() json.RawMessage {
 	var v any

@@ -1,5 +1,5 @@
-// Package transcript reads the protocol's transcripts, entrypoint/testdata/transcripts, for whoever
-// plays one side of them. The README there says what the files mean; this package knows their form
+// Package transcript reads the protocol's transcripts, entrypoint/testdata/transcripts, for tests
+// that play one side of them. The README there says what the files mean; this package knows their form
 // and nothing of playing them.
 package transcript
 
@@ -71,7 +71,7 @@ type Line struct {
 	Exit  *int            // the guest's process ends with this status
 }
 
-// Type is the frame's type; "" for what is no frame.
+// Type returns the frame's type; "" for what is no frame.
 func (l Line) Type() string {
 	var f struct{ Type string }
 	if l.Frame == nil || json.Unmarshal(l.Frame, &f) != nil {
@@ -88,9 +88,7 @@ func Load(fsys fs.FS) ([]Transcript, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf(
-			"no transcripts: there is no *.txtar here; see entrypoint/testdata/transcripts",
-		)
+		return nil, fmt.Errorf("no transcripts: there is no *.txtar here; see entrypoint/testdata/transcripts")
 	}
 	all := make([]Transcript, 0, len(names))
 	for _, name := range names {

@@ -70,7 +70,7 @@ func TestParseErrors(t *testing.T) {
 		{"no result", "-- frames --\nhost> @close\n"},
 		{"result without status", "-- result --\n{}\n"},
 		{"unknown file", "-- frame --\n-- result --\n{\"status\":\"ok\"}\n"},
-		{"nobody's line", "-- frames --\nnobody> {}\n-- result --\n{\"status\":\"ok\"}\n"},
+		{"a line of a third", "-- frames --\nthird> {}\n-- result --\n{\"status\":\"ok\"}\n"},
 		{"no JSON", "-- frames --\nhost> {\n-- result --\n{\"status\":\"ok\"}\n"},
 		{"what the guest can't do", "-- frames --\nguest> @close\n-- result --\n{\"status\":\"ok\"}\n"},
 	} {

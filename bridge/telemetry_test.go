@@ -23,8 +23,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// watched is a bridge whose spans and metrics are kept. Its code calls github.me, and a server that isn't there.
-func watched(t testing.TB, call func(ctx context.Context) error) (*Bridge, *tracetest.SpanRecorder, *sdkmetric.ManualReader) {
+// watched is a bridge whose spans and metrics are kept. Its code calls github.me, and a server that
+// isn't there.
+func watched(t testing.TB, call func(ctx context.Context) error) (*Bridge, *tracetest.SpanRecorder,
+	*sdkmetric.ManualReader) {
 	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
 	return build(t, func(c *Config) {
 		c.Traces = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
@@ -33,7 +35,8 @@ func watched(t testing.TB, call func(ctx context.Context) error) (*Bridge, *trac
 			call: func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
 				return json.RawMessage(`{}`), call(ctx)
 			}}
-		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			r.Began(true)
 			_, _ = h.Call(ctx, sandbox.Call{Provider: "github", Tool: "me", Input: json.RawMessage(`{"q":"hunter2"}`)})
 			_, _ = h.Call(ctx, sandbox.Call{Provider: "hunter2", Tool: "hunter2"})
@@ -42,7 +45,8 @@ func watched(t testing.TB, call func(ctx context.Context) error) (*Bridge, *trac
 	}), spans, reader
 }
 
-// TestSpans: a call of run_python is a trace, the client's own if it names one, of which the server that is called gets to know.
+// TestSpans: a call of run_python is a trace, the client's own if it names one, of which the server
+// that is called gets to know.
 func TestSpans(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	carrier := propagation.MapCarrier{}
@@ -83,7 +87,8 @@ func TestSpans(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
-	if !strings.HasPrefix(carrier["traceparent"], "00-0af7651916cd43dd8448eb211c80319c-") || strings.Contains(carrier["traceparent"], "b7ad6b7169203331") {
+	if !strings.HasPrefix(carrier["traceparent"], "00-0af7651916cd43dd8448eb211c80319c-") ||
+		strings.Contains(carrier["traceparent"], "b7ad6b7169203331") {
 		t.Errorf("the server is told %v", carrier)
 	}
 }
@@ -147,14 +152,16 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestSignalsOffCostNothing: where nobody listens, a run and its calls allocate nothing for spans and metrics, and what the client said
+// TestSignalsOffCostNothing: without a collector, a run and its calls allocate nothing for spans
+// and metrics, and what the client said
 // of its trace reaches the server all the same.
 func TestSignalsOffCostNothing(t *testing.T) {
-	s, err := newSignals(nil, nil, "test")
+	s, err := newTelemetry(nil, nil, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := trace.ContextWithRemoteSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true}))
+	ctx := trace.ContextWithRemoteSpanContext(t.Context(), trace.NewSpanContext(
+		trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, Remote: true}))
 	server := func(ctx context.Context) (bool, error) { return trace.SpanContextFromContext(ctx).IsValid(), nil }
 	n := testing.AllocsPerRun(100, func() {
 		runs, ended := s.begin(ctx, "id")

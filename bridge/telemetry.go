@@ -2,7 +2,7 @@ package bridge
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -19,11 +19,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// signals exports spans and a few metrics to a collector. The spans are of a call of run_python, of
+// telemetry exports spans and a few metrics to a collector. The spans are of a call of run_python, of
 // the wait for its container (lease), of its code (run), of each call of a tool by the code, and of
 // the server's part in that. They never hold code, arguments or the text of errors. It is safe for
 // concurrent use.
-type signals struct {
+type telemetry struct {
 	off    bool // there is no collector
 	tracer trace.Tracer
 
@@ -36,8 +36,10 @@ type signals struct {
 	callTime metric.Float64Histogram   // seconds, likewise
 }
 
-// newSignals returns signals to these providers. A nil provider gets nothing.
-func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, version string) (*signals, error) {
+// newTelemetry returns telemetry to these providers. A nil provider gets nothing.
+func newTelemetry(
+	traces trace.TracerProvider, metrics metric.MeterProvider, version string,
+) (*telemetry, error) {
 	if traces == nil {
 		traces = nooptrace.NewTracerProvider()
 	}
@@ -46,7 +48,7 @@ func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, versi
 	}
 	_, untraced := traces.(nooptrace.TracerProvider)
 	_, unmeasured := metrics.(noopmetric.MeterProvider)
-	s := &signals{
+	s := &telemetry{
 		off:    untraced && unmeasured,
 		tracer: traces.Tracer(Name, trace.WithInstrumentationVersion(version)),
 	}
@@ -64,12 +66,7 @@ func newSignals(traces trace.TracerProvider, metrics metric.MeterProvider, versi
 	s.calls, errs[5] = m.Int64Counter("mcp_bridge.calls", about("Calls that code has made to servers."))
 	s.callTime, errs[6] = m.Float64Histogram("mcp_bridge.call.duration", seconds,
 		about("How long they took, with all waiting."))
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return s, errors.Join(errs[:]...)
 }
 
 // carried returns ctx with the trace that the client's request belongs to, if _meta names one
@@ -85,7 +82,7 @@ func carried(ctx context.Context, meta *mcp.Meta) context.Context {
 }
 
 // begin starts the span of a call of run_python. Its end counts the call.
-func (s *signals) begin(ctx context.Context, id string) (
+func (s *telemetry) begin(ctx context.Context, id string) (
 	inSpan context.Context, end func(status string, t output.Times),
 ) {
 	if s.off {
@@ -115,35 +112,33 @@ func failing(span trace.Span, outcome, fine string) {
 	}
 }
 
-// execution is one run in the sandbox, for the spans of its two parts. Its calls come between began
-// and end.
+// execution is one run in the sandbox, for the spans of its two parts. Its methods are called on the
+// run's goroutine, except within, which calls between began and end use.
 type execution struct {
-	signals *signals
-	ctx     context.Context // of the call of run_python
-	waits   trace.Span      // for a container; nil before that
-
-	mu  sync.Mutex
-	run trace.Span // nil until the code begins
+	telemetry *telemetry
+	ctx       context.Context // of the call of run_python
+	waits     trace.Span      // for a container; nil before that
+	run       trace.Span      // nil until the code begins
 }
 
 // execution returns nil where nothing is exported, which all methods of an execution allow.
-func (s *signals) execution(ctx context.Context) *execution {
+func (s *telemetry) execution(ctx context.Context) *execution {
 	if s.off {
 		return nil
 	}
-	return &execution{signals: s, ctx: ctx}
+	return &execution{telemetry: s, ctx: ctx}
 }
 
-// lease is called when the wait for a container begins.
+// lease notes that the wait for a container begins.
 func (e *execution) lease() {
 	if e == nil {
 		return
 	}
-	e.signals.active.Add(context.WithoutCancel(e.ctx), 1)
-	_, e.waits = e.signals.tracer.Start(e.ctx, "lease")
+	e.telemetry.active.Add(context.WithoutCancel(e.ctx), 1)
+	_, e.waits = e.telemetry.tracer.Start(e.ctx, "lease")
 }
 
-// began is called when the container is there and the code begins.
+// began notes that the container is there and the code begins.
 func (e *execution) began(waiting bool) {
 	if e == nil {
 		return
@@ -151,22 +146,17 @@ func (e *execution) began(waiting bool) {
 	e.waits.SetAttributes(attribute.Bool("mcp_bridge.standby", waiting))
 	e.waits.End()
 	by := metric.WithAttributes(attribute.Bool("standby", waiting))
-	e.signals.leases.Add(context.WithoutCancel(e.ctx), 1, by)
-	_, run := e.signals.tracer.Start(e.ctx, "run")
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.run = run
+	e.telemetry.leases.Add(context.WithoutCancel(e.ctx), 1, by)
+	_, e.run = e.telemetry.tracer.Start(e.ctx, "run")
 }
 
-// end is called once, when no call is under way any more.
+// end ends the spans. It is called once, when no call is under way any more.
 func (e *execution) end(status string) {
 	if e == nil || e.waits == nil {
 		return
 	}
-	e.signals.active.Add(context.WithoutCancel(e.ctx), -1)
+	e.telemetry.active.Add(context.WithoutCancel(e.ctx), -1)
 	e.waits.End() // where the code never began; else it does nothing
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.run != nil {
 		failing(e.run, status, string(sandbox.StatusOK))
 		e.run.End()
@@ -175,12 +165,7 @@ func (e *execution) end(status string) {
 
 // within returns ctx in the span of the code, if that has begun. A nil e has none.
 func (e *execution) within(ctx context.Context) context.Context {
-	if e == nil {
-		return ctx
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.run == nil {
+	if e == nil || e.run == nil {
 		return ctx
 	}
 	return trace.ContextWithSpan(ctx, e.run)
@@ -188,7 +173,7 @@ func (e *execution) within(ctx context.Context) context.Context {
 
 // call starts the span of a call by the code. Its end takes what was recorded of it. Names of
 // servers that aren't known are dropped, which bounds the metrics' cardinality.
-func (s *signals) call(ctx context.Context) (
+func (s *telemetry) call(ctx context.Context) (
 	inSpan context.Context, end func(r audit.Record, known bool, took time.Duration),
 ) {
 	if s.off {
@@ -215,7 +200,7 @@ func (s *signals) call(ctx context.Context) (
 
 // upstreamSpan makes a request to a server in a span of its own, whose context is sent along.
 func upstreamSpan[T any](
-	ctx context.Context, s *signals, server, method, tool string, do func(context.Context) (T, error),
+	ctx context.Context, s *telemetry, server, method, tool string, do func(context.Context) (T, error),
 ) (T, error) {
 	if s.off {
 		return do(ctx)

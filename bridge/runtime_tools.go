@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// helperInput is what the runtime's helpers take; each takes a part of it.
-type helperInput struct {
+// runtimeInput is what the runtime's helpers take; each takes a part of it.
+type runtimeInput struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -31,39 +31,39 @@ type helperInput struct {
 	Value     string          `json:"value"`
 }
 
-// helpers are the tools of the built-in provider "runtime". Those that need a server take it from
+// runtimeTools are the tools of the built-in provider "runtime". Those that need a server take it from
 // the input.
-var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any, error){
+var runtimeTools = map[string]func(h *host, ctx context.Context, in runtimeInput) (any, error){
 	// load_server {server}: an entrypoint.Provider with its tools.
-	"load_server": func(h *host, ctx context.Context, in helperInput) (any, error) {
+	"load_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.loadServer(ctx, in.Server)
 	},
 	// list_servers {}: names of the servers that this run may call.
-	"list_servers": func(h *host, _ context.Context, _ helperInput) (any, error) {
+	"list_servers": func(h *host, _ context.Context, _ runtimeInput) (any, error) {
 		return catalog.Names(h.view.Allowed), nil
 	},
 	// discovered_servers {detailed?}: names of all configured servers, or what there is to say of
 	// each.
-	"discovered_servers": func(h *host, _ context.Context, in helperInput) (any, error) {
+	"discovered_servers": func(h *host, _ context.Context, in runtimeInput) (any, error) {
 		return h.view.Discovered(in.Detailed), nil
 	},
 	// list_tools {server}: a list of catalog.ToolInfo.
-	"list_tools": func(h *host, ctx context.Context, in helperInput) (any, error) {
+	"list_tools": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.listTools(ctx, in.Server)
 	},
 	// describe_server {server}: the same of one, with the tools' names where this run may call it.
-	"describe_server": func(h *host, ctx context.Context, in helperInput) (any, error) {
+	"describe_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.view.Describe(ctx, in.Server)
 	},
 	// call_tool {server, tool, arguments}: the CallToolResult.
 	"call_tool": (*host).callTool,
 	// query_tool_docs {server, tool?, detail?}: a list with the documentation of each.
-	"query_tool_docs": func(h *host, ctx context.Context, in helperInput) (any, error) {
+	"query_tool_docs": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.view.Docs(ctx, in.Server, in.Tool, in.Detail)
 	},
 	// search_tool_docs {query, limit?, detail?}: the best of them among all servers, and which servers
 	// were left out.
-	"search_tool_docs": func(h *host, ctx context.Context, in helperInput) (any, error) {
+	"search_tool_docs": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.view.SearchDocs(ctx, in.Query, in.Detail, in.Limit)
 	},
 	// list_resources, list_resource_templates, list_prompts {server}: what the server lists, as it
@@ -84,12 +84,12 @@ var helpers = map[string]func(h *host, ctx context.Context, in helperInput) (any
 // those of calls.
 const maxName = 4 << 10
 
-// helper answers a call of the provider "runtime".
-func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
-	run, ok := helpers[c.Tool]
+// runtimeTool answers a call of the provider "runtime".
+func (h *host) runtimeTool(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+	run, ok := runtimeTools[c.Tool]
 	if !ok {
 		names := []string{}
-		for name := range helpers {
+		for name := range runtimeTools {
 			names = append(names, name)
 		}
 		slices.Sort(names)
@@ -100,7 +100,7 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	var in helperInput
+	var in runtimeInput
 	dec := json.NewDecoder(bytes.NewReader(input))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
@@ -126,7 +126,8 @@ func (h *host) helper(ctx context.Context, c sandbox.Call) (json.RawMessage, err
 	return b, nil
 }
 
-// misfit is why arguments couldn't be decoded, in the words of who wrote them: not of Go's types.
+// misfit returns why arguments couldn't be decoded, in the words of those who wrote them and not of
+// Go's types.
 func misfit(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -153,7 +154,7 @@ func (h *host) loadServer(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.catalog.Provider(t), nil
+	return t.Provider(), nil
 }
 
 func (h *host) listTools(ctx context.Context, name string) (any, error) {
@@ -172,6 +173,6 @@ func (h *host) toolsOf(ctx context.Context, name string) (*catalog.Toolset, erro
 	return h.tools(ctx, s)
 }
 
-func (h *host) callTool(ctx context.Context, in helperInput) (any, error) {
+func (h *host) callTool(ctx context.Context, in runtimeInput) (any, error) {
 	return h.call(ctx, in.Server, in.Tool, in.Arguments, nil)
 }
