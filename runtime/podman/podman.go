@@ -8,6 +8,7 @@
 package podman
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	goruntime "runtime"
@@ -94,13 +95,12 @@ func New(cfg Config) *Driver {
 		cfg: cfg, log: log, asking: 2 * time.Second, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir,
 	}
 	d.Engine = engine.New(engine.Config[*connection]{
-		Name:      "podman",
-		Times:     engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
-		Log:       log,
-		Look:      d.look,
-		Use:       d.awake,
-		Explain:   d.explain,
-		Unsettled: d.unsettled,
+		Name:    "podman",
+		Times:   engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
+		Log:     log,
+		Look:    d.look,
+		Use:     d.awake,
+		Explain: d.explain,
 	})
 	d.lookAtRuntimeDir()
 	return d
@@ -142,4 +142,13 @@ func (d *Driver) Close() error {
 	d.mu.Unlock()
 	p.remove()
 	return err
+}
+
+// Orphans implements runtime.Driver. A machine that we have stopped has none and isn't woken for
+// this.
+func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
+	if d.machine.asleep() {
+		return nil, nil
+	}
+	return d.Engine.Orphans(ctx, owner)
 }
