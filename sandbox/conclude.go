@@ -104,6 +104,13 @@ func (n *session) notStarted(e ending, stderr string) error {
 		return e.cause
 	}
 	late := errors.Is(e.cause, errStartTimeout)
+	if errors.As(e.err, new(*runtime.UnavailableError)) && !late {
+		return e.err // whatever words it uses
+	}
+	if why := unfit(e.exit, e.err, stderr); why != nil && !late {
+		return &UnfitError{Image: n.machine.image, Err: why, Next: "use an image with Python 3.10 or newer, such " +
+			"as python:3.12-slim: MCP_BRIDGE_IMAGE"}
+	}
 	if e.err != nil && !late {
 		return e.err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -114,4 +115,30 @@ func suits(i runtime.Image, f runtime.Facts) error {
 		Next: fmt.Sprintf("name an image for %s in MCP_BRIDGE_IMAGE, or remove this one and let it be pulled "+
 			"again: mcp-bridge image pull", f.Arch),
 	}
+}
+
+// strongProfile reports whether the engine itself denies what the guest's own filter would.
+func strongProfile(f runtime.Facts) bool { return f.Seccomp != "" && f.Seccomp != "engine" }
+
+// oldPython is what the guest says of a Python that it doesn't run on.
+var oldPython = regexp.MustCompile(`its Python is [0-9.]+, and [0-9.]+ or newer is needed`)
+
+// unfit returns what the end of a container that was never ready says against its image, in the
+// words of the engines and their runtimes; nil for nothing.
+func unfit(exit runtime.Exit, err error, stderr string) error {
+	text := stderr
+	if err != nil {
+		text += " " + err.Error()
+	}
+	text = strings.ToLower(text)
+	missing := strings.Contains(text, "not found") || strings.Contains(text, "no such file")
+	switch {
+	case strings.Contains(text, "exec format error"):
+		return errors.New("its programs are made for another architecture than this machine's")
+	case err != nil && strings.Contains(text, "python3") && missing, err == nil && exit.Code == 127:
+		return errors.New("there is no python3 on its PATH")
+	case oldPython.MatchString(stderr):
+		return errors.New(oldPython.FindString(stderr))
+	}
+	return nil
 }

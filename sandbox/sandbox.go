@@ -195,10 +195,6 @@ type Config struct {
 	Images []string
 	Pull   PullPolicy // empty means PullMissing
 
-	// CacheDir is where it is remembered which images were found to have a fit Python; empty for
-	// nowhere.
-	CacheDir string
-
 	User   string // "uid:gid"
 	Limits runtime.Limits
 	Owner  runtime.Owner
@@ -218,7 +214,7 @@ type Config struct {
 	QueueTimeout time.Duration
 
 	// MaxContainers are alive at a time, those included that are warm, on their way to their end or
-	// compile the guest. What tries the Python of an image that isn't known yet isn't counted.
+	// compile the guest.
 	MaxContainers int
 
 	// Standby is how many containers are kept warm; 0 for none. They are started after the first
@@ -249,7 +245,6 @@ type Sandbox struct {
 	filesHeld   atomic.Int64 // bytes of the files of all runs under way
 	resultsHeld atomic.Int64 // and of results that their code has not taken
 
-	probes   probes
 	compiled compiled
 
 	admission admission

@@ -22,7 +22,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -40,7 +39,7 @@ type fakeEngine struct {
 	image    runtime.Image
 	missing  bool // it has no image
 	pullErr  error
-	probe    string // answers the probe; empty: Python does
+	says     string // what the guest says before it ends
 	end      runtime.Exit
 	endErr   error // of a run; with end it doesn't take place
 	orphans  []runtime.Orphan
@@ -99,13 +98,9 @@ func (e *fakeEngine) PullImage(_ context.Context, ref string, p runtime.Progress
 }
 
 func (e *fakeEngine) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	probe := !slices.Equal(s.Command, entrypoint.Boot())
-	switch {
-	case probe && e.probe != "":
-		_, err := io.WriteString(std.Stdout, e.probe)
-		return runtime.Exit{}, err
-	case !probe && (e.end != runtime.Exit{} || e.endErr != nil):
-		return e.end, e.endErr
+	if (e.end != runtime.Exit{} || e.endErr != nil) {
+		_, err := io.WriteString(std.Stderr, e.says)
+		return e.end, errors.Join(e.endErr, err)
 	}
 	return e.Local.Run(ctx, s, std)
 }
@@ -200,10 +195,10 @@ func TestDoctorNames(t *testing.T) {
 			[]row{{"image", fine, "digest sha256:22", "", ""}, {"python", broken, "made for arm64", "", "MCP_BRIDGE_IMAGE"}}, "run"},
 		{"another image than was pinned", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" + strings.Repeat("3", 64)}, false,
 			[]row{{"python", broken, "another one under that name", "", "image pull"}}, "run"},
-		{"an image with an old Python", func(e *fakeEngine) { e.probe = "3.9.2 1" }, nil, false,
-			[]row{{"python", broken, "its Python is 3.9.2", "", "newer Python"}}, "run"},
-		{"an image without ctypes", func(e *fakeEngine) { e.probe, e.facts.Seccomp = "3.12.0 0", "engine" }, nil, false,
-			[]row{{"python", broken, "no ctypes", "", "MCP_BRIDGE_IMAGE"}}, "run"},
+		{"an image with an old Python", func(e *fakeEngine) {
+			e.end, e.says = runtime.Exit{Code: 1}, "mcp-bridge guest: its Python is 3.9, and 3.10 or newer is needed"
+		}, nil, false,
+			[]row{{"python", broken, "its Python is 3.9", "", "Python 3.10 or newer"}}, "run"},
 		{"a guest that never comes", func(e *fakeEngine) { e.end = runtime.Exit{Code: 126} }, nil, false,
 			[]row{{"run", broken, "ended with code 126 before it was ready", "no code can be run", "mcp-bridge doctor"}}, "guest filter"},
 		{"an engine that fails a run", func(e *fakeEngine) {
@@ -236,7 +231,6 @@ func TestDoctorNames(t *testing.T) {
 		{"orphans that can't be looked for", func(e *fakeEngine) { e.reapErr = errors.New("busy") }, nil, true, []row{{"orphans", toKnow, "busy", "", "doctor --reap"}}, ""},
 		{"a pinned image", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_IMAGE": "python@sha256:" + strings.Repeat("2", 64)}, true,
 			[]row{{"image", fine, "digest sha256:222", "pinned", ""}, {"settings", fine, "MCP_BRIDGE_IMAGE=python@", "", ""}}, ""},
-		{"an image without ctypes, under strict", func(e *fakeEngine) { e.probe = "3.12.0 0" }, nil, true, []row{{"python", toKnow, "without ctypes", "strict one holds", ""}}, ""},
 		{"a password in a URL", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_RUNTIME": "tcp://me:hunter2@host:1"}, true, []row{{"settings", fine, "tcp://me:xxxxx@host:1", "", ""}}, ""},
 	}
 	for _, tt := range tests {
