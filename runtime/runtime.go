@@ -92,7 +92,6 @@ type Hardening struct {
 // SeccompProfile is a filter of system calls in the JSON that Docker and podman share.
 type SeccompProfile struct {
 	Name string // as the user chose it: "strict", or a path
-	Ours bool   // it comes with this program, and is known to be one that engines take
 	JSON []byte
 }
 

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// program is one in podman's place: a script, in which $1 and $2 are podman's first words.
-func program(t *testing.T, dir, script string) (path string) {
+// script is one in podman's place: a script, in which $1 and $2 are podman's first words.
+func script(t *testing.T, dir, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(dir, "podman-stand-in")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\ncd '"+dir+"' || exit 1\n"+script), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte("#!/bin/sh\ncd '"+dir+"' || exit 1\n"+text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -31,7 +31,7 @@ func TestSocketIsEnough(t *testing.T) {
 		os.Link(strings.TrimPrefix(url, "unix://"), socket)); err != nil {
 		t.Fatal(err)
 	}
-	d := New(Config{RuntimeDir: dir, Binary: program(t, dir, "touch started\n")})
+	d := New(Config{RuntimeDir: dir, Binary: script(t, dir, "touch started\n")})
 	defer d.Close()
 	if f, err := d.Facts(t.Context()); err != nil || f.Endpoint != "unix://"+socket {
 		t.Errorf("got %+v, %v", f, err)
@@ -51,13 +51,13 @@ func TestConnectionBeforeService(t *testing.T) {
 	if _, err := os.Stat("/run/podman/podman.sock"); err == nil {
 		t.Skip("the machine's own socket would be found first")
 	}
-	d := New(Config{RuntimeDir: dir, AllowRootful: true, Binary: program(t, dir, `case $2 in
+	d := New(Config{RuntimeDir: dir, AllowRootful: true, Binary: script(t, dir, `case $2 in
 connection) echo '[{"Name":"a","URI":"`+url+`","Default":true}]' ;;
 *) touch started; exit 1 ;;
 esac
 `)})
 	defer d.Close()
-	d.asking = time.Minute // however slow the machine is
+	d.program.asking = time.Minute // however slow the machine is
 	f, err := d.Facts(t.Context())
 	if err != nil || f.Endpoint != url {
 		t.Errorf("got %+v, %v; want the connection that podman names", f, err)

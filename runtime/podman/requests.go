@@ -30,7 +30,7 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
 	}
-	release, err := d.awake(ctx)
+	release, err := d.machine.awake(ctx)
 	if err != nil {
 		return runtime.Exit{}, err
 	}
@@ -152,12 +152,6 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 		})
 	}
 	return all, err
-}
-
-// busy reports whether any container runs there.
-func (c *connection) busy(ctx context.Context) (bool, error) {
-	list, err := containers.List(c.with(ctx), nil)
-	return len(list) > 0, err
 }
 
 // FindImage implements engine.Client. Of a short name podman itself would ask at the terminal which

@@ -40,7 +40,7 @@ func Load(choice string) (*runtime.SeccompProfile, error) {
 	case Engine:
 		return nil, nil
 	case Strict, "":
-		return &runtime.SeccompProfile{Name: Strict, Ours: true, JSON: slices.Clone(strict)}, nil
+		return &runtime.SeccompProfile{Name: Strict, JSON: slices.Clone(strict)}, nil
 	}
 	text, err := read(choice)
 	if err == nil {
