@@ -57,11 +57,11 @@ func identity(pid int) (start uint64, session int) {
 // present says whether the group that was registered, and no later one of that number, has a living
 // process.
 func present(e entry) bool {
-	if st, ok := readStat(strconv.Itoa(e.pgid)); ok && e.start != 0 && st.start != e.start {
+	if st, ok := readStat(strconv.Itoa(e.PGID)); ok && e.Start != 0 && st.start != e.Start {
 		return false
 	}
 	for st := range processes {
-		if st.pgid == e.pgid && !st.ended && (e.session == 0 || st.session == e.session) {
+		if st.pgid == e.PGID && !st.ended && (e.Session == 0 || st.session == e.Session) {
 			return true
 		}
 	}
@@ -69,14 +69,14 @@ func present(e entry) bool {
 }
 
 // populated says whether a group has a living process.
-func populated(pgid int) bool { return present(entry{pgid: pgid}) }
+func populated(pgid int) bool { return present(entry{PGID: pgid}) }
 
 // marked finds the groups whose leader carries one of the marks in its environment.
 func marked(marks []string) []entry {
 	var found []entry
 	for st := range carriers(marks) {
 		if st.pid == st.pgid {
-			found = append(found, entry{pgid: st.pgid, start: st.start, session: st.session})
+			found = append(found, entry{PGID: st.pgid, Start: st.start, Session: st.session})
 		}
 	}
 	return found
@@ -125,7 +125,7 @@ func (s *sweep) name(st stat) {
 // nameGroup does so for the processes of a group.
 func (s *sweep) nameGroup(e entry) {
 	for st := range processes {
-		if st.pgid == e.pgid && !st.ended {
+		if st.pgid == e.PGID && !st.ended {
 			s.name(st)
 		}
 	}

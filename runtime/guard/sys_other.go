@@ -23,8 +23,8 @@ func (*sweep) signal(int) int { return 0 }
 // nameGroup logs the group by its number: its processes can't be listed here.
 func (s *sweep) nameGroup(e entry) {
 	if s.log != nil {
-		s.log.Info("ending a process group of a killed bridge", "group", e.pgid)
+		s.log.Info("ending a process group of a killed bridge", "group", e.PGID)
 	}
 }
 
-func present(e entry) bool { return populated(e.pgid) }
+func present(e entry) bool { return populated(e.PGID) }
