@@ -168,7 +168,7 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err
 	if m.facts, err = s.awake(ctx, p); err != nil {
 		return machine{}, err
 	}
-	s.reapSoon()
+	s.reap()
 	if m.image, err = s.findImage(ctx, m.facts, p); err != nil {
 		return machine{}, err
 	}

@@ -252,8 +252,7 @@ type Sandbox struct {
 
 	mu     sync.Mutex
 	closed bool
-	reaper chan struct{}  // full when it is to look at once; nil before it runs
-	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the pool
+	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaping and the pool
 
 	life context.Context // ends with Close: of what belongs to no call
 	end  context.CancelFunc

@@ -55,7 +55,7 @@ const program = "mmdebstrap"
 // scratch directory with them. What was written before an error is no whole tar. Errors of the
 // machine are an *Error; otherwise it is ctx's.
 func Build(ctx context.Context, w io.Writer, o Options) error {
-	b := builder{program: program, root: os.DirFS("/"), uid: os.Geteuid(), grace: 10 * time.Second,
+	b := builder{program: program, root: os.DirFS("/"), apt: askApt, uid: os.Geteuid(), grace: 10 * time.Second,
 		progress: o.Progress}
 	if b.progress == nil {
 		b.progress = func(string) {}
@@ -66,13 +66,14 @@ func Build(ctx context.Context, w io.Writer, o Options) error {
 type builder struct {
 	program  string
 	root     fs.FS // the machine's own file system
+	apt      func(context.Context) []byte
 	uid      int
 	grace    time.Duration // from the polite end to the hard one
 	progress func(string)
 }
 
 func (b *builder) build(ctx context.Context, w io.Writer) error {
-	h := readHost(b.root)
+	h := readHost(b.root, b.apt(ctx))
 	path, err := exec.LookPath(b.program)
 	if err != nil {
 		next := "install it and try again: sudo apt-get install mmdebstrap uidmap"
