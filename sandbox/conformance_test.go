@@ -220,7 +220,8 @@ func TestConformanceValues(t *testing.T) {
 		{"the same list twice", "[shared, shared]", "[[1],[1]]"},
 	}
 	any := []entrypoint.Provider{{Name: "shop", Alias: "shop", Tools: map[string]entrypoint.Tool{
-		"take": {SafeName: "take", OriginalName: "take", InputSchema: json.RawMessage(`{"type":"object","properties":{"value":{}}}`)},
+		"take": {SafeName: "take", OriginalName: "take",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"value":{}}}`)},
 	}}}
 	for _, tt := range cross {
 		t.Run("12 "+tt.name, func(t *testing.T) {
@@ -331,7 +332,8 @@ func TestConformanceCodes(t *testing.T) {
 	}{
 		{entrypoint.CodeTimeout, "try: mcp_shop.echo.options(timeout=0.1)(text='a')\nexcept Exception as e: " +
 			"print(e.code)", hanging},
-		{entrypoint.CodeValidation, link + `os.write(link, b'{"type":"tool_call","callId":"1","providerName":1}\n')` + "\nprint(json.loads(os.read(link, 9999))['error']['code'])", echo},
+		{entrypoint.CodeValidation,
+			link + `os.write(link, b'{"type":"tool_call","callId":"1","providerName":1}\n')` + "\nprint(json.loads(os.read(link, 9999))['error']['code'])", echo},
 		{entrypoint.CodeTool, "given = 'a'" + caught, failing(errors.New("sold out"))},
 		{entrypoint.CodeSerialization, "given = {1}\ntry: runtime.call_tool('shop', 'echo', {'text': given})\n" +
 			"except Exception as e: print(e.code)", echo},

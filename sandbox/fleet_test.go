@@ -64,7 +64,10 @@ const (
 )
 
 func newFleet() *fleet {
-	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1}, alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}, faults: map[string][]time.Time{}}
+	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first",
+		facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1},
+		alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{},
+		faults: map[string][]time.Time{}}
 }
 
 // fault notes that something was made to go wrong. It is called with mu held.
@@ -220,7 +223,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 				continue
 			case talksFirst:
 				fmt.Fprintf(std.Stdout, `{"type":"output","id":"early","stream":"stdout","seq":1,"text":"early"}`+"\n")
-				fmt.Fprintf(std.Stdout, `{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`+"\n")
+				fmt.Fprintf(std.Stdout,
+					`{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`+"\n")
 			}
 			fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
 		case frame.Type == entrypoint.TypeExecute && pinged && (lent == diesSilent || lent == diesOnceItSaid):
@@ -240,7 +244,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			took, _ := time.ParseDuration(length)
 			go func() {
 				if sleep(ctx, took) {
-					fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
+					fmt.Fprintf(std.Stdout,
+						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
 				}
 			}()
 		}

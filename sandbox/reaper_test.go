@@ -42,7 +42,7 @@ func TestReaper(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // of the bubble
 		if n := e.count("orphans"); n != 0 {
-			t.Errorf("an engine that nobody has used was asked %d times", n)
+			t.Errorf("an engine that was never used was asked %d times", n)
 		}
 		if err := look(s, t.Context(), nil); err != nil {
 			t.Fatal(err)
@@ -94,8 +94,8 @@ func (e stubborn) Remove(ctx context.Context, ids ...string) error {
 	}
 }
 
-// TestNobodyWaitsForTheReaper: the first call doesn't; Close does, for a while.
-func TestNobodyWaitsForTheReaper(t *testing.T) {
+// TestReapingIsNotWaitedFor: the first call doesn't; Close does, for a while.
+func TestReapingIsNotWaitedFor(t *testing.T) {
 	for _, gone := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			dead := runtime.Self()

@@ -335,7 +335,8 @@ func TestPatience(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	began := time.Now()
-	r, err := s.Run(t.Context(), sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: time.Second, Clock: &clock,
+	r, err := s.Run(t.Context(), sandbox.Request{Code: "print(mcp_shop.echo(text='a'))",
+		Timeout: time.Second, Clock: &clock,
 		Providers: shop("echo")}, waits)
 	if took := time.Since(began); err != nil || r.Status != sandbox.StatusTimeout ||
 		took > config().StartTimeout {

@@ -262,7 +262,7 @@ func (d *Driver) Close() error {
 	d.closed = true
 	d.mu.Unlock()
 	d.end()
-	d.turn <- struct{}{} // once nobody searches any more
+	d.turn <- struct{}{} // once no search is under way
 	defer func() { <-d.turn }()
 	d.closing.Wait()
 	var errs []error

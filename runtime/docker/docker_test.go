@@ -243,7 +243,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestMemory: the engine's word for what the kernel killed for want of memory, also where the
+// TestMemory: the engine's word for what the kernel killed when out of memory, also where the
 // container is gone before it can be inspected.
 func TestMemory(t *testing.T) {
 	d := newDriver(t, Config{})
@@ -262,7 +262,7 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, exit := runProgram(t, d, g.Spec(program)); !exit.OOMKilled {
-				t.Errorf("%+v, want a kill for want of memory", exit)
+				t.Errorf("%+v, want a kill for memory", exit)
 			}
 		})
 	}
@@ -342,13 +342,13 @@ func TestUnavailable(t *testing.T) {
 		name     string
 		endpoint string
 	}{
-		{"nobody listens at the endpoint", "unix://" + filepath.Join(dir, "docker.sock")},
+		{"nothing listens at the endpoint", "unix://" + filepath.Join(dir, "docker.sock")},
 		{"an endpoint that is no URL", "::"},
 		{"an unknown scheme", "gopher://x"},
 		{"a relative socket", "unix://docker.sock"},
 		{"no host", "tcp://"},
 		{"a password for ssh", "ssh://me:secret@host"},
-		{"nobody listens at the port", "tcp://127.0.0.1:1"},
+		{"nothing listens at the port", "tcp://127.0.0.1:1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (f *fake) await(what string) {
 	}
 }
 
-// TestExit: the code and the kill for want of memory are right whether or not the engine has
+// TestExit: the code and the kill for memory are right whether or not the engine has
 // removed the container before it is asked.
 func TestExit(t *testing.T) {
 	tests := []struct {
@@ -90,7 +90,7 @@ func TestExit(t *testing.T) {
 	}{
 		{"inspected", false, false, runtime.Exit{Code: 7}},
 		{"gone already", true, false, runtime.Exit{Code: 7}},
-		{"gone already, for want of memory", true, true, runtime.Exit{Code: 7, OOMKilled: true}},
+		{"gone already, killed for memory", true, true, runtime.Exit{Code: 7, OOMKilled: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -39,7 +39,11 @@ func TestKeptFile(t *testing.T) {
 		{"an end in the midst of it", func(_ *Guard, path string) string {
 			return strings.TrimSuffix(lines(entry{ID: 1, Path: []byte(path), Keep: true, Text: []byte("new")}), "}\n")
 		}, []byte("before")},
-		{"a good end", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return lines(entry{End: true}) },
+		{"a good end", func(g *Guard, path string) string {
+			g.Keep(path,
+				[]byte("new"))
+			return lines(entry{End: true})
+		},
 			[]byte("before")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

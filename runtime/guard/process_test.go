@@ -132,7 +132,8 @@ func TestWatchReadsLines(t *testing.T) {
 		{name: "forgotten", input: lines(file, entry{ID: 1, Forget: true})},
 		{name: "another forgotten", input: lines(file, entry{ID: 2, Forget: true}), removed: true},
 		{name: "last line cut off", input: strings.TrimSuffix(lines(file), "}\n")},
-		{name: "what can't be meant", removed: true, input: lines(entry{}, entry{ID: 2, PGID: -5}, entry{ID: 3, PGID: 1},
+		{name: "what can't be meant", removed: true, input: lines(entry{}, entry{ID: 2, PGID: -5}, entry{ID: 3,
+			PGID: 1},
 			entry{ID: 5, Path: []byte("/")}, entry{ID: 6, Path: []byte("rel")}, entry{ID: 7, Mark: "short"}, file)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

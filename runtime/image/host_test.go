@@ -27,7 +27,8 @@ func TestReadHost(t *testing.T) {
 			"http://security.example/debian bookworm-security main\nhttp://one.example/debian bookworm main\n" +
 				"http://two.example/debian bookworm main\n", at(debian, "http://one.example/debian")},
 		{"another project's packages", map[string]string{"etc/os-release": bookworm},
-			"https://deb.example/node nodistro main\nhttps://deb.example/cloud bookworm cloud\nno such line\n", debian},
+			"https://deb.example/node nodistro main\nhttps://deb.example/cloud bookworm cloud\nno such line\n",
+			debian},
 		{"what only apt can fetch", map[string]string{"etc/os-release": bookworm},
 			"cdrom:[Debian]/ bookworm main\nmirror+file:/etc/apt/mirrors/debian.list bookworm main\n" +
 				"http://me:secret@on.example/debian bookworm main\n", debian},

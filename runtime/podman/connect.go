@@ -96,11 +96,12 @@ func (d *Driver) explain(c *connection, err error, gone bool) error {
 	says := func(what string) bool { return strings.Contains(err.Error(), what) }
 	switch {
 	case d.cfg.Hardening.OCIRuntime != "" && says("OCI runtime") && says("not available"):
-		return d.Unavailable(c.facts.Endpoint, fmt.Errorf("it has no OCI runtime %s: %s", d.cfg.Hardening.OCIRuntime,
-			runtime.OneLine(err.Error())), otherRuntime)
+		const what = "it has no OCI runtime %s: %s"
+		why := fmt.Errorf(what, d.cfg.Hardening.OCIRuntime, runtime.OneLine(err.Error()))
+		return d.Unavailable(c.facts.Endpoint, why, otherRuntime)
 	case c.profile != "" && says("seccomp") && (says("no such file") || says("permission denied")):
-		return d.Unavailable(c.facts.Endpoint, fmt.Errorf("it can't read the seccomp profile: %s",
-			runtime.OneLine(err.Error())), "use the engine's own profile: MCP_BRIDGE_SECCOMP=engine")
+		why := fmt.Errorf("it can't read the seccomp profile: %s", runtime.OneLine(err.Error()))
+		return d.Unavailable(c.facts.Endpoint, why, "use the engine's own profile: MCP_BRIDGE_SECCOMP=engine")
 	}
 	if !c.facts.Remote {
 		if full := d.program.unwritable(); full != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestImportLeavesTheFile: whoever has an image made closes its file, and is not told that somebody
+// TestImportLeavesTheFile: the caller closes the file of an image, and is not told that somebody
 // else has.
 func TestImportLeavesTheFile(t *testing.T) {
 	var got []byte

@@ -118,7 +118,7 @@ func (d *Driver) none(passed []error, err error) error {
 	case errors.Is(err, errNoService):
 		next = "run: podman machine init && podman machine start"
 	case d.program.ignored != nil: // and podman, which was started without it, has found no other
-		next = "set XDG_RUNTIME_DIR to a directory of your own that nobody else can write to, or unset it;" +
+		next = "set XDG_RUNTIME_DIR to a directory of your own that no other user can write to, or unset it;" +
 			" then run: mcp-bridge doctor"
 	case ready != nil && ready.Next != "":
 		next = ready.Next

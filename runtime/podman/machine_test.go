@@ -235,7 +235,7 @@ func TestMachineOfTheUser(t *testing.T) {
 		if err := d.Start(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
-		if err := d.Close(); err != nil { // nobody answers the stand-in: a stop would hang, and be told
+		if err := d.Close(); err != nil { // the stand-in gets no answer: a stop would hang, and be told
 			t.Error(err)
 		}
 	})

@@ -104,7 +104,7 @@ func TestUnavailable(t *testing.T) {
 		name string
 		cfg  Config
 	}{
-		{"nobody listens at the endpoint", Config{Endpoint: "unix://" + none}},
+		{"nothing listens at the endpoint", Config{Endpoint: "unix://" + none}},
 		{"an endpoint that is no URL", Config{Endpoint: "::"}},
 		{"an unknown scheme", Config{Endpoint: "gopher://x"}},
 		{"no program", Config{Binary: "no-such-podman"}},

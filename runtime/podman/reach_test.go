@@ -265,7 +265,7 @@ func TestProfileIsPrivate(t *testing.T) {
 	}
 }
 
-// TestSSH: what ssh is given can't be more than a host, and it asks nobody anything.
+// TestSSH: what ssh is given can't be more than a host, and it asks no questions.
 func TestSSH(t *testing.T) {
 	for raw, ok := range map[string]bool{
 		"ssh://me@host:22/run/podman.sock": true, "ssh://host/run/podman.sock": true,
@@ -287,7 +287,7 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// TestUnknownHost: over ssh, the key of a host that nobody has accepted is not accepted by us
+// TestUnknownHost: over ssh, the key of a host that the user has not accepted is not accepted by us
 // either, and is not written down.
 func TestUnknownHost(t *testing.T) {
 	endpoint := os.Getenv("CONTAINER_HOST")

@@ -111,7 +111,7 @@ var behaviours = []behaviour{
 			}
 		}
 	}},
-	{"an exit that nobody asks for", func(t *testing.T, g Target) {
+	{"an exit that is not asked for", func(t *testing.T, g Target) {
 		var out syncBuffer
 		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard,
 			ExitUnneeded: func() bool { return true }}

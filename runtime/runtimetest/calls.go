@@ -37,7 +37,7 @@ func denied(r Report, name string) string {
 var everywhere = []string{"bpf", "perf_event_open", "init_module", "open_by_handle_at", "mknod_disk"}
 
 // StrictClasses are denied by our profile alone.
-var StrictClasses = []string{"typing into a terminal", "process settings nobody needs"}
+var StrictClasses = []string{"typing into a terminal", "unneeded process settings"}
 
 // checkCalls is a test of what all engines deny, and under our own profile one for each class
 // besides.

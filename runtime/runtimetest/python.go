@@ -32,7 +32,7 @@ var suiteModules = []string{
 
 // strictOnly are the tests that fail under our seccomp profile and pass under an engine's, and why.
 var strictOnly = map[string]string{
-	"test.test_os.MemfdCreateTests.test_memfd_create": "memory that nobody counts",
+	"test.test_os.MemfdCreateTests.test_memfd_create": "memory that is not counted",
 }
 
 //go:embed suite.py

@@ -47,13 +47,9 @@ func Load(choice string) (*runtime.SeccompProfile, error) {
 		err = check(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf(
-			"the seccomp profile %s can't be used: %w; MCP_BRIDGE_SECCOMP takes %q, %q, or the path of a profile in Docker's JSON format",
-			choice,
-			err,
-			Strict,
-			Engine,
-		)
+		const what = "the seccomp profile %s can't be used: %w; MCP_BRIDGE_SECCOMP takes %q, %q, or the path" +
+			" of a profile in Docker's JSON format"
+		return nil, fmt.Errorf(what, choice, err, Strict, Engine)
 	}
 	name, err := filepath.Abs(choice)
 	if err != nil {

@@ -198,7 +198,7 @@ func available() int64 {
 	return 1024 * field("/proc/meminfo", "MemAvailable:")
 }
 
-// shortOf waits for the machine to have so many bytes available, and gives what is missing in the
+// shortOf waits for the machine to have want bytes available, and returns what is missing in the
 // end: others work on it too.
 func shortOf(ctx context.Context, want int64) int64 {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
