@@ -39,7 +39,7 @@ type session struct {
 	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
 	mu      sync.Mutex
-	clock   *clock
+	clock   *Clock // nil until the code has begun
 	stopped stoppage
 	waited  string // what calls were under way when the deadline came
 	over    bool
@@ -89,8 +89,8 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 		n.executed = time.Now()
 	}
 	n.mu.Lock()
-	n.clock = startClock(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
-	n.req.Clock.set(n.clock)
+	n.clock = n.req.Clock
+	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
 	n.mu.Unlock()
 	n.background(func() {
 		if sent.IsZero() {
@@ -180,7 +180,7 @@ func (n *session) stopClock() {
 	defer n.mu.Unlock()
 	n.over = true
 	if n.clock != nil {
-		n.clock.stop()
+		n.clock.end()
 	}
 }
 
