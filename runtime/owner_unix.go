@@ -4,5 +4,5 @@ package runtime
 
 import "syscall"
 
-// gone says that there certainly is no such process.
+// gone reports whether there certainly is no such process.
 func gone(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }

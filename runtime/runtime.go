@@ -126,7 +126,7 @@ func (s Stdio) End() {
 	}
 }
 
-// NeedsExit says whether Run has to find out how the container ended. It is for drivers.
+// NeedsExit reports whether Run has to find out how the container ended. It is for drivers.
 func (s Stdio) NeedsExit() bool { return s.ExitUnneeded == nil || !s.ExitUnneeded() }
 
 // Exit is how a container's first process ended.

@@ -26,19 +26,19 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept, without the space around it. What is no UTF-8, as a character that was
-// cut, is replaced.
+// String returns what was kept, without the space around it. What is no UTF-8, as a character that
+// was cut, is replaced.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.ToValidUTF8(strings.TrimSpace(string(t.buf)), "\uFFFD")
 }
 
-// OneLine is text of an engine or a program on one line, as errors are.
+// OneLine returns text of an engine or a program on one line, as errors are.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Redacted is an endpoint without the password that may be in it, for errors and logs; empty for
-// one that is no URL, in which it can't be found.
+// Redacted returns an endpoint without the password that may be in it, for errors and logs; empty
+// for one that is no URL, in which it can't be found.
 func Redacted(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -40,7 +40,7 @@ func (e *UnfitError) Unwrap() error { return e.Err }
 // Hint names the next step for a person.
 func (e *UnfitError) Hint() string { return e.Next }
 
-// findImage is the image that runs will have, by policy.
+// findImage returns the image that runs will have, by policy.
 func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Progress) (runtime.Image, error) {
 	i, err := s.present(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Prog
 	return i, cmp.Or(pinned(i), suits(i, f))
 }
 
-// present is the first of the images that the engine has, or the zero value.
+// present returns the first of the images that the engine has, or the zero value.
 func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
 	for _, ref := range s.cfg.Images {
 		i, ok, err := s.driver.FindImage(ctx, ref)
@@ -77,9 +77,9 @@ func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
 	return runtime.Image{}, nil
 }
 
-// pinned is an error when the image was asked for by a digest and hasn't got it. The engine found
-// it under that name, so this can only be an engine that is wrong or lies, or a name that it takes
-// to mean something else.
+// pinned returns an error when the image was asked for by a digest and hasn't got it. The engine
+// found it under that name, so this can only be an engine that is wrong or lies, or a name that it
+// takes to mean something else.
 func pinned(i runtime.Image) error {
 	_, want, ok := strings.Cut(i.Ref, "@")
 	if !ok || i.Digest == want || i.ID == want {
@@ -103,8 +103,8 @@ func orNone(s string) string {
 // also are the architectures whose programs a machine runs beside its own.
 var also = map[string]string{"amd64": "386", "arm64": "arm"}
 
-// suits is an error when the image is made for another machine than the engine's. Emulation is no
-// way out: system call filters are written for the real machine.
+// suits returns an error when the image is made for another machine than the engine's. Emulation is
+// no way out: system call filters are written for the real machine.
 func suits(i runtime.Image, f runtime.Facts) error {
 	if i.Arch == "" || f.Arch == "" || i.Arch == f.Arch || also[f.Arch] == i.Arch {
 		return nil

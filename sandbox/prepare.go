@@ -176,7 +176,7 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err
 	return m, nil
 }
 
-// awake is the engine's account of itself, after it was started if it was at rest.
+// awake returns the engine's account of itself, after it was started if it was at rest.
 func (s *Sandbox) awake(ctx context.Context, p runtime.Progress) (runtime.Facts, error) {
 	f, err := s.driver.Facts(ctx)
 	var rest *runtime.UnavailableError
@@ -201,7 +201,7 @@ func (s *Sandbox) forget(m machine) {
 	}
 }
 
-// found is what was found before, or nil.
+// found returns what was found before, or nil.
 func (s *Sandbox) found() *machine {
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()

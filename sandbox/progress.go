@@ -104,7 +104,7 @@ func (p *progress) flush() {
 	}
 }
 
-// cut is the first n bytes of s or a little less, so that no character is cut.
+// cut returns the first n bytes of s or a little less, so that no character is cut.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -181,7 +181,7 @@ func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Resu
 	return do()
 }
 
-// notBegun is the Result of a run that was cancelled before it had a guest.
+// notBegun returns the Result of a run that was cancelled before it had a guest.
 func notBegun(id string) Result {
 	return Result{ID: id, Status: StatusCancelled, ExitCode: -1,
 		Message: "The run was cancelled before it began."}

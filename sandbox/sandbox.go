@@ -171,10 +171,10 @@ type Took struct {
 	Total    time.Duration // all of it, without the removal of a container whose code had ended
 }
 
-// Stdout is everything kept of standard output.
+// Stdout returns everything kept of standard output.
 func (r Result) Stdout() string { return r.stream("stdout") }
 
-// Stderr is everything kept of standard error.
+// Stderr returns everything kept of standard error.
 func (r Result) Stderr() string { return r.stream("stderr") }
 
 func (r Result) stream(name string) string {

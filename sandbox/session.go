@@ -60,7 +60,7 @@ func newSession(s *Sandbox, r Request, h Host) *session {
 
 func (n *session) background(f func()) { n.wg.Go(f) }
 
-// order is the execute frame of the run, as a line.
+// order returns the execute frame of the run, as a line.
 func (n *session) order() ([]byte, error) {
 	providers := n.req.Providers
 	if providers == nil {
@@ -174,7 +174,7 @@ func (n *session) cancelWithin(since time.Time) {
 	})
 }
 
-// stopClock is for when no frame comes any more: from now on nothing can be stopped.
+// stopClock ends the clock when no frame comes any more: from now on nothing can be stopped.
 func (n *session) stopClock() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

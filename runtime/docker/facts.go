@@ -127,7 +127,8 @@ func securityOptions(list []string) map[string]string {
 	return options
 }
 
-// goarch is GOARCH's name of what uname calls a machine. Podman's service says GOARCH's by itself.
+// goarch returns GOARCH's name of what uname calls a machine. Podman's service says GOARCH's by
+// itself.
 func goarch(machine string) string {
 	switch machine {
 	case "x86_64":

@@ -45,7 +45,7 @@ func readSettings() settings {
 	return s
 }
 
-// certs are the certificates that the variables name; ok says whether they ask for TLS. Unlike
+// certs returns the certificates that the variables name; ok says whether they ask for TLS. Unlike
 // docker's own command line, the server's certificate is verified whether DOCKER_TLS_VERIFY is set
 // or not.
 func (s settings) certs() (c certs, ok bool) {

@@ -45,7 +45,7 @@ type stat struct {
 	ended     bool   // a zombie
 }
 
-// identity tells a process from another one that gets its number later.
+// identity returns what tells a process from another one that gets its number later.
 func identity(pid int) (start uint64, session int) {
 	st, ok := readStat(strconv.Itoa(pid))
 	if !ok {
@@ -54,8 +54,8 @@ func identity(pid int) (start uint64, session int) {
 	return st.start, st.session
 }
 
-// present says whether the group that was registered, and no later one of that number, has a living
-// process.
+// present reports whether the group that was registered, and no later one of that number, has a
+// living process.
 func present(e entry) bool {
 	if st, ok := readStat(strconv.Itoa(e.PGID)); ok && e.Start != 0 && st.start != e.Start {
 		return false
@@ -68,7 +68,7 @@ func present(e entry) bool {
 	return false
 }
 
-// populated says whether a group has a living process.
+// populated reports whether a group has a living process.
 func populated(pgid int) bool { return present(entry{PGID: pgid}) }
 
 // marked finds the groups whose leader carries one of the marks in its environment.

@@ -12,7 +12,7 @@ const pinned = false
 // here. The number stays taken while the group has another process.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// identity is not known here: a group is told only by its number.
+// identity returns nothing here: a group is told only by its number.
 func identity(int) (start uint64, session int) { return 0, 0 }
 
 // marked finds nothing: the environment of other processes can't be read here.

@@ -196,7 +196,7 @@ func remaining(groups []entry, within time.Duration) []entry {
 	}
 }
 
-// removable says whether a path may be registered: absolute, and not a root.
+// removable reports whether a path may be registered: absolute, and not a root.
 func removable(path string) bool {
 	clean := filepath.Clean(path)
 	return filepath.IsAbs(path) && filepath.Dir(clean) != clean

@@ -165,9 +165,9 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 	return nil
 }
 
-// environment is what the package tools need of the caller's, which is how to reach the network.
-// Their scratch directory must be open to the namespace's users, executable and large, which a
-// user's own TMPDIR need not be.
+// environment returns what the package tools need of the caller's, which is how to reach the
+// network. Their scratch directory must be open to the namespace's users, executable and large,
+// which a user's own TMPDIR need not be.
 func environment() []string {
 	env := []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "LANG=C.UTF-8", "TMPDIR=/var/tmp"}
 	for _, name := range []string{"HOME", "USER", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY",

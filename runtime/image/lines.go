@@ -65,7 +65,7 @@ func (l *saidLines) flush() {
 	}
 }
 
-// complaint is what went wrong, as far as was said; empty when nothing was.
+// complaint returns what went wrong, as far as was said; empty when nothing was.
 func (l *saidLines) complaint() string {
 	if len(l.complaints) == 0 {
 		return l.last

@@ -96,7 +96,7 @@ func (u users) apply(g *specgen.SpecGenerator, rootless bool) {
 	}
 }
 
-// hold says whether the code's user and group are in it.
+// hold reports whether the code's user and group are in it.
 func (u users) hold(user string) bool {
 	uid, gid, _ := strings.Cut(user, ":")
 	for _, s := range []string{uid, gid} {

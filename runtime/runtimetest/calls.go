@@ -15,7 +15,7 @@ func CheckDenied(t *testing.T, r Report, name string) {
 	}
 }
 
-// denied says what is wrong with the answer that a call got, if anything.
+// denied returns what is wrong with the answer that a call got, if anything.
 func denied(r Report, name string) string {
 	got, ok := r.Calls[name]
 	switch {

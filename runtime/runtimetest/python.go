@@ -83,7 +83,7 @@ func Python(t *testing.T, engines, strict Target) {
 	}
 }
 
-// missing are those of all that some hasn't.
+// missing returns those of all that some hasn't.
 func missing(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }

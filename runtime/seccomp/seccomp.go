@@ -33,8 +33,8 @@ const maxFile = 1 << 20
 //go:embed strict.json
 var strict []byte
 
-// Load is the profile of a choice: Engine gives nil; Strict, or nothing, gives ours; anything else
-// is the path of a file, which is read now and not again.
+// Load returns the profile of a choice: Engine gives nil; Strict, or nothing, gives ours; anything
+// else is the path of a file, which is read now and not again.
 func Load(choice string) (*runtime.SeccompProfile, error) {
 	switch choice {
 	case Engine:
