@@ -146,38 +146,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEngineGoneAndBack: calls fail at once with the reason, and work again when the engine is
-// back.
-func TestEngineGoneAndBack(t *testing.T) {
-	f := newFake()
-	f.instant = true
-	dir := t.TempDir()
-	serve := func() *http.Server {
-		s := &http.Server{Handler: f}
-		l := listenUnix(t, dir)
-		go s.Serve(l)
-		return s
-	}
-	s := serve()
-	d := New(Config{Endpoint: "unix://" + dir + "/docker.sock"})
-	defer d.Close()
-	if _, _, err := play(t, t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	var un *runtime.UnavailableError
-	if _, _, err := play(t, t.Context(), d); !errors.As(err, &un) || un.Hint() == "" {
-		t.Errorf("without the engine: %v, want an *UnavailableError with a hint", err)
-	}
-	if _, err := d.Facts(t.Context()); !errors.As(err, &un) {
-		t.Errorf("the connection is remembered: %v", err)
-	}
-	defer serve().Close()
-	if exit, _, err := play(t, t.Context(), d); err != nil || exit.Code != 7 {
-		t.Errorf("with the engine back: %+v, %v", exit, err)
-	}
-}
-
 // TestEngineDiesMeanwhile: a container that is running when its engine goes away is an error, not
 // an exit, and is removed when the engine is back; also where the driver is one of those that an
 // engine is chosen from.

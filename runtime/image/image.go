@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // LocalRef is the name under which the bridge looks for an image made here.
@@ -144,8 +146,9 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 		"--customize-hook="+check,
 		`--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"`, // of this machine; engines write their own
 		suite, "-", mirror)
-	said := &saidLines{progress: b.progress}
-	cmd.Stdout, cmd.Stderr = out, said
+	said := &said{progress: b.progress}
+	lines := &runtime.Lines{To: said.line}
+	cmd.Stdout, cmd.Stderr = out, lines
 	cmd.Dir = "/" // a user of the new namespace must be able to stand there
 	cmd.Env = environment()
 	cmd.WaitDelay = b.grace
@@ -155,7 +158,7 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 	}
 	err := cmd.Wait()
 	killGroup(cmd.Process.Pid)
-	said.flush()
+	lines.Flush()
 	if err != nil {
 		if why := said.complaint(); why != "" {
 			return fmt.Errorf("%s: %s", program, why)

@@ -69,7 +69,7 @@ func (p *program) ask(ctx context.Context, answer any, args ...string) error {
 // of ours to end.
 func (p *program) run(ctx context.Context, to runtime.Progress, args ...string) error {
 	said := &runtime.Tail{Limit: 2 << 10}
-	lines := &lineWriter{to: func(line string) {
+	lines := &runtime.Lines{To: func(line string) {
 		_, _ = said.Write([]byte(line + "\n"))
 		if to != nil {
 			to(line)
@@ -168,32 +168,4 @@ func tempHint(err error) string {
 		return bad.Hint() + "; or " + set
 	}
 	return set
-}
-
-// lineWriter hands on what is written to it line by line.
-type lineWriter struct {
-	to   runtime.Progress
-	rest string
-}
-
-func (w *lineWriter) say(line string) {
-	if line = strings.TrimSpace(line); line != "" && w.to != nil {
-		w.to(line)
-	}
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	w.rest += string(p)
-	for {
-		line, rest, ok := strings.Cut(w.rest, "\n")
-		if !ok {
-			if len(w.rest) > 4<<10 { // not a line: don't let it grow
-				w.say(w.rest)
-				w.rest = ""
-			}
-			return len(p), nil
-		}
-		w.say(line)
-		w.rest = rest
-	}
 }

@@ -173,7 +173,7 @@ func (c *connection) FindImage(ctx context.Context, ref string) (runtime.Image, 
 
 // PullImage implements engine.Client.
 func (c *connection) PullImage(ctx context.Context, name, _ string, p runtime.Progress) error {
-	opts := new(images.PullOptions).WithProgressWriter(&lineWriter{to: p}).WithPolicy("newer").WithRetry(1)
+	opts := new(images.PullOptions).WithProgressWriter(&runtime.Lines{To: p}).WithPolicy("newer").WithRetry(1)
 	_, err := images.Pull(c.with(ctx), name, opts)
 	return err
 }
