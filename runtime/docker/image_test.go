@@ -266,26 +266,6 @@ func TestImportFails(t *testing.T) {
 	}
 }
 
-// TestImportLeavesTheFile: the caller closes the file of an image, and is not told that somebody
-// else has.
-func TestImportLeavesTheFile(t *testing.T) {
-	d, _, _ := pulling(t, `{"status":"sha256:1"}`)
-	name := filepath.Join(t.TempDir(), "image.tar")
-	if err := os.WriteFile(name, []byte("a tar"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.ImportImage(t.Context(), "localhost/x:1", f); err != nil {
-		t.Error(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestImport: an image of one file, found by its name and by its id.
 func TestImport(t *testing.T) {
 	d := newDriver(t, Config{})

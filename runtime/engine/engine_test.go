@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -196,6 +197,14 @@ func (f *fake) Inspect(ctx context.Context, id string) (runtime.Exit, State, err
 }
 
 func (f *fake) OutOfMemory(context.Context, string) bool { return true }
+
+// ImportImage closes what it is given, as an HTTP request does.
+func (f *fake) ImportImage(_ context.Context, _ string, tar io.Reader) error {
+	if c, ok := tar.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
 
 func (f *fake) Remove(ctx context.Context, id string) error {
 	if err := f.ask(ctx, "remove"); err != nil {
@@ -494,4 +503,20 @@ func TestImageMissing(t *testing.T) {
 			t.Errorf("got %v; asked %q", err, f.asked)
 		}
 	})
+}
+
+// TestImportLeavesTheFile: a file is its caller's to close.
+func TestImportLeavesTheFile(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, newFake(), func(t *testing.T, e *Engine[*fake]) {
+		if err := e.ImportImage(t.Context(), "localhost/x", f); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
 }
