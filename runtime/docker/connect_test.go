@@ -159,60 +159,42 @@ func with(info map[string]any, kv ...any) map[string]any {
 
 func TestFacts(t *testing.T) {
 	all := runtime.Enforced{Memory: true, PIDs: true, CPUs: true}
-	podman := func(rootless bool, cgroups string, controllers ...string) map[string]reply {
-		return map[string]reply{"GET info": {http.StatusOK, with(dockerInfo(false, "1"),
-			"host", map[string]any{"cgroupVersion": cgroups, "cgroupControllers": controllers,
-				"ociRuntime": map[string]any{"name": "crun"},
-				"security":   map[string]any{"rootless": rootless, "seccompEnabled": true}})}}
-	}
 	tests := []struct {
 		name    string
 		info    map[string]any
-		podman  map[string]reply
 		rootful bool // allowed
 		refused bool
 		want    runtime.Facts // of the fields below
 	}{
-		{"rootless, cgroup v1", dockerInfo(true, "1"), nil, false, false,
+		{"rootless, cgroup v1", dockerInfo(true, "1"), false, false,
 			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc",
 				Seccomp: "engine"}},
-		{"rootless, cgroup v2", with(dockerInfo(true, "2"), "CpuCfsQuota", false, "Architecture", "aarch64"), nil,
-			false, false,
+		{"rootless, cgroup v2", with(dockerInfo(true, "2"), "CpuCfsQuota", false, "Architecture", "aarch64"), false, false,
 			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "arm64", OCIRuntime: "runc",
 				Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
-		{"rootless, cgroup v2, no driver", with(dockerInfo(true, "2"), "CgroupDriver", "none"), nil, false, false,
+		{"rootless, cgroup v2, no driver", with(dockerInfo(true, "2"), "CgroupDriver", "none"), false, false,
 			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc",
 				Seccomp: "engine"}},
-		{"rootful", dockerInfo(false, "2"), nil, false, true, runtime.Facts{}},
-		{"rootful, allowed", dockerInfo(false, "1"), nil, true, false,
+		{"rootful", dockerInfo(false, "2"), false, true, runtime.Facts{}},
+		{"rootful, allowed", dockerInfo(false, "1"), true, false,
 			runtime.Facts{Engine: "docker", CgroupVersion: 1, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine",
 				Enforces: all}},
-		{"Docker Desktop", with(dockerInfo(false, "2"), "OperatingSystem", "Docker Desktop"), nil, false, false,
+		{"Docker Desktop", with(dockerInfo(false, "2"), "OperatingSystem", "Docker Desktop"), false, false,
 			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Seccomp: "engine",
 				Enforces: all, Desktop: true, Remote: true}},
 		{"users remapped", with(dockerInfo(false, "2"), "SecurityOptions",
-			[]string{"name=apparmor", "name=userns", "name=seccomp,profile=unconfined"}), nil, true, false,
+			[]string{"name=apparmor", "name=userns", "name=seccomp,profile=unconfined"}), true, false,
 			runtime.Facts{Engine: "docker", CgroupVersion: 2, Arch: "amd64", OCIRuntime: "runc", Enforces: all,
 				OwnUsers: true, LSM: []string{"apparmor"}}},
-		{"gVisor", with(dockerInfo(true, "2"), "DefaultRuntime", "sentry"), nil, false, false,
+		{"gVisor", with(dockerInfo(true, "2"), "DefaultRuntime", "sentry"), false, false,
 			runtime.Facts{Engine: "docker", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "sentry",
 				Enforces: runtime.Enforced{Memory: true, CPUs: true}, OwnUsers: true,
 				OwnKernel: true, OwnDevices: []string{"/dev/fuse", "/dev/net"}}},
-		{"podman, rootless, cgroup v1", nil, podman(true, "v1"), false, false,
-			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 1, Arch: "amd64", OCIRuntime: "crun",
-				Seccomp: "engine"}},
-		{"podman, rootless, delegated in part", nil, podman(true, "v2", "pids", "memory"), false, false,
-			runtime.Facts{Engine: "podman", Rootless: true, CgroupVersion: 2, Arch: "amd64", OCIRuntime: "crun",
-				Seccomp: "engine", Enforces: runtime.Enforced{Memory: true, PIDs: true}}},
-		{"podman, rootful", nil, podman(false, "v2"), false, true, runtime.Facts{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()
-			f.info, f.answer = tt.info, tt.podman
-			if tt.podman != nil {
-				f.components = []string{"Podman Engine"}
-			}
+			f.info = tt.info
 			url := f.listen(t)
 			d := New(Config{Endpoint: url, AllowRootful: tt.rootful})
 			defer d.Close()
@@ -382,6 +364,22 @@ func authorityCopy(t *testing.T, from, to string) {
 			t.Fatal(err)
 		}
 		write(t, filepath.Join(to, name), string(b))
+	}
+}
+
+// TestPodmanIsRefused: podman's imitation of docker's API is told from docker, with the setting for
+// podman's own.
+func TestPodmanIsRefused(t *testing.T) {
+	f := newFake()
+	f.components = []string{"Podman Engine", "Conmon"}
+	endpoint := f.listen(t)
+	d := New(Config{Endpoint: endpoint})
+	defer d.Close()
+	_, err := d.Facts(t.Context())
+	var un *runtime.UnavailableError
+	if !errors.As(err, &un) || !strings.Contains(un.Error(), "podman answers there") ||
+		!strings.HasSuffix(un.Hint(), "MCP_BRIDGE_RUNTIME="+endpoint) {
+		t.Errorf("got %v", err)
 	}
 }
 
