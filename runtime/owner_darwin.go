@@ -13,3 +13,6 @@ func bootID() string {
 
 // startMark returns nothing here, so that a reused process id is taken for the bridge.
 func startMark(int) string { return "" }
+
+// gone reports whether there certainly is no such process.
+func gone(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }
