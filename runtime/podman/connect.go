@@ -99,9 +99,10 @@ func (d *Driver) explain(c *connection, err error, gone bool) error {
 		const what = "it has no OCI runtime %s: %s"
 		why := fmt.Errorf(what, d.cfg.Hardening.OCIRuntime, runtime.OneLine(err.Error()))
 		return d.Unavailable(c.facts.Endpoint, why, otherRuntime)
-	case c.profile != "" && says("seccomp") && (says("no such file") || says("permission denied")):
-		why := fmt.Errorf("it can't read the seccomp profile: %s", runtime.OneLine(err.Error()))
-		return d.Unavailable(c.facts.Endpoint, why, "use the engine's own profile: MCP_BRIDGE_SECCOMP=engine")
+	case c.profile != "" && says("seccomp"):
+		why := fmt.Errorf("it takes no container with the seccomp profile: %s", runtime.OneLine(err.Error()))
+		const next = "check the profile, or use the engine's own: MCP_BRIDGE_SECCOMP=engine"
+		return d.Unavailable(c.facts.Endpoint, why, next)
 	}
 	if !c.facts.Remote {
 		if full := d.program.unwritable(); full != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // script is one in podman's place: a script, in which $1 and $2 are podman's first words.
@@ -64,5 +66,25 @@ esac
 	}
 	if _, err := os.Stat(filepath.Join(dir, "started")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("podman's program was started for more: %v", err)
+	}
+}
+
+// TestExplain: what an engine refuses because of a setting comes with that setting.
+func TestExplain(t *testing.T) {
+	d := New(Config{Hardening: runtime.Hardening{OCIRuntime: "nope"}})
+	defer d.Close()
+	for _, tt := range []struct{ says, hint string }{
+		{`requested OCI runtime nope is not available: invalid argument`, "MCP_BRIDGE_OCI_RUNTIME"},
+		{"opening seccomp profile failed: open /p/seccomp.json: no such file or directory",
+			"MCP_BRIDGE_SECCOMP=engine"},
+		{"storage is busy", ""},
+	} {
+		c := &connection{d: d, profile: "/p/seccomp.json", facts: runtime.Facts{Remote: true}}
+		err := d.explain(c, errors.New(tt.says), false)
+		var un *runtime.UnavailableError
+		if errors.As(err, &un) != (tt.hint != "") || !strings.Contains(err.Error(), tt.says) ||
+			un != nil && !strings.Contains(un.Hint(), tt.hint) {
+			t.Errorf("%s: got %v", tt.says, err)
+		}
 	}
 }
